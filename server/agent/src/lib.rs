@@ -1,0 +1,1 @@
+//! The agent CLI: probes, its files, its logs.

@@ -1,0 +1,3 @@
+//! Pure decisions: no I/O, no clock, no async.
+pub mod identity;
+pub mod posture;

@@ -1,0 +1,9 @@
+//! The time of day.
+
+use svc_shared::Timestamp;
+
+/// The wall clock. Durations are measured with the monotonic clock of the runtime instead.
+pub trait Clock: Send + Sync {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}

@@ -1,0 +1,161 @@
+//! Processes of this machine.
+
+use async_trait::async_trait;
+use std::ffi::OsString;
+use std::future::Future;
+use std::io;
+use std::path::PathBuf;
+use std::pin::Pin;
+use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict};
+
+/// What to start, and how it is held until its identity is recorded.
+#[derive(Debug, Clone)]
+pub struct LaunchSpec {
+    /// In the record, the identity file and the child's environment.
+    pub launch_id: LaunchId,
+    /// Absolute path.
+    pub program: PathBuf,
+    /// Arguments after the program.
+    pub args: Vec<OsString>,
+    /// Real path of the project.
+    pub cwd: PathBuf,
+    /// The complete environment of the child, `SVC_LAUNCH_ID` included.
+    pub env: Vec<(OsString, OsString)>,
+    /// Umask of the child.
+    pub umask: u32,
+    /// Existing file that takes standard output and standard error, opened for appending.
+    pub output: PathBuf,
+    /// Where the launcher writes the identity file.
+    pub identity_file: PathBuf,
+}
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The launcher itself could not be started or talked to.
+    #[error("cannot start the launcher")]
+    Launcher(#[source] io::Error),
+    /// The launcher ended or said something else than its identity.
+    #[error("the launcher ended before it was ready: {0}")]
+    NotReady(String),
+    /// The agent program could not be executed.
+    #[error("cannot execute {program}")]
+    Exec {
+        /// What was to be executed.
+        program: PathBuf,
+        /// The reason the kernel gave.
+        #[source]
+        cause: io::Error,
+    },
+}
+
+/// A launcher that waits for permission to become the agent. Dropped without `go`, it ends and
+/// nothing was started.
+#[async_trait]
+pub trait HeldLaunch: Send {
+    /// Identity of the process that will be the agent; its pid does not change.
+    fn identity(&self) -> &ProcessIdentity;
+
+    /// Lets it become the agent.
+    ///
+    /// # Errors
+    /// [`LaunchError::Exec`] when the program could not be executed; nothing runs then.
+    async fn go(self: Box<Self>) -> Result<(), LaunchError>;
+}
+
+/// How a process ended. Both are `None` when nobody could collect the status (not our child).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ExitReport {
+    /// Exit code.
+    pub code: Option<i32>,
+    /// Signal number.
+    pub signal: Option<i32>,
+}
+
+/// Signals this service sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signal {
+    /// The orderly end.
+    Interrupt,
+    /// The last resort.
+    Kill,
+}
+
+/// Who receives a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// The process alone.
+    Process,
+    /// Its process group, if the process leads it; else the process alone.
+    Group,
+}
+
+/// What became of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signalled {
+    /// Sent to the proven process.
+    Sent,
+    /// The process was already gone; nothing was sent.
+    Gone,
+    /// The kernel refused: another owner.
+    NotPermitted,
+    /// The identity could not be proven; nothing was sent.
+    Unproven,
+}
+
+/// What can be known about a live process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProcessFacts {
+    /// Who it is.
+    pub identity: ProcessIdentity,
+    /// Its parent.
+    pub parent: i32,
+    /// Its process group.
+    pub group: i32,
+    /// Effective user id of its owner.
+    pub uid: u32,
+    /// Arguments, lossy; empty when unreadable.
+    pub argv: Vec<String>,
+    /// Working directory; `None` when unreadable.
+    pub cwd: Option<PathBuf>,
+    /// Program file; a trailing ` (deleted)` is removed. `None` when unreadable.
+    pub exe: Option<PathBuf>,
+}
+
+/// Future of [`ProcessHost::exited`].
+pub type Exited = Pin<Box<dyn Future<Output = ExitReport> + Send>>;
+
+/// Processes of this machine. All methods without `async` are quick reads of the process table.
+#[async_trait]
+pub trait ProcessHost: Send + Sync {
+    /// The boot this machine runs in.
+    fn boot_id(&self) -> &BootId;
+
+    /// Starts a launcher and waits until it is ready to become the agent (bounded, 10 s).
+    ///
+    /// # Errors
+    /// Nothing was started.
+    async fn launch(&self, spec: LaunchSpec) -> Result<Box<dyn HeldLaunch>, LaunchError>;
+
+    /// Whether the recorded process exists.
+    fn probe(&self, identity: &ProcessIdentity) -> Verdict;
+
+    /// Facts about a pid; `None` when no live process has it.
+    fn inspect(&self, pid: Pid) -> Option<ProcessFacts>;
+
+    /// The live process of this user whose environment carries the launch id, if any.
+    fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts>;
+
+    /// All live processes of this user (one scan of the process table; not for hot paths).
+    fn processes(&self) -> Vec<ProcessFacts>;
+
+    /// Signals a process after proving its identity once more.
+    fn signal(&self, identity: &ProcessIdentity, signal: Signal, target: Target) -> Signalled;
+
+    /// Resolves when the process has ended; at once when it is already gone. Never polls where the
+    /// kernel can tell. Several waiters may wait on one process.
+    fn exited(&self, identity: &ProcessIdentity) -> Exited;
+
+    /// Live descendants of a process, deepest first, from one snapshot.
+    fn descendants(&self, identity: &ProcessIdentity) -> Vec<ProcessFacts>;
+}

@@ -1,0 +1,1 @@
+//! Processes of this machine: identity, launch, signal, exit, locks.

@@ -1,0 +1,1 @@
+//! Project directories: discovery, watching, git facts.

@@ -1,0 +1,1 @@
+//! The service: use-cases, supervisor, HTTP and command line.

@@ -1,0 +1,1 @@
+//! The registry: SQLite, migrations, compare-and-swap.

@@ -1,0 +1,6 @@
+//! Records and bodies of the public routes.
+
+pub mod health;
+pub mod instances;
+pub mod projects;
+pub mod sessions;

@@ -1,0 +1,320 @@
+//! Bodies of the internal routes: they may change with any version.
+
+use crate::Word;
+use crate::api::health::Health;
+use crate::api::instances::Instance;
+use crate::api::projects::Project;
+use crate::api::sessions::WorkingSession;
+use crate::status::{CheckStatus, ConnectKind, PermissionMode, ResumeMode, SpawnMode};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How the caller of `bootstrap` is authenticated and what the browser may use.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuthInfo {
+    /// Authentication is on.
+    pub enabled: bool,
+    /// A password is configured.
+    pub password_set: bool,
+    /// `off`, `cookie`, `token` or `proxy`.
+    pub method: String,
+    /// Origins from which this server takes requests.
+    pub allowed_origins: Vec<String>,
+}
+
+/// Features of this server; an absent one has no control on the page.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Features {
+    /// Leftover environments can be listed.
+    pub reaper: bool,
+    /// Agent configuration can be edited.
+    pub config_write: bool,
+    /// … in the user scope too.
+    pub config_write_user_scope: bool,
+    /// The page can sign the agent in.
+    pub login_shepherd: bool,
+    /// … with a long-lived token.
+    pub setup_token: bool,
+    /// Direct Sessions.
+    pub hosted: bool,
+    /// Interactive Sessions.
+    pub pty_supported: bool,
+    /// Live terminal view.
+    pub pty_screen: bool,
+    /// Why the live terminal is not usable.
+    pub pty_screen_hint: Option<String>,
+    /// Projects can be created and cloned.
+    pub clone: bool,
+    /// Samples of CPU and memory are taken.
+    pub metrics: bool,
+    /// … and of disk rates.
+    pub metrics_show_disk: bool,
+    /// The document is served.
+    pub openapi: bool,
+    /// The service can restart itself.
+    pub restart: bool,
+}
+
+/// Values a launch takes when the request is silent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Defaults {
+    /// Default working directory strategy.
+    pub spawn_mode: Word<SpawnMode>,
+    /// Default permission mode.
+    pub permission_mode: Word<PermissionMode>,
+    /// Default kind of bridge.
+    pub resume_mode: Word<ResumeMode>,
+}
+
+/// Words for one permission mode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PermissionLabel {
+    /// For chips.
+    pub short: String,
+    /// For lists.
+    pub long: String,
+    /// One sentence on what it lets the agent do.
+    pub effect: String,
+}
+
+/// Bounds the page should know before it sends something.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Seconds a bridge may take to register.
+    pub startup_grace_seconds: f64,
+    /// Most live bridges; null without a cap.
+    pub max_bridges: Option<u32>,
+    /// Longest session name, characters.
+    pub name_chars: u32,
+    /// Longest prompt, bytes.
+    pub prompt_bytes: u32,
+    /// Longest message, bytes.
+    pub message_bytes: u32,
+    /// Largest `CLAUDE.md`, bytes.
+    pub claude_md_bytes: u32,
+    /// Seconds a password proof lasts.
+    pub elevation_seconds: u32,
+    /// Seconds a login lasts.
+    pub session_max_age_seconds: u64,
+}
+
+/// What the page needs before it can show anything.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bootstrap {
+    /// Service version.
+    pub version: String,
+    /// Hash of the served page files; empty without a page.
+    pub build: String,
+    /// Configured prefix, empty or `/a/b`.
+    pub root_path: String,
+    /// Where the projects are.
+    pub projects_root: String,
+    /// Authentication.
+    pub auth: AuthInfo,
+    /// What this server can do.
+    pub features: Features,
+    /// What a launch takes when silent.
+    pub defaults: Defaults,
+    /// Words per permission mode.
+    pub permission_labels: BTreeMap<String, PermissionLabel>,
+    /// Bounds.
+    pub limits: Limits,
+    /// Running under `svc demo`.
+    #[serde(default)]
+    pub demo: bool,
+    /// Name of this machine.
+    #[serde(default)]
+    pub hostname: String,
+}
+
+/// Preflight in the stream: the verdict and the words of what blocks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreflightSummary {
+    /// A default launch would be attempted.
+    pub ok: bool,
+    /// Ids of the checks that fail.
+    pub codes: Vec<String>,
+}
+
+/// One check of a preflight.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Check {
+    /// Stable name.
+    pub name: String,
+    /// Verdict.
+    pub status: Word<CheckStatus>,
+    /// What was found.
+    pub detail: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+/// Whether one kind of launch is possible now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchVerdict {
+    /// It would be attempted.
+    pub ok: bool,
+    /// Why not: an error code, `not_git` or `pty_unavailable`.
+    pub code: Option<String>,
+}
+
+/// Readiness of one project.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preflight {
+    /// Project name.
+    pub project: String,
+    /// False exactly when a default launch would be refused.
+    pub ok: bool,
+    /// Every check with its verdict.
+    pub checks: Vec<Check>,
+    /// Verdict per kind: `standard`, `pty`, `worktree`, `hosted`, `background`.
+    pub launch: BTreeMap<String, LaunchVerdict>,
+    /// Facts for a launch dialog; only on request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub facts: Option<Facts>,
+}
+
+/// What a launch dialog shows before the launch. Names only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// What `inherit` would mean.
+    pub inherit: InheritFact,
+    /// Events with hooks.
+    pub hooks: Vec<String>,
+    /// MCP servers of the project.
+    pub mcp_servers: Vec<McpServerFact>,
+    /// Live bridges against the cap.
+    pub capacity: CapacityFact,
+}
+
+/// Effective default permission mode and where it comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InheritFact {
+    /// Mode the agent's settings give.
+    pub mode: String,
+    /// `managed`, `user`, `project`, `local` or null.
+    pub source: Option<String>,
+}
+
+/// One MCP server a project brings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct McpServerFact {
+    /// Its name.
+    pub name: String,
+    /// Null while undecided.
+    pub approved: Option<bool>,
+}
+
+/// Live bridges against the cap.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CapacityFact {
+    /// Live now.
+    pub live: u32,
+    /// Cap, if one is configured.
+    pub max: Option<u32>,
+}
+
+/// Preflight of all projects, by name.
+pub type PreflightAll = BTreeMap<String, PreflightBrief>;
+
+/// Readiness of one project in the bulk answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PreflightBrief {
+    /// False exactly when a default launch would be refused.
+    pub ok: bool,
+    /// Every check with its verdict.
+    pub checks: Vec<Check>,
+}
+
+/// Body of a bulk trust.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrustAllRequest {
+    /// The projects meant, by name.
+    pub names: Vec<String>,
+}
+
+/// The link for the remote client.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connect {
+    /// A credential: show it, never store it.
+    pub url: String,
+    /// Which link it is.
+    pub kind: Word<ConnectKind>,
+}
+
+/// Answer of a forget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forgotten {
+    /// The row that is gone.
+    pub id: String,
+    /// Always true.
+    pub forgotten: bool,
+}
+
+/// A page of log lines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogPage {
+    /// Redacted lines, oldest first.
+    pub lines: Vec<String>,
+    /// Cursor for the step back; null at the start.
+    pub first: Option<String>,
+    /// Cursor after the last line.
+    pub cursor: String,
+    /// Generation the lines belong to.
+    pub generation: u32,
+    /// Nothing more is there now.
+    pub eof: bool,
+}
+
+/// Login facts of the agent, from the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoginStatus {
+    /// Logged in; true before the first probe.
+    pub claude_login_ok: bool,
+    /// Null until probed.
+    pub claude_login_method: Option<String>,
+    /// Milliseconds since the Unix epoch.
+    pub claude_login_expires_at: Option<i64>,
+}
+
+/// Everything the page shows, as one document. Absent features have empty maps.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct State {
+    /// By name.
+    pub projects: BTreeMap<String, Project>,
+    /// By id.
+    pub instances: BTreeMap<String, Instance>,
+    /// Background jobs by id.
+    pub jobs: BTreeMap<String, serde_json::Value>,
+    /// External sessions by project.
+    pub external: BTreeMap<String, Vec<WorkingSession>>,
+    /// Tracked sessions by instance id.
+    pub tracked: BTreeMap<String, Vec<WorkingSession>>,
+    /// Names of projects whose external bridge can be adopted.
+    pub adoptable: Vec<String>,
+    /// Clones by job id.
+    pub clones: BTreeMap<String, serde_json::Value>,
+    /// Readiness by project.
+    pub preflight: BTreeMap<String, PreflightSummary>,
+    /// The full health report.
+    pub health: Option<Health>,
+    /// Login facts.
+    pub login: Option<LoginStatus>,
+    /// A running sign-in; null without one.
+    pub shepherd: Option<serde_json::Value>,
+    /// Bridges per status.
+    pub counts: BTreeMap<String, u32>,
+}
+
+/// The state at one point of the stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StateAt {
+    /// Random per server process.
+    pub boot: String,
+    /// Position in the stream.
+    pub seq: u64,
+    /// Everything.
+    pub state: State,
+}

@@ -1,0 +1,18 @@
+//! Wire types, ids and route paths: what server, page and tests agree on.
+//!
+//! Everything here compiles for wasm32 and natively. JSON on the wire is written and read by
+//! serde alone; the feature `openapi` adds schemas for the generated document and nothing else.
+
+pub mod api;
+pub mod error;
+pub mod ids;
+pub mod internal;
+pub mod paths;
+pub mod status;
+pub mod stream;
+pub mod text;
+pub mod time;
+mod word;
+
+pub use time::Timestamp;
+pub use word::Word;

@@ -1,0 +1,83 @@
+//! Every route path, app-local (without the configured prefix).
+
+/// The health report.
+pub const HEALTHZ: &str = "/healthz";
+/// Prefix of the stable public API.
+pub const API_V1: &str = "/api/v1";
+/// Prefix of the unversioned API: the public routes again, and the internal ones.
+pub const API: &str = "/api";
+/// The generated document.
+pub const OPENAPI: &str = "/openapi.json";
+/// What the page needs before it can show anything.
+pub const BOOTSTRAP: &str = "/api/bootstrap";
+/// The whole state as one document.
+pub const STATE: &str = "/api/state";
+/// The state stream.
+pub const WS_EVENTS: &str = "/ws/events";
+/// Prefix of the live log of one instance.
+pub const WS_BRIDGE_LOG: &str = "/ws/bridge-log";
+/// Prefix of the page's own routes.
+pub const UI: &str = "/ui";
+/// Prefix of the page's files.
+pub const STATIC: &str = "/static";
+
+/// Percent-encodes one path segment.
+#[must_use]
+pub fn segment(raw: &str) -> String {
+    let mut out = String::with_capacity(raw.len());
+    for byte in raw.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// `/api/instances`
+#[must_use]
+pub fn instances() -> String {
+    format!("{API}/instances")
+}
+
+/// `/api/instances/{reference}`
+#[must_use]
+pub fn instance(reference: &str) -> String {
+    format!("{API}/instances/{}", segment(reference))
+}
+
+/// `/api/instances/{reference}/{verb}`: `resume`, `forget`, `connect`, `log`.
+#[must_use]
+pub fn instance_action(reference: &str, verb: &str) -> String {
+    format!("{API}/instances/{}/{verb}", segment(reference))
+}
+
+/// `/api/projects`
+#[must_use]
+pub fn projects() -> String {
+    format!("{API}/projects")
+}
+
+/// `/api/projects/{name}/{verb}`: `trust`, `preflight`.
+#[must_use]
+pub fn project_action(name: &str, verb: &str) -> String {
+    format!("{API}/projects/{}/{verb}", segment(name))
+}
+
+/// `/ws/bridge-log/{reference}`
+#[must_use]
+pub fn bridge_log(reference: &str) -> String {
+    format!("{WS_BRIDGE_LOG}/{}", segment(reference))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn names_travel_percent_encoded() {
+        assert_eq!(
+            super::project_action("has space/ü", "trust"),
+            "/api/projects/has%20space%2F%C3%BC/trust"
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! Frames of the WebSocket streams, both directions.
+
+use crate::Timestamp;
+use crate::api::health::Health;
+use crate::api::instances::Instance;
+use crate::api::projects::Project;
+use crate::api::sessions::WorkingSession;
+use crate::internal::{LoginStatus, PreflightSummary, State};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the frame format.
+pub const PROTOCOL: u32 = 1;
+
+/// Close codes after accept (`http-api` §4.1).
+pub mod close {
+    /// Stream complete.
+    pub const COMPLETE: u16 = 1000;
+    /// Server shutting down.
+    pub const GOING_AWAY: u16 = 1001;
+    /// Text expected.
+    pub const UNSUPPORTED: u16 = 1003;
+    /// Too many messages.
+    pub const POLICY: u16 = 1008;
+    /// Internal error.
+    pub const INTERNAL: u16 = 1011;
+    /// Service restart.
+    pub const RESTART: u16 = 1012;
+    /// Unknown instance, or forgotten while open.
+    pub const UNKNOWN: u16 = 4404;
+    /// Slow consumer.
+    pub const SLOW: u16 = 4408;
+    /// Ambiguous reference.
+    pub const AMBIGUOUS: u16 = 4409;
+    /// Wrong kind of row, or feature off.
+    pub const WRONG_KIND: u16 = 4415;
+}
+
+/// A frame of the state stream, server to client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum EventFrame {
+    /// First frame.
+    Hello {
+        /// Frame format version.
+        v: u32,
+        /// Random per server process.
+        boot: String,
+        /// Head of the stream.
+        seq: u64,
+        /// Service version.
+        server_version: String,
+        /// The client's position was found: deltas follow, no snapshot.
+        resumed: bool,
+        /// Server clock.
+        time: Timestamp,
+    },
+    /// The whole state.
+    Snapshot {
+        /// Position of this state.
+        seq: u64,
+        /// `initial`, `gap`, `boot`, `overflow` or `requested`.
+        reason: String,
+        /// Everything.
+        state: Box<State>,
+    },
+    /// One step.
+    Delta {
+        /// One more than the step before.
+        seq: u64,
+        /// Server clock.
+        time: Timestamp,
+        /// What changed; whole records.
+        ops: Vec<Op>,
+    },
+    /// Measurements, not part of the state.
+    Sample {
+        /// Server clock.
+        time: Timestamp,
+        /// By instance id.
+        metrics: BTreeMap<String, serde_json::Value>,
+    },
+    /// Something happened, for a toast; the fact itself is in a delta.
+    Event {
+        /// Server clock.
+        time: Timestamp,
+        /// `spawn`, `ready`, `stop`, `crash`.
+        name: String,
+        /// Fields of the outbound payload, and `instance_id`.
+        data: serde_json::Value,
+    },
+    /// Something the operator should know.
+    Notice {
+        /// `info`, `warn` or `error`.
+        level: String,
+        /// A word.
+        code: String,
+        /// A sentence.
+        text: String,
+    },
+    /// Sign of life while nothing happens.
+    Tick {
+        /// Head of the stream.
+        seq: u64,
+        /// Server clock.
+        time: Timestamp,
+    },
+}
+
+/// One change of the state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "lowercase")]
+pub enum Op {
+    /// The record is now this.
+    Put(Put),
+    /// The record is gone.
+    Del {
+        /// Kind of record.
+        k: String,
+        /// Its id.
+        id: String,
+    },
+}
+
+/// A whole record under its kind and id.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Put {
+    /// Id of the record.
+    pub id: String,
+    /// The record.
+    #[serde(flatten)]
+    pub record: Record,
+}
+
+/// Kinds of records in the stream.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "k", content = "v", rename_all = "snake_case")]
+pub enum Record {
+    /// A project.
+    Project(Box<Project>),
+    /// A bridge.
+    Instance(Box<Instance>),
+    /// A background job.
+    Job(serde_json::Value),
+    /// External sessions of a project.
+    External(Vec<WorkingSession>),
+    /// Sessions of a bridge.
+    Tracked(Vec<WorkingSession>),
+    /// The project has an adoptable bridge.
+    Adoptable(bool),
+    /// A running clone.
+    Clone(serde_json::Value),
+    /// Readiness of a project.
+    Preflight(PreflightSummary),
+    /// The health report.
+    Health(Box<Health>),
+    /// Login facts.
+    Login(LoginStatus),
+    /// A running sign-in.
+    Shepherd(serde_json::Value),
+}
+
+impl Record {
+    /// The word of the kind.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Project(_) => "project",
+            Self::Instance(_) => "instance",
+            Self::Job(_) => "job",
+            Self::External(_) => "external",
+            Self::Tracked(_) => "tracked",
+            Self::Adoptable(_) => "adoptable",
+            Self::Clone(_) => "clone",
+            Self::Preflight(_) => "preflight",
+            Self::Health(_) => "health",
+            Self::Login(_) => "login",
+            Self::Shepherd(_) => "shepherd",
+        }
+    }
+}
+
+/// A frame of the state stream, client to server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ClientFrame {
+    /// Asks for a fresh snapshot.
+    Snapshot,
+    /// Turns samples on or off.
+    Samples {
+        /// Whether samples are wanted.
+        on: bool,
+    },
+}
+
+/// A frame of the live log with `format=json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum LogFrame {
+    /// One redacted line.
+    Line {
+        /// Position after the line.
+        cursor: String,
+        /// The line without its end.
+        text: String,
+    },
+    /// Something happened to the log itself.
+    Mark {
+        /// What.
+        kind: MarkKind,
+        /// Generation from here on.
+        generation: u32,
+    },
+}
+
+/// What happened to a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MarkKind {
+    /// The bridge was resumed; a new log begins.
+    Resumed,
+    /// The file was rotated or truncated.
+    Rotated,
+    /// Lines were dropped for this reader.
+    Gap,
+    /// The bridge has ended; the socket stays open for a resume.
+    Ended,
+}
+
+/// Applies one change to a state.
+///
+/// The page, the server and the tests fold the stream with this one function, so a folded stream
+/// and a snapshot cannot disagree. Unknown kinds of a `del` are ignored.
+pub fn apply(state: &mut State, op: Op) {
+    match op {
+        Op::Put(Put { id, record }) => put(state, id, record),
+        Op::Del { k, id } => delete(state, &k, &id),
+    }
+}
+
+fn put(state: &mut State, id: String, record: Record) {
+    match record {
+        Record::Project(v) => drop(state.projects.insert(id, *v)),
+        Record::Instance(v) => {
+            state.instances.insert(id, *v);
+            state.counts = counts(state.instances.values());
+        }
+        Record::Job(v) => drop(state.jobs.insert(id, v)),
+        Record::External(v) => drop(state.external.insert(id, v)),
+        Record::Tracked(v) => drop(state.tracked.insert(id, v)),
+        Record::Adoptable(_) => {
+            if let Err(at) = state.adoptable.binary_search(&id) {
+                state.adoptable.insert(at, id);
+            }
+        }
+        Record::Clone(v) => drop(state.clones.insert(id, v)),
+        Record::Preflight(v) => drop(state.preflight.insert(id, v)),
+        Record::Health(v) => state.health = Some(*v),
+        Record::Login(v) => state.login = Some(v),
+        Record::Shepherd(v) => state.shepherd = Some(v),
+    }
+}
+
+fn delete(state: &mut State, kind: &str, id: &str) {
+    match kind {
+        "project" => drop(state.projects.remove(id)),
+        "instance" => {
+            state.instances.remove(id);
+            state.counts = counts(state.instances.values());
+        }
+        "job" => drop(state.jobs.remove(id)),
+        "external" => drop(state.external.remove(id)),
+        "tracked" => drop(state.tracked.remove(id)),
+        "adoptable" => state.adoptable.retain(|name| name != id),
+        "clone" => drop(state.clones.remove(id)),
+        "preflight" => drop(state.preflight.remove(id)),
+        "health" => state.health = None,
+        "login" => state.login = None,
+        "shepherd" => state.shepherd = None,
+        _ => {}
+    }
+}
+
+/// Bridges per status, every status present.
+#[must_use]
+pub fn counts<'a>(instances: impl Iterator<Item = &'a Instance>) -> BTreeMap<String, u32> {
+    use crate::status::{BridgeStatus, Channel};
+    let mut counts: BTreeMap<String, u32> = BridgeStatus::ALL
+        .iter()
+        .filter(|status| **status != BridgeStatus::Stopping)
+        .map(|status| (status.as_str().to_owned(), 0))
+        .collect();
+    for instance in instances {
+        if instance.channel.is(&Channel::RemoteControl) {
+            *counts.entry(instance.status.to_string()).or_default() += 1;
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delta_has_the_documented_shape() {
+        let op = Op::Put(Put {
+            id: "api".into(),
+            record: Record::Adoptable(true),
+        });
+        assert_eq!(
+            serde_json::to_value(&op).unwrap(),
+            serde_json::json!({"op": "put", "k": "adoptable", "id": "api", "v": true})
+        );
+        let del = Op::Del {
+            k: "job".into(),
+            id: "3c509237".into(),
+        };
+        let json = serde_json::to_string(&del).unwrap();
+        assert_eq!(json, r#"{"op":"del","k":"job","id":"3c509237"}"#);
+        assert_eq!(serde_json::from_str::<Op>(&json).unwrap(), del);
+        let json = serde_json::to_string(&op).unwrap();
+        assert_eq!(serde_json::from_str::<Op>(&json).unwrap(), op);
+    }
+
+    #[test]
+    fn adoptable_names_stay_sorted_and_unique() {
+        let mut state = State::default();
+        for name in ["b", "a", "b"] {
+            apply(
+                &mut state,
+                Op::Put(Put {
+                    id: name.into(),
+                    record: Record::Adoptable(true),
+                }),
+            );
+        }
+        assert_eq!(state.adoptable, ["a", "b"]);
+        apply(
+            &mut state,
+            Op::Del {
+                k: "adoptable".into(),
+                id: "a".into(),
+            },
+        );
+        assert_eq!(state.adoptable, ["b"]);
+    }
+}
