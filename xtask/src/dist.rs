@@ -1,0 +1,155 @@
+//! Builds the page into `dist/` with trunk, unless it was built from the same inputs already.
+
+use std::hash::{DefaultHasher, Hasher as _};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bootstrap::{self, Page};
+use crate::pins;
+use crate::place::{self, Place};
+use crate::progress::{Progress, Step};
+
+/// Everything in the checkout that can change a byte of the page.
+const INPUTS: [&str; 7] = [
+    "web",
+    "shared",
+    "Trunk.toml",
+    "Cargo.toml",
+    "Cargo.lock",
+    ".cargo/config.toml",
+    "xtask/src/precompress.rs",
+];
+/// The page's module may not grow beyond this when compressed by brotli, in bytes.
+const MODULE_LIMIT: u64 = 290 * 1024;
+/// From here on growth is worth a word.
+const MODULE_WARNING: u64 = 240 * 1024;
+
+/// Installs what is missing and builds the page when it is not up to date.
+pub(crate) fn run(progress: &Progress, place: &Place) -> Result<()> {
+    bootstrap::run(progress, place, Page::Wanted)?;
+    fs::create_dir_all(place.target.join("xtask"))
+        .context("cannot create cargo's output folder")?;
+    // trunk builds in `dist/.stage`: two at a time would mix their files.
+    let _turn = bootstrap::exclusive(progress, &place.target.join("xtask/dist.lock"))?;
+    let dist = place.root.join("dist");
+    let stamp = place.target.join("xtask/dist.stamp");
+    let inputs = inputs(place)?;
+    if let (Ok(built), Some(state)) = (fs::read_to_string(&stamp), listing(&dist))
+        && built == format!("{inputs}\n{state}")
+    {
+        progress.say(format_args!("page is up to date in dist/"));
+        return Ok(());
+    }
+    let log = place.log("trunk-build")?;
+    let step = Step {
+        name: "page",
+        expect: "about 90 s the first time, then 20 s",
+        crates: 230,
+        log: &log,
+    };
+    if !progress.step(&step, &mut trunk(place))? {
+        bail!("the page does not build, see {}", log.display());
+    }
+    let state = listing(&dist).context("trunk succeeded but left no dist/index.html")?;
+    fs::write(&stamp, format!("{inputs}\n{state}"))
+        .with_context(|| format!("cannot write {}", stamp.display()))?;
+    Ok(())
+}
+
+fn trunk(place: &Place) -> Command {
+    let mut trunk = place.command("trunk");
+    trunk.args(["build", "--release", "--cargo-profile", "wasm-release"]);
+    trunk
+        .env("NO_COLOR", "true")
+        .env("CARGO_TERM_COLOR", "never");
+    let home = place::set("CARGO_HOME")
+        .map(PathBuf::from)
+        .or_else(|| env::home_dir().map(|home| home.join(".cargo")));
+    if let Some(home) = home {
+        // Panic messages of dependencies name their files: no home folder is shipped.
+        let sources = home.join("registry/src");
+        trunk.env(
+            "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS",
+            format!("--remap-path-prefix={}=crates", sources.display()),
+        );
+    }
+    trunk
+}
+
+/// One line that changes with any input, tool versions included.
+fn inputs(place: &Place) -> Result<String> {
+    let mut hasher = DefaultHasher::new();
+    for input in INPUTS {
+        hash(&place.root.join(input), &mut hasher)?;
+    }
+    let compiler = bootstrap::output(place, "rustc", &["--version"]).unwrap_or_default();
+    hasher.write(compiler.as_bytes());
+    hasher.write(pins::folder_name().as_bytes());
+    hasher.write(
+        bootstrap::wasm_opt_version(place)
+            .unwrap_or_default()
+            .as_bytes(),
+    );
+    Ok(format!("{:016x}", hasher.finish()))
+}
+
+fn hash(path: &Path, hasher: &mut DefaultHasher) -> Result<()> {
+    let unreadable = || format!("cannot read {}", path.display());
+    hasher.write(path.as_os_str().as_encoded_bytes());
+    if path.is_dir() {
+        let mut entries = fs::read_dir(path)
+            .with_context(unreadable)?
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<Vec<_>, _>>()
+            .with_context(unreadable)?;
+        entries.sort();
+        entries.iter().try_for_each(|entry| hash(entry, hasher))
+    } else {
+        hasher.write(&fs::read(path).with_context(unreadable)?);
+        Ok(())
+    }
+}
+
+/// Names and sizes of the built page; `None` when there is no page.
+fn listing(dist: &Path) -> Option<String> {
+    if !dist.join("index.html").is_file() {
+        return None;
+    }
+    let mut lines: Vec<String> = fs::read_dir(dist)
+        .ok()?
+        .filter_map(Result::ok)
+        .filter_map(|entry| {
+            let size = entry.metadata().ok().filter(fs::Metadata::is_file)?.len();
+            Some(format!("{} {size}", entry.file_name().to_string_lossy()))
+        })
+        .collect();
+    lines.sort();
+    Some(lines.join("\n"))
+}
+
+/// Refuses a page whose module has grown too large to load at once.
+pub(crate) fn check_size(progress: &Progress, place: &Place) -> Result<bool> {
+    let modules = fs::read_dir(place.root.join("dist"))
+        .context("cannot read dist/")?
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(".wasm.br"));
+    let size = modules
+        .filter_map(|entry| entry.metadata().ok())
+        .map(|m| m.len())
+        .max();
+    let size = size.context("dist/ holds no compressed module; remove dist/ and build it again")?;
+    let verdict = if size > MODULE_LIMIT {
+        "TOO LARGE"
+    } else if size > MODULE_WARNING {
+        "growing near the limit"
+    } else {
+        "fine"
+    };
+    progress.say(format_args!(
+        "module of the page: {size} bytes by brotli, {verdict} (limit {MODULE_LIMIT})"
+    ));
+    Ok(size <= MODULE_LIMIT)
+}

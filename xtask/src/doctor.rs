@@ -1,0 +1,136 @@
+//! `cargo xtask doctor`: each prerequisite with found and wanted version. Changes nothing.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+use crate::bootstrap::{self, output};
+use crate::browser;
+use crate::pins;
+use crate::place::Place;
+use crate::progress::Progress;
+
+struct Line {
+    what: &'static str,
+    wanted: String,
+    found: Option<String>,
+    fits: bool,
+}
+
+/// Success when nothing is left for `bootstrap` or the user to do.
+pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
+    let lines = lines(place)?;
+    for line in &lines {
+        let mark = if line.fits { "ok  " } else { "miss" };
+        let found = line.found.as_deref().unwrap_or("not found");
+        progress.print(&format!(
+            "{mark}  {:<16} {found}  (wanted: {})\n",
+            line.what, line.wanted
+        ));
+    }
+    progress.print(&format!(
+        "tools: {}\nbuilds: {}\n",
+        place.tools.display(),
+        place.target.display()
+    ));
+    Ok(if lines.iter().all(|line| line.fits) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+fn lines(place: &Place) -> Result<Vec<Line>> {
+    let (major, minor) = pins::RUSTC_AT_LEAST;
+    let rustc = output(place, "rustc", &["--version"]);
+    let node = output(place, "node", &["--version"]);
+    let free = bootstrap::free_gb(&place.root);
+    let wasm = bootstrap::wasm_target_folder(place).filter(|folder| folder.is_dir());
+    let chromium = browser::chromium()?;
+    let driver = browser::driver_version(place);
+    let wasm_opt = bootstrap::wasm_opt_version(place);
+    Ok(vec![
+        Line {
+            what: "rustc",
+            wanted: format!("{major}.{minor} or newer"),
+            fits: rustc.as_deref().and_then(bootstrap::rustc_version) >= Some((major, minor)),
+            found: rustc.map(first_line),
+        },
+        any(
+            "C compiler",
+            output(place, "cc", &["--version"]).map(first_line),
+        ),
+        any("git", output(place, "git", &["--version"]).map(first_line)),
+        any(
+            pins::WASM_TARGET,
+            wasm.map(|folder| folder.display().to_string()),
+        ),
+        exactly("trunk", pins::TRUNK, bootstrap::found(place, "trunk")),
+        exactly(
+            "wasm-bindgen",
+            pins::WASM_BINDGEN,
+            bootstrap::found(place, "wasm-bindgen"),
+        ),
+        Line {
+            what: "node",
+            wanted: format!("{} or newer", pins::NODE_AT_LEAST),
+            fits: node.as_deref().and_then(node_major) >= Some(pins::NODE_AT_LEAST),
+            found: node.map(first_line),
+        },
+        Line {
+            what: "wasm-opt",
+            wanted: format!("binaryen {}", pins::BINARYEN),
+            fits: wasm_opt.is_some(),
+            found: wasm_opt,
+        },
+        exactly(
+            "cargo-deny",
+            pins::CARGO_DENY,
+            bootstrap::found(place, "cargo-deny"),
+        ),
+        any(
+            "Chromium",
+            chromium.map(|program| program.display().to_string()),
+        ),
+        exactly("puppeteer-core", pins::PUPPETEER, driver),
+        Line {
+            what: "free disk",
+            wanted: "8 GB for a first build".into(),
+            fits: free.is_none_or(|free| free >= 1),
+            found: free.map(|free| format!("{free} GB")),
+        },
+    ])
+}
+
+fn any(what: &'static str, found: Option<String>) -> Line {
+    Line {
+        what,
+        wanted: "any".into(),
+        fits: found.is_some(),
+        found,
+    }
+}
+
+fn exactly(what: &'static str, wanted: &str, found: Option<String>) -> Line {
+    Line {
+        what,
+        wanted: wanted.into(),
+        fits: found.as_deref() == Some(wanted),
+        found,
+    }
+}
+
+fn first_line(text: String) -> String {
+    text.lines().next().unwrap_or_default().to_string()
+}
+
+/// `v20.20.2` → 20.
+fn node_major(version: &str) -> Option<u32> {
+    version
+        .trim()
+        .strip_prefix('v')?
+        .split('.')
+        .next()?
+        .parse()
+        .ok()
+}

@@ -1,0 +1,156 @@
+//! The task runner: `cargo xtask COMMAND`. Reads the arguments and turns failures into exit codes.
+//!
+//! What each command does lives in its own module; versions stand in `pins`, folders and
+//! environment in `place`, everything that is said to the user goes through `progress`.
+
+mod bootstrap;
+mod browser;
+mod dist;
+mod doctor;
+mod pins;
+mod place;
+mod precompress;
+mod progress;
+mod run;
+mod smoke;
+mod tally;
+mod test;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::bootstrap::Page;
+use crate::place::Place;
+use crate::progress::Progress;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  run [ARGS]              page, service and agent simulator are built, then the service runs:
+                          with the config it finds, else as `svc demo`; ARGS are passed on
+                          (--no-web before ARGS: go on without the page's tools)
+  test [FILTER]           formatting, lints, licences, every test, browser tests included;
+                          with FILTER only the tests whose name contains it
+                          (--fast: nothing that needs WebAssembly, Node or a browser)
+  dist                    builds only the page, into dist/
+  bootstrap               installs the tools that are missing
+  smoke                   release build, one start of `svc demo`, page and health asked for
+  ci                      test, then smoke
+  doctor                  shows what is needed and what is there; changes nothing
+
+Environment: SVC_TOOLS_DIR (where tools are kept), CHROMIUM (program for the browser tests),
+CARGO_TARGET_DIR, CI=true (what cannot be tested is a failure, not a skip).
+";
+
+/// A failure that has its own exit code: 3 for the machine, 4 for something out of reach.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    code: u8,
+    message: String,
+}
+
+impl Stop {
+    /// The machine lacks something only its owner can install.
+    pub(crate) fn prerequisite(message: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(Self {
+            code: 3,
+            message: message.into(),
+        })
+    }
+
+    /// A download or installation did not go through.
+    pub(crate) fn unreachable(message: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(Self {
+            code: 4,
+            message: message.into(),
+        })
+    }
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Stop {}
+
+fn main() -> ExitCode {
+    let progress = Progress::start();
+    match command(&progress, std::env::args_os().skip(1).collect()) {
+        Ok(code) => code,
+        Err(error) => {
+            progress.say(format_args!("stopped: {error:#}"));
+            ExitCode::from(error.downcast_ref::<Stop>().map_or(1, |stop| stop.code))
+        }
+    }
+}
+
+fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
+    let name = if args.is_empty() {
+        OsString::from("help")
+    } else {
+        args.remove(0)
+    };
+    if name == "precompress" {
+        // The only command that trunk calls, inside its own build: it needs no tools.
+        no_more(&args)?;
+        precompress::run(progress)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let place = Place::find()?;
+    match name.to_str() {
+        Some("help" | "--help" | "-h") => progress.print(HELP),
+        Some("bootstrap") => {
+            no_more(&args)?;
+            bootstrap::run(progress, &place, Page::Wanted)?;
+        }
+        Some("dist") => {
+            no_more(&args)?;
+            dist::run(progress, &place)?;
+        }
+        Some("run") => {
+            let page = if args.first().is_some_and(|first| first == "--no-web") {
+                args.remove(0);
+                Page::Unwanted
+            } else {
+                Page::Wanted
+            };
+            return Err(run::run(progress, &place, page, &args)?);
+        }
+        Some("test") => return test::run(progress, &place, &test::Wish::parse(&args)?),
+        Some("smoke") => {
+            no_more(&args)?;
+            return smoke::run(progress, &place);
+        }
+        Some("ci") => {
+            no_more(&args)?;
+            let tests = test::run(progress, &place, &test::Wish::everything())?;
+            if tests != ExitCode::SUCCESS {
+                return Ok(tests);
+            }
+            return smoke::run(progress, &place);
+        }
+        Some("doctor") => {
+            no_more(&args)?;
+            return doctor::run(progress, &place);
+        }
+        _ => bail!(
+            "`{}` is not a command; `cargo xtask help` lists them",
+            name.to_string_lossy()
+        ),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn no_more(args: &[OsString]) -> Result<()> {
+    match args.first() {
+        None => Ok(()),
+        Some(extra) => bail!(
+            "`{}` is too much: this command takes no arguments; `cargo xtask help` lists them",
+            extra.to_string_lossy()
+        ),
+    }
+}

@@ -1,0 +1,133 @@
+//! Compresses the files of the page once, at build time: `.br` and `.gz` beside each.
+//!
+//! Runs as trunk's hook inside its staging folder, so the page and its compressed forms appear
+//! together. `index.html` is left out: the server changes it per request.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use anyhow::{Context as _, Result};
+
+use crate::progress::Progress;
+
+/// What gains from compressing; pictures and fonts are compressed already.
+const EXTENSIONS: [&str; 5] = ["wasm", "js", "css", "svg", "json"];
+const BROTLI_QUALITY: i32 = 11;
+const BROTLI_WINDOW: i32 = 22;
+
+/// Compresses trunk's staging folder, or `dist/` when called by hand.
+pub(crate) fn run(progress: &Progress) -> Result<()> {
+    let folder = env::var_os("TRUNK_STAGING_DIR").map_or_else(|| "dist".into(), PathBuf::from);
+    let files = candidates(&folder)?;
+    // The module takes as long as all others together: one thread each.
+    std::thread::scope(|threads| {
+        let running: Vec<_> = files
+            .iter()
+            .map(|file| threads.spawn(|| compress(file)))
+            .collect();
+        running.into_iter().try_for_each(|file| match file.join() {
+            Ok(result) => result,
+            Err(_) => Err(anyhow::anyhow!("compressing stopped unexpectedly")),
+        })
+    })?;
+    progress.say(format_args!("compressed {} files of the page", files.len()));
+    Ok(())
+}
+
+fn candidates(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(next) = folders.pop() {
+        let entries = fs::read_dir(&next)
+            .with_context(|| format!("cannot read the folder of the page {}", next.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path
+                .extension()
+                .is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known))
+            {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn compress(file: &Path) -> Result<()> {
+    let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    for (suffix, compressed) in [("br", brotli(&bytes)), ("gz", gzip(&bytes))] {
+        let compressed =
+            compressed.with_context(|| format!("cannot compress {}", file.display()))?;
+        if compressed.len() < bytes.len() {
+            let target = beside(file, suffix);
+            fs::write(&target, compressed)
+                .with_context(|| format!("cannot write {}", target.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// `a/b.js`, `br` → `a/b.js.br`.
+fn beside(file: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(file);
+    name.push(".");
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+fn brotli(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let params = brotli::enc::BrotliEncoderParams {
+        quality: BROTLI_QUALITY,
+        lgwin: BROTLI_WINDOW,
+        size_hint: bytes.len(),
+        ..Default::default()
+    };
+    let mut out = Vec::new();
+    brotli::BrotliCompress(&mut &*bytes, &mut out, &params)?;
+    Ok(out)
+}
+
+fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes)?;
+    encoder.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+
+    #[test]
+    fn compressed_files_hold_the_same_bytes_and_small_ones_are_left_alone() {
+        let folder = env::temp_dir().join(format!("xtask-precompress-{}", std::process::id()));
+        fs::create_dir_all(folder.join("sub")).unwrap();
+        let text = "let a = 1;\n".repeat(200);
+        fs::write(folder.join("sub/app.js"), &text).unwrap();
+        fs::write(folder.join("tiny.css"), "a").unwrap();
+        fs::write(folder.join("index.html"), &text).unwrap();
+
+        for file in candidates(&folder).unwrap() {
+            compress(&file).unwrap();
+        }
+
+        let mut plain = Vec::new();
+        let packed = fs::read(folder.join("sub/app.js.br")).unwrap();
+        brotli::BrotliDecompress(&mut &*packed, &mut plain).unwrap();
+        assert_eq!(plain, text.as_bytes());
+        let packed = fs::read(folder.join("sub/app.js.gz")).unwrap();
+        let mut plain = String::new();
+        flate2::read::GzDecoder::new(&*packed)
+            .read_to_string(&mut plain)
+            .unwrap();
+        assert_eq!(plain, text);
+        assert!(!folder.join("tiny.css.br").exists());
+        assert!(!folder.join("index.html.br").exists());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}
