@@ -1,0 +1,371 @@
+//! What every reader sees: the folded state, its deltas and its subscribers.
+//!
+//! Lists, the state document and the stream are folds of the same records, made with the same
+//! function ([`svc_shared::stream::apply`]), so they agree at each `seq`. Reads never touch the
+//! store. A write is in the snapshot before the call that makes it returns.
+
+mod bodies;
+mod ring;
+mod subscription;
+
+pub use bodies::{Encoded, List};
+pub use subscription::{Feed, Subscription};
+
+use bodies::Bodies;
+use bytes::Bytes;
+use ring::Ring;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+use svc_shared::Timestamp;
+use svc_shared::api::health::Health;
+use svc_shared::api::instances::Instance;
+use svc_shared::api::projects::Project;
+use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::{LoginStatus, PreflightSummary, State};
+use svc_shared::stream::{EventFrame, Op, Put, Record, apply, counts};
+use tokio::sync::{broadcast, watch};
+
+/// Most changes in one delta: a change of thousands of records becomes several frames, so that no
+/// single frame is over a socket's queue limit.
+const OPS_PER_DELTA: usize = 256;
+
+/// Toasts kept for a reader that is busy; older ones are dropped (they are not part of the state).
+const TOASTS: usize = 256;
+
+/// The state at one `seq`, and the order in which the instances were registered.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    /// Random per server process.
+    pub boot: Arc<str>,
+    /// Number of the last delta folded in; 0 before the first.
+    pub seq: u64,
+    /// Every record.
+    pub state: Arc<State>,
+    order: Arc<Vec<String>>,
+}
+
+/// The records, the ring of their changes, and the fan-out.
+#[derive(Debug)]
+pub struct ReadModel {
+    boot: Arc<str>,
+    inner: Mutex<Inner>,
+    bodies: Mutex<Bodies>,
+    head: watch::Sender<u64>,
+    toasts: broadcast::Sender<Bytes>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    seq: u64,
+    state: Arc<State>,
+    order: Arc<Vec<String>>,
+    /// Counts changes of each list, so that an encoded list lives as long as it is true.
+    revisions: Revisions,
+    ring: Ring,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Revisions {
+    instances: u64,
+    projects: u64,
+}
+
+impl Snapshot {
+    /// The instances in registration order.
+    pub fn instances(&self) -> impl Iterator<Item = &Instance> {
+        self.order.iter().filter_map(|id| self.state.instances.get(id))
+    }
+
+    /// The projects by name, case-insensitive, then byte for byte.
+    #[must_use]
+    pub fn projects(&self) -> Vec<&Project> {
+        let mut projects: Vec<&Project> = self.state.projects.values().collect();
+        projects.sort_by_cached_key(|project| {
+            (project.name.as_str().to_lowercase(), project.name.clone())
+        });
+        projects
+    }
+}
+
+impl ReadModel {
+    /// An empty model with a fresh `boot`.
+    #[must_use]
+    pub fn new() -> Arc<Self> {
+        // The keys of a `RandomState` come from the operating system.
+        let random = RandomState::new().build_hasher().finish();
+        let state = State { counts: counts(std::iter::empty()), ..State::default() };
+        Arc::new(Self {
+            boot: format!("{random:016x}").into(),
+            inner: Mutex::new(Inner {
+                seq: 0,
+                state: Arc::new(state),
+                order: Arc::default(),
+                revisions: Revisions::default(),
+                ring: Ring::default(),
+            }),
+            bodies: Mutex::default(),
+            head: watch::Sender::new(0),
+            toasts: broadcast::Sender::new(TOASTS),
+        })
+    }
+
+    /// The state now. Cheap: nothing is copied.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        let inner = self.lock();
+        Arc::new(self.snapshot_of(&inner))
+    }
+
+    /// Random per server process, 16 hex digits.
+    #[must_use]
+    pub fn boot(&self) -> &str {
+        &self.boot
+    }
+
+    /// Number of the last delta.
+    #[must_use]
+    pub fn head(&self) -> u64 {
+        *self.head.borrow()
+    }
+
+    /// Open subscriptions.
+    #[must_use]
+    pub fn subscribers(&self) -> usize {
+        self.head.receiver_count()
+    }
+
+    /// Sets records; those that did not change are left out. A new instance goes to the end of
+    /// the list.
+    pub fn put(&self, records: Vec<(String, Record)>) {
+        self.write(|state| {
+            records
+                .into_iter()
+                .filter(|(id, record)| !is_current(state, id, record))
+                .map(|(id, record)| Op::Put(Put { id, record }))
+                .collect()
+        });
+    }
+
+    /// Removes one record, if it is there. `kind` is the word of [`Record::kind`].
+    pub fn remove(&self, kind: &str, id: &str) {
+        self.write(|state| {
+            if contains(state, kind, id) { vec![delete(kind, id)] } else { Vec::new() }
+        });
+    }
+
+    /// Sets all instances, in registration order.
+    pub fn replace_instances(&self, instances: Vec<Instance>) {
+        let order: Vec<String> =
+            instances.iter().map(|instance| instance.instance_id.to_string()).collect();
+        let wanted: BTreeMap<String, Instance> = instances
+            .into_iter()
+            .map(|instance| (instance.instance_id.to_string(), instance))
+            .collect();
+        let mut inner = self.lock();
+        let ops = diff(&inner.state.instances, wanted, "instance", |v| Record::Instance(v.into()));
+        self.commit(&mut inner, ops);
+        if *inner.order != order {
+            inner.order = Arc::new(order);
+            inner.revisions.instances += 1;
+        }
+    }
+
+    /// Sets all projects, by name.
+    pub fn replace_projects(&self, projects: BTreeMap<String, Project>) {
+        self.write(|state| {
+            diff(&state.projects, projects, "project", |v| Record::Project(v.into()))
+        });
+    }
+
+    /// Sets the readiness of all projects, by name.
+    pub fn replace_preflight(&self, preflight: BTreeMap<String, PreflightSummary>) {
+        self.write(|state| diff(&state.preflight, preflight, "preflight", Record::Preflight));
+    }
+
+    /// Sets the external sessions, by project. A project without any is left out by the caller.
+    pub fn replace_external(&self, sessions: BTreeMap<String, Vec<WorkingSession>>) {
+        self.write(|state| diff(&state.external, sessions, "external", Record::External));
+    }
+
+    /// Sets the tracked sessions, by instance id.
+    pub fn replace_tracked(&self, sessions: BTreeMap<String, Vec<WorkingSession>>) {
+        self.write(|state| diff(&state.tracked, sessions, "tracked", Record::Tracked));
+    }
+
+    /// Sets the names of the projects that have an adoptable bridge.
+    pub fn replace_adoptable(&self, names: impl IntoIterator<Item = String>) {
+        let wanted: BTreeMap<String, bool> = names.into_iter().map(|name| (name, true)).collect();
+        self.write(|state| {
+            let before = state.adoptable.iter().map(|name| (name.clone(), true)).collect();
+            diff(&before, wanted, "adoptable", Record::Adoptable)
+        });
+    }
+
+    /// Sets the health report.
+    pub fn set_health(&self, health: Health) {
+        self.put(vec![("health".into(), Record::Health(health.into()))]);
+    }
+
+    /// Sets the login facts.
+    pub fn set_login(&self, login: LoginStatus) {
+        self.put(vec![("login".into(), Record::Login(login))]);
+    }
+
+    /// Tells who listens now that something happened; nothing is kept.
+    pub fn happened(&self, name: &str, data: serde_json::Value) {
+        self.toast(&EventFrame::Event { time: now(), name: name.into(), data });
+    }
+
+    /// Tells who listens now something the operator should know. `level` is `info`, `warn` or
+    /// `error`.
+    pub fn notice(&self, level: &str, code: &str, text: &str) {
+        self.toast(&EventFrame::Notice {
+            level: level.into(),
+            code: code.into(),
+            text: text.into(),
+        });
+    }
+
+    fn toast(&self, frame: &EventFrame) {
+        // No receiver is fine: a toast without a viewer is nobody's loss.
+        let _ = self.toasts.send(encode(frame));
+    }
+
+    fn write(&self, change: impl FnOnce(&State) -> Vec<Op>) {
+        let mut inner = self.lock();
+        let ops = change(&inner.state);
+        self.commit(&mut inner, ops);
+    }
+
+    /// Folds the changes in and hands them to the readers, all under the caller's lock.
+    fn commit(&self, inner: &mut Inner, ops: Vec<Op>) {
+        if ops.is_empty() {
+            return;
+        }
+        let time = now();
+        let mut ops = ops.into_iter().peekable();
+        while ops.peek().is_some() {
+            let part: Vec<Op> = ops.by_ref().take(OPS_PER_DELTA).collect();
+            inner.fold(&part);
+            let frame = encode(&EventFrame::Delta { seq: inner.seq, time, ops: part });
+            inner.ring.push(inner.seq, frame);
+        }
+        self.head.send_replace(inner.seq);
+    }
+
+    fn snapshot_of(&self, inner: &Inner) -> Snapshot {
+        Snapshot {
+            boot: Arc::clone(&self.boot),
+            seq: inner.seq,
+            state: Arc::clone(&inner.state),
+            order: Arc::clone(&inner.order),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic while holding it leaves whole records behind: `apply` replaces, never edits.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn fold(&mut self, ops: &[Op]) {
+        self.seq += 1;
+        // Copies the maps only while somebody still reads the previous snapshot.
+        let state = Arc::make_mut(&mut self.state);
+        let mut gone = HashSet::new();
+        let mut arrived = Vec::new();
+        for op in ops {
+            match op {
+                Op::Put(Put { id, record: Record::Instance(_) }) => {
+                    self.revisions.instances += 1;
+                    if !state.instances.contains_key(id) {
+                        arrived.push(id.clone());
+                    }
+                }
+                Op::Del { k, id } if k == "instance" => {
+                    self.revisions.instances += 1;
+                    gone.insert(id.clone());
+                }
+                Op::Put(Put { record: Record::Project(_), .. }) => self.revisions.projects += 1,
+                Op::Del { k, .. } if k == "project" => self.revisions.projects += 1,
+                Op::Put(_) | Op::Del { .. } => {}
+            }
+            apply(state, op.clone());
+        }
+        if !gone.is_empty() || !arrived.is_empty() {
+            let order = Arc::make_mut(&mut self.order);
+            order.retain(|id| !gone.contains(id));
+            order.extend(arrived);
+        }
+    }
+}
+
+fn encode(frame: &EventFrame) -> Bytes {
+    // Frames hold texts, numbers and maps with text keys: nothing that JSON cannot carry.
+    serde_json::to_vec(frame).unwrap_or_default().into()
+}
+
+fn delete(kind: &str, id: &str) -> Op {
+    Op::Del { k: kind.to_owned(), id: id.to_owned() }
+}
+
+fn diff<T: PartialEq>(
+    before: &BTreeMap<String, T>,
+    wanted: BTreeMap<String, T>,
+    kind: &str,
+    record: impl Fn(T) -> Record,
+) -> Vec<Op> {
+    let kept: BTreeSet<&String> = before.keys().filter(|id| wanted.contains_key(*id)).collect();
+    let mut ops: Vec<Op> =
+        before.keys().filter(|id| !kept.contains(id)).map(|id| delete(kind, id)).collect();
+    for (id, value) in wanted {
+        if before.get(&id) != Some(&value) {
+            ops.push(Op::Put(Put { id, record: record(value) }));
+        }
+    }
+    ops
+}
+
+fn is_current(state: &State, id: &str, record: &Record) -> bool {
+    match record {
+        Record::Project(v) => state.projects.get(id) == Some(v),
+        Record::Instance(v) => state.instances.get(id) == Some(v),
+        Record::Job(v) => state.jobs.get(id) == Some(v),
+        Record::External(v) => state.external.get(id) == Some(v),
+        Record::Tracked(v) => state.tracked.get(id) == Some(v),
+        Record::Adoptable(_) => contains(state, "adoptable", id),
+        Record::Clone(v) => state.clones.get(id) == Some(v),
+        Record::Preflight(v) => state.preflight.get(id) == Some(v),
+        Record::Health(v) => state.health.as_ref() == Some(v),
+        Record::Login(v) => state.login.as_ref() == Some(v),
+        Record::Shepherd(v) => state.shepherd.as_ref() == Some(v),
+    }
+}
+
+fn contains(state: &State, kind: &str, id: &str) -> bool {
+    match kind {
+        "project" => state.projects.contains_key(id),
+        "instance" => state.instances.contains_key(id),
+        "job" => state.jobs.contains_key(id),
+        "external" => state.external.contains_key(id),
+        "tracked" => state.tracked.contains_key(id),
+        "adoptable" => state.adoptable.iter().any(|name| name == id),
+        "clone" => state.clones.contains_key(id),
+        "preflight" => state.preflight.contains_key(id),
+        "health" => state.health.is_some(),
+        "login" => state.login.is_some(),
+        "shepherd" => state.shepherd.is_some(),
+        _ => false,
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

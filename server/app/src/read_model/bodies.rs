@@ -1,0 +1,149 @@
+//! Encoded answers of the large lists, built once per change.
+
+use super::{ReadModel, Revisions, Snapshot};
+use bytes::Bytes;
+use std::sync::{Arc, PoisonError};
+use svc_shared::api::instances::Instance;
+
+/// A list that is kept encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum List {
+    /// `GET /instances`
+    Instances,
+    /// `GET /projects`
+    Projects,
+    /// `GET /api/state`
+    State,
+}
+
+/// A JSON body and its strong entity tag, quotes included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// The bytes sent without a content coding.
+    pub body: Bytes,
+    /// Changes whenever the bytes do.
+    pub etag: String,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Bodies {
+    instances: Option<(u64, Arc<Encoded>)>,
+    projects: Option<(u64, Arc<Encoded>)>,
+    state: Option<(u64, Arc<Encoded>)>,
+    /// The state alone, as snapshot frames embed it.
+    bare_state: Option<(u64, Bytes)>,
+}
+
+impl ReadModel {
+    /// The list as it is now, if it is encoded already.
+    ///
+    /// Tells whether [`Self::encoded`] is cheap: encoding thousands of records belongs on a
+    /// blocking thread.
+    #[must_use]
+    pub fn cached(&self, list: List) -> Option<Arc<Encoded>> {
+        let (snapshot, revisions) = self.versioned();
+        let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        current(bodies.slot(list), revision(list, &snapshot, revisions))
+    }
+
+    /// The list as it is now, encoded at most once per change.
+    #[must_use]
+    pub fn encoded(&self, list: List) -> Arc<Encoded> {
+        // Held while encoding, so that a burst of readers makes one body.
+        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let (snapshot, revisions) = self.versioned();
+        let revision = revision(list, &snapshot, revisions);
+        if let Some(encoded) = current(bodies.slot(list), revision) {
+            return encoded;
+        }
+        let (body, kind) = match list {
+            List::Instances => (encode_instances(&snapshot), "i"),
+            List::Projects => (json(&snapshot.projects()), "p"),
+            List::State => (bodies.state_document(&snapshot), "s"),
+        };
+        let etag = format!("\"{}-{kind}{revision}\"", snapshot.boot);
+        let encoded = Arc::new(Encoded { body, etag });
+        *bodies.slot_mut(list) = Some((revision, Arc::clone(&encoded)));
+        encoded
+    }
+
+    /// A snapshot frame and the `seq` it stands for.
+    pub(super) fn snapshot_frame(&self, reason: &str) -> (u64, Bytes) {
+        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let (snapshot, _) = self.versioned();
+        let state = bodies.bare_state(&snapshot);
+        let head =
+            format!(r#"{{"type":"snapshot","seq":{},"reason":"{reason}","state":"#, snapshot.seq);
+        (snapshot.seq, wrap(head, &state))
+    }
+
+    fn versioned(&self) -> (Snapshot, Revisions) {
+        let inner = self.lock();
+        (self.snapshot_of(&inner), inner.revisions)
+    }
+}
+
+impl Bodies {
+    fn slot(&self, list: List) -> Option<&(u64, Arc<Encoded>)> {
+        match list {
+            List::Instances => self.instances.as_ref(),
+            List::Projects => self.projects.as_ref(),
+            List::State => self.state.as_ref(),
+        }
+    }
+
+    fn slot_mut(&mut self, list: List) -> &mut Option<(u64, Arc<Encoded>)> {
+        match list {
+            List::Instances => &mut self.instances,
+            List::Projects => &mut self.projects,
+            List::State => &mut self.state,
+        }
+    }
+
+    fn bare_state(&mut self, snapshot: &Snapshot) -> Bytes {
+        if let Some((seq, bytes)) = &self.bare_state
+            && *seq == snapshot.seq
+        {
+            return bytes.clone();
+        }
+        let bytes = json(&*snapshot.state);
+        self.bare_state = Some((snapshot.seq, bytes.clone()));
+        bytes
+    }
+
+    fn state_document(&mut self, snapshot: &Snapshot) -> Bytes {
+        let state = self.bare_state(snapshot);
+        let head = format!(r#"{{"boot":"{}","seq":{},"state":"#, snapshot.boot, snapshot.seq);
+        wrap(head, &state)
+    }
+}
+
+fn revision(list: List, snapshot: &Snapshot, revisions: Revisions) -> u64 {
+    match list {
+        List::Instances => revisions.instances,
+        List::Projects => revisions.projects,
+        List::State => snapshot.seq,
+    }
+}
+
+fn current(slot: Option<&(u64, Arc<Encoded>)>, revision: u64) -> Option<Arc<Encoded>> {
+    slot.filter(|(at, _)| *at == revision).map(|(_, encoded)| Arc::clone(encoded))
+}
+
+fn encode_instances(snapshot: &Snapshot) -> Bytes {
+    let instances: Vec<&Instance> = snapshot.instances().collect();
+    json(&instances)
+}
+
+fn wrap(head: String, json: &Bytes) -> Bytes {
+    let mut frame = head.into_bytes();
+    frame.reserve_exact(json.len() + 1);
+    frame.extend_from_slice(json);
+    frame.push(b'}');
+    frame.into()
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Bytes {
+    // Records hold texts, numbers and maps with text keys: nothing that JSON cannot carry.
+    serde_json::to_vec(value).unwrap_or_default().into()
+}

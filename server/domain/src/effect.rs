@@ -1,0 +1,81 @@
+//! What a change of a record entails in the outside world.
+
+use crate::bridge::Bridge;
+
+/// A change of a record: the next record and what it entails.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Step {
+    /// Nothing to write and nothing to do.
+    Unchanged,
+    /// The record becomes this.
+    Becomes {
+        /// The next record.
+        next: Box<Bridge>,
+        /// What the process that wrote it does then.
+        effects: Vec<Effect>,
+    },
+}
+
+/// Something to do once after a record was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// A lifecycle event leaves the service.
+    Announce(Lifecycle),
+    /// The crash counter of the project grows.
+    CountCrash,
+    /// A row of the history.
+    Remember(History),
+}
+
+/// Lifecycle events of a bridge.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Lifecycle {
+    /// Started by this service.
+    Spawn,
+    /// Seen ready, after a spawn.
+    Ready,
+    /// Stopped on purpose.
+    Stop,
+    /// Ended unexpectedly after it was ready.
+    Crash,
+}
+
+impl Lifecycle {
+    /// The event's name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Spawn => "spawn",
+            Self::Ready => "ready",
+            Self::Stop => "stop",
+            Self::Crash => "crash",
+        }
+    }
+}
+
+/// Kinds of history rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum History {
+    /// A generation was started.
+    Spawned,
+    /// It became ready.
+    Ready,
+    /// It ended other than by a crash.
+    Ended,
+    /// It crashed.
+    Crashed,
+}
+
+impl History {
+    /// The word in the database.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Spawned => "spawned",
+            Self::Ready => "ready",
+            Self::Ended => "ended",
+            Self::Crashed => "crashed",
+        }
+    }
+}

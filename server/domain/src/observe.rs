@@ -1,0 +1,431 @@
+//! What a fact does to a bridge. Facts cannot be refused, only be late.
+
+use crate::bridge::{Anchor, Bridge, Ended, Live, Outcome, Stage, State};
+use crate::effect::{Effect, History, Lifecycle, Step};
+use crate::identity::ProcessIdentity;
+use svc_shared::Timestamp;
+use svc_shared::status::{ExitReason, Origin, QuarantineCode, SpawnMode};
+
+/// Something that was seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fact {
+    /// The launcher of this generation is held before exec, with this identity.
+    Held(ProcessIdentity),
+    /// The agent runs.
+    Executed,
+    /// Nothing could be started.
+    NotExecuted(Cause),
+    /// The agent is registered.
+    Registered(Anchor),
+    /// It was not ready in time; its process was stopped and is gone.
+    GraceExpired(Cause),
+    /// The process is gone.
+    Exited(Cause),
+    /// Recorded before the launch, and no process of it exists.
+    LaunchInterrupted(Cause),
+    /// Recorded as live in another boot of the machine.
+    HostRestarted,
+    /// Recorded as live, found gone at the start of the service.
+    FoundGone(Cause),
+    /// Started by another process of the service, or outlived a restart.
+    TakenOver,
+    /// The process of a row that was believed ended lives.
+    FoundAlive,
+    /// The remote session was archived or deleted while the bridge ran.
+    Poisoned,
+    /// The kill signal had no effect.
+    Unkillable,
+    /// The row is in doubt.
+    Doubt(QuarantineCode),
+    /// The doubt is gone.
+    Certain,
+    /// Advice for the operator; `None` clears it.
+    Notice(Option<String>),
+}
+
+/// Evidence about an end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cause {
+    /// What the logs and the exit status say.
+    pub reason: ExitReason,
+    /// Exit code, when it could be collected.
+    pub exit_code: Option<i32>,
+    /// Signal number.
+    pub exit_signal: Option<i32>,
+    /// We sent the kill signal.
+    pub forced: bool,
+    /// Redacted last output.
+    pub detail: Option<String>,
+}
+
+impl Cause {
+    /// A cause without output.
+    #[must_use]
+    pub fn plain(reason: ExitReason) -> Self {
+        Self {
+            reason,
+            exit_code: None,
+            exit_signal: None,
+            forced: false,
+            detail: None,
+        }
+    }
+}
+
+/// What the record becomes. A fact about a generation that has moved on changes nothing.
+pub fn observe(bridge: &Bridge, fact: Fact, now: Timestamp) -> Step {
+    match fact {
+        Fact::Held(identity) => held(bridge, identity),
+        Fact::Executed => executed(bridge),
+        Fact::NotExecuted(cause) => end(bridge, now, |live| not_executed(live, cause)),
+        Fact::Registered(anchor) => registered(bridge, anchor, now),
+        Fact::GraceExpired(cause) => grace_expired(bridge, cause, now),
+        Fact::Exited(cause) => exited(bridge, cause, now),
+        Fact::LaunchInterrupted(cause) => end(bridge, now, |live| interrupted(live, cause)),
+        Fact::HostRestarted => end(bridge, now, host_restarted),
+        Fact::FoundGone(cause) => found_gone(bridge, cause, now),
+        Fact::TakenOver => taken_over(bridge),
+        Fact::FoundAlive => found_alive(bridge, now),
+        Fact::Poisoned => poisoned(bridge),
+        Fact::Unkillable => doubt(bridge, Some(QuarantineCode::Unkillable)),
+        Fact::Doubt(code) => doubt(bridge, Some(code)),
+        Fact::Certain => doubt(bridge, None),
+        Fact::Notice(notice) => advise(bridge, notice),
+    }
+}
+
+fn becomes(next: Bridge, effects: Vec<Effect>) -> Step {
+    Step::Becomes {
+        next: Box::new(next),
+        effects,
+    }
+}
+
+fn staged(bridge: &Bridge, live: &Live, stage: Stage) -> Bridge {
+    let state = State::Live(Live {
+        stage,
+        stop_requested: live.stop_requested,
+    });
+    Bridge {
+        state,
+        ..bridge.clone()
+    }
+}
+
+fn held(bridge: &Bridge, identity: ProcessIdentity) -> Step {
+    match bridge.live() {
+        Some(Live {
+            stage: Stage::Launching { .. },
+            ..
+        }) if bridge.process.is_none() => becomes(
+            Bridge {
+                process: Some(identity),
+                ..bridge.clone()
+            },
+            Vec::new(),
+        ),
+        Some(_) | None => Step::Unchanged,
+    }
+}
+
+fn executed(bridge: &Bridge) -> Step {
+    let Some(live) = bridge.live() else {
+        return Step::Unchanged;
+    };
+    match live.stage {
+        Stage::Launching { deadline } => becomes(
+            staged(bridge, live, Stage::Registering { deadline }),
+            vec![
+                Effect::Announce(Lifecycle::Spawn),
+                Effect::Remember(History::Spawned),
+            ],
+        ),
+        Stage::Registering { .. } | Stage::Ready => Step::Unchanged,
+    }
+}
+
+fn registered(bridge: &Bridge, anchor: Anchor, now: Timestamp) -> Step {
+    let Some(live) = bridge.live() else {
+        return Step::Unchanged;
+    };
+    // A later session or environment of a ready bridge is news too.
+    let anchor = Anchor {
+        environment_id: anchor
+            .environment_id
+            .or_else(|| bridge.anchor.environment_id.clone()),
+        session_id: anchor
+            .session_id
+            .or_else(|| bridge.anchor.session_id.clone()),
+    };
+    match live.stage {
+        Stage::Launching { .. } => Step::Unchanged,
+        Stage::Ready if anchor == bridge.anchor => Step::Unchanged,
+        Stage::Ready => becomes(
+            Bridge {
+                anchor,
+                ..bridge.clone()
+            },
+            Vec::new(),
+        ),
+        Stage::Registering { .. } => {
+            let mut effects = Vec::new();
+            if bridge.origin == Origin::Spawned {
+                effects.push(Effect::Announce(Lifecycle::Ready));
+            }
+            effects.push(Effect::Remember(History::Ready));
+            let next = staged(bridge, live, Stage::Ready);
+            becomes(
+                Bridge {
+                    anchor,
+                    status_since: now,
+                    ..next
+                },
+                effects,
+            )
+        }
+    }
+}
+
+/// Ends a live generation; an ended one stays as it is.
+fn end(
+    bridge: &Bridge,
+    now: Timestamp,
+    how: impl FnOnce(&Live) -> (Outcome, Cause, Vec<Effect>),
+) -> Step {
+    let Some(live) = bridge.live() else {
+        return Step::Unchanged;
+    };
+    let (outcome, cause, effects) = how(live);
+    let ended = Ended {
+        outcome,
+        at: now,
+        intentional: live.stop_requested,
+        forced: cause.forced,
+        reason: Some(cause.reason),
+        exit_code: cause.exit_code,
+        exit_signal: cause.exit_signal,
+        // A deliberate end needs no explanation.
+        detail: if live.stop_requested {
+            None
+        } else {
+            cause.detail
+        },
+    };
+    let next = Bridge {
+        state: State::Ended(ended),
+        status_since: now,
+        notice: None,
+        quarantine: None,
+        ..bridge.clone()
+    };
+    becomes(next, effects)
+}
+
+fn stopped(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
+    (
+        Outcome::Stopped,
+        Cause {
+            reason: ExitReason::OperatorStop,
+            ..cause
+        },
+        vec![
+            Effect::Announce(Lifecycle::Stop),
+            Effect::Remember(History::Ended),
+        ],
+    )
+}
+
+fn failed(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
+    (
+        Outcome::Failed,
+        cause,
+        vec![Effect::Remember(History::Ended)],
+    )
+}
+
+fn crashed(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
+    (
+        Outcome::Crashed,
+        cause,
+        vec![
+            Effect::Announce(Lifecycle::Crash),
+            Effect::CountCrash,
+            Effect::Remember(History::Crashed),
+        ],
+    )
+}
+
+fn not_executed(live: &Live, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
+    if live.stop_requested {
+        stopped(cause)
+    } else {
+        failed(cause)
+    }
+}
+
+fn interrupted(live: &Live, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
+    if live.stop_requested {
+        stopped(cause)
+    } else {
+        failed(cause)
+    }
+}
+
+/// A row without a deadline can never take this edge (specification, additional rule 1).
+fn grace_expired(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
+    match bridge.live().map(|live| live.stage) {
+        Some(Stage::Registering { deadline: Some(_) }) => end(bridge, now, |live| {
+            if live.stop_requested {
+                stopped(cause)
+            } else {
+                failed(cause)
+            }
+        }),
+        Some(Stage::Launching { .. } | Stage::Registering { deadline: None } | Stage::Ready)
+        | None => Step::Unchanged,
+    }
+}
+
+fn exited(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
+    let planned = bridge.spawn_mode == SpawnMode::Session && cause.exit_code == Some(0);
+    let ours = bridge.origin == Origin::Spawned;
+    end(bridge, now, |live| match live.stage {
+        Stage::Launching { .. } | Stage::Registering { .. } | Stage::Ready
+            if live.stop_requested =>
+        {
+            stopped(cause)
+        }
+        Stage::Ready if planned => (
+            Outcome::Stopped,
+            Cause {
+                reason: ExitReason::SessionEnded,
+                detail: None,
+                ..cause
+            },
+            vec![Effect::Remember(History::Ended)],
+        ),
+        Stage::Ready => crashed(cause),
+        // Nobody here started it with a deadline: it was somebody's working bridge.
+        Stage::Launching { .. } | Stage::Registering { .. } if !ours => crashed(cause),
+        Stage::Launching { .. } | Stage::Registering { .. } => failed(cause),
+    })
+}
+
+/// No event per bridge: the whole host went down.
+fn host_restarted(live: &Live) -> (Outcome, Cause, Vec<Effect>) {
+    let reason = if live.stop_requested {
+        ExitReason::OperatorStop
+    } else {
+        ExitReason::HostRestarted
+    };
+    (
+        Outcome::Stopped,
+        Cause::plain(reason),
+        vec![Effect::Remember(History::Ended)],
+    )
+}
+
+/// Same rules as an exit, but a deliberate stop is not announced again.
+fn found_gone(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
+    let ours = bridge.origin == Origin::Spawned;
+    end(bridge, now, |live| match live.stage {
+        Stage::Launching { .. } | Stage::Registering { .. } | Stage::Ready
+            if live.stop_requested =>
+        {
+            let (outcome, cause, _) = stopped(cause);
+            (outcome, cause, vec![Effect::Remember(History::Ended)])
+        }
+        Stage::Ready => crashed(cause),
+        Stage::Launching { .. } | Stage::Registering { .. } if !ours => crashed(cause),
+        Stage::Launching { .. } | Stage::Registering { .. } => failed(cause),
+    })
+}
+
+/// A running bridge keeps its origin; a starting one loses its deadline and its announcements.
+fn taken_over(bridge: &Bridge) -> Step {
+    let Some(live) = bridge.live() else {
+        return Step::Unchanged;
+    };
+    match live.stage {
+        Stage::Ready => Step::Unchanged,
+        Stage::Launching { .. } | Stage::Registering { .. }
+            if bridge.origin != Origin::Spawned && bridge.deadline().is_none() =>
+        {
+            match live.stage {
+                Stage::Launching { .. } => becomes(
+                    staged(bridge, live, Stage::Registering { deadline: None }),
+                    vec![Effect::Remember(History::Spawned)],
+                ),
+                Stage::Registering { .. } | Stage::Ready => Step::Unchanged,
+            }
+        }
+        Stage::Launching { .. } => becomes(
+            Bridge {
+                origin: Origin::Adopted,
+                ..staged(bridge, live, Stage::Registering { deadline: None })
+            },
+            vec![Effect::Remember(History::Spawned)],
+        ),
+        Stage::Registering { .. } => becomes(
+            Bridge {
+                origin: Origin::Adopted,
+                ..staged(bridge, live, Stage::Registering { deadline: None })
+            },
+            Vec::new(),
+        ),
+    }
+}
+
+/// An ended row whose very process lives was a wrong verdict: it is corrected silently.
+fn found_alive(bridge: &Bridge, now: Timestamp) -> Step {
+    let Some(ended) = bridge.ended() else {
+        return Step::Unchanged;
+    };
+    let state = State::Live(Live {
+        stage: Stage::Registering { deadline: None },
+        stop_requested: ended.intentional,
+    });
+    let next = Bridge {
+        state,
+        origin: Origin::Adopted,
+        status_since: now,
+        ..bridge.clone()
+    };
+    becomes(next, Vec::new())
+}
+
+fn poisoned(bridge: &Bridge) -> Step {
+    match bridge.live().map(|live| live.stage) {
+        Some(Stage::Ready) => advise(
+            bridge,
+            Some("the remote session was archived or deleted; new sessions may not connect".into()),
+        ),
+        Some(Stage::Launching { .. } | Stage::Registering { .. }) | None => Step::Unchanged,
+    }
+}
+
+fn doubt(bridge: &Bridge, code: Option<QuarantineCode>) -> Step {
+    if bridge.quarantine == code {
+        return Step::Unchanged;
+    }
+    becomes(
+        Bridge {
+            quarantine: code,
+            ..bridge.clone()
+        },
+        Vec::new(),
+    )
+}
+
+fn advise(bridge: &Bridge, notice: Option<String>) -> Step {
+    if bridge.notice == notice {
+        return Step::Unchanged;
+    }
+    becomes(
+        Bridge {
+            notice,
+            ..bridge.clone()
+        },
+        Vec::new(),
+    )
+}

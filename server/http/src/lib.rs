@@ -1,0 +1,1 @@
+//! The HTTP door: routes, guards, sockets, the page.
