@@ -1,0 +1,415 @@
+//! The native watcher and the listeners of each directory.
+
+use crate::fallback::{Pace, reports_changes};
+use crate::slot::{Changes, Slot};
+use notify::event::{ModifyKind, RemoveKind, RenameMode};
+use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Between two attempts to arm a watch that failed.
+const REARM: Duration = Duration::from_secs(2);
+
+/// Directories are watched once however many listen. Cheap to clone; ends with the last clone and
+/// the last subscription.
+#[derive(Debug, Clone)]
+pub struct Watcher {
+    hub: Arc<Hub>,
+}
+
+struct Hub {
+    /// `None` where the platform has no watcher or it could not be created: timers only.
+    ///
+    /// `dirs` is never held while arming: that waits for the watcher's thread, which needs `dirs`.
+    native: Mutex<Option<RecommendedWatcher>>,
+    dirs: Arc<Mutex<Dirs>>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").finish_non_exhaustive()
+    }
+}
+
+type Dirs = HashMap<PathBuf, Vec<Weak<Slot>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A standing interest in one directory, or in one name in it.
+#[derive(Debug)]
+pub struct Subscription {
+    hub: Arc<Hub>,
+    dir: PathBuf,
+    slot: Arc<Slot>,
+    pace: Pace,
+    since: Instant,
+    last_attempt: Option<Instant>,
+    arming: Arc<AtomicBool>,
+}
+
+impl Default for Watcher {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Watcher {
+    /// With the platform's watcher; without one (reported in the log) by timer.
+    #[must_use]
+    pub fn new() -> Self {
+        let dirs = Arc::new(Mutex::new(Dirs::new()));
+        let heard = Arc::clone(&dirs);
+        let native = notify::recommended_watcher(move |event| dispatch(&heard, event));
+        let native = native
+            .inspect_err(|error| {
+                tracing::warn!(
+                    error = %error,
+                    "cannot watch files on this system, looking at them by timer instead"
+                );
+            })
+            .ok();
+        Self::with(native, dirs)
+    }
+
+    /// By timer only; the way of systems without file notification.
+    #[must_use]
+    pub fn by_timer() -> Self {
+        Self::with(None, Arc::default())
+    }
+
+    fn with(native: Option<RecommendedWatcher>, dirs: Arc<Mutex<Dirs>>) -> Self {
+        let native = Mutex::new(native);
+        Self {
+            hub: Arc::new(Hub { native, dirs }),
+        }
+    }
+
+    /// Listens to the entries of a directory, not to what lies below them.
+    ///
+    /// The directory may be missing: it is watched as soon as it is there. Does not block.
+    #[must_use]
+    pub fn dir(&self, dir: &Path, pace: Pace) -> Subscription {
+        self.subscribe(dir.to_owned(), None, pace)
+    }
+
+    /// Listens to one file by its name, through every replacement and truncation. Does not block.
+    #[must_use]
+    pub fn file(&self, file: &Path, pace: Pace) -> Subscription {
+        let dir = file.parent().unwrap_or(Path::new("/")).to_owned();
+        self.subscribe(dir, file.file_name().map(OsString::from), pace)
+    }
+
+    fn subscribe(&self, dir: PathBuf, only: Option<OsString>, pace: Pace) -> Subscription {
+        let slot = Arc::new(Slot::new(only));
+        lock(&self.hub.dirs)
+            .entry(dir.clone())
+            .or_default()
+            .push(Arc::downgrade(&slot));
+        Subscription {
+            hub: Arc::clone(&self.hub),
+            dir,
+            slot,
+            pace,
+            since: Instant::now(),
+            last_attempt: None,
+            arming: Arc::default(),
+        }
+    }
+}
+
+impl Subscription {
+    /// Waits for the next change. The first answer after the watch stands is always
+    /// [`Changes::Everything`], so that nothing that happened meanwhile is lost.
+    ///
+    /// Losing the future loses nothing: what was not handed out stays pending.
+    pub async fn changed(&mut self) -> Changes {
+        loop {
+            if let Some(changes) = self.slot.take() {
+                return changes;
+            }
+            if self.slot.is_armed() {
+                self.slot.woken().await;
+                continue;
+            }
+            self.arm();
+            let pause = self.pace.next(self.since);
+            if tokio::time::timeout(pause, self.slot.woken())
+                .await
+                .is_err()
+            {
+                return self.slot.take().unwrap_or(Changes::Everything);
+            }
+        }
+    }
+
+    /// Whether changes are reported by the kernel at the moment, rather than found by timer.
+    #[must_use]
+    pub fn is_native(&self) -> bool {
+        self.slot.is_armed()
+    }
+
+    /// Arms the native watch in a thread that may block on a dead file system.
+    fn arm(&mut self) {
+        let due = self.last_attempt.is_none_or(|at| at.elapsed() >= REARM);
+        if !due || self.arming.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.last_attempt = Some(Instant::now());
+        let (hub, dir) = (Arc::clone(&self.hub), self.dir.clone());
+        let (slot, arming) = (Arc::clone(&self.slot), Arc::clone(&self.arming));
+        // A plain thread: the runtime would wait for a blocking task of its own at shutdown, and
+        // this one may hang as long as a dead mount does.
+        let started = std::thread::Builder::new()
+            .name("watch-arm".to_owned())
+            .spawn(move || {
+                match hub.arm(&dir, &slot) {
+                    Ok(()) => {}
+                    Err(error) => tracing::debug!(
+                        path = %dir.display(), error = %error,
+                        "cannot watch a directory yet, looking at it by timer"
+                    ),
+                }
+                arming.store(false, Ordering::Release);
+            });
+        if started.is_err() {
+            self.arming.store(false, Ordering::Release);
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut dirs = lock(&self.hub.dirs);
+        let Some(slots) = dirs.get_mut(&self.dir) else {
+            return;
+        };
+        let own = Arc::as_ptr(&self.slot);
+        slots.retain(|slot| slot.as_ptr() != own && slot.strong_count() > 0);
+        let last = slots.is_empty();
+        if last {
+            dirs.remove(&self.dir);
+        }
+        drop(dirs);
+        if last && self.slot.is_armed() {
+            let (hub, dir) = (Arc::clone(&self.hub), self.dir.clone());
+            // Unwatching waits for the watcher's thread; a destructor must not.
+            let _ = std::thread::Builder::new()
+                .name("watch-disarm".to_owned())
+                .spawn(move || hub.disarm(&dir));
+        }
+    }
+}
+
+impl Hub {
+    /// Leaves the slot unarmed where the directory cannot be watched by nature.
+    fn arm(&self, dir: &Path, slot: &Slot) -> io::Result<()> {
+        let before = identity(dir)?;
+        if !reports_changes(dir) {
+            return Ok(());
+        }
+        let mut native = lock(&self.native);
+        let Some(watcher) = native.as_mut() else {
+            return Ok(());
+        };
+        if !self.is_armed(dir) {
+            // A watch that is left from a directory moved away would report for the wrong one.
+            let _ = watcher.unwatch(dir);
+        }
+        watcher
+            .watch(dir, RecursiveMode::NonRecursive)
+            .map_err(io::Error::other)?;
+        slot.set_armed(true);
+        // The end of a directory that was replaced in between was reported before the line above.
+        if identity(dir).ok() != Some(before) {
+            slot.set_armed(false);
+        }
+        Ok(())
+    }
+
+    fn is_armed(&self, dir: &Path) -> bool {
+        let dirs = lock(&self.dirs);
+        let mut slots = dirs.get(dir).into_iter().flatten();
+        slots.any(|slot| slot.upgrade().is_some_and(|slot| slot.is_armed()))
+    }
+
+    fn disarm(&self, dir: &Path) {
+        let mut native = lock(&self.native);
+        if lock(&self.dirs).contains_key(dir) {
+            return; // somebody subscribed meanwhile
+        }
+        if let Some(watcher) = native.as_mut() {
+            let _ = watcher.unwatch(dir); // it may have ended with its directory
+        }
+    }
+}
+
+#[cfg(unix)]
+fn identity(dir: &Path) -> io::Result<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata(dir).map(|facts| (facts.dev(), facts.ino()))
+}
+
+#[cfg(not(unix))]
+fn identity(dir: &Path) -> io::Result<Option<std::time::SystemTime>> {
+    std::fs::metadata(dir).map(|facts| facts.created().ok())
+}
+
+/// Runs on the watcher's thread: short, never waits.
+fn dispatch(dirs: &Mutex<Dirs>, event: notify::Result<Event>) {
+    let event = match event {
+        Ok(event) => event,
+        Err(error) => {
+            tracing::debug!(error = %error, "the file watcher reported an error");
+            return all(dirs);
+        }
+    };
+    if event.need_rescan() {
+        return all(dirs);
+    }
+    // Reading wakes nobody, or every reader would wake itself.
+    if matches!(event.kind, EventKind::Access(_)) {
+        return;
+    }
+    let gone = matches!(
+        event.kind,
+        EventKind::Remove(RemoveKind::Folder | RemoveKind::Any | RemoveKind::Other)
+            | EventKind::Modify(ModifyKind::Name(RenameMode::From))
+    );
+    let dirs = lock(dirs);
+    for path in &event.paths {
+        if let Some(slots) = dirs.get(path) {
+            for slot in slots.iter().filter_map(Weak::upgrade) {
+                if gone {
+                    // The watch followed the old directory; a new one needs a new watch.
+                    slot.set_armed(false);
+                } else {
+                    slot.everything();
+                }
+            }
+        }
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            continue;
+        };
+        for slot in dirs.get(parent).into_iter().flatten() {
+            if let Some(slot) = slot.upgrade() {
+                slot.name(name);
+            }
+        }
+    }
+}
+
+fn all(dirs: &Mutex<Dirs>) {
+    for slot in lock(dirs).values().flatten().filter_map(Weak::upgrade) {
+        slot.everything();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::future::Future;
+
+    /// Far beyond any machine's latency; only reached when the test fails.
+    const DEADLINE: Duration = Duration::from_secs(20);
+
+    async fn within<T>(future: impl Future<Output = T>) -> T {
+        tokio::time::timeout(DEADLINE, future)
+            .await
+            .expect("nothing was reported")
+    }
+
+    async fn native(subscription: &mut Subscription) {
+        while !subscription.is_native() {
+            within(subscription.changed()).await;
+        }
+        let _ = subscription.slot.take();
+    }
+
+    async fn names(subscription: &mut Subscription) -> Vec<OsString> {
+        match within(subscription.changed()).await {
+            Changes::Names(names) => names.into_iter().collect(),
+            Changes::Everything => vec!["(everything)".into()],
+        }
+    }
+
+    #[tokio::test]
+    async fn writing_is_reported_by_name_and_reading_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("old"), "x").unwrap();
+        let watcher = Watcher::new();
+        let mut subscription = watcher.dir(dir.path(), Pace::DIRECTORY);
+        native(&mut subscription).await;
+        fs::read(dir.path().join("old")).unwrap();
+        fs::read_dir(dir.path()).unwrap().count();
+        fs::write(dir.path().join("new"), "x").unwrap();
+        assert_eq!(names(&mut subscription).await, ["new"]);
+    }
+
+    #[tokio::test]
+    async fn a_listener_of_one_file_sleeps_through_its_neighbours() {
+        let dir = tempfile::tempdir().unwrap();
+        let watcher = Watcher::new();
+        let mut one = watcher.file(&dir.path().join("one"), Pace::VIEW);
+        let mut two = watcher.file(&dir.path().join("two"), Pace::VIEW);
+        native(&mut one).await;
+        native(&mut two).await;
+        fs::write(dir.path().join("one"), "x").unwrap();
+        fs::write(dir.path().join("two"), "x").unwrap();
+        assert_eq!(names(&mut two).await, ["two"]);
+        assert_eq!(names(&mut one).await, ["one"]);
+        drop(one);
+        fs::remove_file(dir.path().join("two")).unwrap();
+        assert_eq!(names(&mut two).await, ["two"]);
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_appears_or_is_replaced_is_watched_again() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("sessions");
+        let watcher = Watcher::new();
+        let mut subscription = watcher.dir(&dir, Pace::every(Duration::from_millis(20)));
+        within(subscription.changed()).await;
+        assert!(!subscription.is_native());
+        fs::create_dir(&dir).unwrap();
+        native(&mut subscription).await;
+
+        fs::rename(&dir, root.path().join("aside")).unwrap();
+        fs::create_dir(&dir).unwrap();
+        while subscription.is_native() {
+            within(subscription.changed()).await;
+        }
+        native(&mut subscription).await;
+        fs::write(root.path().join("aside/wrong"), "x").unwrap();
+        fs::write(dir.join("right"), "x").unwrap();
+        assert_eq!(names(&mut subscription).await, ["right"]);
+    }
+
+    #[tokio::test]
+    async fn without_notification_the_timer_says_look_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let watcher = Watcher::by_timer();
+        let mut subscription = watcher.dir(dir.path(), Pace::every(Duration::from_millis(5)));
+        assert_eq!(within(subscription.changed()).await, Changes::Everything);
+        assert_eq!(within(subscription.changed()).await, Changes::Everything);
+        assert!(!subscription.is_native());
+    }
+
+    #[tokio::test]
+    async fn the_last_listener_ends_the_native_watch() {
+        let dir = tempfile::tempdir().unwrap();
+        let watcher = Watcher::new();
+        let mut subscription = watcher.dir(dir.path(), Pace::DIRECTORY);
+        native(&mut subscription).await;
+        drop(subscription);
+        assert!(lock(&watcher.hub.dirs).is_empty());
+    }
+}
