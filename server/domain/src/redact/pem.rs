@@ -1,0 +1,107 @@
+//! Private keys in PEM form: masked from BEGIN to END, over as many lines as it takes.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::{Span, rules::pattern};
+
+/// Lines after which a block without an END is taken for over, so that a stray BEGIN does not
+/// blank a log for ever. A 16,384-bit key has about 200.
+const BLOCK_LINES: u16 = 1_000;
+
+/// Lengths of the full body lines that common writers make.
+const BODY_LINE: std::ops::RangeInclusive<usize> = 60..=80;
+
+static MARK: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"-----(BEGIN|END)[A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"));
+
+/// What earlier lines said.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Pem {
+    /// Outside of a block.
+    #[default]
+    Outside,
+    /// After a BEGIN, for at most this many lines more.
+    Block { left: u16 },
+    /// After a line that looks like the inside of a block whose BEGIN was not seen: a stream may
+    /// be joined in the middle.
+    Body,
+}
+
+impl Pem {
+    /// Begins a line.
+    pub fn line(self, clean: &str) -> PemLine {
+        PemLine { before: self, looks_like_body: self.continues_with(clean), ends: None }
+    }
+
+    fn continues_with(self, clean: &str) -> bool {
+        let body = clean.trim();
+        let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+        if body.is_empty() || !body.bytes().all(base64) {
+            return false;
+        }
+        let has = |class: fn(&u8) -> bool| body.as_bytes().iter().any(class);
+        // All three classes: neither a ruler nor a checksum in hexadecimal has them.
+        let full_line = BODY_LINE.contains(&body.len())
+            && has(u8::is_ascii_uppercase)
+            && has(u8::is_ascii_lowercase)
+            && has(u8::is_ascii_digit);
+        full_line || self == Self::Body
+    }
+}
+
+/// One line in progress; asked once for each form the line is read in.
+pub(super) struct PemLine {
+    before: Pem,
+    looks_like_body: bool,
+    /// Whether a block is open at the end of the line, as far as any form had a mark.
+    ends: Option<bool>,
+}
+
+impl PemLine {
+    /// Finds what belongs to a block in one form of the line.
+    pub fn find(&mut self, text: &str, out: &mut Vec<Span>) {
+        let mut open = match self.before {
+            Pem::Block { .. } => Some(0),
+            Pem::Outside | Pem::Body => None,
+        };
+        let mut seen = false;
+        for mark in MARK.captures_iter(text) {
+            let (Some(whole), Some(kind)) = (mark.get(0), mark.get(1)) else {
+                continue;
+            };
+            seen = true;
+            if kind.as_str() == "BEGIN" {
+                open = open.or(Some(whole.start()));
+            } else {
+                // An END alone closes a block that was joined in the middle.
+                let start = open.take().unwrap_or(whole.start());
+                out.push(Span::secret(start, whole.end()));
+            }
+        }
+        if let Some(start) = open {
+            out.push(Span::secret(start, text.len()));
+        } else if self.looks_like_body && !seen {
+            out.push(Span::secret(0, text.len()));
+        }
+        if seen {
+            // When the forms disagree the careful answer wins.
+            self.ends = Some(self.ends.unwrap_or(false) || open.is_some());
+        }
+    }
+
+    /// What the next line is to know.
+    pub fn after(self) -> Pem {
+        match (self.ends, self.before) {
+            (Some(true), _) => Pem::Block { left: BLOCK_LINES },
+            (Some(false), _) => Pem::Outside,
+            (None, Pem::Block { left }) => match left.checked_sub(1) {
+                Some(left) => Pem::Block { left },
+                None => Pem::Outside,
+            },
+            (None, Pem::Outside | Pem::Body) if self.looks_like_body => Pem::Body,
+            (None, Pem::Outside | Pem::Body) => Pem::Outside,
+        }
+    }
+}
