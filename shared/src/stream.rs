@@ -242,8 +242,10 @@ fn put(state: &mut State, id: String, record: Record) {
     match record {
         Record::Project(v) => drop(state.projects.insert(id, *v)),
         Record::Instance(v) => {
-            state.instances.insert(id, *v);
-            state.counts = counts(state.instances.values());
+            count(&mut state.counts, &v, Step::Up);
+            if let Some(before) = state.instances.insert(id, *v) {
+                count(&mut state.counts, &before, Step::Down);
+            }
         }
         Record::Job(v) => drop(state.jobs.insert(id, v)),
         Record::External(v) => drop(state.external.insert(id, v)),
@@ -265,8 +267,9 @@ fn delete(state: &mut State, kind: &str, id: &str) {
     match kind {
         "project" => drop(state.projects.remove(id)),
         "instance" => {
-            state.instances.remove(id);
-            state.counts = counts(state.instances.values());
+            if let Some(before) = state.instances.remove(id) {
+                count(&mut state.counts, &before, Step::Down);
+            }
         }
         "job" => drop(state.jobs.remove(id)),
         "external" => drop(state.external.remove(id)),
@@ -284,18 +287,48 @@ fn delete(state: &mut State, kind: &str, id: &str) {
 /// Bridges per status, every status present.
 #[must_use]
 pub fn counts<'a>(instances: impl Iterator<Item = &'a Instance>) -> BTreeMap<String, u32> {
-    use crate::status::{BridgeStatus, Channel};
-    let mut counts: BTreeMap<String, u32> = BridgeStatus::ALL
+    let mut counts = no_bridges();
+    for instance in instances {
+        count(&mut counts, instance, Step::Up);
+    }
+    counts
+}
+
+fn no_bridges() -> BTreeMap<String, u32> {
+    use crate::status::BridgeStatus;
+    BridgeStatus::ALL
         .iter()
         .filter(|status| **status != BridgeStatus::Stopping)
         .map(|status| (status.as_str().to_owned(), 0))
-        .collect();
-    for instance in instances {
-        if instance.channel.is(&Channel::RemoteControl) {
-            *counts.entry(instance.status.to_string()).or_default() += 1;
-        }
+        .collect()
+}
+
+#[derive(Clone, Copy)]
+enum Step {
+    Up,
+    Down,
+}
+
+/// Counts one bridge in or out: a count over all rows per change would make filling a state with
+/// thousands of rows quadratic.
+fn count(counts: &mut BTreeMap<String, u32>, instance: &Instance, step: Step) {
+    use crate::status::Channel;
+    if counts.is_empty() {
+        *counts = no_bridges();
     }
-    counts
+    if !instance.channel.is(&Channel::RemoteControl) {
+        return;
+    }
+    let word = instance.status.to_string();
+    let count = counts.entry(word.clone()).or_default();
+    *count = match step {
+        Step::Up => count.saturating_add(1),
+        Step::Down => count.saturating_sub(1),
+    };
+    // The five statuses are always there; a word of another version only while it is in use.
+    if *count == 0 && !no_bridges().contains_key(&word) {
+        counts.remove(&word);
+    }
 }
 
 #[cfg(test)]
@@ -304,18 +337,12 @@ mod tests {
 
     #[test]
     fn a_delta_has_the_documented_shape() {
-        let op = Op::Put(Put {
-            id: "api".into(),
-            record: Record::Adoptable(true),
-        });
+        let op = Op::Put(Put { id: "api".into(), record: Record::Adoptable(true) });
         assert_eq!(
             serde_json::to_value(&op).unwrap(),
             serde_json::json!({"op": "put", "k": "adoptable", "id": "api", "v": true})
         );
-        let del = Op::Del {
-            k: "job".into(),
-            id: "3c509237".into(),
-        };
+        let del = Op::Del { k: "job".into(), id: "3c509237".into() };
         let json = serde_json::to_string(&del).unwrap();
         assert_eq!(json, r#"{"op":"del","k":"job","id":"3c509237"}"#);
         assert_eq!(serde_json::from_str::<Op>(&json).unwrap(), del);
@@ -327,22 +354,10 @@ mod tests {
     fn adoptable_names_stay_sorted_and_unique() {
         let mut state = State::default();
         for name in ["b", "a", "b"] {
-            apply(
-                &mut state,
-                Op::Put(Put {
-                    id: name.into(),
-                    record: Record::Adoptable(true),
-                }),
-            );
+            apply(&mut state, Op::Put(Put { id: name.into(), record: Record::Adoptable(true) }));
         }
         assert_eq!(state.adoptable, ["a", "b"]);
-        apply(
-            &mut state,
-            Op::Del {
-                k: "adoptable".into(),
-                id: "a".into(),
-            },
-        );
+        apply(&mut state, Op::Del { k: "adoptable".into(), id: "a".into() });
         assert_eq!(state.adoptable, ["b"]);
     }
 }
