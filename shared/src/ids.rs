@@ -117,10 +117,7 @@ fn is_reserved_device(name: &str) -> bool {
     if matches!(upper.as_str(), "CON" | "PRN" | "AUX" | "NUL") {
         return true;
     }
-    let Some(rest) = upper
-        .strip_prefix("COM")
-        .or_else(|| upper.strip_prefix("LPT"))
-    else {
+    let Some(rest) = upper.strip_prefix("COM").or_else(|| upper.strip_prefix("LPT")) else {
         return false;
     };
     let mut digits = rest.chars();
@@ -229,22 +226,14 @@ mod tests {
         ] {
             assert_eq!(name.parse::<ProjectName>(), Err(why), "{name:?}");
         }
-        assert_eq!(
-            "x".repeat(256).parse::<ProjectName>(),
-            Err(BadProjectName::TooLong)
-        );
+        assert_eq!("x".repeat(256).parse::<ProjectName>(), Err(BadProjectName::TooLong));
     }
 
     #[test]
     fn an_instance_id_is_a_lower_case_uuid() {
         let id = "3a375c2e-0a3b-4c5d-8e9f-001122334455";
         assert_eq!(id.parse::<InstanceId>().unwrap().short(), "3a375c2e");
-        for bad in [
-            "",
-            "3A375C2E-0a3b-4c5d-8e9f-001122334455",
-            "3a375c2e",
-            "../../etc/passwd",
-        ] {
+        for bad in ["", "3A375C2E-0a3b-4c5d-8e9f-001122334455", "3a375c2e", "../../etc/passwd"] {
             assert_eq!(bad.parse::<InstanceId>(), Err(BadInstanceId), "{bad}");
         }
     }

@@ -122,10 +122,7 @@ mod tests {
 
     #[test]
     fn a_session_name_is_trimmed_and_blank_means_default() {
-        assert_eq!(
-            session_name("  nightly checks ").unwrap().as_deref(),
-            Some("nightly checks")
-        );
+        assert_eq!(session_name("  nightly checks ").unwrap().as_deref(), Some("nightly checks"));
         assert_eq!(session_name(" \t ").unwrap(), None);
     }
 

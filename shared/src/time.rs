@@ -73,8 +73,7 @@ impl Serialize for Timestamp {
 impl<'de> Deserialize<'de> for Timestamp {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let raw = String::deserialize(from)?;
-        raw.parse()
-            .map_err(|_| de::Error::custom("not an RFC 3339 time"))
+        raw.parse().map_err(|_| de::Error::custom("not an RFC 3339 time"))
     }
 }
 

@@ -14,6 +14,8 @@ pub struct Wanted {
     pub permission_mode: PermissionMode,
     /// The caller acknowledges an untrusted directory.
     pub trust: bool,
+    /// The session name would be read as an option by the agent.
+    pub name_reads_as_option: bool,
 }
 
 /// Trust as the agent will see it.
@@ -103,6 +105,11 @@ pub enum Obstacle {
         "`spawn_mode: session` is only for Server Mode; leave it out or use `resume_mode: standard`"
     )]
     SessionNeedsStandard,
+    /// The project name is the session name when none is given.
+    #[error(
+        "the agent would read the session name as an option, because it begins with `-`; give the session another `name`"
+    )]
+    NameReadsAsOption,
     /// Forbidden by configuration.
     #[error(
         "this project does not allow bypassing permissions; set `projects.<name>.allow_bypass_permissions: true` in the configuration or use another permission mode"
@@ -143,6 +150,9 @@ fn option_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     let mut found = Vec::new();
     if let Some(name) = &now.alias_of {
         found.push(Obstacle::Alias(name.clone()));
+    }
+    if wanted.name_reads_as_option {
+        found.push(Obstacle::NameReadsAsOption);
     }
     if wanted.spawn_mode == SpawnMode::Session && wanted.resume_mode == ResumeMode::Pty {
         found.push(Obstacle::SessionNeedsStandard);
@@ -213,9 +223,7 @@ pub fn admit(wanted: Wanted, now: &Circumstances) -> Admission {
     }
     match state_obstacles(wanted, now).into_iter().next() {
         Some(first) => Admission::Refused(first),
-        None => Admission::Launch {
-            grant_trust: now.trust == Trust::Missing,
-        },
+        None => Admission::Launch { grant_trust: now.trust == Trust::Missing },
     }
 }
 
@@ -229,6 +237,7 @@ mod tests {
             spawn_mode: SpawnMode::SameDir,
             permission_mode: PermissionMode::Default,
             trust: false,
+            name_reads_as_option: false,
         }
     }
 
@@ -260,45 +269,23 @@ mod tests {
 
     #[test]
     fn a_plain_launch_in_a_trusted_directory_is_admitted() {
-        assert_eq!(
-            admit(wanted(), &fine()),
-            Admission::Launch { grant_trust: false }
-        );
+        assert_eq!(admit(wanted(), &fine()), Admission::Launch { grant_trust: false });
         assert_eq!(obstacles(wanted(), &fine()), []);
     }
 
     #[test]
     fn an_untrusted_directory_needs_an_explicit_acknowledgement() {
-        let now = Circumstances {
-            trust: Trust::Missing,
-            ..fine()
-        };
+        let now = Circumstances { trust: Trust::Missing, ..fine() };
         refused(wanted(), &now, &Obstacle::NotTrusted);
-        let acknowledged = Wanted {
-            trust: true,
-            ..wanted()
-        };
-        assert_eq!(
-            admit(acknowledged, &now),
-            Admission::Launch { grant_trust: true }
-        );
+        let acknowledged = Wanted { trust: true, ..wanted() };
+        assert_eq!(admit(acknowledged, &now), Admission::Launch { grant_trust: true });
     }
 
     #[test]
     fn a_broken_trust_file_refuses_even_an_acknowledged_launch() {
         let why = "broken".to_owned();
-        let now = Circumstances {
-            trust: Trust::Unreadable(why.clone()),
-            ..fine()
-        };
-        refused(
-            Wanted {
-                trust: true,
-                ..wanted()
-            },
-            &now,
-            &Obstacle::TrustUnreadable(why),
-        );
+        let now = Circumstances { trust: Trust::Unreadable(why.clone()), ..fine() };
+        refused(Wanted { trust: true, ..wanted() }, &now, &Obstacle::TrustUnreadable(why));
     }
 
     #[test]
@@ -315,66 +302,28 @@ mod tests {
 
     #[test]
     fn an_invalid_request_is_never_answered_with_a_live_bridge() {
-        let now = Circumstances {
-            live_standard: Some(live()),
-            is_git_repo: false,
-            ..fine()
-        };
-        refused(
-            Wanted {
-                spawn_mode: SpawnMode::Worktree,
-                ..wanted()
-            },
-            &now,
-            &Obstacle::NotGit,
-        );
-        let bypass = Wanted {
-            permission_mode: PermissionMode::BypassPermissions,
-            ..wanted()
-        };
+        let now = Circumstances { live_standard: Some(live()), is_git_repo: false, ..fine() };
+        refused(Wanted { spawn_mode: SpawnMode::Worktree, ..wanted() }, &now, &Obstacle::NotGit);
+        let bypass = Wanted { permission_mode: PermissionMode::BypassPermissions, ..wanted() };
         refused(bypass, &now, &Obstacle::BypassForbidden);
     }
 
     #[test]
     fn an_interactive_session_may_run_beside_a_server_mode_bridge() {
-        let now = Circumstances {
-            live_standard: Some(live()),
-            ..fine()
-        };
-        let pty = Wanted {
-            resume_mode: ResumeMode::Pty,
-            ..wanted()
-        };
+        let now = Circumstances { live_standard: Some(live()), ..fine() };
+        let pty = Wanted { resume_mode: ResumeMode::Pty, ..wanted() };
         assert_eq!(admit(pty, &now), Admission::Launch { grant_trust: false });
     }
 
     #[test]
     fn bypass_is_forbidden_whichever_way_it_is_asked_for() {
-        let now = Circumstances {
-            inherits_bypass: true,
-            ..fine()
-        };
-        let inherit = Wanted {
-            permission_mode: PermissionMode::Inherit,
-            ..wanted()
-        };
+        let now = Circumstances { inherits_bypass: true, ..fine() };
+        let inherit = Wanted { permission_mode: PermissionMode::Inherit, ..wanted() };
         refused(inherit, &now, &Obstacle::InheritedBypassForbidden);
-        let allowed = Circumstances {
-            bypass_allowed: true,
-            ..now
-        };
-        assert_eq!(
-            admit(inherit, &allowed),
-            Admission::Launch { grant_trust: false }
-        );
-        let bypass = Wanted {
-            permission_mode: PermissionMode::BypassPermissions,
-            ..wanted()
-        };
-        assert_eq!(
-            admit(bypass, &allowed),
-            Admission::Launch { grant_trust: false }
-        );
+        let allowed = Circumstances { bypass_allowed: true, ..now };
+        assert_eq!(admit(inherit, &allowed), Admission::Launch { grant_trust: false });
+        let bypass = Wanted { permission_mode: PermissionMode::BypassPermissions, ..wanted() };
+        assert_eq!(admit(bypass, &allowed), Admission::Launch { grant_trust: false });
     }
 
     #[test]
@@ -399,36 +348,20 @@ mod tests {
     #[test]
     fn an_alias_cannot_be_started() {
         let name: ProjectName = "real".parse().unwrap();
-        let now = Circumstances {
-            alias_of: Some(name.clone()),
-            ..fine()
-        };
+        let now = Circumstances { alias_of: Some(name.clone()), ..fine() };
         refused(wanted(), &now, &Obstacle::Alias(name));
     }
 
     #[test]
     fn a_worktree_needs_a_commit() {
-        let now = Circumstances {
-            has_commit: false,
-            ..fine()
-        };
-        refused(
-            Wanted {
-                spawn_mode: SpawnMode::Worktree,
-                ..wanted()
-            },
-            &now,
-            &Obstacle::NoCommit,
-        );
+        let now = Circumstances { has_commit: false, ..fine() };
+        refused(Wanted { spawn_mode: SpawnMode::Worktree, ..wanted() }, &now, &Obstacle::NoCommit);
     }
 
     #[test]
     fn single_session_mode_is_only_for_server_mode() {
-        let pty = Wanted {
-            resume_mode: ResumeMode::Pty,
-            spawn_mode: SpawnMode::Session,
-            ..wanted()
-        };
+        let pty =
+            Wanted { resume_mode: ResumeMode::Pty, spawn_mode: SpawnMode::Session, ..wanted() };
         refused(pty, &fine(), &Obstacle::SessionNeedsStandard);
     }
 }

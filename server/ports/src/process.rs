@@ -146,6 +146,10 @@ pub trait ProcessHost: Send + Sync {
     /// The live process of this user whose environment carries the launch id, if any.
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts>;
 
+    /// All live processes of this user whose environment carries the launch id: the agent and what
+    /// it started, also after the agent itself has ended or they have left its family.
+    fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts>;
+
     /// All live processes of this user (one scan of the process table; not for hot paths).
     fn processes(&self) -> Vec<ProcessFacts>;
 

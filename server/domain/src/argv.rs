@@ -1,0 +1,147 @@
+//! Arguments of the agent.
+
+use svc_shared::status::{PermissionMode, SpawnMode};
+
+/// What a Server Mode bridge is started with (agent 2.1.197, `remote-control`).
+#[derive(Debug, Clone, Copy)]
+pub struct ServerMode<'a> {
+    /// Name shown to the remote client.
+    pub name: &'a str,
+    /// Debug file; exists already.
+    pub debug_file: &'a str,
+    /// Working directory strategy.
+    pub spawn_mode: SpawnMode,
+    /// Permission mode; `inherit` passes no flag.
+    pub permission_mode: PermissionMode,
+    /// Prefix of session names.
+    pub session_name_prefix: Option<&'a str>,
+    /// Most sessions at once.
+    pub capacity: u32,
+    /// More output.
+    pub verbose: bool,
+}
+
+/// A value that the agent would read as an option, or as nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the {what} must not be empty or begin with `-`, or the agent reads it as an option; {hint}"
+)]
+pub struct ReadAsOption {
+    /// Which value.
+    pub what: &'static str,
+    /// What to do.
+    pub hint: &'static str,
+}
+
+/// Whether a value that follows a flag can be taken for an option.
+#[must_use]
+pub fn reads_as_option(value: &str) -> bool {
+    value.is_empty() || value.starts_with('-')
+}
+
+impl ServerMode<'_> {
+    /// The arguments after the program.
+    ///
+    /// # Errors
+    /// A value from outside would be read as an option.
+    pub fn args(&self) -> Result<Vec<String>, ReadAsOption> {
+        let guard = |value: &str, what, hint| {
+            if reads_as_option(value) { Err(ReadAsOption { what, hint }) } else { Ok(()) }
+        };
+        guard(self.name, "session name", "give the session another `name`")?;
+        guard(self.debug_file, "log path", "give `state_dir` as an absolute path")?;
+        let mut args: Vec<String> = ["remote-control", "--name", self.name, "--debug-file"]
+            .into_iter()
+            .chain([self.debug_file, "--spawn", self.spawn_mode.as_str()])
+            .map(str::to_owned)
+            .collect();
+        let mut flag = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
+        match self.permission_mode {
+            PermissionMode::Inherit => {}
+            PermissionMode::Default
+            | PermissionMode::Plan
+            | PermissionMode::AcceptEdits
+            | PermissionMode::Auto
+            | PermissionMode::DontAsk
+            | PermissionMode::BypassPermissions => {
+                flag("--permission-mode", self.permission_mode.as_str());
+            }
+        }
+        match self.spawn_mode {
+            SpawnMode::SameDir | SpawnMode::Worktree => {
+                if let Some(prefix) = self.session_name_prefix {
+                    let hint = "change `instance_defaults.session_name_prefix`";
+                    guard(prefix, "session name prefix", hint)?;
+                    flag("--remote-control-session-name-prefix", prefix);
+                }
+                flag("--capacity", &self.capacity.to_string());
+            }
+            // One session is all it serves.
+            SpawnMode::Session => {}
+        }
+        if self.verbose {
+            args.push("--verbose".to_owned());
+        }
+        Ok(args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain() -> ServerMode<'static> {
+        ServerMode {
+            name: "api",
+            debug_file: "/s/logs/api-1-0.log",
+            spawn_mode: SpawnMode::SameDir,
+            permission_mode: PermissionMode::Default,
+            session_name_prefix: None,
+            capacity: 32,
+            verbose: false,
+        }
+    }
+
+    #[test]
+    fn every_option_of_server_mode_reaches_the_agent() {
+        let all = ServerMode {
+            spawn_mode: SpawnMode::Worktree,
+            permission_mode: PermissionMode::AcceptEdits,
+            session_name_prefix: Some("box"),
+            verbose: true,
+            ..plain()
+        };
+        assert_eq!(
+            all.args().unwrap().join(" "),
+            "remote-control --name api --debug-file /s/logs/api-1-0.log --spawn worktree \
+             --permission-mode acceptEdits --remote-control-session-name-prefix box \
+             --capacity 32 --verbose"
+        );
+    }
+
+    #[test]
+    fn inherit_passes_no_flag_and_a_single_session_has_no_capacity() {
+        let single = ServerMode {
+            spawn_mode: SpawnMode::Session,
+            permission_mode: PermissionMode::Inherit,
+            session_name_prefix: Some("box"),
+            ..plain()
+        };
+        assert_eq!(
+            single.args().unwrap().join(" "),
+            "remote-control --name api --debug-file /s/logs/api-1-0.log --spawn session"
+        );
+    }
+
+    #[test]
+    fn h29_no_value_is_ever_read_as_an_option() {
+        for name in ["", "-", "--", "-x", "--help", "--dangerously-skip-permissions"] {
+            assert!(ServerMode { name, ..plain() }.args().is_err(), "{name:?}");
+            let prefix = ServerMode { session_name_prefix: Some(name), ..plain() };
+            assert!(prefix.args().is_err(), "{name:?}");
+        }
+        let shell = "$(touch x) `id`; & %PATH%";
+        let args = ServerMode { name: shell, ..plain() }.args().unwrap();
+        assert_eq!(args[2], shell);
+    }
+}
