@@ -46,14 +46,14 @@ enum Origin {
 const TRUNK: Compiled = Compiled {
     name: "trunk",
     version: pins::TRUNK,
-    expect: "about 3 min",
+    expect: "about 4 min",
     crates: 370,
     origin: Origin::Registry,
 };
 const WASM_BINDGEN: Compiled = Compiled {
     name: "wasm-bindgen",
     version: pins::WASM_BINDGEN,
-    expect: "about 2 min",
+    expect: "about 3 min",
     crates: 150,
     origin: Origin::Checkout("tools/wasm-bindgen"),
 };
@@ -77,7 +77,7 @@ pub(crate) fn run(progress: &Progress, place: &Place, page: Page) -> Result<()> 
     wasm_opt(progress, place)
 }
 
-/// Installs what only the checks need, after [`run`]. `Ok(false)`: no licence check is possible.
+/// Installs what only the checks need, after [`run`].
 pub(crate) fn licence_check(progress: &Progress, place: &Place) -> Result<()> {
     let _turn = turn(progress, place)?;
     compiled(progress, place, &[&CARGO_DENY])
@@ -103,22 +103,16 @@ pub(crate) fn exclusive(progress: &Progress, path: &Path) -> Result<File> {
         .open(path)
         .with_context(|| format!("cannot open the lock {}", path.display()))?;
     if file.try_lock().is_err() {
-        progress.say(format_args!(
-            "another task runner is at work; waiting for {}",
-            path.display()
-        ));
-        file.lock()
-            .with_context(|| format!("cannot lock {}", path.display()))?;
+        progress
+            .say(format_args!("another task runner is at work; waiting for {}", path.display()));
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
     }
     Ok(file)
 }
 
 fn preflight(place: &Place, page: Page) -> Result<()> {
     let (major, minor) = pins::RUSTC_AT_LEAST;
-    match output(place, "rustc", &["--version"])
-        .as_deref()
-        .and_then(rustc_version)
-    {
+    match output(place, "rustc", &["--version"]).as_deref().and_then(rustc_version) {
         Some(found) if found >= pins::RUSTC_AT_LEAST => {}
         Some((a, b)) => {
             return Err(Stop::prerequisite(format!(
@@ -126,9 +120,7 @@ fn preflight(place: &Place, page: Page) -> Result<()> {
             )));
         }
         None => {
-            return Err(Stop::prerequisite(
-                "rustc is missing; install it from https://rustup.rs",
-            ));
+            return Err(Stop::prerequisite("rustc is missing; install it from https://rustup.rs"));
         }
     }
     if output(place, "cc", &["--version"]).is_none() {
@@ -163,12 +155,7 @@ pub(crate) fn free_gb(path: &Path) -> Option<u64> {
 /// Where the compiler keeps the target, whether or not it is installed.
 pub(crate) fn wasm_target_folder(place: &Place) -> Option<PathBuf> {
     let sysroot = output(place, "rustc", &["--print", "sysroot"])?;
-    Some(
-        PathBuf::from(sysroot.trim())
-            .join("lib/rustlib")
-            .join(pins::WASM_TARGET)
-            .join("lib"),
-    )
+    Some(PathBuf::from(sysroot.trim()).join("lib/rustlib").join(pins::WASM_TARGET).join("lib"))
 }
 
 fn wasm_target(progress: &Progress, place: &Place) -> Result<()> {
@@ -176,12 +163,7 @@ fn wasm_target(progress: &Progress, place: &Place) -> Result<()> {
         return Ok(());
     }
     let log = place.log("wasm-target")?;
-    let step = Step {
-        name: "wasm target",
-        expect: "a few seconds",
-        crates: 0,
-        log: &log,
-    };
+    let step = Step { name: "wasm target", expect: "a few seconds", crates: 0, log: &log };
     let mut add = place.command("rustup");
     add.args(["target", "add", pins::WASM_TARGET]);
     let advice = "without it the page cannot be built: `cargo xtask run --no-web` goes on without";
@@ -202,15 +184,10 @@ fn wasm_target(progress: &Progress, place: &Place) -> Result<()> {
 
 /// Installs the missing ones of `wanted` at the same time: one alone leaves a core idle.
 fn compiled(progress: &Progress, place: &Place, wanted: &[&Compiled]) -> Result<()> {
-    let missing: Vec<_> = wanted
-        .iter()
-        .filter(|tool| !is_present(place, tool))
-        .collect();
+    let missing: Vec<_> = wanted.iter().filter(|tool| !is_present(place, tool)).collect();
     std::thread::scope(|threads| {
-        let running: Vec<_> = missing
-            .iter()
-            .map(|tool| threads.spawn(|| compile(progress, place, tool)))
-            .collect();
+        let running: Vec<_> =
+            missing.iter().map(|tool| threads.spawn(|| compile(progress, place, tool))).collect();
         running.into_iter().try_for_each(|tool| match tool.join() {
             Ok(result) => result,
             Err(_) => Err(anyhow::anyhow!("an installation stopped unexpectedly")),
@@ -220,12 +197,7 @@ fn compiled(progress: &Progress, place: &Place, wanted: &[&Compiled]) -> Result<
 
 fn compile(progress: &Progress, place: &Place, tool: &Compiled) -> Result<()> {
     let log = place.log(&format!("install-{}", tool.name))?;
-    let step = Step {
-        name: tool.name,
-        expect: tool.expect,
-        crates: tool.crates,
-        log: &log,
-    };
+    let step = Step { name: tool.name, expect: tool.expect, crates: tool.crates, log: &log };
     let build = place.tools.join("build").join(tool.name);
     let mut done = progress.step(&step, &mut install(place, tool, &build, Lock::Kept))?;
     if !done && is_refused_lock(&crate::progress::read(&log)) {
@@ -273,22 +245,15 @@ fn install(place: &Place, tool: &Compiled, build: &Path, lock: Lock) -> Command 
     if lock == Lock::Kept {
         install.arg("--locked");
     }
-    install
-        .arg("--root")
-        .arg(&place.tools)
-        .env("CARGO_TARGET_DIR", build);
+    install.arg("--root").arg(&place.tools).env("CARGO_TARGET_DIR", build);
     install
 }
 
 /// Whether an installation failed because the resolver cannot follow the lock file.
 fn is_refused_lock(log: &str) -> bool {
-    [
-        "failed to select a version",
-        "is yanked",
-        "needs to be updated but --locked",
-    ]
-    .iter()
-    .any(|sign| log.contains(sign))
+    ["failed to select a version", "is yanked", "needs to be updated but --locked"]
+        .iter()
+        .any(|sign| log.contains(sign))
 }
 
 fn is_present(place: &Place, tool: &Compiled) -> bool {
@@ -309,22 +274,11 @@ fn wasm_opt(progress: &Progress, place: &Place) -> Result<()> {
         return Ok(());
     }
     let log = place.log("install-wasm-opt")?;
-    let step = Step {
-        name: "wasm-opt",
-        expect: "a few seconds",
-        crates: 0,
-        log: &log,
-    };
+    let step = Step { name: "wasm-opt", expect: "a few seconds", crates: 0, log: &log };
     let mut npm = place.command("npm");
-    npm.args([
-        "install",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-        "--prefix",
-    ])
-    .arg(place.tools.join("npm"))
-    .arg(format!("binaryen@{}", pins::BINARYEN));
+    npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
+        .arg(place.tools.join("npm"))
+        .arg(format!("binaryen@{}", pins::BINARYEN));
     let installed = progress.step(&step, &mut npm).unwrap_or_else(|error| {
         progress.say(format_args!("npm did not start: {error:#}"));
         false
@@ -348,8 +302,7 @@ pub(crate) fn wasm_opt_version(place: &Place) -> Option<String> {
     let program = place.modules("npm").join(".bin/wasm-opt");
     let text = output(place, program.to_str()?, &["--version"])?;
     let major = pins::BINARYEN.split('.').next()?;
-    text.contains(&format!("version_{major}"))
-        .then(|| text.trim().to_string())
+    text.contains(&format!("version_{major}")).then(|| text.trim().to_string())
 }
 
 /// A program that answers like wasm-opt and copies. trunk would otherwise try to download one.
@@ -378,12 +331,7 @@ pub(crate) fn debian(progress: &Progress, place: &Place, package: &str) -> Resul
         return Ok(false);
     }
     let log = place.log(&format!("apt-{package}"))?;
-    let step = Step {
-        name: package,
-        expect: "under a minute (apt-get)",
-        crates: 0,
-        log: &log,
-    };
+    let step = Step { name: package, expect: "under a minute (apt-get)", crates: 0, log: &log };
     let mut apt = place.command("sh");
     apt.env("DEBIAN_FRONTEND", "noninteractive").args([
         "-c",
@@ -395,15 +343,8 @@ pub(crate) fn debian(progress: &Progress, place: &Place, package: &str) -> Resul
 
 /// Standard output of a tool that ended well.
 pub(crate) fn output(place: &Place, program: &str, args: &[&str]) -> Option<String> {
-    let out = place
-        .command(program)
-        .args(args)
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    out.status
-        .success()
-        .then(|| String::from_utf8_lossy(&out.stdout).into_owned())
+    let out = place.command(program).args(args).stdin(Stdio::null()).output().ok()?;
+    out.status.success().then(|| String::from_utf8_lossy(&out.stdout).into_owned())
 }
 
 #[cfg(test)]
@@ -412,10 +353,7 @@ mod tests {
 
     #[test]
     fn compiler_versions_are_read_with_and_without_suffix() {
-        assert_eq!(
-            rustc_version("rustc 1.95.0 (59807616e 2026-04-14)"),
-            Some((1, 95))
-        );
+        assert_eq!(rustc_version("rustc 1.95.0 (59807616e 2026-04-14)"), Some((1, 95)));
         assert_eq!(rustc_version("rustc 2.0.0-nightly"), Some((2, 0)));
         assert_eq!(rustc_version("rustc"), None);
         assert_eq!(rustc_version("clang version x.y"), None);
@@ -426,9 +364,7 @@ mod tests {
         assert!(is_refused_lock(
             "error: failed to select a version for the requirement `a = \"=1\"`"
         ));
-        assert!(!is_refused_lock(
-            "error[E0425]: cannot find value `x` in this scope"
-        ));
+        assert!(!is_refused_lock("error[E0425]: cannot find value `x` in this scope"));
         assert!(!is_refused_lock("error: failed to download from registry"));
     }
 
@@ -444,26 +380,10 @@ mod tests {
         let (from, to) = (folder.join("in.wasm"), folder.join("out.wasm"));
         fs::write(&from, b"module").unwrap();
         for args in [
-            vec![
-                format!("--output={}", to.display()),
-                "-Oz".into(),
-                from.display().to_string(),
-            ],
-            vec![
-                "-Oz".into(),
-                from.display().to_string(),
-                "-o".into(),
-                to.display().to_string(),
-            ],
+            vec![format!("--output={}", to.display()), "-Oz".into(), from.display().to_string()],
+            vec!["-Oz".into(), from.display().to_string(), "-o".into(), to.display().to_string()],
         ] {
-            assert!(
-                Command::new(&program)
-                    .args(&args)
-                    .status()
-                    .unwrap()
-                    .success(),
-                "{args:?}"
-            );
+            assert!(Command::new(&program).args(&args).status().unwrap().success(), "{args:?}");
             assert_eq!(fs::read(&to).unwrap(), b"module", "{args:?}");
             fs::remove_file(&to).unwrap();
         }

@@ -11,12 +11,8 @@ use crate::progress::{Progress, Step};
 use crate::{Stop, pins};
 
 /// Names under which distributions install it.
-const PROGRAMS: [&str; 4] = [
-    "chromium",
-    "chromium-browser",
-    "google-chrome-stable",
-    "google-chrome",
-];
+const PROGRAMS: [&str; 4] =
+    ["chromium", "chromium-browser", "google-chrome-stable", "google-chrome"];
 
 /// Whether tests in a browser are possible here.
 pub(crate) enum Browser {
@@ -88,21 +84,9 @@ fn driver(progress: &Progress, place: &Place) -> Result<()> {
             .with_context(|| format!("cannot copy tests/browser/{name}"))?;
     }
     let log = place.log("install-browser-driver")?;
-    let step = Step {
-        name: "browser driver",
-        expect: "a few seconds",
-        crates: 0,
-        log: &log,
-    };
+    let step = Step { name: "browser driver", expect: "a few seconds", crates: 0, log: &log };
     let mut npm = place.command("npm");
-    npm.args([
-        "ci",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-        "--prefix",
-    ])
-    .arg(&folder);
+    npm.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"]).arg(&folder);
     npm.current_dir(&folder);
     if progress.step(&step, &mut npm)? && is_present() {
         return Ok(());

@@ -62,9 +62,7 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<()> {
 fn trunk(place: &Place) -> Command {
     let mut trunk = place.command("trunk");
     trunk.args(["build", "--release", "--cargo-profile", "wasm-release"]);
-    trunk
-        .env("NO_COLOR", "true")
-        .env("CARGO_TERM_COLOR", "never");
+    trunk.env("NO_COLOR", "true").env("CARGO_TERM_COLOR", "never");
     let home = place::set("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| env::home_dir().map(|home| home.join(".cargo")));
@@ -88,11 +86,7 @@ fn inputs(place: &Place) -> Result<String> {
     let compiler = bootstrap::output(place, "rustc", &["--version"]).unwrap_or_default();
     hasher.write(compiler.as_bytes());
     hasher.write(pins::folder_name().as_bytes());
-    hasher.write(
-        bootstrap::wasm_opt_version(place)
-            .unwrap_or_default()
-            .as_bytes(),
-    );
+    hasher.write(bootstrap::wasm_opt_version(place).unwrap_or_default().as_bytes());
     Ok(format!("{:016x}", hasher.finish()))
 }
 
@@ -136,10 +130,7 @@ pub(crate) fn check_size(progress: &Progress, place: &Place) -> Result<bool> {
         .context("cannot read dist/")?
         .filter_map(Result::ok)
         .filter(|entry| entry.file_name().to_string_lossy().ends_with(".wasm.br"));
-    let size = modules
-        .filter_map(|entry| entry.metadata().ok())
-        .map(|m| m.len())
-        .max();
+    let size = modules.filter_map(|entry| entry.metadata().ok()).map(|m| m.len()).max();
     let size = size.context("dist/ holds no compressed module; remove dist/ and build it again")?;
     let verdict = if size > MODULE_LIMIT {
         "TOO LARGE"

@@ -23,21 +23,14 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
     for line in &lines {
         let mark = if line.fits { "ok  " } else { "miss" };
         let found = line.found.as_deref().unwrap_or("not found");
-        progress.print(&format!(
-            "{mark}  {:<16} {found}  (wanted: {})\n",
-            line.what, line.wanted
-        ));
+        progress.print(&format!("{mark}  {:<16} {found}  (wanted: {})\n", line.what, line.wanted));
     }
     progress.print(&format!(
         "tools: {}\nbuilds: {}\n",
         place.tools.display(),
         place.target.display()
     ));
-    Ok(if lines.iter().all(|line| line.fits) {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if lines.iter().all(|line| line.fits) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn lines(place: &Place) -> Result<Vec<Line>> {
@@ -56,21 +49,11 @@ fn lines(place: &Place) -> Result<Vec<Line>> {
             fits: rustc.as_deref().and_then(bootstrap::rustc_version) >= Some((major, minor)),
             found: rustc.map(first_line),
         },
-        any(
-            "C compiler",
-            output(place, "cc", &["--version"]).map(first_line),
-        ),
+        any("C compiler", output(place, "cc", &["--version"]).map(first_line)),
         any("git", output(place, "git", &["--version"]).map(first_line)),
-        any(
-            pins::WASM_TARGET,
-            wasm.map(|folder| folder.display().to_string()),
-        ),
+        any(pins::WASM_TARGET, wasm.map(|folder| folder.display().to_string())),
         exactly("trunk", pins::TRUNK, bootstrap::found(place, "trunk")),
-        exactly(
-            "wasm-bindgen",
-            pins::WASM_BINDGEN,
-            bootstrap::found(place, "wasm-bindgen"),
-        ),
+        exactly("wasm-bindgen", pins::WASM_BINDGEN, bootstrap::found(place, "wasm-bindgen")),
         Line {
             what: "node",
             wanted: format!("{} or newer", pins::NODE_AT_LEAST),
@@ -83,15 +66,8 @@ fn lines(place: &Place) -> Result<Vec<Line>> {
             fits: wasm_opt.is_some(),
             found: wasm_opt,
         },
-        exactly(
-            "cargo-deny",
-            pins::CARGO_DENY,
-            bootstrap::found(place, "cargo-deny"),
-        ),
-        any(
-            "Chromium",
-            chromium.map(|program| program.display().to_string()),
-        ),
+        exactly("cargo-deny", pins::CARGO_DENY, bootstrap::found(place, "cargo-deny")),
+        any("Chromium", chromium.map(|program| program.display().to_string())),
         exactly("puppeteer-core", pins::PUPPETEER, driver),
         Line {
             what: "free disk",
@@ -103,21 +79,11 @@ fn lines(place: &Place) -> Result<Vec<Line>> {
 }
 
 fn any(what: &'static str, found: Option<String>) -> Line {
-    Line {
-        what,
-        wanted: "any".into(),
-        fits: found.is_some(),
-        found,
-    }
+    Line { what, wanted: "any".into(), fits: found.is_some(), found }
 }
 
 fn exactly(what: &'static str, wanted: &str, found: Option<String>) -> Line {
-    Line {
-        what,
-        wanted: wanted.into(),
-        fits: found.as_deref() == Some(wanted),
-        found,
-    }
+    Line { what, wanted: wanted.into(), fits: found.as_deref() == Some(wanted), found }
 }
 
 fn first_line(text: String) -> String {
@@ -126,11 +92,5 @@ fn first_line(text: String) -> String {
 
 /// `v20.20.2` → 20.
 fn node_major(version: &str) -> Option<u32> {
-    version
-        .trim()
-        .strip_prefix('v')?
-        .split('.')
-        .next()?
-        .parse()
-        .ok()
+    version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }

@@ -54,18 +54,12 @@ pub(crate) struct Stop {
 impl Stop {
     /// The machine lacks something only its owner can install.
     pub(crate) fn prerequisite(message: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Self {
-            code: 3,
-            message: message.into(),
-        })
+        anyhow::Error::new(Self { code: 3, message: message.into() })
     }
 
     /// A download or installation did not go through.
     pub(crate) fn unreachable(message: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Self {
-            code: 4,
-            message: message.into(),
-        })
+        anyhow::Error::new(Self { code: 4, message: message.into() })
     }
 }
 
@@ -89,11 +83,7 @@ fn main() -> ExitCode {
 }
 
 fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
-    let name = if args.is_empty() {
-        OsString::from("help")
-    } else {
-        args.remove(0)
-    };
+    let name = if args.is_empty() { OsString::from("help") } else { args.remove(0) };
     if name == "precompress" {
         // The only command that trunk calls, inside its own build: it needs no tools.
         no_more(&args)?;
@@ -137,10 +127,7 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
             no_more(&args)?;
             return doctor::run(progress, &place);
         }
-        _ => bail!(
-            "`{}` is not a command; `cargo xtask help` lists them",
-            name.to_string_lossy()
-        ),
+        _ => bail!("`{}` is not a command; `cargo xtask help` lists them", name.to_string_lossy()),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -35,9 +35,7 @@ mod tests {
     #[track_caller]
     fn has_line(path: &str, line: &str) {
         let text = text(path);
-        let found = text
-            .lines()
-            .any(|l| l.trim_end().trim_end_matches(',').trim() == line);
+        let found = text.lines().any(|l| l.trim_end().trim_end_matches(',').trim() == line);
         assert!(found, "{path} has no line `{line}`");
     }
 
@@ -73,10 +71,7 @@ mod tests {
 
     #[test]
     fn the_browser_driver_is_the_locked_one() {
-        has_line(
-            "tests/browser/package.json",
-            &format!("\"puppeteer-core\": \"{PUPPETEER}\""),
-        );
+        has_line("tests/browser/package.json", &format!("\"puppeteer-core\": \"{PUPPETEER}\""));
     }
 
     #[test]

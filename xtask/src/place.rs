@@ -39,12 +39,7 @@ impl Place {
             None if ci => kept.join("target"),
             None => root.join("target"),
         };
-        Ok(Self {
-            tools: kept.join(pins::folder_name()),
-            root,
-            target,
-            ci,
-        })
+        Ok(Self { tools: kept.join(pins::folder_name()), root, target, ci })
     }
 
     /// Where the output of one step goes; its folder is created.
@@ -70,13 +65,8 @@ impl Place {
         let path = self.path();
         // Looked up by us: the child's `PATH` is not the one `Command` searches everywhere.
         let mut command = Command::new(find(program, &path).unwrap_or_else(|| program.into()));
-        command
-            .current_dir(&self.root)
-            .env("PATH", path)
-            .env("CARGO_TARGET_DIR", &self.target);
-        command
-            .env_remove("RUSTFLAGS")
-            .env_remove("CARGO_ENCODED_RUSTFLAGS");
+        command.current_dir(&self.root).env("PATH", path).env("CARGO_TARGET_DIR", &self.target);
+        command.env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
         forget_cargo(&mut command);
         if self.ci {
             // Never used twice in a fresh clone, and large.
@@ -116,9 +106,7 @@ pub(crate) fn forget_cargo(command: &mut Command) {
 
 /// First executable file of that name on `path`.
 fn find(program: &str, path: &OsString) -> Option<PathBuf> {
-    env::split_paths(path)
-        .map(|dir| dir.join(program))
-        .find(|file| is_program(file))
+    env::split_paths(path).map(|dir| dir.join(program)).find(|file| is_program(file))
 }
 
 /// First program of that name on the `PATH` of this process.

@@ -23,10 +23,7 @@ pub(crate) fn run(progress: &Progress) -> Result<()> {
     let files = candidates(&folder)?;
     // The module takes as long as all others together: one thread each.
     std::thread::scope(|threads| {
-        let running: Vec<_> = files
-            .iter()
-            .map(|file| threads.spawn(|| compress(file)))
-            .collect();
+        let running: Vec<_> = files.iter().map(|file| threads.spawn(|| compress(file))).collect();
         running.into_iter().try_for_each(|file| match file.join() {
             Ok(result) => result,
             Err(_) => Err(anyhow::anyhow!("compressing stopped unexpectedly")),
@@ -46,10 +43,7 @@ fn candidates(folder: &Path) -> Result<Vec<PathBuf>> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path
-                .extension()
-                .is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known))
-            {
+            } else if path.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known)) {
                 files.push(path);
             }
         }
@@ -122,9 +116,7 @@ mod tests {
         assert_eq!(plain, text.as_bytes());
         let packed = fs::read(folder.join("sub/app.js.gz")).unwrap();
         let mut plain = String::new();
-        flate2::read::GzDecoder::new(&*packed)
-            .read_to_string(&mut plain)
-            .unwrap();
+        flate2::read::GzDecoder::new(&*packed).read_to_string(&mut plain).unwrap();
         assert_eq!(plain, text);
         assert!(!folder.join("tiny.css.br").exists());
         assert!(!folder.join("index.html.br").exists());

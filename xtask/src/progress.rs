@@ -2,11 +2,7 @@
 //!
 //! The output of tools goes to a log file per step; its end is shown when the step fails.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "this is where the runner speaks"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where the runner speaks")]
 
 use std::fmt::Arguments;
 use std::fs::{self, File};
@@ -16,9 +12,12 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use rustix::process::{Pid, Signal, kill_process};
 
 /// Nothing may be silent for longer.
 const BEAT: Duration = Duration::from_secs(15);
+/// No step of ours comes near; a hanging test must not eat a build machine's whole allowance.
+const LIMIT: Duration = Duration::from_secs(40 * 60);
 /// How much of a log is shown when its step failed.
 const TAIL_LINES: usize = 25;
 /// The longest piece of a log line repeated in a sign of life.
@@ -44,9 +43,7 @@ pub(crate) struct Step<'a> {
 
 impl Progress {
     pub(crate) fn start() -> Self {
-        Self {
-            started: Instant::now(),
-        }
+        Self { started: Instant::now() }
     }
 
     /// One line on standard error.
@@ -61,12 +58,7 @@ impl Progress {
 
     /// Runs one tool to its end and says so. `Ok(false)`: it ran and failed, its end was shown.
     pub(crate) fn step(&self, step: &Step<'_>, command: &mut Command) -> Result<bool> {
-        self.say(format_args!(
-            "{} … {} (log: {})",
-            step.name,
-            step.expect,
-            step.log.display()
-        ));
+        self.say(format_args!("{} … {} (log: {})", step.name, step.expect, step.log.display()));
         let begun = Instant::now();
         let status = self.watch(step, command)?;
         let took = begun.elapsed().as_secs();
@@ -74,10 +66,7 @@ impl Progress {
             self.say(format_args!("{} done in {took} s", step.name));
             return Ok(true);
         }
-        self.say(format_args!(
-            "{} FAILED after {took} s ({status}); its last lines:",
-            step.name
-        ));
+        self.say(format_args!("{} FAILED after {took} s ({status}); its last lines:", step.name));
         for line in tail(step.log) {
             eprintln!("         | {line}");
         }
@@ -87,9 +76,7 @@ impl Progress {
     fn watch(&self, step: &Step<'_>, command: &mut Command) -> Result<ExitStatus> {
         let log = File::create(step.log)
             .with_context(|| format!("cannot write the log {}", step.log.display()))?;
-        let errors = log
-            .try_clone()
-            .context("cannot write both outputs to one log")?;
+        let errors = log.try_clone().context("cannot write both outputs to one log")?;
         let program = command.get_program().to_os_string();
         let mut child = command
             .stdin(Stdio::null())
@@ -97,6 +84,8 @@ impl Progress {
             .stderr(errors)
             .spawn()
             .with_context(|| format!("cannot start {}", Path::new(&program).display()))?;
+        let begun = Instant::now();
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let (ended, wait) = mpsc::channel();
         std::thread::scope(|threads| {
             threads.spawn(move || {
@@ -107,6 +96,14 @@ impl Progress {
                     Ok(status) => return status.context("cannot wait for a tool"),
                     Err(mpsc::RecvTimeoutError::Timeout) => {
                         self.say(format_args!("{} … {}", step.name, sign_of_life(step)));
+                        if let Some(pid) = pid
+                            && begun.elapsed() > LIMIT
+                        {
+                            let limit = LIMIT.as_secs() / 60;
+                            self.say(format_args!("{}: ended after {limit} min", step.name));
+                            // Not reaped before the thread above sent: the id is still its own.
+                            let _ = kill_process(pid, Signal::KILL);
+                        }
                     }
                     Err(gone @ mpsc::RecvTimeoutError::Disconnected) => {
                         return Err(gone).context("lost sight of a tool");
@@ -121,11 +118,7 @@ impl Progress {
 fn sign_of_life(step: &Step<'_>) -> String {
     let text = read(step.log);
     let compiled = text.lines().filter(|line| is_compiling(line)).count();
-    let last = text
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or("running");
+    let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("running");
     let last: String = last.trim().chars().take(LINE_CHARS).collect();
     if step.crates > 0 && compiled > 0 {
         format!("{compiled} of about {} crates; {last}", step.crates)
@@ -142,16 +135,10 @@ fn is_compiling(line: &str) -> bool {
 fn tail(log: &Path) -> Vec<String> {
     let text = read(log);
     let lines: Vec<&str> = text.lines().collect();
-    lines
-        .iter()
-        .skip(lines.len().saturating_sub(TAIL_LINES))
-        .map(ToString::to_string)
-        .collect()
+    lines.iter().skip(lines.len().saturating_sub(TAIL_LINES)).map(ToString::to_string).collect()
 }
 
 /// A log as text; what is not UTF-8 is replaced, what cannot be read is empty.
 pub(crate) fn read(log: &Path) -> String {
-    fs::read(log)
-        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .unwrap_or_default()
+    fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }

@@ -48,16 +48,7 @@ pub(crate) fn build(progress: &Progress, place: &Place) -> Result<()> {
         crates: 300,
         log: &log,
     };
-    let args = [
-        "build",
-        "--release",
-        "--locked",
-        "-p",
-        "svc-server",
-        "-p",
-        "svc-tests",
-        "--bins",
-    ];
+    let args = ["build", "--release", "--locked", "-p", "svc-server", "-p", "svc-tests", "--bins"];
     if !progress.step(&step, &mut place.cargo(&args))? {
         bail!("the service does not build, see {}", log.display());
     }

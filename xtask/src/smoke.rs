@@ -30,11 +30,7 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
     let mut tally = Tally::take(place);
     tally.add(Tally::of(started.is_ok()));
     progress.print(&tally.closing_line());
-    Ok(if started.is_ok() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if started.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn start(progress: &Progress, place: &Place) -> Result<()> {
@@ -61,22 +57,11 @@ fn ask(progress: &Progress, service: &mut Child) -> Result<()> {
     drop(lines);
     let address = address(&heard)?;
     let health = get(&address, "/healthz")?;
-    ensure!(
-        health.contains("\"demo\""),
-        "/healthz does not say that this is a demo: {health}"
-    );
+    ensure!(health.contains("\"demo\""), "/healthz does not say that this is a demo: {health}");
     let page = get(&address, "/")?;
-    ensure!(
-        page.contains("_bg.wasm"),
-        "/ answers without the page: {page}"
-    );
-    ensure!(
-        !page.contains("__ROOT_PATH__"),
-        "the page's addresses were not filled in"
-    );
-    progress.say(format_args!(
-        "smoke start: health and page answered at {address}"
-    ));
+    ensure!(page.contains("_bg.wasm"), "/ answers without the page: {page}");
+    ensure!(!page.contains("__ROOT_PATH__"), "the page's addresses were not filled in");
+    progress.say(format_args!("smoke start: health and page answered at {address}"));
     Ok(())
 }
 
@@ -98,10 +83,7 @@ fn address(heard: &Receiver<String>) -> Result<String> {
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let Ok(line) = heard.recv_timeout(left) else {
-            bail!(
-                "the service printed no address; it said:\n{}",
-                said.join("\n")
-            );
+            bail!("the service printed no address; it said:\n{}", said.join("\n"));
         };
         if let Some(address) = address_in(&line) {
             return Ok(address.to_string());
@@ -113,28 +95,18 @@ fn address(heard: &Receiver<String>) -> Result<String> {
 /// `see http://127.0.0.1:8080/ui.` → `127.0.0.1:8080`. Lines without a port name no listener.
 fn address_in(line: &str) -> Option<&str> {
     let (_, after) = line.split_once("http://")?;
-    let address = after
-        .split(|c: char| !c.is_ascii_digit() && c != '.' && c != ':')
-        .next()?;
+    let address = after.split(|c: char| !c.is_ascii_digit() && c != '.' && c != ':').next()?;
     let address = address.trim_end_matches(['.', ':']);
-    address
-        .rsplit_once(':')
-        .filter(|(host, _)| !host.is_empty())
-        .map(|_| address)
+    address.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|_| address)
 }
 
 /// The body of a 200; any other answer is an error.
 fn get(address: &str, path: &str) -> Result<String> {
     let asked = || format!("asking http://{address}{path}");
     let mut stream = TcpStream::connect(address).with_context(asked)?;
-    stream
-        .set_read_timeout(Some(ANSWER_WITHIN))
+    stream.set_read_timeout(Some(ANSWER_WITHIN)).with_context(asked)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")
         .with_context(asked)?;
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n"
-    )
-    .with_context(asked)?;
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).with_context(asked)?;
     let text = String::from_utf8_lossy(&bytes);
@@ -148,9 +120,7 @@ fn get(address: &str, path: &str) -> Result<String> {
 
 /// Asks the service to end as a terminal would, and insists when it does not.
 fn stop(service: &mut Child) -> Result<()> {
-    let pid = i32::try_from(service.id())
-        .ok()
-        .and_then(rustix::process::Pid::from_raw);
+    let pid = i32::try_from(service.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {
         // Already gone is seen below, with its exit status.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
@@ -165,10 +135,7 @@ fn stop(service: &mut Child) -> Result<()> {
     }
     service.kill().context("cannot kill the service")?;
     service.wait().context("cannot wait for the service")?;
-    bail!(
-        "the service did not end within {} s of being asked",
-        STOP_WITHIN.as_secs()
-    )
+    bail!("the service did not end within {} s of being asked", STOP_WITHIN.as_secs())
 }
 
 #[cfg(test)]
@@ -181,14 +148,8 @@ mod tests {
             address_in("DEMO at http://127.0.0.1:8421/ (Ctrl-C stops)"),
             Some("127.0.0.1:8421")
         );
-        assert_eq!(
-            address_in("listening on http://127.0.0.1:80"),
-            Some("127.0.0.1:80")
-        );
-        assert_eq!(
-            address_in("open http://127.0.0.1:8421."),
-            Some("127.0.0.1:8421")
-        );
+        assert_eq!(address_in("listening on http://127.0.0.1:80"), Some("127.0.0.1:80"));
+        assert_eq!(address_in("open http://127.0.0.1:8421."), Some("127.0.0.1:8421"));
         assert_eq!(address_in("docs: http://example.org/x"), None);
         assert_eq!(address_in("starting"), None);
     }

@@ -18,11 +18,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// One check that is not a test of its own.
     pub(crate) fn of(passed: bool) -> Self {
-        Self {
-            passed: passed.into(),
-            failed: (!passed).into(),
-            skipped: 0,
-        }
+        Self { passed: passed.into(), failed: (!passed).into(), skipped: 0 }
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -39,10 +35,7 @@ impl Tally {
     /// From the output of `cargo test`: one `test result:` line per test program.
     pub(crate) fn from_cargo(output: &str) -> Self {
         let mut tally = Self::default();
-        for line in output
-            .lines()
-            .filter(|line| line.starts_with("test result: "))
-        {
+        for line in output.lines().filter(|line| line.starts_with("test result: ")) {
             tally.passed += number_before(line, " passed");
             tally.failed += number_before(line, " failed");
             tally.skipped += number_before(line, " ignored");
@@ -54,9 +47,7 @@ impl Tally {
     pub(crate) fn from_tap(output: &str) -> Self {
         let count = |word: &str| -> u64 {
             let counts = output.lines().filter_map(|line| line.strip_prefix("# "));
-            counts
-                .filter_map(|line| line.strip_prefix(word)?.trim().parse::<u64>().ok())
-                .sum()
+            counts.filter_map(|line| line.strip_prefix(word)?.trim().parse::<u64>().ok()).sum()
         };
         Self {
             passed: count("pass "),
@@ -68,11 +59,8 @@ impl Tally {
     /// Kept for `smoke`, which adds itself to the tests run before it.
     pub(crate) fn save(&self, place: &Place) -> Result<()> {
         let file = file(place);
-        fs::write(
-            &file,
-            format!("{} {} {}\n", self.passed, self.failed, self.skipped),
-        )
-        .with_context(|| format!("cannot write {}", file.display()))
+        fs::write(&file, format!("{} {} {}\n", self.passed, self.failed, self.skipped))
+            .with_context(|| format!("cannot write {}", file.display()))
     }
 
     /// What [`Tally::save`] kept, once: a later run begins at nothing.
@@ -82,11 +70,7 @@ impl Tally {
         let _ = fs::remove_file(&file); // absent is what is wanted
         let mut numbers = text.split_whitespace().map(|n| n.parse().unwrap_or(0));
         let mut next = || numbers.next().unwrap_or(0);
-        Self {
-            passed: next(),
-            failed: next(),
-            skipped: next(),
-        }
+        Self { passed: next(), failed: next(), skipped: next() }
     }
 }
 
@@ -153,37 +137,20 @@ test result: ok. 120 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fi
     #[test]
     fn every_test_program_counts() {
         let tally = Tally::from_cargo(CARGO);
-        assert_eq!(
-            tally,
-            Tally {
-                passed: 121,
-                failed: 1,
-                skipped: 3
-            }
-        );
+        assert_eq!(tally, Tally { passed: 121, failed: 1, skipped: 3 });
         assert_eq!(tally.closing_line(), "121 passed, 1 failed\n");
     }
 
     #[test]
     fn a_run_that_printed_no_result_counts_nothing() {
-        assert_eq!(
-            Tally::from_cargo("error: could not compile `svc`"),
-            Tally::default()
-        );
+        assert_eq!(Tally::from_cargo("error: could not compile `svc`"), Tally::default());
         assert_eq!(Tally::from_tap("SyntaxError"), Tally::default());
     }
 
     #[test]
     fn browser_tests_count_cancelled_as_failed() {
         let tap = "ok 1 - a # SKIP\n# tests 6\n# pass 3\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 0\n";
-        assert_eq!(
-            Tally::from_tap(tap),
-            Tally {
-                passed: 3,
-                failed: 2,
-                skipped: 1
-            }
-        );
+        assert_eq!(Tally::from_tap(tap), Tally { passed: 3, failed: 2, skipped: 1 });
     }
 
     #[test]
@@ -191,9 +158,6 @@ test result: ok. 120 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fi
         assert_eq!(failed_tests(CARGO), ["b::c"]);
         let reports = failure_reports(CARGO);
         assert!(reports.contains(&"left: 1"), "{reports:?}");
-        assert!(
-            !reports.iter().any(|line| line.contains("test a")),
-            "{reports:?}"
-        );
+        assert!(!reports.iter().any(|line| line.contains("test a")), "{reports:?}");
     }
 }

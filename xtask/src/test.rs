@@ -84,28 +84,32 @@ struct Run<'a> {
 /// Runs everything wished for. The exit code tells whether all of it passed.
 pub(crate) fn run(progress: &Progress, place: &Place, wish: &Wish) -> Result<ExitCode> {
     Tally::take(place);
-    let mut run = Run {
-        progress,
-        place,
-        wish,
-        tally: Tally::default(),
-        failed: vec![],
-        skipped: vec![],
-    };
-    let browser = run.prepare()?;
-    if wish.filter.is_none() {
-        run.checks()?;
-    }
-    let programs = run.programs()?;
-    run.host_tests(&programs)?;
-    if !wish.fast {
-        run.page_tests()?;
-        run.browser_tests(browser, &programs)?;
+    let mut run =
+        Run { progress, place, wish, tally: Tally::default(), failed: vec![], skipped: vec![] };
+    if let Err(error) = run.all() {
+        // What later steps stand on is missing: the count is closed with that failure.
+        run.note("everything after this", false);
+        run.close()?;
+        return Err(error);
     }
     run.close()
 }
 
 impl Run<'_> {
+    fn all(&mut self) -> Result<()> {
+        let browser = self.prepare()?;
+        if self.wish.filter.is_none() {
+            self.checks()?;
+        }
+        let programs = self.programs()?;
+        self.host_tests(&programs)?;
+        if !self.wish.fast {
+            self.page_tests()?;
+            self.browser_tests(browser, &programs)?;
+        }
+        Ok(())
+    }
+
     /// Tools and page. Without the page nothing else is worth starting.
     fn prepare(&self) -> Result<Browser> {
         if self.wish.fast {
@@ -118,30 +122,16 @@ impl Run<'_> {
 
     fn checks(&mut self) -> Result<()> {
         let place = self.place;
-        self.check(
-            "fmt",
-            "a second",
-            0,
-            &mut place.cargo(&["fmt", "--all", "--check"]),
-        )?;
+        self.check("fmt", "a second", 0, &mut place.cargo(&["fmt", "--all", "--check"]))?;
         let clippy = |features: &[&str]| {
             let mut clippy = place.cargo(&["clippy", "--locked"]);
-            clippy
-                .args(HOST)
-                .arg("--all-targets")
-                .args(features)
-                .args(["--", "-D", "warnings"]);
+            clippy.args(HOST).arg("--all-targets").args(features).args(["--", "-D", "warnings"]);
             clippy
         };
         let first = "about 3 min the first time";
         self.check("clippy", first, 330, &mut clippy(&[]))?;
         let fail_points = ["--features", FAIL_POINTS];
-        self.check(
-            "clippy-failpoints",
-            "the service alone",
-            10,
-            &mut clippy(&fail_points),
-        )?;
+        self.check("clippy-failpoints", "the service alone", 10, &mut clippy(&fail_points))?;
         if self.wish.fast {
             if bootstrap::has_licence_check(place) {
                 self.licences()?;
@@ -175,35 +165,20 @@ impl Run<'_> {
 
     /// The wire types reach the page without the server's `OpenAPI` machinery.
     fn page_pulls_no_server(&mut self) -> Result<()> {
-        let mut tree = self
-            .place
-            .cargo(&["tree", "--locked", "-p", "svc-web", "--prefix", "none"]);
-        let out = tree
-            .args(["--target", pins::WASM_TARGET])
-            .output()
-            .context("cannot run cargo tree")?;
+        let mut tree = self.place.cargo(&["tree", "--locked", "-p", "svc-web", "--prefix", "none"]);
+        let out =
+            tree.args(["--target", pins::WASM_TARGET]).output().context("cannot run cargo tree")?;
         let text = String::from_utf8_lossy(&out.stdout);
-        let foreign = [
-            "poem",
-            "poem-openapi",
-            "sqlx",
-            "tokio",
-            "svc-server",
-            "svc-domain",
-        ];
+        let foreign = ["poem", "poem-openapi", "sqlx", "tokio", "svc-server", "svc-domain"];
         let pulled: Vec<_> = text
             .lines()
             .filter_map(|line| line.split_whitespace().next())
             .filter(|name| foreign.contains(name))
             .collect();
         if !pulled.is_empty() {
-            self.progress
-                .say(format_args!("the page depends on {}", pulled.join(", ")));
+            self.progress.say(format_args!("the page depends on {}", pulled.join(", ")));
         }
-        self.note(
-            "page-dependencies",
-            out.status.success() && pulled.is_empty(),
-        );
+        self.note("page-dependencies", out.status.success() && pulled.is_empty());
         Ok(())
     }
 
@@ -228,22 +203,11 @@ impl Run<'_> {
 
     fn build(&self, name: &str, features: &[&str]) -> Result<()> {
         let log = self.place.log(name)?;
-        let step = Step {
-            name,
-            expect: "about 3 min the first time",
-            crates: 330,
-            log: &log,
-        };
+        let step = Step { name, expect: "about 3 min the first time", crates: 330, log: &log };
         let mut build = self.place.cargo(&["build", "--locked"]);
-        build
-            .args(HOST)
-            .args(["--bins", "--examples"])
-            .args(features);
+        build.args(HOST).args(["--bins", "--examples"]).args(features);
         if !self.progress.step(&step, &mut build)? {
-            bail!(
-                "the programs under test do not build, see {}",
-                log.display()
-            );
+            bail!("the programs under test do not build, see {}", log.display());
         }
         Ok(())
     }
@@ -260,33 +224,19 @@ impl Run<'_> {
         if !self.place.root.join("web/src/lib.rs").is_file() {
             return Ok(());
         }
-        let mut tests = self
-            .place
-            .cargo(&["test", "--locked", "--no-fail-fast", "-p", "svc-web"]);
+        let mut tests = self.place.cargo(&["test", "--locked", "--no-fail-fast", "-p", "svc-web"]);
         tests.arg("--lib").args(&self.wish.filter);
-        self.cargo_tests(
-            "tests-page",
-            "the page's rules; about 2 min the first time",
-            &mut tests,
-        )
+        self.cargo_tests("tests-page", "the page's rules; about 2 min the first time", &mut tests)
     }
 
     fn cargo_tests(&mut self, name: &str, expect: &str, command: &mut Command) -> Result<()> {
         let log = self.place.log(name)?;
-        let step = Step {
-            name,
-            expect,
-            crates: 330,
-            log: &log,
-        };
+        let step = Step { name, expect, crates: 330, log: &log };
         let passed = self.progress.step(&step, command)?;
         let output = progress::read(&log);
         let tally = Tally::from_cargo(&output);
         if !passed {
-            for line in tally::failure_reports(&output)
-                .into_iter()
-                .take(REPORT_LINES)
-            {
+            for line in tally::failure_reports(&output).into_iter().take(REPORT_LINES) {
                 self.progress.say(format_args!("| {line}"));
             }
             for test in tally::failed_tests(&output) {
@@ -313,12 +263,8 @@ impl Run<'_> {
             return Ok(());
         }
         let log = self.place.log("tests-browser")?;
-        let step = Step {
-            name: "tests-browser",
-            expect: "the page in Chromium",
-            crates: 0,
-            log: &log,
-        };
+        let step =
+            Step { name: "tests-browser", expect: "the page in Chromium", crates: 0, log: &log };
         let mut node = self.place.command("node");
         node.args(["--test", "--test-reporter=tap"]);
         if let Some(filter) = &self.wish.filter {
@@ -329,10 +275,7 @@ impl Run<'_> {
         programs.hand_to(&mut node);
         let passed = self.progress.step(&step, &mut node)?;
         let output = progress::read(&log);
-        for line in output
-            .lines()
-            .filter(|line| line.trim_start().starts_with("not ok "))
-        {
+        for line in output.lines().filter(|line| line.trim_start().starts_with("not ok ")) {
             self.progress.say(format_args!("failed: {}", line.trim()));
         }
         self.count("tests-browser", passed, Tally::from_tap(&output));
@@ -347,15 +290,7 @@ impl Run<'_> {
         command: &mut Command,
     ) -> Result<()> {
         let log = self.place.log(name)?;
-        let passed = self.progress.step(
-            &Step {
-                name,
-                expect,
-                crates,
-                log: &log,
-            },
-            command,
-        )?;
+        let passed = self.progress.step(&Step { name, expect, crates, log: &log }, command)?;
         self.note(name, passed);
         Ok(())
     }
@@ -384,22 +319,15 @@ impl Run<'_> {
             }
         }
         if self.tally.skipped > 0 {
-            self.progress.say(format_args!(
-                "{} tests were skipped by themselves",
-                self.tally.skipped
-            ));
+            self.progress
+                .say(format_args!("{} tests were skipped by themselves", self.tally.skipped));
         }
         if !self.failed.is_empty() {
-            self.progress
-                .say(format_args!("FAILED: {}", self.failed.join(", ")));
+            self.progress.say(format_args!("FAILED: {}", self.failed.join(", ")));
         }
         self.tally.save(self.place)?;
         self.progress.print(&self.tally.closing_line());
-        Ok(if self.failed.is_empty() {
-            ExitCode::SUCCESS
-        } else {
-            ExitCode::FAILURE
-        })
+        Ok(if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 
@@ -413,10 +341,7 @@ mod tests {
 
     #[test]
     fn filter_and_fast_come_in_any_order() {
-        let wish = Wish {
-            filter: Some("spawn".into()),
-            fast: true,
-        };
+        let wish = Wish { filter: Some("spawn".into()), fast: true };
         assert_eq!(parse(&["spawn", "--fast"]).unwrap(), wish);
         assert_eq!(parse(&["--fast", "spawn"]).unwrap(), wish);
         assert_eq!(parse(&[]).unwrap(), Wish::everything());
