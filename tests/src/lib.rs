@@ -1,0 +1,3 @@
+//! Black-box tests and the agent simulator.
+
+pub mod sim;

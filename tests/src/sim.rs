@@ -1,0 +1,218 @@
+//! A double of the agent CLI: same argv, files, texts and exit codes, no network, no account.
+//!
+//! It owns the front door: the safety gate, the record of each start, and the choice of form.
+//! It shares no code with the product, so that a wrong idea about the agent shows up as a
+//! disagreement. Facts come from agent 2.1.197 unless a profile says otherwise.
+
+mod agents;
+mod auth;
+mod bridge;
+mod calls;
+mod debug_log;
+mod files;
+mod home;
+mod ids;
+mod knobs;
+mod load;
+mod pointer;
+mod process;
+mod profile;
+mod registry;
+mod remote;
+mod signals;
+mod texts;
+mod transcript;
+mod trust;
+mod values;
+mod worker;
+mod worktree;
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use home::AgentHome;
+use knobs::Knobs;
+use profile::Profile;
+
+/// Exit code of every refusal of the double itself, as opposed to one of the agent (`EX_SOFTWARE`).
+const REFUSED: u8 = 70;
+
+/// Why a start ends at once: the text for standard error and the exit code.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: u8,
+    text: String,
+}
+
+impl Failure {
+    /// The double refuses: wrong home, wrong knob, an unreadable scenario.
+    fn refused(text: impl Into<String>) -> Self {
+        Self { code: REFUSED, text: format!("svc-agent-sim: {}", text.into()) }
+    }
+
+    /// The agent itself would end this way, with exactly this text.
+    fn agent(text: impl Into<String>) -> Self {
+        Self { code: 1, text: text.into() }
+    }
+}
+
+/// What one start knows about itself.
+#[derive(Debug)]
+pub(crate) struct Double {
+    home: AgentHome,
+    knobs: Knobs,
+    profile: Profile,
+    /// Working directory as the kernel names it, so symbolic links are resolved.
+    cwd: PathBuf,
+    args: Vec<String>,
+}
+
+/// Which part of the agent an argv asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Version,
+    Help,
+    AuthStatus,
+    Agents,
+    Standard,
+    Worker,
+    /// A process that only exists (knob `children`).
+    Bystander,
+    /// Exists in the agent, is not simulated by this build.
+    Later,
+    Unknown,
+}
+
+impl Form {
+    fn of(args: &[String]) -> Self {
+        let first = args.first().map(String::as_str);
+        let second = args.get(1).map(String::as_str);
+        match (first, second) {
+            (Some("--version" | "-v"), _) => Self::Version,
+            (Some("--help" | "-h"), _) => Self::Help,
+            (Some("auth"), Some("status")) => Self::AuthStatus,
+            (Some("agents"), _) => Self::Agents,
+            (Some("remote-control"), _) => Self::Standard,
+            (Some("--print"), Some("--sdk-url")) => Self::Worker,
+            (Some(load::BYSTANDER), _) => Self::Bystander,
+            (Some(name), _) if texts::LATER_FORMS.contains(&name) => Self::Later,
+            _ => Self::Unknown,
+        }
+    }
+
+    /// The name scenario rules use (`match.form`).
+    fn name(self) -> &'static str {
+        match self {
+            Self::Version => "version",
+            Self::Help => "help",
+            Self::AuthStatus => "auth",
+            Self::Agents => "agents",
+            Self::Standard => "standard",
+            Self::Worker => "worker",
+            Self::Bystander => "bystander",
+            Self::Later | Self::Unknown => "other",
+        }
+    }
+}
+
+/// Runs one start of the double with the arguments after the program name.
+pub fn run(args: Vec<OsString>) -> ExitCode {
+    let args: Vec<String> = args.iter().map(|a| a.to_string_lossy().into_owned()).collect();
+    match dispatch(args) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            say(&format!("{}\n", failure.text));
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(args: Vec<String>) -> Result<u8, Failure> {
+    match args.first().map(String::as_str) {
+        Some("init") => return home::init(args.get(1..).unwrap_or_default()),
+        Some("remote") => return remote::command(args.get(1..).unwrap_or_default()),
+        _ => {}
+    }
+    let home = AgentHome::from_env()?;
+    home.require_double()?;
+    let form = Form::of(&args);
+    if form == Form::Bystander {
+        // Not a start of the agent: no record, so that call counts stay true.
+        return load::bystand(args.get(1).map_or("", String::as_str), args.get(2));
+    }
+    let cwd = std::env::current_dir()
+        .map_err(|e| Failure::refused(format!("the working directory cannot be read: {e}")))?;
+    let knobs = Knobs::load(&home, form.name(), &cwd);
+    // The start is recorded even if its knobs are wrong.
+    let record_env = knobs.as_ref().map(|k| k.record_env.clone()).unwrap_or_default();
+    calls::record(&home, &args, &cwd, &record_env)?;
+    let knobs = knobs?;
+    let profile = Profile::nearest(&knobs.profile)?;
+    Double { home, knobs, profile, cwd, args }.run(form)
+}
+
+impl Double {
+    fn run(&self, form: Form) -> Result<u8, Failure> {
+        match form {
+            Form::Version => {
+                pause(self.knobs.version_ms);
+                let usual = format!("{} (Claude Code)", self.profile.version());
+                print(&format!("{}\n", self.knobs.version_output.as_deref().unwrap_or(&usual)));
+                Ok(0)
+            }
+            Form::Help => {
+                print(texts::HELP);
+                Ok(0)
+            }
+            Form::AuthStatus => auth::status(self),
+            Form::Agents => agents::list(self),
+            Form::Standard => bridge::run(self),
+            Form::Worker => worker::run(self),
+            Form::Bystander => Ok(0),
+            Form::Later => Err(Failure::agent(format!(
+                "svc-agent-sim: '{}' exists in the agent but is not simulated by this build; \
+                 use remote-control, auth status, agents --json or --version",
+                self.args.first().map_or("", String::as_str)
+            ))),
+            Form::Unknown => Err(self.unknown_form()),
+        }
+    }
+
+    fn unknown_form(&self) -> Failure {
+        match self.args.first() {
+            Some(option) if option.starts_with('-') => {
+                Failure::agent(format!("error: unknown option '{option}'"))
+            }
+            // Agent 2.1.197: an unknown word is a prompt, and a prompt needs a terminal.
+            _ => Failure::agent(texts::NO_INPUT),
+        }
+    }
+}
+
+/// Writes to standard output; a reader that went away is no reason to fail.
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes to standard error; a reader that went away is no reason to fail.
+fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// A delay a knob asks for, before there is an event loop to schedule it in.
+fn pause(ms: u64) {
+    if ms > 0 {
+        std::thread::sleep(Duration::from_millis(ms));
+    }
+}
+
+/// Never returns: a knob asks for a call without an end. Signals keep their default effect.
+fn hang() -> ! {
+    loop {
+        std::thread::park();
+    }
+}

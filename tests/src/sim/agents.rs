@@ -1,0 +1,127 @@
+//! `agents --json`: the registry's live entries, or what knob `agents_output` wants instead.
+
+use std::fs;
+
+use serde_json::{Map, Value, json};
+
+use super::values::AgentsOutput;
+use super::{Double, Failure, hang, pause, print, registry, say};
+
+/// Fields of a listed session, in the agent's order.
+const FIELDS: [&str; 7] = ["pid", "cwd", "kind", "startedAt", "sessionId", "name", "status"];
+
+/// Prints the list. `--all` would add ended background sessions, of which there are none.
+pub(crate) fn list(double: &Double) -> Result<u8, Failure> {
+    let options = Options::parse(double.args.get(1..).unwrap_or_default())?;
+    double.home.config()?;
+    if !options.json {
+        return Err(Failure::agent(
+            "claude agents requires an interactive terminal (stdout is not a TTY) — use \
+             'claude agents --json' for a machine-readable listing",
+        ));
+    }
+    pause(double.knobs.agents_ms);
+    if let Some(path) = &double.knobs.agents_file {
+        let text = fs::read_to_string(path).map_err(|e| {
+            Failure::refused(format!("knob agents_file: cannot read {}: {e}", path.display()))
+        })?;
+        print(&text);
+        return Ok(0);
+    }
+    let listed = || -> Vec<Value> {
+        let live = registry::live(double);
+        live.into_iter()
+            .filter(|entry| {
+                options.cwd.as_deref().is_none_or(|cwd| entry.get("cwd") == Some(&json!(cwd)))
+            })
+            .map(|entry| item(double, &entry))
+            .collect()
+    };
+    match double.knobs.agents_output {
+        AgentsOutput::Ok => print(&format!("{:#}\n", Value::Array(listed()))),
+        AgentsOutput::Empty => {}
+        AgentsOutput::Garbage => print("[{\"pid\": 12, \"cwd\": \n<html>502</html>\n"),
+        AgentsOutput::Object => print(&format!("{:#}\n", json!({ "agents": listed() }))),
+        AgentsOutput::Huge => print_huge(),
+        AgentsOutput::MissingFields => {
+            print(&format!("{:#}\n", Value::Array(incomplete(listed()))))
+        }
+        AgentsOutput::Rc1 => {
+            say("Error: could not list sessions\n");
+            return Ok(1);
+        }
+        AgentsOutput::Hang => hang(),
+    }
+    Ok(0)
+}
+
+struct Options {
+    json: bool,
+    cwd: Option<String>,
+}
+
+impl Options {
+    fn parse(args: &[String]) -> Result<Self, Failure> {
+        let mut options = Self { json: false, cwd: None };
+        let mut rest = args.iter();
+        while let Some(arg) = rest.next() {
+            match arg.as_str() {
+                "--json" => options.json = true,
+                "--all" => {}
+                "--cwd" => {
+                    let value = rest.next().ok_or_else(|| {
+                        Failure::agent("error: option '--cwd <path>' argument missing")
+                    })?;
+                    options.cwd = Some(value.clone());
+                }
+                odd => return Err(Failure::agent(format!("error: unknown option '{odd}'"))),
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn item(double: &Double, entry: &Map<String, Value>) -> Value {
+    let mut item: Map<String, Value> = FIELDS
+        .into_iter()
+        .filter(|field| *field != "status" || double.profile.has_registry())
+        .filter_map(|field| Some((field.to_owned(), entry.get(field)?.clone())))
+        .collect();
+    if let Some(waiting) = entry.get("waitingFor") {
+        item.insert("waitingFor".into(), waiting.clone());
+    }
+    if double.profile.is_future() {
+        item.insert("presence".into(), json!({ "focus": "unknown" }));
+    }
+    Value::Object(item)
+}
+
+/// Each item lacks a field the reader needs, and one item is no object at all.
+fn incomplete(items: Vec<Value>) -> Vec<Value> {
+    let needed = ["cwd", "startedAt", "sessionId", "pid"];
+    let strip = |(mut item, field): (Value, &&str)| {
+        if let Value::Object(fields) = &mut item {
+            fields.remove(*field);
+        }
+        item
+    };
+    let mut left: Vec<Value> = items.into_iter().zip(needed.iter().cycle()).map(strip).collect();
+    left.push(json!("not an object"));
+    left
+}
+
+/// A valid list of about 20 MB.
+fn print_huge() {
+    let padding = "x".repeat(1000);
+    print("[");
+    for n in 0..20_000 {
+        let item = json!({
+            "pid": null, "cwd": format!("/nowhere/{n}"), "kind": "background", "startedAt": n,
+            "sessionId": "00000000-0000-4000-8000-000000000000", "name": padding,
+            "state": "done", "id": "00000000",
+        });
+        let comma = if n == 0 { "" } else { "," };
+        print(&format!("{comma}{item}\n"));
+    }
+    print("]\n");
+}

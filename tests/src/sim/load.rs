@@ -1,0 +1,98 @@
+//! Load and company: memory, processor time, and processes that only exist.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::values::ChildMode;
+use super::{Failure, signals};
+
+/// First argument of a process that only exists.
+pub(crate) const BYSTANDER: &str = "__bystander";
+/// Mode of a process in its own session that ends with its starter.
+const COMPANION: &str = "companion";
+/// One period of the processor load: long enough to sleep in, short enough to look even.
+const CPU_PERIOD: Duration = Duration::from_millis(20);
+
+/// Starts one process of knob `children`. It holds a pipe to its starter.
+pub(crate) fn start_child(mode: ChildMode, life_ms: u64) -> io::Result<Child> {
+    start(mode.argument(), life_ms)
+}
+
+/// Starts a process that belongs to somebody else as far as anyone can see.
+pub(crate) fn start_companion() -> io::Result<Child> {
+    start(COMPANION, u64::MAX)
+}
+
+fn start(mode: &str, life_ms: u64) -> io::Result<Child> {
+    Command::new(std::env::current_exe()?)
+        .arg0("sim-bystander")
+        .args([BYSTANDER, mode, &life_ms.to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}
+
+/// The life of a process started by this module.
+pub(crate) fn bystand(mode: &str, life_ms: Option<&String>) -> Result<u8, Failure> {
+    let life_ms: u64 = life_ms.and_then(|ms| ms.parse().ok()).unwrap_or(0);
+    match ChildMode::from_argument(mode) {
+        Some(ChildMode::SameGroup) => wait_for_starter(),
+        Some(ChildMode::NewSession) => {
+            leave_session()?;
+            std::thread::sleep(Duration::from_millis(life_ms));
+        }
+        Some(ChildMode::IgnoreSignals) => {
+            signals::ignore(&[SIGINT, SIGTERM, SIGHUP]);
+            std::thread::sleep(Duration::from_millis(life_ms));
+        }
+        None if mode == COMPANION => {
+            leave_session()?;
+            wait_for_starter();
+        }
+        None => return Err(Failure::refused(format!("unknown bystander {mode:?}"))),
+    }
+    Ok(0)
+}
+
+fn leave_session() -> Result<(), Failure> {
+    rustix::process::setsid()
+        .map(drop)
+        .map_err(|e| Failure::refused(format!("cannot start a session: {e}")))
+}
+
+/// Returns when the starter's end of the pipe is gone, however the starter ended.
+fn wait_for_starter() {
+    let _ = io::stdin().lock().read_to_end(&mut Vec::new());
+}
+
+/// Memory of knob `memory_mb`, every page touched; held as long as the value lives.
+pub(crate) fn hold_memory(mb: u64) -> Vec<u8> {
+    let bytes = usize::try_from(mb.saturating_mul(1 << 20)).unwrap_or(usize::MAX);
+    let mut held = Vec::new();
+    if held.try_reserve_exact(bytes).is_ok() {
+        held.resize(bytes, 1);
+    }
+    held
+}
+
+/// Burns `percent` of one processor for the life of the process.
+pub(crate) fn burn(percent: u8) {
+    if percent == 0 {
+        return;
+    }
+    let busy = CPU_PERIOD.mul_f64(f64::from(percent.min(100)) / 100.0);
+    std::thread::spawn(move || {
+        loop {
+            let begun = Instant::now();
+            while begun.elapsed() < busy {
+                std::hint::spin_loop();
+            }
+            std::thread::sleep(CPU_PERIOD.saturating_sub(begun.elapsed()));
+        }
+    });
+}

@@ -1,0 +1,139 @@
+//! The agent's own words that others depend on, from agent 2.1.197.
+
+/// Words of the agent that this build does not simulate.
+pub(super) const LATER_FORMS: [&str; 17] = [
+    "--remote-control",
+    "--rc",
+    "--bg",
+    "--background",
+    "--print",
+    "-p",
+    "--output-format",
+    "--worktree",
+    "auth",
+    "setup-token",
+    "mcp",
+    "plugin",
+    "daemon",
+    "rm",
+    "stop",
+    "logs",
+    "attach",
+];
+
+/// An invocation without a terminal and without a prompt.
+pub(super) const NO_INPUT: &str = "Error: Input must be provided either through stdin or as a \
+                                   prompt argument when using --print";
+
+/// Standard error of a bridge start without a claude.ai login.
+pub(super) const LOGIN_REQUIRED: &str = "Error: You must be logged in to use Remote Control.\n\n\
+    Remote Control is only available with claude.ai subscriptions. \
+    Please use `/login` to sign in with your claude.ai account.";
+
+/// Block the agent adds to [`LOGIN_REQUIRED`] when it writes a debug file.
+pub(super) const AUTH_STATE: &str = "\
+[debug] Remote Control auth state:
+  isBareMode=false
+  hasOAuthAccessToken=false
+  oauthScopes=none
+  hasClaudeAIInferenceScope=false
+  isClaudeAISubscriber=false
+  hasProfileScope=false
+  oauthAccount.organizationUuid=unset
+  ANTHROPIC_API_KEY=unset
+  ANTHROPIC_AUTH_TOKEN=unset
+  apiKeyHelper=unset
+  CLAUDE_CODE_API_KEY_FILE_DESCRIPTOR=unset
+  CLAUDE_CODE_OAUTH_TOKEN=unset
+  ANTHROPIC_UNIX_SOCKET=unset
+  3P env=none";
+
+pub(super) const WORKTREE_NEEDS_GIT: &str = "Error: Worktree mode requires a git repository or \
+    WorktreeCreate hooks configured. Use --spawn=session for single-session mode.";
+
+pub(super) const ORG_POLICY: &str =
+    "Error: Remote Control is disabled by your organization's policy.";
+
+pub(super) const NETWORK: &str = "Error: getaddrinfo ENOTFOUND api.anthropic.com";
+
+pub(super) const ALREADY_SERVED: &str = "Error: Registration: Failed with status 409: \
+    This directory is already served by another environment";
+
+pub(super) const REUSE_EXPIRED: &str = "Warning: Could not reuse the previous environment — it \
+    has expired. Existing claude.ai/code sessions from the previous run will not reconnect.";
+
+pub(super) const REMOTE_QUESTION: &str = "
+Take this session with you and pick up right where you left off on any device.
+Open the Code tab in the Claude mobile app, or visit claude.ai/code in a browser.
+
+The session keeps running on this machine. Use your other devices as a remote
+control. Press Ctrl+C to stop.
+
+Enable Remote Control? (y/n) ";
+
+/// Error of a start in a directory that nobody trusted.
+pub(super) fn not_trusted(dir: &str) -> String {
+    format!(
+        "Error: Workspace not trusted. Please run `claude` in {dir} first to review and accept \
+         the workspace trust dialog."
+    )
+}
+
+/// Values `--permission-mode` takes.
+pub(super) const PERMISSION_MODES: [&str; 6] =
+    ["acceptEdits", "auto", "bypassPermissions", "default", "dontAsk", "plan"];
+
+/// The options the product uses, as `--help` lists them.
+pub(super) const HELP: &str = "\
+Usage: claude [options] [command] [prompt]
+
+Options:
+  --bg, --background               Start a background session
+  -c, --continue                   Continue the most recent conversation
+  --debug-file <path>              Write debug logs to a file
+  --fork-session                   Use a new session id when resuming
+  -h, --help                       Show this help
+  --include-partial-messages       Include partial messages as they arrive
+  --input-format <format>          Input format: text, stream-json
+  --model <model>                  Model of the session
+  -n, --name <name>                Name of the session
+  --output-format <format>         Output format: text, json, stream-json
+  --permission-mode <mode>         acceptEdits, auto, bypassPermissions, default, dontAsk, plan
+  --permission-prompt-tool <tool>  Tool that answers permission prompts
+  -p, --print                      Print the reply and exit
+  --remote-control [name]          Interactive session with Remote Control
+  --replay-user-messages           Repeat user messages on standard output
+  -r, --resume [id]                Resume a conversation
+  -v, --version                    Print the version
+  --verbose                        More output
+  -w, --worktree [name]            Make a git worktree for the session
+
+Commands:
+  agents                           List sessions (--json, --all, --cwd)
+  auth                             Sign in, sign out, status
+  mcp                              Configure MCP servers
+  plugin                           Manage plugins
+  remote-control                   Serve this directory to claude.ai/code
+  rm <id>                          Remove a background session
+  setup-token                      Make a long-lived token
+  stop <id>                        Stop a background session
+";
+
+/// `remote-control --help`.
+pub(super) const BRIDGE_HELP: &str = "
+Remote Control - Control local sessions from claude.ai/code or the Claude mobile app
+
+USAGE
+  claude remote-control [options]
+OPTIONS
+  --name <name>                    Name for the session
+  --remote-control-session-name-prefix <prefix>
+                                   Prefix for generated session names
+  --permission-mode <mode>         Permission mode for spawned sessions
+  --debug-file <path>              Write debug logs to file
+  -v, --verbose                    Enable verbose output
+  -h, --help                       Show this help
+  --spawn <mode>                   same-dir, worktree, session (default: same-dir)
+  --capacity <N>                   Sessions at a time (default: 32)
+  --[no-]create-session-in-dir     Create a session at the start (default: on)
+";

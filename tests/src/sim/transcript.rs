@@ -1,0 +1,80 @@
+//! The transcript of a session: `projects/<slug>/<uuid>.jsonl`, append only.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::debug_log::timestamp;
+use super::ids::Draw;
+use super::values::{Role, Turn};
+use super::{Double, files, trust};
+
+/// Writes the turns of one session.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    file: PathBuf,
+    session: String,
+    branch: String,
+    parent: Option<String>,
+    draw: Draw,
+}
+
+impl Transcript {
+    pub(crate) fn new(double: &Double, session: &str) -> Self {
+        let dir = double.home.project_dir(&double.cwd);
+        let _ = fs::create_dir_all(&dir); // a failed append below is the same loss
+        Self {
+            file: dir.join(format!("{session}.jsonl")),
+            session: session.to_owned(),
+            branch: trust::branch(&double.cwd),
+            parent: None,
+            draw: Draw::new(double.knobs.seed, &["transcript", session]),
+        }
+    }
+
+    /// Appends a turn and returns its message as it goes to the stream as well.
+    pub(crate) fn append(&mut self, double: &Double, turn: &Turn) -> Value {
+        let message = message(turn, &mut self.draw);
+        let kind = match turn.role {
+            Role::User => "user",
+            Role::Assistant | Role::Permission => "assistant",
+        };
+        let uuid = self.draw.uuid();
+        let record = json!({
+            "parentUuid": self.parent, "isSidechain": false, "userType": "external",
+            "cwd": double.cwd, "sessionId": self.session, "version": double.profile.version(),
+            "gitBranch": self.branch, "type": kind, "message": message, "uuid": uuid,
+            "timestamp": timestamp(), "entrypoint": "sdk-cli",
+        });
+        let _ = files::append(&self.file, format!("{record}\n").as_bytes());
+        self.parent = Some(uuid);
+        message
+    }
+}
+
+fn message(turn: &Turn, draw: &mut Draw) -> Value {
+    if turn.role == Role::User {
+        return json!({ "role": "user", "content": turn.text });
+    }
+    let mut content = Vec::new();
+    if !turn.text.is_empty() {
+        content.push(json!({ "type": "text", "text": turn.text }));
+    }
+    if let Some(tool) = &turn.tool {
+        content.push(json!({
+            "type": "tool_use", "id": draw.id("toolu_"), "name": tool,
+            "input": { "command": "ls", "file_path": "README.md" },
+        }));
+    }
+    let usage = turn.usage.clone().unwrap_or_else(|| {
+        json!({
+            "input_tokens": 12, "output_tokens": 80,
+            "cache_creation_input_tokens": 0, "cache_read_input_tokens": 900,
+        })
+    });
+    json!({
+        "id": draw.id("msg_"), "type": "message", "role": "assistant",
+        "model": "claude-sim-1", "content": content, "usage": usage,
+    })
+}

@@ -1,0 +1,274 @@
+//! The values knobs can take, each with the one text form it is written in.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Which markers of a start appear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ready {
+    Ok,
+    Never,
+    NoPollLoop,
+    NoEnv,
+    NoSession,
+}
+
+/// A canned failure with the agent's own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fatal {
+    Login,
+    Trust,
+    BadArgument,
+    Network,
+    AlreadyServed,
+    OrgPolicy,
+    ConfigError,
+}
+
+/// How the extra processes of knob `children` behave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ChildMode {
+    /// Ends with the bridge.
+    SameGroup,
+    /// Leaves the session and outlives the bridge.
+    NewSession,
+    /// Stays in the group, ignores everything that can be ignored, outlives the bridge.
+    IgnoreSignals,
+}
+
+impl ChildMode {
+    /// The argument that tells the process how to behave.
+    pub(crate) fn argument(self) -> &'static str {
+        match self {
+            Self::SameGroup => "same_group",
+            Self::NewSession => "new_session",
+            Self::IgnoreSignals => "ignore_signals",
+        }
+    }
+
+    pub(crate) fn from_argument(text: &str) -> Option<Self> {
+        [Self::SameGroup, Self::NewSession, Self::IgnoreSignals]
+            .into_iter()
+            .find(|mode| mode.argument() == text)
+    }
+}
+
+/// Terminal sequences in the debug file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ansi {
+    None,
+    /// Coloured text behind the tag.
+    Color,
+    /// A colour change inside every identifier.
+    SplitIds,
+    /// Title and hyperlink sequences around identifiers.
+    Osc,
+    /// A line that opens a sequence and never closes it.
+    Unterminated,
+}
+
+/// What happens to the bridge's own debug file behind the reader's back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum LogTarget {
+    File,
+    TruncateAt(u64),
+    DeleteAt(u64),
+    RenameAt(u64),
+}
+
+impl TryFrom<String> for LogTarget {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text == "file" {
+            return Ok(Self::File);
+        }
+        let parsed = text.split_once(':').and_then(|(what, ms)| {
+            let ms = ms.parse().ok()?;
+            match what {
+                "truncate_at_ms" => Some(Self::TruncateAt(ms)),
+                "delete_at_ms" => Some(Self::DeleteAt(ms)),
+                "rename_at_ms" => Some(Self::RenameAt(ms)),
+                _ => None,
+            }
+        });
+        parsed.ok_or_else(|| {
+            format!("{text:?} is not file, truncate_at_ms:N, delete_at_ms:N or rename_at_ms:N")
+        })
+    }
+}
+
+/// Which starts knob `poison_ms` applies to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PoisonOn {
+    /// Only one that resumed a session from the pointer.
+    Reattach,
+    /// Every start.
+    Any,
+}
+
+/// Variants of the pointer file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PointerKind {
+    Ok,
+    None,
+    Garbage,
+    Truncated,
+    ForeignPid,
+    OldBoot,
+    NoPid,
+    Huge,
+    Mode000,
+}
+
+/// Variants of the entries in `sessions/`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum RegistryKind {
+    Ok,
+    Off,
+    Garbage,
+    Stale,
+    WrongPid,
+}
+
+/// How making a session's worktree goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum WorktreeKind {
+    Ok,
+    Fail,
+    Locked,
+    Dirty,
+}
+
+/// What `agents --json` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AgentsOutput {
+    Ok,
+    Empty,
+    Garbage,
+    Object,
+    Huge,
+    MissingFields,
+    Rc1,
+    Hang,
+}
+
+/// The account's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum Auth {
+    ClaudeAi,
+    ApiKey,
+    OauthToken,
+    LoggedOut,
+    Garbage,
+    Hang,
+    /// A claude.ai login that ends this many milliseconds after the start.
+    Expiring(u64),
+}
+
+impl Auth {
+    /// Remote control takes a claude.ai subscription login only. A status probe that fails says
+    /// nothing about the login itself.
+    pub(crate) fn allows_remote_control(self) -> bool {
+        match self {
+            Self::ClaudeAi | Self::Garbage | Self::Hang | Self::Expiring(_) => true,
+            Self::ApiKey | Self::OauthToken | Self::LoggedOut => false,
+        }
+    }
+}
+
+impl TryFrom<String> for Auth {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let expiring = || text.strip_prefix("expiring:")?.parse().ok().map(Self::Expiring);
+        match text.as_str() {
+            "claude_ai" => Ok(Self::ClaudeAi),
+            "api_key" => Ok(Self::ApiKey),
+            "oauth_token" => Ok(Self::OauthToken),
+            "logged_out" => Ok(Self::LoggedOut),
+            "garbage" => Ok(Self::Garbage),
+            "hang" => Ok(Self::Hang),
+            _ => expiring().ok_or_else(|| {
+                format!(
+                    "{text:?} is not claude_ai, api_key, oauth_token, logged_out, garbage, hang \
+                     or expiring:N"
+                )
+            }),
+        }
+    }
+}
+
+/// A signal a process ends itself with, by name or number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Value")]
+pub(crate) struct ExitSignal(pub(crate) i32);
+
+impl TryFrom<Value> for ExitSignal {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        use signal_hook::consts::{
+            SIGABRT, SIGBUS, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGKILL, SIGQUIT, SIGSEGV, SIGTERM,
+        };
+        let known = [
+            ("HUP", SIGHUP),
+            ("INT", SIGINT),
+            ("QUIT", SIGQUIT),
+            ("ILL", SIGILL),
+            ("ABRT", SIGABRT),
+            ("BUS", SIGBUS),
+            ("FPE", SIGFPE),
+            ("KILL", SIGKILL),
+            ("SEGV", SIGSEGV),
+            ("TERM", SIGTERM),
+        ];
+        let found = known.iter().find(|(name, number)| match &value {
+            Value::String(text) => text.strip_prefix("SIG").unwrap_or(text) == *name,
+            other => other.as_i64() == Some(i64::from(*number)),
+        });
+        found.map(|(_, number)| Self(*number)).ok_or_else(|| {
+            let names = known.map(|(name, _)| name).join(", ");
+            format!("{value} is not one of {names} or its number")
+        })
+    }
+}
+
+/// One step of a worker's scripted conversation.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Turn {
+    /// Milliseconds after the turn before.
+    #[serde(default)]
+    pub(crate) after_ms: u64,
+    /// `user`, `assistant`, or `permission` for a question the remote client has to answer.
+    pub(crate) role: Role,
+    #[serde(default)]
+    pub(crate) text: String,
+    /// Name of the tool the turn uses or asks for.
+    #[serde(default)]
+    pub(crate) tool: Option<String>,
+    /// Token counts as they stand in a transcript.
+    #[serde(default)]
+    pub(crate) usage: Option<Value>,
+}
+
+/// Who acts in a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
+    User,
+    Assistant,
+    Permission,
+}
