@@ -76,9 +76,7 @@ pub fn may_forget(bridge: &Bridge, process: Option<Verdict>) -> Result<(), Refus
 }
 
 fn held(bridge: &Bridge) -> Result<(), Refusal> {
-    bridge
-        .quarantine
-        .map_or(Ok(()), |code| Err(Refusal::Held(code)))
+    bridge.quarantine.map_or(Ok(()), |code| Err(Refusal::Held(code)))
 }
 
 /// The intent comes first: whatever happens next, the end is a stop and not a crash.
@@ -87,15 +85,9 @@ fn stop(bridge: &Bridge) -> Step {
         State::Ended(_) => Step::Unchanged,
         State::Live(live) if live.stop_requested => Step::Unchanged,
         State::Live(live) => {
-            let state = State::Live(Live {
-                stage: live.stage,
-                stop_requested: true,
-            });
+            let state = State::Live(Live { stage: live.stage, stop_requested: true });
             Step::Becomes {
-                next: Box::new(Bridge {
-                    state,
-                    ..bridge.clone()
-                }),
+                next: Box::new(Bridge { state, ..bridge.clone() }),
                 effects: Vec::new(),
             }
         }
@@ -112,10 +104,7 @@ fn resume(
         return Err(Refusal::Live);
     }
     let next = next_generation(bridge, launch, deadline, now);
-    Ok(Step::Becomes {
-        next: Box::new(next),
-        effects: Vec::new(),
-    })
+    Ok(Step::Becomes { next: Box::new(next), effects: Vec::new() })
 }
 
 fn relaunch(
@@ -126,31 +115,19 @@ fn relaunch(
 ) -> Result<Step, Refusal> {
     held(bridge)?;
     let starting = match bridge.live() {
-        Some(Live {
-            stage: Stage::Registering { .. },
-            stop_requested: false,
-        }) => true,
+        Some(Live { stage: Stage::Registering { .. }, stop_requested: false }) => true,
         Some(_) | None => false,
     };
-    let used = bridge
-        .launch
-        .as_ref()
-        .is_some_and(|launch| launch.relaunched);
+    let used = bridge.launch.as_ref().is_some_and(|launch| launch.relaunched);
     if !starting || used {
         return Err(Refusal::NoRelaunch);
     }
-    let launch = Launch {
-        relaunched: true,
-        ..launch
-    };
+    let launch = Launch { relaunched: true, ..launch };
     let next = Bridge {
         status_since: bridge.status_since,
         ..next_generation(bridge, launch, deadline, now)
     };
-    Ok(Step::Becomes {
-        next: Box::new(next),
-        effects: Vec::new(),
-    })
+    Ok(Step::Becomes { next: Box::new(next), effects: Vec::new() })
 }
 
 fn next_generation(
@@ -162,10 +139,7 @@ fn next_generation(
     Bridge {
         origin: Origin::Spawned,
         generation: bridge.generation.saturating_add(1),
-        state: State::Live(Live {
-            stage: Stage::Launching { deadline },
-            stop_requested: false,
-        }),
+        state: State::Live(Live { stage: Stage::Launching { deadline }, stop_requested: false }),
         status_since: now,
         started_at: Some(now),
         launch: Some(launch),
@@ -181,10 +155,7 @@ fn rename(bridge: &Bridge, name: Option<String>) -> Step {
         return Step::Unchanged;
     }
     Step::Becomes {
-        next: Box::new(Bridge {
-            custom_name: name,
-            ..bridge.clone()
-        }),
+        next: Box::new(Bridge { custom_name: name, ..bridge.clone() }),
         effects: Vec::new(),
     }
 }

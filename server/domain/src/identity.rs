@@ -167,18 +167,8 @@ mod tests {
         let boot = "boot-a".parse().unwrap();
         let check =
             |observed, expected| assert_eq!(verdict(&identity(), &boot, &observed), expected);
-        check(
-            Observed::Alive {
-                start_ticks: 77_010,
-            },
-            Verdict::Same,
-        );
-        check(
-            Observed::Alive {
-                start_ticks: 77_011,
-            },
-            Verdict::Gone(GoneBecause::Reused),
-        );
+        check(Observed::Alive { start_ticks: 77_010 }, Verdict::Same);
+        check(Observed::Alive { start_ticks: 77_011 }, Verdict::Gone(GoneBecause::Reused));
         check(Observed::Absent, Verdict::Gone(GoneBecause::NoProcess));
         check(Observed::Unreadable, Verdict::Unknown);
     }
@@ -186,12 +176,7 @@ mod tests {
     #[test]
     fn a_record_of_another_boot_is_gone_even_when_pid_and_ticks_match() {
         let other = "boot-b".parse().unwrap();
-        let observed = Observed::Alive {
-            start_ticks: 77_010,
-        };
-        assert_eq!(
-            verdict(&identity(), &other, &observed),
-            Verdict::Gone(GoneBecause::OtherBoot)
-        );
+        let observed = Observed::Alive { start_ticks: 77_010 };
+        assert_eq!(verdict(&identity(), &other, &observed), Verdict::Gone(GoneBecause::OtherBoot));
     }
 }

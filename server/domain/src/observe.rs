@@ -62,13 +62,7 @@ impl Cause {
     /// A cause without output.
     #[must_use]
     pub fn plain(reason: ExitReason) -> Self {
-        Self {
-            reason,
-            exit_code: None,
-            exit_signal: None,
-            forced: false,
-            detail: None,
-        }
+        Self { reason, exit_code: None, exit_signal: None, forced: false, detail: None }
     }
 }
 
@@ -95,35 +89,19 @@ pub fn observe(bridge: &Bridge, fact: Fact, now: Timestamp) -> Step {
 }
 
 fn becomes(next: Bridge, effects: Vec<Effect>) -> Step {
-    Step::Becomes {
-        next: Box::new(next),
-        effects,
-    }
+    Step::Becomes { next: Box::new(next), effects }
 }
 
 fn staged(bridge: &Bridge, live: &Live, stage: Stage) -> Bridge {
-    let state = State::Live(Live {
-        stage,
-        stop_requested: live.stop_requested,
-    });
-    Bridge {
-        state,
-        ..bridge.clone()
-    }
+    let state = State::Live(Live { stage, stop_requested: live.stop_requested });
+    Bridge { state, ..bridge.clone() }
 }
 
 fn held(bridge: &Bridge, identity: ProcessIdentity) -> Step {
     match bridge.live() {
-        Some(Live {
-            stage: Stage::Launching { .. },
-            ..
-        }) if bridge.process.is_none() => becomes(
-            Bridge {
-                process: Some(identity),
-                ..bridge.clone()
-            },
-            Vec::new(),
-        ),
+        Some(Live { stage: Stage::Launching { .. }, .. }) if bridge.process.is_none() => {
+            becomes(Bridge { process: Some(identity), ..bridge.clone() }, Vec::new())
+        }
         Some(_) | None => Step::Unchanged,
     }
 }
@@ -135,10 +113,7 @@ fn executed(bridge: &Bridge) -> Step {
     match live.stage {
         Stage::Launching { deadline } => becomes(
             staged(bridge, live, Stage::Registering { deadline }),
-            vec![
-                Effect::Announce(Lifecycle::Spawn),
-                Effect::Remember(History::Spawned),
-            ],
+            vec![Effect::Announce(Lifecycle::Spawn), Effect::Remember(History::Spawned)],
         ),
         Stage::Registering { .. } | Stage::Ready => Step::Unchanged,
     }
@@ -150,23 +125,13 @@ fn registered(bridge: &Bridge, anchor: Anchor, now: Timestamp) -> Step {
     };
     // A later session or environment of a ready bridge is news too.
     let anchor = Anchor {
-        environment_id: anchor
-            .environment_id
-            .or_else(|| bridge.anchor.environment_id.clone()),
-        session_id: anchor
-            .session_id
-            .or_else(|| bridge.anchor.session_id.clone()),
+        environment_id: anchor.environment_id.or_else(|| bridge.anchor.environment_id.clone()),
+        session_id: anchor.session_id.or_else(|| bridge.anchor.session_id.clone()),
     };
     match live.stage {
         Stage::Launching { .. } => Step::Unchanged,
         Stage::Ready if anchor == bridge.anchor => Step::Unchanged,
-        Stage::Ready => becomes(
-            Bridge {
-                anchor,
-                ..bridge.clone()
-            },
-            Vec::new(),
-        ),
+        Stage::Ready => becomes(Bridge { anchor, ..bridge.clone() }, Vec::new()),
         Stage::Registering { .. } => {
             let mut effects = Vec::new();
             if bridge.origin == Origin::Spawned {
@@ -174,14 +139,7 @@ fn registered(bridge: &Bridge, anchor: Anchor, now: Timestamp) -> Step {
             }
             effects.push(Effect::Remember(History::Ready));
             let next = staged(bridge, live, Stage::Ready);
-            becomes(
-                Bridge {
-                    anchor,
-                    status_since: now,
-                    ..next
-                },
-                effects,
-            )
+            becomes(Bridge { anchor, status_since: now, ..next }, effects)
         }
     }
 }
@@ -205,11 +163,7 @@ fn end(
         exit_code: cause.exit_code,
         exit_signal: cause.exit_signal,
         // A deliberate end needs no explanation.
-        detail: if live.stop_requested {
-            None
-        } else {
-            cause.detail
-        },
+        detail: if live.stop_requested { None } else { cause.detail },
     };
     let next = Bridge {
         state: State::Ended(ended),
@@ -224,23 +178,13 @@ fn end(
 fn stopped(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
     (
         Outcome::Stopped,
-        Cause {
-            reason: ExitReason::OperatorStop,
-            ..cause
-        },
-        vec![
-            Effect::Announce(Lifecycle::Stop),
-            Effect::Remember(History::Ended),
-        ],
+        Cause { reason: ExitReason::OperatorStop, ..cause },
+        vec![Effect::Announce(Lifecycle::Stop), Effect::Remember(History::Ended)],
     )
 }
 
 fn failed(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
-    (
-        Outcome::Failed,
-        cause,
-        vec![Effect::Remember(History::Ended)],
-    )
+    (Outcome::Failed, cause, vec![Effect::Remember(History::Ended)])
 }
 
 fn crashed(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
@@ -256,31 +200,25 @@ fn crashed(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
 }
 
 fn not_executed(live: &Live, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
-    if live.stop_requested {
-        stopped(cause)
-    } else {
-        failed(cause)
-    }
+    if live.stop_requested { stopped(cause) } else { failed(cause) }
 }
 
 fn interrupted(live: &Live, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
-    if live.stop_requested {
-        stopped(cause)
-    } else {
-        failed(cause)
-    }
+    if live.stop_requested { stopped(cause) } else { failed(cause) }
 }
 
 /// A row without a deadline can never take this edge (specification, additional rule 1).
 fn grace_expired(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
     match bridge.live().map(|live| live.stage) {
-        Some(Stage::Registering { deadline: Some(_) }) => end(bridge, now, |live| {
-            if live.stop_requested {
-                stopped(cause)
-            } else {
-                failed(cause)
-            }
-        }),
+        Some(Stage::Registering { deadline: Some(_) }) => {
+            end(
+                bridge,
+                now,
+                |live| {
+                    if live.stop_requested { stopped(cause) } else { failed(cause) }
+                },
+            )
+        }
         Some(Stage::Launching { .. } | Stage::Registering { deadline: None } | Stage::Ready)
         | None => Step::Unchanged,
     }
@@ -297,11 +235,7 @@ fn exited(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
         }
         Stage::Ready if planned => (
             Outcome::Stopped,
-            Cause {
-                reason: ExitReason::SessionEnded,
-                detail: None,
-                ..cause
-            },
+            Cause { reason: ExitReason::SessionEnded, detail: None, ..cause },
             vec![Effect::Remember(History::Ended)],
         ),
         Stage::Ready => crashed(cause),
@@ -313,16 +247,9 @@ fn exited(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
 
 /// No event per bridge: the whole host went down.
 fn host_restarted(live: &Live) -> (Outcome, Cause, Vec<Effect>) {
-    let reason = if live.stop_requested {
-        ExitReason::OperatorStop
-    } else {
-        ExitReason::HostRestarted
-    };
-    (
-        Outcome::Stopped,
-        Cause::plain(reason),
-        vec![Effect::Remember(History::Ended)],
-    )
+    let reason =
+        if live.stop_requested { ExitReason::OperatorStop } else { ExitReason::HostRestarted };
+    (Outcome::Stopped, Cause::plain(reason), vec![Effect::Remember(History::Ended)])
 }
 
 /// Same rules as an exit, but a deliberate stop is not announced again.
@@ -385,12 +312,7 @@ fn found_alive(bridge: &Bridge, now: Timestamp) -> Step {
         stage: Stage::Registering { deadline: None },
         stop_requested: ended.intentional,
     });
-    let next = Bridge {
-        state,
-        origin: Origin::Adopted,
-        status_since: now,
-        ..bridge.clone()
-    };
+    let next = Bridge { state, origin: Origin::Adopted, status_since: now, ..bridge.clone() };
     becomes(next, Vec::new())
 }
 
@@ -408,24 +330,12 @@ fn doubt(bridge: &Bridge, code: Option<QuarantineCode>) -> Step {
     if bridge.quarantine == code {
         return Step::Unchanged;
     }
-    becomes(
-        Bridge {
-            quarantine: code,
-            ..bridge.clone()
-        },
-        Vec::new(),
-    )
+    becomes(Bridge { quarantine: code, ..bridge.clone() }, Vec::new())
 }
 
 fn advise(bridge: &Bridge, notice: Option<String>) -> Step {
     if bridge.notice == notice {
         return Step::Unchanged;
     }
-    becomes(
-        Bridge {
-            notice,
-            ..bridge.clone()
-        },
-        Vec::new(),
-    )
+    becomes(Bridge { notice, ..bridge.clone() }, Vec::new())
 }

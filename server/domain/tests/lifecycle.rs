@@ -46,10 +46,7 @@ fn bridge(stage: Stage) -> Bridge {
         permission_mode: PermissionMode::Default,
         origin: Origin::Spawned,
         generation: 1,
-        state: State::Live(Live {
-            stage,
-            stop_requested: false,
-        }),
+        state: State::Live(Live { stage, stop_requested: false }),
         status_since: at(0),
         started_at: Some(at(0)),
         launch: Some(launch(false)),
@@ -61,25 +58,15 @@ fn bridge(stage: Stage) -> Bridge {
 }
 
 fn launching() -> Bridge {
-    Bridge {
-        process: None,
-        ..bridge(Stage::Launching {
-            deadline: Some(at(60_000)),
-        })
-    }
+    Bridge { process: None, ..bridge(Stage::Launching { deadline: Some(at(60_000)) }) }
 }
 
 fn registering() -> Bridge {
-    bridge(Stage::Registering {
-        deadline: Some(at(60_000)),
-    })
+    bridge(Stage::Registering { deadline: Some(at(60_000)) })
 }
 
 fn adopted() -> Bridge {
-    Bridge {
-        origin: Origin::Adopted,
-        ..bridge(Stage::Registering { deadline: None })
-    }
+    Bridge { origin: Origin::Adopted, ..bridge(Stage::Registering { deadline: None }) }
 }
 
 fn running() -> Bridge {
@@ -91,11 +78,7 @@ fn stopping(bridge: Bridge) -> Bridge {
 }
 
 fn exit(code: Option<i32>, signal: Option<i32>) -> Cause {
-    Cause {
-        exit_code: code,
-        exit_signal: signal,
-        ..Cause::plain(ExitReason::Unknown)
-    }
+    Cause { exit_code: code, exit_signal: signal, ..Cause::plain(ExitReason::Unknown) }
 }
 
 fn apply(step: Step, before: Bridge) -> (Bridge, Vec<Effect>) {
@@ -120,34 +103,17 @@ fn check(
     after
 }
 
-const SPAWNED: &[Effect] = &[
-    Effect::Announce(Lifecycle::Spawn),
-    Effect::Remember(History::Spawned),
-];
-const READY: &[Effect] = &[
-    Effect::Announce(Lifecycle::Ready),
-    Effect::Remember(History::Ready),
-];
-const STOPPED: &[Effect] = &[
-    Effect::Announce(Lifecycle::Stop),
-    Effect::Remember(History::Ended),
-];
-const CRASHED: &[Effect] = &[
-    Effect::Announce(Lifecycle::Crash),
-    Effect::CountCrash,
-    Effect::Remember(History::Crashed),
-];
+const SPAWNED: &[Effect] =
+    &[Effect::Announce(Lifecycle::Spawn), Effect::Remember(History::Spawned)];
+const READY: &[Effect] = &[Effect::Announce(Lifecycle::Ready), Effect::Remember(History::Ready)];
+const STOPPED: &[Effect] = &[Effect::Announce(Lifecycle::Stop), Effect::Remember(History::Ended)];
+const CRASHED: &[Effect] =
+    &[Effect::Announce(Lifecycle::Crash), Effect::CountCrash, Effect::Remember(History::Crashed)];
 const ENDED: &[Effect] = &[Effect::Remember(History::Ended)];
 
 #[test]
 fn a_launch_is_announced_once_the_agent_runs() {
-    let held = check(
-        launching(),
-        Fact::Held(identity()),
-        BridgeStatus::Starting,
-        None,
-        &[],
-    );
+    let held = check(launching(), Fact::Held(identity()), BridgeStatus::Starting, None, &[]);
     assert_eq!(held.process, Some(identity()));
     let started = check(held, Fact::Executed, BridgeStatus::Starting, None, SPAWNED);
     check(started, Fact::Executed, BridgeStatus::Starting, None, &[]);
@@ -167,37 +133,14 @@ fn a_program_that_cannot_be_executed_ends_in_error() {
 
 #[test]
 fn registration_makes_a_spawned_bridge_running_and_ready_is_announced_once() {
-    let anchor = Anchor {
-        environment_id: Some("env_x".into()),
-        session_id: None,
-    };
-    let ready = check(
-        registering(),
-        Fact::Registered(anchor.clone()),
-        BridgeStatus::Running,
-        None,
-        READY,
-    );
+    let anchor = Anchor { environment_id: Some("env_x".into()), session_id: None };
+    let ready =
+        check(registering(), Fact::Registered(anchor.clone()), BridgeStatus::Running, None, READY);
     assert_eq!(ready.status_since, at(5));
     assert_eq!(ready.deadline(), None);
-    check(
-        ready.clone(),
-        Fact::Registered(anchor),
-        BridgeStatus::Running,
-        None,
-        &[],
-    );
-    let session = Anchor {
-        environment_id: None,
-        session_id: Some("session_x".into()),
-    };
-    let later = check(
-        ready,
-        Fact::Registered(session),
-        BridgeStatus::Running,
-        None,
-        &[],
-    );
+    check(ready.clone(), Fact::Registered(anchor), BridgeStatus::Running, None, &[]);
+    let session = Anchor { environment_id: None, session_id: Some("session_x".into()) };
+    let later = check(ready, Fact::Registered(session), BridgeStatus::Running, None, &[]);
     assert_eq!(later.anchor.environment_id.as_deref(), Some("env_x"));
     assert_eq!(later.anchor.session_id.as_deref(), Some("session_x"));
 }
@@ -205,13 +148,7 @@ fn registration_makes_a_spawned_bridge_running_and_ready_is_announced_once() {
 #[test]
 fn an_adopted_bridge_becomes_running_without_a_ready_announcement() {
     let fact = Fact::Registered(Anchor::default());
-    check(
-        adopted(),
-        fact,
-        BridgeStatus::Running,
-        None,
-        &[Effect::Remember(History::Ready)],
-    );
+    check(adopted(), fact, BridgeStatus::Running, None, &[Effect::Remember(History::Ready)]);
 }
 
 #[test]
@@ -235,10 +172,7 @@ fn exit_before_ready_is_an_error_for_our_own_launch_and_a_crash_for_an_adopted_o
 
 #[test]
 fn an_unexpected_exit_of_a_running_bridge_is_a_crash_with_its_cause() {
-    let cause = Cause {
-        detail: Some("boom".into()),
-        ..exit(None, Some(9))
-    };
+    let cause = Cause { detail: Some("boom".into()), ..exit(None, Some(9)) };
     let after = check(
         running(),
         Fact::Exited(cause),
@@ -254,15 +188,8 @@ fn an_unexpected_exit_of_a_running_bridge_is_a_crash_with_its_cause() {
 
 #[test]
 fn exit_after_a_stop_is_stopped_however_the_process_ended() {
-    for before in [
-        stopping(running()),
-        stopping(registering()),
-        stopping(adopted()),
-    ] {
-        let cause = Cause {
-            forced: true,
-            ..exit(None, Some(9))
-        };
+    for before in [stopping(running()), stopping(registering()), stopping(adopted())] {
+        let cause = Cause { forced: true, ..exit(None, Some(9)) };
         let after = check(
             before,
             Fact::Exited(cause),
@@ -291,10 +218,7 @@ fn stop_during_start_is_never_reported_as_a_failure() {
 
 #[test]
 fn a_single_session_bridge_that_ends_by_itself_is_stopped_without_an_announcement() {
-    let before = Bridge {
-        spawn_mode: SpawnMode::Session,
-        ..running()
-    };
+    let before = Bridge { spawn_mode: SpawnMode::Session, ..running() };
     check(
         before.clone(),
         Fact::Exited(exit(Some(0), None)),
@@ -321,31 +245,13 @@ fn grace_ends_only_a_start_that_has_a_deadline() {
         Some(ExitReason::NotRegistered),
         ENDED,
     );
-    check(
-        adopted(),
-        Fact::GraceExpired(cause.clone()),
-        BridgeStatus::Starting,
-        None,
-        &[],
-    );
-    check(
-        running(),
-        Fact::GraceExpired(cause),
-        BridgeStatus::Running,
-        None,
-        &[],
-    );
+    check(adopted(), Fact::GraceExpired(cause.clone()), BridgeStatus::Starting, None, &[]);
+    check(running(), Fact::GraceExpired(cause), BridgeStatus::Running, None, &[]);
 }
 
 #[test]
 fn taking_over_clears_the_deadline_of_a_start_and_keeps_a_running_bridge_as_it_is() {
-    let after = check(
-        registering(),
-        Fact::TakenOver,
-        BridgeStatus::Starting,
-        None,
-        &[],
-    );
+    let after = check(registering(), Fact::TakenOver, BridgeStatus::Starting, None, &[]);
     assert_eq!((after.origin, after.deadline()), (Origin::Adopted, None));
     check(after, Fact::TakenOver, BridgeStatus::Starting, None, &[]);
     let after = check(running(), Fact::TakenOver, BridgeStatus::Running, None, &[]);
@@ -377,27 +283,9 @@ fn a_restart_of_the_host_stops_without_events() {
 fn a_row_found_dead_in_the_same_boot_crashed_unless_it_was_never_ready() {
     let cause = Cause::plain(ExitReason::DiedUnsupervised);
     let reason = Some(ExitReason::DiedUnsupervised);
-    check(
-        running(),
-        Fact::FoundGone(cause.clone()),
-        BridgeStatus::Crashed,
-        reason,
-        CRASHED,
-    );
-    check(
-        adopted(),
-        Fact::FoundGone(cause.clone()),
-        BridgeStatus::Crashed,
-        reason,
-        CRASHED,
-    );
-    check(
-        registering(),
-        Fact::FoundGone(cause.clone()),
-        BridgeStatus::Error,
-        reason,
-        ENDED,
-    );
+    check(running(), Fact::FoundGone(cause.clone()), BridgeStatus::Crashed, reason, CRASHED);
+    check(adopted(), Fact::FoundGone(cause.clone()), BridgeStatus::Crashed, reason, CRASHED);
+    check(registering(), Fact::FoundGone(cause.clone()), BridgeStatus::Error, reason, ENDED);
     check(
         stopping(running()),
         Fact::FoundGone(cause),
@@ -421,10 +309,7 @@ fn an_interrupted_launch_is_an_error() {
 
 #[test]
 fn a_wrong_verdict_is_corrected_silently() {
-    let (crashed, _) = apply(
-        observe(&running(), Fact::Exited(exit(None, None)), at(1)),
-        running(),
-    );
+    let (crashed, _) = apply(observe(&running(), Fact::Exited(exit(None, None)), at(1)), running());
     let after = check(crashed, Fact::FoundAlive, BridgeStatus::Starting, None, &[]);
     assert_eq!(after.deadline(), None);
     assert_eq!(after.origin, Origin::Adopted);
@@ -432,18 +317,10 @@ fn a_wrong_verdict_is_corrected_silently() {
 
 #[test]
 fn resume_revives_the_same_row_as_the_next_generation() {
-    let (ended, _) = apply(
-        observe(&running(), Fact::Exited(exit(Some(1), None)), at(1)),
-        running(),
-    );
-    let command = Command::Resume {
-        launch: launch(false),
-        deadline: Some(at(9)),
-    };
-    let (after, effects) = apply(
-        decide(&ended, command.clone(), at(2)).unwrap(),
-        ended.clone(),
-    );
+    let (ended, _) =
+        apply(observe(&running(), Fact::Exited(exit(Some(1), None)), at(1)), running());
+    let command = Command::Resume { launch: launch(false), deadline: Some(at(9)) };
+    let (after, effects) = apply(decide(&ended, command.clone(), at(2)).unwrap(), ended.clone());
     assert_eq!(after.id, ended.id);
     assert_eq!(after.generation, 2);
     assert_eq!(after.status(), BridgeStatus::Starting);
@@ -454,14 +331,8 @@ fn resume_revives_the_same_row_as_the_next_generation() {
 
 #[test]
 fn a_poisoned_start_is_relaunched_once() {
-    let command = || Command::Relaunch {
-        launch: launch(false),
-        deadline: None,
-    };
-    let (after, _) = apply(
-        decide(&registering(), command(), at(2)).unwrap(),
-        registering(),
-    );
+    let command = || Command::Relaunch { launch: launch(false), deadline: None };
+    let (after, _) = apply(decide(&registering(), command(), at(2)).unwrap(), registering());
     assert_eq!(after.generation, 2);
     assert_eq!(after.status(), BridgeStatus::Starting);
     let again = Bridge {
@@ -472,10 +343,7 @@ fn a_poisoned_start_is_relaunched_once() {
         ..after
     };
     assert_eq!(decide(&again, command(), at(3)), Err(Refusal::NoRelaunch));
-    assert_eq!(
-        decide(&stopping(registering()), command(), at(3)),
-        Err(Refusal::NoRelaunch)
-    );
+    assert_eq!(decide(&stopping(registering()), command(), at(3)), Err(Refusal::NoRelaunch));
 }
 
 #[test]
@@ -494,10 +362,7 @@ fn a_held_row_takes_no_command_until_it_is_certain() {
         &[],
     );
     let code = QuarantineCode::IdentityUnknown;
-    assert_eq!(
-        decide(&held, Command::Stop, at(6)),
-        Err(Refusal::Held(code))
-    );
+    assert_eq!(decide(&held, Command::Stop, at(6)), Err(Refusal::Held(code)));
     assert_eq!(may_forget(&held, None), Err(Refusal::Held(code)));
     let certain = check(held, Fact::Certain, BridgeStatus::Running, None, &[]);
     assert!(decide(&certain, Command::Stop, at(7)).is_ok());
@@ -505,27 +370,15 @@ fn a_held_row_takes_no_command_until_it_is_certain() {
 
 #[test]
 fn forget_never_removes_a_row_whose_process_lives_or_may_live() {
-    let (ended, _) = apply(
-        observe(&running(), Fact::Exited(exit(None, None)), at(1)),
-        running(),
-    );
+    let (ended, _) = apply(observe(&running(), Fact::Exited(exit(None, None)), at(1)), running());
     assert_eq!(may_forget(&ended, Some(Verdict::Same)), Err(Refusal::Live));
-    assert_eq!(
-        may_forget(&ended, Some(Verdict::Unknown)),
-        Err(Refusal::Live)
-    );
-    assert_eq!(
-        may_forget(&ended, Some(Verdict::Gone(GoneBecause::Reused))),
-        Ok(())
-    );
+    assert_eq!(may_forget(&ended, Some(Verdict::Unknown)), Err(Refusal::Live));
+    assert_eq!(may_forget(&ended, Some(Verdict::Gone(GoneBecause::Reused))), Ok(()));
     assert_eq!(may_forget(&running(), None), Err(Refusal::Live));
 }
 
 fn any_cause() -> impl Strategy<Value = Cause> {
-    (
-        prop::option::of(0..3),
-        prop::option::of(prop::sample::select(vec![2, 9, 15])),
-    )
+    (prop::option::of(0..3), prop::option::of(prop::sample::select(vec![2, 9, 15])))
         .prop_map(|(code, signal)| exit(code, signal))
 }
 
@@ -539,12 +392,10 @@ fn any_move() -> impl Strategy<Value = Move> {
     let deadline = prop::option::of(Just(at(60_000)));
     prop_oneof![
         Just(Move::Command(Command::Stop)),
-        deadline
-            .clone()
-            .prop_map(|deadline| Move::Command(Command::Resume {
-                launch: launch(false),
-                deadline
-            })),
+        deadline.clone().prop_map(|deadline| Move::Command(Command::Resume {
+            launch: launch(false),
+            deadline
+        })),
         deadline.prop_map(|deadline| Move::Command(Command::Relaunch {
             launch: launch(false),
             deadline

@@ -1,0 +1,311 @@
+//! Statements on `bridges`.
+
+use crate::history::{self, HistoryRow};
+use crate::row::{BridgeRow, COLUMNS};
+use crate::{Store, StoreError};
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{FromRow, Row, Sqlite};
+use svc_domain::bridge::Bridge;
+use svc_domain::effect::Lifecycle;
+use svc_shared::Timestamp;
+use svc_shared::ids::{InstanceId, ProjectName};
+
+const INSERT: &str = "INSERT INTO bridges (instance_id, project, cwd, custom_name, resume_mode, \
+     spawn_mode, permission_mode, origin, generation, status, phase, stop_requested, \
+     intentional_stop, forced, grace_deadline, status_since, started_at, ended_at, launch_id, \
+     argv, log_stem, relaunched, bridge_pid, bridge_start_ticks, bridge_boot_id, environment_id, \
+     session_id, exit_reason, exit_code, exit_signal, error_detail, notice, quarantine_code, \
+     revision, created_at, updated_at) \
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
+     ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, 1, ?34, ?34)";
+
+const UPDATE: &str = "UPDATE bridges SET project = ?2, cwd = ?3, custom_name = ?4, \
+     resume_mode = ?5, spawn_mode = ?6, permission_mode = ?7, origin = ?8, generation = ?9, \
+     status = ?10, phase = ?11, stop_requested = ?12, intentional_stop = ?13, forced = ?14, \
+     grace_deadline = ?15, status_since = ?16, started_at = ?17, ended_at = ?18, launch_id = ?19, \
+     argv = ?20, log_stem = ?21, relaunched = ?22, bridge_pid = ?23, bridge_start_ticks = ?24, \
+     bridge_boot_id = ?25, environment_id = ?26, session_id = ?27, exit_reason = ?28, \
+     exit_code = ?29, exit_signal = ?30, error_detail = ?31, notice = ?32, quarantine_code = ?33, \
+     updated_at = ?34, revision = revision + 1 WHERE instance_id = ?1 AND revision = ?35";
+
+const COUNT_LIVE: &str = "SELECT COUNT(*) FROM bridges WHERE status IN ('starting', 'running')";
+const DELETE: &str = "DELETE FROM bridges WHERE instance_id = ? AND revision = ?";
+const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) VALUES (?1, ?2, ?2) \
+     ON CONFLICT (name) DO UPDATE SET updated_at = ?2";
+const ANNOUNCE: &str = "INSERT INTO announcements (instance_id, generation, event, at) \
+     VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+
+/// A row with the revision it was read at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Order of registration.
+    pub number: i64,
+    /// Compared at the next write.
+    pub revision: i64,
+    /// The record, or what is known of a row that cannot be understood.
+    pub content: Content,
+}
+
+/// What a row holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Content {
+    /// A record.
+    Bridge(Box<Bridge>),
+    /// A row with a value that cannot be understood. It is kept byte for byte.
+    Corrupt {
+        /// Its id as text.
+        id: String,
+        /// Its project as text.
+        project: String,
+        /// Which column is wrong.
+        problem: String,
+    },
+}
+
+impl Stored {
+    /// The record, unless the row is corrupt.
+    #[must_use]
+    pub fn bridge(&self) -> Option<&Bridge> {
+        match &self.content {
+            Content::Bridge(bridge) => Some(bridge),
+            Content::Corrupt { .. } => None,
+        }
+    }
+}
+
+/// What an insert did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Inserted {
+    /// The row is durable.
+    Yes,
+    /// The cap was reached meanwhile.
+    CapReached,
+    /// The project has a live Server Mode bridge meanwhile.
+    Occupied,
+}
+
+/// What a save did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Saved {
+    /// Durable, with this revision.
+    Yes(i64),
+    /// Somebody was faster, or the row is gone: load and decide again.
+    Stale,
+    /// The project has another live Server Mode bridge.
+    Occupied,
+    /// The cap was reached meanwhile.
+    CapReached,
+}
+
+/// Limits that are counted in the transaction of a write that makes a row live.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cap {
+    /// Most live bridges; `None` without a cap.
+    pub max_live: Option<u32>,
+}
+
+type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments<'q>>;
+
+fn bind<'q>(query: Query<'q>, row: BridgeRow) -> Query<'q> {
+    query
+        .bind(row.instance_id)
+        .bind(row.project)
+        .bind(row.cwd)
+        .bind(row.custom_name)
+        .bind(row.resume_mode)
+        .bind(row.spawn_mode)
+        .bind(row.permission_mode)
+        .bind(row.origin)
+        .bind(row.generation)
+        .bind(row.status)
+        .bind(row.phase)
+        .bind(row.stop_requested)
+        .bind(row.intentional_stop)
+        .bind(row.forced)
+        .bind(row.grace_deadline)
+        .bind(row.status_since)
+        .bind(row.started_at)
+        .bind(row.ended_at)
+        .bind(row.launch_id)
+        .bind(row.argv)
+        .bind(row.log_stem)
+        .bind(row.relaunched)
+        .bind(row.bridge_pid)
+        .bind(row.bridge_start_ticks)
+        .bind(row.bridge_boot_id)
+        .bind(row.environment_id)
+        .bind(row.session_id)
+        .bind(row.exit_reason)
+        .bind(row.exit_code)
+        .bind(row.exit_signal)
+        .bind(row.error_detail)
+        .bind(row.notice)
+        .bind(row.quarantine_code)
+}
+
+fn is_occupied(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|error| {
+        error.is_unique_violation() && error.message().contains("bridges.project")
+    })
+}
+
+/// A failing decode of a single column is that row's problem, not the list's.
+fn stored(row: &SqliteRow) -> Result<Stored, sqlx::Error> {
+    let content = match BridgeRow::from_row(row) {
+        Ok(columns) => {
+            let (id, project) = (columns.instance_id.clone(), columns.project.clone());
+            match Bridge::try_from(columns) {
+                Ok(bridge) => Content::Bridge(Box::new(bridge)),
+                Err(corrupt) => Content::Corrupt { id, project, problem: corrupt.to_string() },
+            }
+        }
+        Err(error) => Content::Corrupt {
+            id: row.try_get("instance_id")?,
+            project: row.try_get("project")?,
+            problem: match error {
+                sqlx::Error::ColumnDecode { index, .. } => format!("column {index} is unreadable"),
+                _ => "a column is unreadable".to_owned(),
+            },
+        },
+    };
+    Ok(Stored { number: row.try_get("number")?, revision: row.try_get("revision")?, content })
+}
+
+impl Store {
+    /// All rows in the order of registration.
+    ///
+    /// # Errors
+    /// The database cannot be read; a corrupt row is not an error.
+    pub async fn bridges(&self) -> Result<Vec<Stored>, StoreError> {
+        let sql = format!("SELECT number, revision, {COLUMNS} FROM bridges ORDER BY number");
+        let rows = sqlx::query(&sql).fetch_all(&self.pool).await?;
+        Ok(rows.iter().map(stored).collect::<Result<_, _>>()?)
+    }
+
+    /// One row.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn bridge(&self, id: &InstanceId) -> Result<Option<Stored>, StoreError> {
+        let sql = format!("SELECT number, revision, {COLUMNS} FROM bridges WHERE instance_id = ?");
+        let row = sqlx::query(&sql).bind(id.as_str()).fetch_optional(&self.pool).await?;
+        Ok(row.as_ref().map(stored).transpose()?)
+    }
+
+    /// Records a new bridge. The cap is counted in the same transaction, so it is exact.
+    ///
+    /// # Errors
+    /// The row is not there.
+    pub async fn insert(
+        &self,
+        bridge: &Bridge,
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<Inserted, StoreError> {
+        let row = BridgeRow::try_from(bridge)?;
+        let mut transaction = self.begin().await?;
+        if cap_reached(&mut transaction, cap).await? {
+            return Ok(Inserted::CapReached);
+        }
+        sqlx::query(SAW_PROJECT)
+            .bind(bridge.project.as_str())
+            .bind(now.as_millis())
+            .execute(&mut *transaction)
+            .await?;
+        let query = bind(sqlx::query(INSERT), row).bind(now.as_millis());
+        match query.execute(&mut *transaction).await {
+            Ok(_) => {}
+            Err(error) if is_occupied(&error) => return Ok(Inserted::Occupied),
+            Err(error) => return Err(error.into()),
+        }
+        transaction.commit().await?;
+        Ok(Inserted::Yes)
+    }
+
+    /// Writes a record back if nobody has written it since, with its history in one transaction.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn save(
+        &self,
+        revision: i64,
+        next: &Bridge,
+        history: &[HistoryRow],
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<Saved, StoreError> {
+        let row = BridgeRow::try_from(next)?;
+        let mut transaction = self.begin().await?;
+        if cap_reached(&mut transaction, cap).await? {
+            return Ok(Saved::CapReached);
+        }
+        let query = bind(sqlx::query(UPDATE), row).bind(now.as_millis()).bind(revision);
+        let changed = match query.execute(&mut *transaction).await {
+            Ok(done) => done.rows_affected(),
+            Err(error) if is_occupied(&error) => return Ok(Saved::Occupied),
+            Err(error) => return Err(error.into()),
+        };
+        if changed == 0 {
+            return Ok(Saved::Stale);
+        }
+        for event in history {
+            history::insert(&mut transaction, event).await?;
+        }
+        transaction.commit().await?;
+        Ok(Saved::Yes(revision + 1))
+    }
+
+    /// Removes a row if nobody has written it since; tells whether it did.
+    ///
+    /// # Errors
+    /// Nothing was removed.
+    pub async fn delete(&self, id: &InstanceId, revision: i64) -> Result<bool, StoreError> {
+        let done = sqlx::query(DELETE).bind(id.as_str()).bind(revision).execute(&self.pool).await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Claims an announcement; tells whether this caller is the first.
+    ///
+    /// # Errors
+    /// Nothing was claimed.
+    pub async fn claim_announcement(
+        &self,
+        id: &InstanceId,
+        generation: u32,
+        event: Lifecycle,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let done = sqlx::query(ANNOUNCE)
+            .bind(id.as_str())
+            .bind(generation)
+            .bind(event.as_str())
+            .bind(now.as_millis())
+            .execute(&self.pool)
+            .await?;
+        Ok(done.rows_affected() == 1)
+    }
+
+    /// Names of all projects that ever had a bridge.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn known_projects(&self) -> Result<Vec<ProjectName>, StoreError> {
+        let names: Vec<String> = sqlx::query_scalar("SELECT name FROM projects ORDER BY name")
+            .fetch_all(&self.pool)
+            .await?;
+        Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
+    }
+}
+
+async fn cap_reached(
+    transaction: &mut sqlx::Transaction<'static, Sqlite>,
+    cap: Cap,
+) -> Result<bool, StoreError> {
+    let Some(max) = cap.max_live else {
+        return Ok(false);
+    };
+    let live: i64 = sqlx::query_scalar(COUNT_LIVE).fetch_one(&mut **transaction).await?;
+    Ok(live >= i64::from(max))
+}
