@@ -1,0 +1,386 @@
+//! Small file primitives: private, whole or not at all. All of them block: use `spawn_blocking`.
+
+use crate::host::own_identity;
+use crate::table::ProcTable;
+use rustix::fs::{Mode, OFlags, fchmod, fstat, fsync, open};
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use svc_domain::identity::{Observed, Pid};
+
+/// Ours to read and write, nobody else's.
+pub const PRIVATE: u32 = 0o600;
+
+const PRIVATE_DIRECTORY: u32 = 0o700;
+const BEYOND_OWNER: u32 = 0o077;
+
+/// Names of temporary files; between the two stand pid and start of their writer.
+const TEMPORARY_PREFIX: &str = ".svc-";
+const TEMPORARY_SUFFIX: &str = ".tmp";
+
+/// Why a file is not as wanted.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The old content is still there.
+    #[error("cannot replace {path}, its old content is kept")]
+    Replace {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        cause: io::Error,
+    },
+    /// It exists already, or its directory does not take it.
+    #[error("cannot create {path}")]
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        cause: io::Error,
+    },
+    /// A directory could not be made or looked at.
+    #[error("cannot use {path} as a private directory")]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        cause: io::Error,
+    },
+    /// Somebody else could read and change what is in it.
+    #[error(
+        "the directory {path} belongs to user {owner}, not to user {user} who runs this: change \
+         its owner or choose another directory"
+    )]
+    ForeignDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+        /// User id of this process.
+        user: u32,
+    },
+}
+
+/// Replaces the content of a private file (0600), or creates it. Afterwards, and after a power
+/// loss at any time, it holds the old or the new content, nothing in between.
+///
+/// A link in its place is replaced, not followed: resolve the path before if that is wanted.
+///
+/// # Errors
+/// The old content is untouched and no temporary file is left.
+pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    replace_with_mode(path, content, PRIVATE)
+}
+
+/// [`replace`] with permission bits of the caller's choice, in force before the content is there.
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
+    replaced(path, content, mode, Durability::PowerLoss)
+}
+
+/// [`replace`] for what matters only until the next boot: whole, but not synced.
+///
+/// # Errors
+/// As [`replace`].
+pub fn replace_without_sync(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    replaced(path, content, PRIVATE, Durability::ThisBoot)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    PowerLoss,
+    ThisBoot,
+}
+
+fn replaced(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    durability: Durability,
+) -> Result<(), FileError> {
+    let attempt = || -> io::Result<()> {
+        let directory = directory_of(path)?;
+        // Created exclusively and 0600; removed when dropped before `persist`.
+        let mut temporary = tempfile::Builder::new()
+            .prefix(&temporary_prefix())
+            .suffix(TEMPORARY_SUFFIX)
+            .tempfile_in(directory)?;
+        fchmod(temporary.as_file(), Mode::from_raw_mode(mode & 0o777))?;
+        temporary.write_all(content)?;
+        if durability == Durability::PowerLoss {
+            temporary.as_file().sync_all()?;
+        }
+        temporary.persist(path).map_err(|error| error.error)?;
+        if durability == Durability::PowerLoss {
+            sync_directory(directory)?;
+        }
+        Ok(())
+    };
+    attempt().map_err(|cause| FileError::Replace { path: path.to_owned(), cause })
+}
+
+fn directory_of(path: &Path) -> io::Result<&Path> {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => Ok(Path::new(".")),
+        Some(parent) if path.file_name().is_some() => Ok(parent),
+        Some(_) | None => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+/// Makes names in a directory survive a power loss.
+///
+/// # Errors
+/// It cannot be opened or synced.
+pub fn sync_directory(directory: &Path) -> io::Result<()> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    fsync(open(directory, flags, Mode::empty())?)?;
+    Ok(())
+}
+
+/// Creates a file that did not exist (0600), open for reading and appending. Whatever stands at
+/// its path, a link that leads nowhere included, is an error and is left alone.
+///
+/// # Errors
+/// [`FileError::Create`]; its cause has the kind `AlreadyExists` when something stands there.
+pub fn create_new_private(path: &Path) -> Result<File, FileError> {
+    let flags = OFlags::RDWR
+        | OFlags::APPEND
+        | OFlags::CREATE
+        | OFlags::EXCL
+        | OFlags::NOFOLLOW
+        | OFlags::CLOEXEC;
+    let attempt = || -> io::Result<File> {
+        let file = open(path, flags, Mode::from_raw_mode(PRIVATE))?;
+        Ok(File::from(file))
+    };
+    attempt().map_err(|cause| FileError::Create { path: path.to_owned(), cause })
+}
+
+/// Makes sure of a directory that nobody else can look into: creates it with its parents (0700),
+/// or takes group and others their rights to an existing one.
+///
+/// # Errors
+/// It belongs to another user, is no directory, or cannot be made.
+pub fn private_directory(path: &Path) -> Result<(), FileError> {
+    let failed = |cause: io::Error| FileError::Directory { path: path.to_owned(), cause };
+    DirBuilder::new().recursive(true).mode(PRIVATE_DIRECTORY).create(path).map_err(failed)?;
+    // What is checked is what is opened, so that nothing can be put in its place in between. An
+    // operator's link to another disk is followed: the owner of its target counts.
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let directory = open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let stat = fstat(&directory).map_err(|error| failed(error.into()))?;
+    let user = rustix::process::geteuid().as_raw();
+    if stat.st_uid != user {
+        return Err(FileError::ForeignDirectory {
+            path: path.to_owned(),
+            owner: stat.st_uid,
+            user,
+        });
+    }
+    if stat.st_mode & BEYOND_OWNER != 0 {
+        let tight = Mode::from_raw_mode(stat.st_mode & 0o7777 & !BEYOND_OWNER);
+        fchmod(&directory, tight).map_err(|error| failed(error.into()))?;
+    }
+    Ok(())
+}
+
+/// Bytes this user can still write to the file system of a path.
+///
+/// # Errors
+/// The path does not exist or cannot be asked.
+pub fn free_bytes(path: &Path) -> io::Result<u64> {
+    let stat = rustix::fs::statvfs(path)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Removes temporary files of [`replace`] whose writer was killed; those of live writers stay.
+/// Returns how many.
+///
+/// # Errors
+/// The directory cannot be listed.
+pub fn remove_abandoned_temporaries(directory: &Path, table: &ProcTable) -> io::Result<usize> {
+    let mut removed: usize = 0;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let Some((pid, start_ticks)) = writer(&entry.file_name()) else {
+            continue;
+        };
+        let abandoned = match table.observe(pid) {
+            Observed::Alive { start_ticks: seen } => seen != start_ticks,
+            Observed::Absent => true,
+            Observed::Unreadable => false,
+        };
+        if abandoned && std::fs::remove_file(entry.path()).is_ok() {
+            removed = removed.saturating_add(1);
+        }
+    }
+    Ok(removed)
+}
+
+/// Pid and start of the process that a temporary file is named after.
+fn writer(name: &OsStr) -> Option<(Pid, u64)> {
+    let middle = name.to_str()?.strip_prefix(TEMPORARY_PREFIX)?.strip_suffix(TEMPORARY_SUFFIX)?;
+    let mut parts = middle.split('-');
+    let pid = Pid::new(parts.next()?.parse().ok()?)?;
+    let start_ticks = parts.next()?.parse().ok()?;
+    parts.next()?;
+    Some((pid, start_ticks))
+}
+
+fn temporary_prefix() -> String {
+    static OWN: OnceLock<String> = OnceLock::new();
+    OWN.get_or_init(|| {
+        let own = ProcTable::open().ok().and_then(|t| own_identity(&t).ok());
+        match own {
+            Some(own) => format!("{TEMPORARY_PREFIX}{}-{}-", own.pid, own.start_ticks),
+            // Without a process table nobody can tell whether the writer lives: never removed.
+            None => format!("{TEMPORARY_PREFIX}unknown-"),
+        }
+    })
+    .clone()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn mode(path: &Path) -> u32 {
+        std::fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn h89_replacing_gives_new_content_and_mode_and_leaves_nothing_beside_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
+        replace(&path, b"one").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        replace_with_mode(&path, b"two", 0o640).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"two");
+        assert_eq!(mode(&path), 0o640);
+        replace_without_sync(&path, b"three").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"three");
+        assert_eq!(names(dir.path()), ["state.json"]);
+    }
+
+    #[test]
+    fn h89_a_failed_replacement_keeps_the_old_and_removes_the_temporary_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state.json");
+        // A directory cannot be replaced by a file: the last step fails.
+        std::fs::create_dir_all(path.join("inner")).unwrap();
+        let error = replace(&path, b"new").unwrap_err();
+        assert!(error.to_string().contains("state.json"), "{error}");
+        assert!(path.join("inner").is_dir());
+        assert_eq!(names(dir.path()), ["state.json"]);
+        assert!(replace(&dir.path().join("missing/x"), b"new").is_err());
+        assert!(replace(Path::new("/"), b"new").is_err());
+    }
+
+    #[test]
+    fn a_replaced_link_leaves_its_target_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("target");
+        std::fs::write(&target, "precious").unwrap();
+        let link = dir.path().join("link");
+        symlink(&target, &link).unwrap();
+        replace(&link, b"new").unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"precious");
+        assert_eq!(std::fs::read(&link).unwrap(), b"new");
+    }
+
+    #[test]
+    fn f15_a_planted_link_or_file_stops_the_creation_and_is_untouched() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("target");
+        std::fs::write(&target, "precious").unwrap();
+        let dangling = dir.path().join("nowhere");
+        for (name, to) in [("to-file", &target), ("to-nothing", &dangling)] {
+            let link = dir.path().join(name);
+            symlink(to, &link).unwrap();
+            let Err(FileError::Create { cause, .. }) = create_new_private(&link) else {
+                panic!("{name} was accepted");
+            };
+            assert_eq!(cause.kind(), io::ErrorKind::AlreadyExists);
+        }
+        assert!(create_new_private(&target).is_err());
+        assert_eq!(std::fs::read(&target).unwrap(), b"precious");
+        assert!(!dangling.exists());
+        let fresh = dir.path().join("fresh");
+        create_new_private(&fresh).unwrap().write_all(b"x").unwrap();
+        assert_eq!(mode(&fresh), 0o600);
+    }
+
+    #[test]
+    fn private_directories_are_created_with_parents_and_existing_ones_are_tightened() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        private_directory(&deep).unwrap();
+        assert_eq!(mode(&deep), 0o700);
+        assert_eq!(mode(&dir.path().join("a")), 0o700);
+        let open = dir.path().join("open");
+        std::fs::create_dir(&open).unwrap();
+        std::fs::set_permissions(&open, PermissionsExt::from_mode(0o2775)).unwrap();
+        private_directory(&open).unwrap();
+        assert_eq!(mode(&open), 0o2700);
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(matches!(private_directory(&file), Err(FileError::Directory { .. })));
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_refused_and_unchanged() {
+        // The root directory belongs to the superuser; as superuser give one away instead.
+        let dir = tempfile::tempdir().unwrap();
+        let foreign = if rustix::process::geteuid().is_root() {
+            let foreign = dir.path().join("foreign");
+            std::fs::create_dir(&foreign).unwrap();
+            std::os::unix::fs::chown(&foreign, Some(65_534), None).unwrap();
+            foreign
+        } else {
+            PathBuf::from("/")
+        };
+        let before = mode(&foreign);
+        assert!(matches!(private_directory(&foreign), Err(FileError::ForeignDirectory { .. })));
+        assert_eq!(mode(&foreign), before);
+    }
+
+    #[test]
+    fn free_space_is_told_for_what_exists() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(free_bytes(dir.path()).unwrap() > 0);
+        assert!(free_bytes(&dir.path().join("missing")).is_err());
+    }
+
+    #[test]
+    fn h89_temporary_files_of_killed_writers_are_removed_and_those_of_live_ones_kept() {
+        let table = ProcTable::open().unwrap();
+        let own = own_identity(&table).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let live = format!(".svc-{}-{}-abc.tmp", own.pid, own.start_ticks);
+        let reused = format!(".svc-{}-{}-abc.tmp", own.pid, own.start_ticks + 1);
+        let mut kept = vec![live, ".svc-x.tmp".into(), "a.tmp".into(), ".svc-unknown-a.tmp".into()];
+        for name in kept.iter().chain([&reused]) {
+            std::fs::write(dir.path().join(name), "").unwrap();
+        }
+        assert_eq!(remove_abandoned_temporaries(dir.path(), &table).unwrap(), 1);
+        kept.sort();
+        assert_eq!(names(dir.path()), kept);
+    }
+}

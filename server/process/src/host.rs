@@ -1,0 +1,187 @@
+//! The process host: the port's methods on the process table, launcher, signals and exits.
+
+use crate::exit::{self, Children, ExitWatch};
+use crate::launcher::{self, LauncherProgram};
+use crate::table::{ProcTable, Stat, TableError};
+use crate::{signals, tree};
+use async_trait::async_trait;
+use std::path::PathBuf;
+use std::time::Duration;
+use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict, verdict};
+use svc_ports::process::{
+    Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, ProcessHost, Signal, Signalled,
+    Target,
+};
+
+/// What a host is made of; the default is this machine and this program.
+#[derive(Debug, Clone)]
+pub struct HostOptions {
+    /// Root of the process table.
+    pub proc_root: PathBuf,
+    /// What is started as launcher.
+    pub launcher: LauncherProgram,
+    /// How the end of processes that are not our children is noticed.
+    pub exit_watch: ExitWatch,
+    /// How long a launcher may take to be ready, and again to become the agent.
+    pub launch_deadline: Duration,
+}
+
+impl Default for HostOptions {
+    fn default() -> Self {
+        Self {
+            proc_root: PathBuf::from("/proc"),
+            launcher: LauncherProgram::default(),
+            exit_watch: ExitWatch::default(),
+            // 2 ms are usual; ten seconds mean that something hangs, such as a network directory.
+            launch_deadline: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Why there is no host.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// Nothing could be told about any process.
+    #[error("cannot look at the processes of this machine")]
+    Table(#[source] TableError),
+    /// The service cannot see itself.
+    #[error("cannot read the service's own entry in the process table")]
+    Own,
+}
+
+/// Processes of this machine. `launch` and `exited` need a tokio runtime; the table reads are
+/// quick, but `processes`, `find_launch`, `launch_members` and `descendants` scan everything and
+/// belong into `spawn_blocking`.
+#[derive(Debug)]
+pub struct Host {
+    table: ProcTable,
+    children: Children,
+    launcher: LauncherProgram,
+    exit_watch: ExitWatch,
+    launch_deadline: Duration,
+    own: ProcessIdentity,
+}
+
+impl Host {
+    /// Opens the process table.
+    ///
+    /// # Errors
+    /// There is none, or this process is not in it.
+    pub fn new(options: HostOptions) -> Result<Self, HostError> {
+        let table = ProcTable::at(&options.proc_root).map_err(HostError::Table)?;
+        let own = own_identity(&ProcTable::open().map_err(HostError::Table)?)?;
+        Ok(Self {
+            table,
+            children: Children::default(),
+            launcher: options.launcher,
+            exit_watch: options.exit_watch,
+            launch_deadline: options.launch_deadline,
+            own,
+        })
+    }
+
+    /// Identity of this very process, as others find it.
+    #[must_use]
+    pub fn own_identity(&self) -> &ProcessIdentity {
+        &self.own
+    }
+
+    /// The table behind this host.
+    #[must_use]
+    pub fn table(&self) -> &ProcTable {
+        &self.table
+    }
+
+    /// Live processes of this user that pass a test, from one snapshot, this process left out.
+    fn mine(&self, wanted: impl Fn(&Stat) -> bool) -> Vec<Stat> {
+        let user = rustix::process::geteuid().as_raw();
+        let mut found = self.table.snapshot();
+        found.retain(|stat| {
+            stat.pid != self.own.pid.get()
+                && self.table.effective_uid(stat.pid) == Some(user)
+                && wanted(stat)
+        });
+        found
+    }
+
+    fn carriers(&self, launch_id: &LaunchId) -> Vec<Stat> {
+        self.mine(|stat| self.table.launch_id(stat.pid).as_ref() == Some(launch_id))
+    }
+
+    /// Facts about the very process of a snapshot.
+    fn facts(&self, stat: &Stat) -> Option<ProcessFacts> {
+        let facts = self.table.facts(Pid::new(i64::from(stat.pid))?)?;
+        (facts.identity.start_ticks == stat.start_ticks).then_some(facts)
+    }
+
+    fn facts_of(&self, stats: &[Stat]) -> Vec<ProcessFacts> {
+        stats.iter().filter_map(|stat| self.facts(stat)).collect()
+    }
+}
+
+/// Identity of the calling process.
+pub(crate) fn own_identity(table: &ProcTable) -> Result<ProcessIdentity, HostError> {
+    let pid = Pid::new(i64::from(std::process::id())).ok_or(HostError::Own)?;
+    let stat = table.stat(pid.get()).ok().flatten().ok_or(HostError::Own)?;
+    Ok(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id: table.boot_id().clone() })
+}
+
+#[async_trait]
+impl ProcessHost for Host {
+    fn boot_id(&self) -> &BootId {
+        self.table.boot_id()
+    }
+
+    async fn launch(&self, spec: LaunchSpec) -> Result<Box<dyn HeldLaunch>, LaunchError> {
+        let held =
+            launcher::hold(&self.launcher, &self.table, &self.children, self.launch_deadline, spec)
+                .await?;
+        Ok(Box::new(held))
+    }
+
+    fn probe(&self, identity: &ProcessIdentity) -> Verdict {
+        let observed = self.table.observe(identity.pid);
+        verdict(identity, self.table.boot_id(), &observed)
+    }
+
+    fn inspect(&self, pid: Pid) -> Option<ProcessFacts> {
+        self.table.facts(pid)
+    }
+
+    fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts> {
+        self.facts(tree::first_of_launch(&self.carriers(launch_id))?)
+    }
+
+    fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts> {
+        self.facts_of(&self.carriers(launch_id))
+    }
+
+    fn processes(&self) -> Vec<ProcessFacts> {
+        self.facts_of(&self.mine(|_| true))
+    }
+
+    fn signal(&self, identity: &ProcessIdentity, signal: Signal, target: Target) -> Signalled {
+        let uncollected = self.children.is_uncollected(identity);
+        signals::send(&self.table, identity, signal, target, uncollected)
+    }
+
+    fn exited(&self, identity: &ProcessIdentity) -> Exited {
+        match self.children.report(identity) {
+            Some(report) => Box::pin(exit::of_child(report)),
+            None => {
+                Box::pin(exit::of_stranger(self.table.clone(), identity.clone(), self.exit_watch))
+            }
+        }
+    }
+
+    fn descendants(&self, identity: &ProcessIdentity) -> Vec<ProcessFacts> {
+        let snapshot = self.table.snapshot();
+        let root = identity.pid.get();
+        if !matches!(self.probe(identity), Verdict::Same) {
+            return Vec::new();
+        }
+        let mut found = tree::descendants(&snapshot, root, |pid| self.table.launch_id(pid));
+        found.retain(|stat| stat.pid != self.own.pid.get());
+        self.facts_of(&found)
+    }
+}

@@ -1,0 +1,262 @@
+//! The launcher itself: prepares, waits for permission, becomes the agent.
+
+use super::identity_file;
+use super::order::{Order, RawText};
+use crate::host::own_identity;
+use crate::table::ProcTable;
+use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat, open};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{Resource, Rlimit, fchdir, getcwd, setrlimit, setsid, umask};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use std::ffi::CString;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufRead, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use svc_domain::identity::LaunchId;
+
+/// Nothing was started, because permission never came: its parent has ended.
+const EXIT_NO_PERMISSION: u8 = 0;
+/// Nothing was started; the reason was told.
+const EXIT_REFUSED: u8 = 1;
+/// The agent program could not be executed; the reason was told (the shells' number for it).
+const EXIT_NOT_EXECUTED: u8 = 127;
+
+/// Body of the hidden command: call it first, before threads, runtimes or open files of the caller.
+///
+/// Returns only when no agent was started. The reason is told on standard output, which belongs
+/// to the service that started this.
+#[must_use]
+pub fn run() -> ExitCode {
+    // Ours alone from here: the agent must not hold the pipe, whose end tells of its start.
+    let Ok(reply) = fcntl_dupfd_cloexec(io::stdout(), 3) else {
+        return ExitCode::from(EXIT_REFUSED);
+    };
+    let mut reply = File::from(reply);
+    let mut input = io::stdin().lock();
+    let prepared = match prepare(&mut input) {
+        Ok(prepared) => prepared,
+        Err(reason) => {
+            let one_line = reason.replace(['\n', '\r'], " ");
+            let _ = writeln!(reply, "refused {one_line}"); // nobody listens: nothing to tell
+            return ExitCode::from(EXIT_REFUSED);
+        }
+    };
+    if reply.write_all(b"ready\n").is_err() || !is_permitted(&mut input) {
+        return ExitCode::from(EXIT_NO_PERMISSION);
+    }
+    let error = prepared.execute();
+    let _ = writeln!(reply, "errno {error}"); // nobody listens: nothing to tell
+    ExitCode::from(EXIT_NOT_EXECUTED)
+}
+
+/// Waits for the line `go`. Anything else, the end of input first of all, is no permission.
+fn is_permitted(input: &mut impl BufRead) -> bool {
+    let mut line = Vec::new();
+    let read = input.take(3).read_until(b'\n', &mut line);
+    read.is_ok() && line == b"go\n"
+}
+
+/// All that can fail with a reason worth telling is behind; only the exec is left.
+struct Prepared {
+    program: CString,
+    args: Vec<CString>,
+    env: Vec<CString>,
+    umask: Mode,
+    no_input: OwnedFd,
+}
+
+fn prepare(input: &mut impl BufRead) -> Result<Prepared, String> {
+    let order = Order::read(input).map_err(cannot("read the order"))?;
+    let launch_id: LaunchId = order.launch_id.parse().map_err(cannot("use the launch id"))?;
+    let program = c_string(&order.program)?;
+    let args = std::iter::once(Ok(program.clone()))
+        .chain(order.args.iter().map(c_string))
+        .collect::<Result<_, _>>()?;
+    let env = order.env.iter().map(variable).collect::<Result<_, _>>()?;
+    let output = path(&order.output)?;
+    let cwd = path(&order.cwd)?;
+    let identity_path = path(&order.identity_file)?;
+
+    // H33: everything of ours is close-on-exec from creation; this is for what the service
+    // itself was started with.
+    close_inherited().map_err(cannot("close inherited descriptors"))?;
+    setsid().map_err(cannot("start a session of its own"))?;
+    // A core file of an agent would hold its credentials.
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    setrlimit(Resource::Core, none).map_err(cannot("forbid core files"))?;
+    let no_input = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(cannot("open /dev/null"))?;
+    let log = open_output(&output)
+        .map_err(|e| format!("cannot open the output file {}: {e}", output.display()))?;
+    enter(&cwd)
+        .map_err(|e| format!("cannot enter the project directory {}: {e}", cwd.display()))?;
+    dup2_stdout(&log).map_err(cannot("redirect standard output"))?;
+    dup2_stderr(&log).map_err(cannot("redirect standard error"))?;
+
+    let table = ProcTable::open().map_err(cannot("find out who it is"))?;
+    let identity = own_identity(&table).map_err(cannot("find out who it is"))?;
+    identity_file::write(&identity_path, &launch_id, &identity).map_err(|e| chain(&e))?;
+    Ok(Prepared { program, args, env, umask: Mode::from_raw_mode(order.umask & 0o777), no_input })
+}
+
+impl Prepared {
+    /// Becomes the agent; returns the error number when that failed.
+    fn execute(self) -> i32 {
+        if let Err(error) = dup2_stdin(&self.no_input) {
+            return error.raw_os_error();
+        }
+        if let Err(error) = nix::sys::signal::SigSet::empty().thread_set_mask() {
+            return error as i32;
+        }
+        default_dispositions();
+        umask(self.umask);
+        // Not through std, which calls execvp: that runs a file of unknown format as a script of
+        // the shell, so that a program of another architecture would fail as a syntax error.
+        match nix::unistd::execve(&self.program, &self.args, &self.env) {
+            Ok(never) => match never {},
+            Err(error) => error as i32,
+        }
+    }
+}
+
+fn c_string(text: &RawText) -> Result<CString, String> {
+    let bytes = text.to_os_string().map_err(|e| e.to_string())?.into_vec();
+    CString::new(bytes).map_err(|_| "an argument or path contains a NUL character".to_owned())
+}
+
+fn variable((name, value): &(RawText, RawText)) -> Result<CString, String> {
+    let mut entry = name.to_os_string().map_err(|e| e.to_string())?;
+    if entry.is_empty() || entry.as_bytes().contains(&b'=') {
+        return Err(format!("{entry:?} is not the name of a variable"));
+    }
+    entry.push("=");
+    entry.push(value.to_os_string().map_err(|e| e.to_string())?);
+    CString::new(entry.into_vec())
+        .map_err(|_| "an environment variable contains a NUL character".to_owned())
+}
+
+fn path(text: &RawText) -> Result<PathBuf, String> {
+    text.to_os_string().map(PathBuf::from).map_err(|error| error.to_string())
+}
+
+fn cannot<E: Display>(what: &'static str) -> impl FnOnce(E) -> String {
+    move |error| format!("cannot {what}: {error}")
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        next = cause.source();
+    }
+    text
+}
+
+/// Opens a log that exists and is a file: no link, pipe or device planted in its place.
+fn open_output(path: &Path) -> io::Result<OwnedFd> {
+    let wanted = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // Without NONBLOCK a pipe in its place would hold this process for ever.
+    let file = open(path, wanted | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?;
+    if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
+}
+
+/// Enters a directory that was resolved before, and makes sure it is still the one of that name.
+fn enter(real_path: &Path) -> io::Result<()> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+    fchdir(open(real_path, flags, Mode::empty())?)?;
+    let entered = getcwd(Vec::new())?;
+    if entered.as_bytes() != real_path.as_os_str().as_bytes() {
+        return Err(io::Error::other("its path leads through a link now; try again"));
+    }
+    Ok(())
+}
+
+/// Closes descriptors above standard error that the agent would inherit.
+///
+/// What this process opens itself is close-on-exec and not touched; the rest came from outside and
+/// is owned by nothing here.
+fn close_inherited() -> io::Result<()> {
+    for number in inherited()? {
+        match nix::unistd::close(number) {
+            Ok(()) | Err(nix::errno::Errno::EBADF) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn inherited() -> io::Result<Vec<i32>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc/self/fdinfo")? {
+        let entry = entry?;
+        let Some(number) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
+            continue;
+        };
+        if number <= 2 {
+            continue;
+        }
+        // `flags:` is octal and has the close-on-exec bit (proc_pid_fdinfo(5)).
+        let info = std::fs::read_to_string(entry.path())?;
+        let flags = info
+            .lines()
+            .find_map(|line| line.strip_prefix("flags:"))
+            .and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok())
+            .ok_or(io::ErrorKind::InvalidData)?;
+        if flags & OFlags::CLOEXEC.bits() == 0 {
+            found.push(number);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inherited() -> io::Result<Vec<i32>> {
+    // Close-on-exec cannot be asked by number here; what the service was started with stays.
+    Ok(Vec::new())
+}
+
+/// Lets the agent start with default signal handling (H36).
+///
+/// Ignored signals stay ignored across exec, handled ones become default; so each ignored signal
+/// gets a handler for the moment that is left. Rust programs ignore SIGPIPE, background commands
+/// of a shell SIGINT. SIGILL, SIGFPE and SIGSEGV cannot be handled this way and stay as they are.
+fn default_dispositions() {
+    for signal in ignored_signals() {
+        if !signal_hook::consts::FORBIDDEN.contains(&signal) {
+            let unused = std::sync::Arc::default();
+            // An error means that the C library keeps the signal to itself: nobody may set it.
+            let _ = signal_hook::flag::register(signal, unused);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn ignored_signals() -> Vec<i32> {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else {
+        return vec![signal_hook::consts::SIGPIPE];
+    };
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default();
+    (1..=64).filter(|signal| mask >> (signal - 1) & 1 == 1).collect()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ignored_signals() -> Vec<i32> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM};
+    vec![SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM]
+}

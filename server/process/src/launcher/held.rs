@@ -1,0 +1,172 @@
+//! The service's side of a launch: starts the launcher, holds it, lets it go.
+
+use super::LauncherProgram;
+use super::order::Order;
+use crate::exit::{self, Children, KillSwitch};
+use crate::table::{LAUNCH_ID_VARIABLE, ProcTable};
+use async_trait::async_trait;
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use svc_domain::identity::{Pid, ProcessIdentity};
+use svc_ports::process::{HeldLaunch, LaunchError, LaunchSpec};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio::time::timeout;
+
+/// A launcher says a few words, with one path at most.
+const MAX_REPLY_BYTES: u64 = 16 << 10;
+
+/// How long a killed launcher may take to be gone.
+const END_DEADLINE: Duration = Duration::from_secs(2);
+
+/// A launcher that is ready. Its standard input closes with this value, and without `go` that ends
+/// it; so does the death of this process.
+pub(crate) struct Held {
+    identity: ProcessIdentity,
+    program: PathBuf,
+    to_launcher: ChildStdin,
+    from_launcher: BufReader<ChildStdout>,
+    kill: KillSwitch,
+    children: Children,
+    deadline: Duration,
+}
+
+/// Starts a launcher and waits until it is ready.
+pub(crate) async fn hold(
+    launcher: &LauncherProgram,
+    table: &ProcTable,
+    children: &Children,
+    deadline: Duration,
+    spec: LaunchSpec,
+) -> Result<Held, LaunchError> {
+    let line = Order::new(&spec).to_line().map_err(LaunchError::Launcher)?;
+    let mut child = Command::new(&launcher.program)
+        .args(&launcher.args)
+        // The launch id lets the launcher be found before it is the agent; of the service's own
+        // environment it needs nothing.
+        .env_clear()
+        .env(LAUNCH_ID_VARIABLE, spec.launch_id.as_str())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(false)
+        .spawn()
+        .map_err(LaunchError::Launcher)?;
+    let identity = identity_of(&child, table);
+    let (Some(to_launcher), Some(from_launcher)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(LaunchError::Launcher(io::ErrorKind::BrokenPipe.into()));
+    };
+    // An error drops both pipes, which ends the launcher; the runtime collects it.
+    let identity = identity?;
+    let mut held = Held {
+        identity: identity.clone(),
+        program: spec.program,
+        to_launcher,
+        from_launcher: BufReader::new(from_launcher),
+        kill: children.adopt(identity, child),
+        children: children.clone(),
+        deadline,
+    };
+    match timeout(deadline, held.prepare(&line)).await {
+        Ok(Ok(())) => Ok(held),
+        Ok(Err(error)) => {
+            held.end().await;
+            Err(error)
+        }
+        Err(_) => {
+            held.end().await;
+            Err(LaunchError::NotReady(format!("it said nothing for {} s", deadline.as_secs())))
+        }
+    }
+}
+
+/// Identity of a child whose status nobody has collected: its pid is its own until then.
+fn identity_of(child: &Child, table: &ProcTable) -> Result<ProcessIdentity, LaunchError> {
+    let unknown = || LaunchError::Launcher(io::Error::other("it is not in the process table"));
+    let pid = child.id().and_then(|id| Pid::new(i64::from(id))).ok_or_else(unknown)?;
+    let stat = table.stat(pid.get()).map_err(LaunchError::Launcher)?;
+    Ok(ProcessIdentity {
+        pid,
+        start_ticks: stat.ok_or_else(unknown)?.start_ticks,
+        boot_id: table.boot_id().clone(),
+    })
+}
+
+impl Held {
+    async fn prepare(&mut self, order: &[u8]) -> Result<(), LaunchError> {
+        // A launcher that ended early leaves a broken pipe; what it said last is worth more.
+        let written = self.to_launcher.write_all(order).await;
+        let mut line = Vec::new();
+        let mut limited = (&mut self.from_launcher).take(MAX_REPLY_BYTES);
+        limited.read_until(b'\n', &mut line).await.map_err(LaunchError::Launcher)?;
+        if line == b"ready\n" {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&line);
+        let said = said.trim();
+        Err(match (said.strip_prefix("refused "), written) {
+            (Some(reason), _) => LaunchError::NotReady(reason.to_owned()),
+            (None, Err(error)) => LaunchError::Launcher(error),
+            (None, Ok(())) if said.is_empty() => {
+                LaunchError::NotReady("it gave no reason".to_owned())
+            }
+            (None, Ok(())) => LaunchError::NotReady(format!("it said {said:?}")),
+        })
+    }
+
+    /// Says `go` and reads to the end, which the exec makes: what comes before it is an error.
+    async fn permit(&mut self) -> Result<(), LaunchError> {
+        let written = self.to_launcher.write_all(b"go\n").await;
+        let mut said = Vec::new();
+        let mut limited = (&mut self.from_launcher).take(MAX_REPLY_BYTES);
+        limited.read_to_end(&mut said).await.map_err(LaunchError::Launcher)?;
+        if said.is_empty() {
+            // It died while it waited: nobody was there to take the word.
+            return written
+                .map_err(|_| LaunchError::NotReady("it ended while it was held".to_owned()));
+        }
+        let said = String::from_utf8_lossy(&said);
+        let errno = said.trim().strip_prefix("errno ").and_then(|number| number.parse().ok());
+        Err(match errno {
+            Some(number) => LaunchError::Exec {
+                program: self.program.clone(),
+                cause: io::Error::from_raw_os_error(number),
+            },
+            None => LaunchError::NotReady(format!("it said {:?}", said.trim())),
+        })
+    }
+
+    /// Makes sure that nothing is left of it.
+    async fn end(self) {
+        let Self { identity, to_launcher, kill, children, .. } = self;
+        drop(to_launcher);
+        kill.pull();
+        if let Some(report) = children.report(&identity)
+            && timeout(END_DEADLINE, exit::of_child(report)).await.is_err()
+        {
+            tracing::warn!(agent.pid = identity.pid.get(), "a killed launcher is still there");
+        }
+    }
+}
+
+#[async_trait]
+impl HeldLaunch for Held {
+    fn identity(&self) -> &ProcessIdentity {
+        &self.identity
+    }
+
+    async fn go(mut self: Box<Self>) -> Result<(), LaunchError> {
+        match timeout(self.deadline, self.permit()).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(error)) => {
+                self.end().await;
+                Err(error)
+            }
+            Err(_) => {
+                self.end().await;
+                Err(LaunchError::Launcher(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The kernel's process table, read through `/proc`.
+//!
+//! Every question is answered from files of one process directory and bounded in memory. The
+//! environment of a process is searched for one name only and never leaves this module: that of
+//! an agent's worker holds a live token.
+
+mod stat;
+
+use rustix::fs::{OFlags, open};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use svc_domain::identity::{BootId, LaunchId, Observed, Pid, ProcessIdentity};
+use svc_ports::process::ProcessFacts;
+
+pub(crate) use stat::Stat;
+
+/// Name in the environment of everything started by a launch.
+pub const LAUNCH_ID_VARIABLE: &str = "SVC_LAUNCH_ID";
+
+/// Where the kernel shows its processes.
+const KERNEL_ROOT: &str = "/proc";
+
+/// Arguments and environment together stay below 6 MiB on Linux (three quarters of the 8 MiB
+/// default stack limit); what lies beyond this is not read.
+const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// The process table of this machine, or a tree that looks like it.
+#[derive(Debug, Clone)]
+pub struct ProcTable {
+    root: PathBuf,
+    boot_id: BootId,
+}
+
+/// Why there is no process table.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    /// The boot id could not be read.
+    #[error(
+        "cannot read the boot id from {path}, without which no process can be told from another: \
+         is the process file system mounted?"
+    )]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        cause: io::Error,
+    },
+    /// The file held something else.
+    #[error("{path} holds no boot id")]
+    BadBootId {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl ProcTable {
+    /// The table of this machine.
+    ///
+    /// # Errors
+    /// There is no process file system.
+    pub fn open() -> Result<Self, TableError> {
+        Self::at(Path::new(KERNEL_ROOT))
+    }
+
+    /// A table below another directory, laid out like `/proc`.
+    ///
+    /// # Errors
+    /// `sys/kernel/random/boot_id` is missing or no boot id.
+    pub fn at(root: &Path) -> Result<Self, TableError> {
+        let path = root.join("sys/kernel/random/boot_id");
+        let text = std::fs::read_to_string(&path)
+            .map_err(|cause| TableError::Unreadable { path: path.clone(), cause })?;
+        let boot_id = text.parse().map_err(|_| TableError::BadBootId { path })?;
+        Ok(Self { root: root.to_owned(), boot_id })
+    }
+
+    /// The boot this machine runs in.
+    #[must_use]
+    pub fn boot_id(&self) -> &BootId {
+        &self.boot_id
+    }
+
+    /// What the kernel says about a pid now.
+    #[must_use]
+    pub fn observe(&self, pid: Pid) -> Observed {
+        match self.stat(pid.get()) {
+            Ok(Some(stat)) if stat.is_dead() => Observed::Absent,
+            Ok(Some(stat)) => Observed::Alive { start_ticks: stat.start_ticks },
+            Ok(None) if self.is_hidden(pid) => Observed::Unreadable,
+            Ok(None) => Observed::Absent,
+            Err(_) => Observed::Unreadable,
+        }
+    }
+
+    /// Facts about a live process; `None` when there is none or its identity is unreadable.
+    #[must_use]
+    pub fn facts(&self, pid: Pid) -> Option<ProcessFacts> {
+        let before = self.stat(pid.get()).ok().flatten()?;
+        if before.is_dead() {
+            return None;
+        }
+        let facts = ProcessFacts {
+            identity: ProcessIdentity {
+                pid,
+                start_ticks: before.start_ticks,
+                boot_id: self.boot_id.clone(),
+            },
+            parent: before.parent,
+            group: before.group,
+            uid: self.effective_uid(pid.get())?,
+            argv: self.argv(pid.get()),
+            cwd: self.link(pid.get(), "cwd"),
+            exe: self.link(pid.get(), "exe").map(without_deleted_mark),
+        };
+        // The files were read one after the other: the pid may have changed hands meanwhile.
+        let after = self.stat(pid.get()).ok().flatten()?;
+        (after.start_ticks == before.start_ticks && !after.is_dead()).then_some(facts)
+    }
+
+    /// The launch id in the environment of a process, if it is readable and carries one.
+    pub(crate) fn launch_id(&self, pid: i32) -> Option<LaunchId> {
+        let environment = self.read(pid, "environ").ok()?;
+        let prefix = [LAUNCH_ID_VARIABLE.as_bytes(), b"="].concat();
+        let value = environment
+            .split(|byte| *byte == 0)
+            .find_map(|entry| entry.strip_prefix(prefix.as_slice()))?;
+        std::str::from_utf8(value).ok()?.parse().ok()
+    }
+
+    /// One pass over all processes, zombies and kernel threads left out; unsorted.
+    pub(crate) fn snapshot(&self) -> Vec<Stat> {
+        let Ok(entries) = std::fs::read_dir(&self.root) else {
+            return Vec::new();
+        };
+        entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+            .filter_map(|pid| self.stat(pid).ok().flatten())
+            .filter(|stat| !stat.is_dead() && !stat.is_kernel_thread())
+            .collect()
+    }
+
+    /// Effective user id of a process.
+    pub(crate) fn effective_uid(&self, pid: i32) -> Option<u32> {
+        let status = self.read(pid, "status").ok()?;
+        // `Uid:` real, effective, saved, file system (proc_pid_status(5)). The name comes first
+        // but cannot forge a line: the kernel escapes line ends in it.
+        let line =
+            status.split(|byte| *byte == b'\n').find_map(|line| line.strip_prefix(b"Uid:"))?;
+        let text = std::str::from_utf8(line).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// The status line of a process; `None` when nobody has the pid.
+    pub(crate) fn stat(&self, pid: i32) -> io::Result<Option<Stat>> {
+        match self.read(pid, "stat") {
+            Ok(bytes) => match Stat::parse(pid, &bytes) {
+                Some(stat) => Ok(Some(stat)),
+                None => Err(io::Error::from(io::ErrorKind::InvalidData)),
+            },
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether the kernel knows a pid that its file system does not show (mount option `hidepid`).
+    fn is_hidden(&self, pid: Pid) -> bool {
+        if self.root != Path::new(KERNEL_ROOT) {
+            return false;
+        }
+        let Some(raw) = rustix::process::Pid::from_raw(pid.get()) else {
+            return false;
+        };
+        rustix::process::test_kill_process(raw) == Err(rustix::io::Errno::PERM)
+    }
+
+    fn argv(&self, pid: i32) -> Vec<String> {
+        let Ok(bytes) = self.read(pid, "cmdline") else {
+            return Vec::new();
+        };
+        let bytes = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+        if bytes.is_empty() {
+            return Vec::new();
+        }
+        bytes
+            .split(|byte| *byte == 0)
+            .map(|element| String::from_utf8_lossy(element).into_owned())
+            .collect()
+    }
+
+    fn link(&self, pid: i32, name: &str) -> Option<PathBuf> {
+        std::fs::read_link(self.path(pid, name)).ok()
+    }
+
+    fn read(&self, pid: i32, name: &str) -> io::Result<Vec<u8>> {
+        // Without blocking: in a fabricated tree the name may be a pipe.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open(self.path(pid, name), flags, rustix::fs::Mode::empty())?;
+        let mut bytes = Vec::new();
+        File::from(file).take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn path(&self, pid: i32, name: &str) -> PathBuf {
+        self.root.join(pid.to_string()).join(name)
+    }
+}
+
+/// Whether an error means that nobody has the pid: the directory is missing, or the process ended
+/// between opening and reading.
+fn is_absent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+/// The kernel appends this to the link of a file that has no name any more, as after an upgrade.
+fn without_deleted_mark(path: PathBuf) -> PathBuf {
+    match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
+        Some(name) => PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())),
+        None => path,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A process directory that no kernel would make on request.
+    struct Fabricated {
+        dir: tempfile::TempDir,
+    }
+
+    impl Fabricated {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let random = dir.path().join("sys/kernel/random");
+            std::fs::create_dir_all(&random).unwrap();
+            std::fs::write(random.join("boot_id"), "boot-a\n").unwrap();
+            Self { dir }
+        }
+
+        fn process(&self, pid: i32, name: &str, state: char, ticks: u64) -> PathBuf {
+            let path = self.dir.path().join(pid.to_string());
+            std::fs::create_dir_all(&path).unwrap();
+            let stat = format!(
+                "{pid} ({name}) {state} 7 {pid} {pid} 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 \
+                 {ticks} 99 98"
+            );
+            std::fs::write(path.join("stat"), stat).unwrap();
+            std::fs::write(path.join("status"), "Name:\tx\nUid:\t1\t1000\t3\t4\n").unwrap();
+            path
+        }
+
+        fn table(&self) -> ProcTable {
+            ProcTable::at(self.dir.path()).unwrap()
+        }
+    }
+
+    fn pid(raw: i64) -> Pid {
+        Pid::new(raw).unwrap()
+    }
+
+    #[test]
+    fn f4_a_name_with_parentheses_and_state_letters_does_not_shift_the_fields() {
+        let tree = Fabricated::new();
+        tree.process(40, "a) R 1 (b", 'S', 777);
+        tree.process(41, ") Z 1 1 (\n9", 'R', 778);
+        let alive = |start_ticks| Observed::Alive { start_ticks };
+        assert_eq!(tree.table().observe(pid(40)), alive(777));
+        assert_eq!(tree.table().observe(pid(41)), alive(778));
+        let facts = tree.table().facts(pid(40)).unwrap();
+        assert_eq!((facts.parent, facts.group, facts.uid), (7, 40, 1000));
+    }
+
+    #[test]
+    fn f5_zombies_and_dying_processes_are_absent() {
+        let tree = Fabricated::new();
+        for (number, state) in [(40, 'Z'), (41, 'X'), (42, 'x')] {
+            tree.process(number, "agent", state, 777);
+            let number = pid(i64::from(number));
+            assert_eq!(tree.table().observe(number), Observed::Absent, "{state}");
+            assert_eq!(tree.table().facts(number), None, "{state}");
+        }
+        assert!(tree.table().snapshot().is_empty());
+    }
+
+    #[test]
+    fn f6_what_cannot_be_read_is_unreadable_and_what_is_missing_is_absent() {
+        let tree = Fabricated::new();
+        // A directory in place of the file fails to read even for the superuser.
+        std::fs::create_dir_all(tree.dir.path().join("40/stat")).unwrap();
+        std::fs::create_dir_all(tree.dir.path().join("41")).unwrap();
+        for (number, text) in [(42, ""), (43, "43 (x"), (44, "44 (x) S 1 1 1")] {
+            let path = tree.process(number, "x", 'S', 1);
+            std::fs::write(path.join("stat"), text).unwrap();
+        }
+        // Numbers that are none, or too large: not understood is not absent.
+        let path = tree.process(45, "x", 'S', 1);
+        std::fs::write(
+            path.join("stat"),
+            "45 (x) S 1 45 45 0 0 0 1 2 3 4 5 6 7 8 20 0 1 0 99999999999999999999999 1",
+        )
+        .unwrap();
+        for number in [40, 42, 43, 44, 45] {
+            let seen = tree.table().observe(pid(number));
+            assert_eq!(seen, Observed::Unreadable, "{number}");
+        }
+        assert_eq!(tree.table().observe(pid(41)), Observed::Absent);
+        assert_eq!(tree.table().observe(pid(99)), Observed::Absent);
+    }
+
+    #[test]
+    fn the_status_line_of_another_pid_is_not_believed() {
+        let tree = Fabricated::new();
+        let path = tree.process(40, "x", 'S', 1);
+        std::fs::copy(tree.process(41, "y", 'S', 2).join("stat"), path.join("stat")).unwrap();
+        assert_eq!(tree.table().observe(pid(40)), Observed::Unreadable);
+    }
+
+    #[test]
+    fn f85_a_replaced_program_file_keeps_its_name() {
+        let tree = Fabricated::new();
+        let path = tree.process(40, "claude", 'S', 1);
+        symlink("/opt/claude (deleted)", path.join("exe")).unwrap();
+        symlink("/projects/api (deleted)", path.join("cwd")).unwrap();
+        std::fs::write(path.join("cmdline"), b"claude\0remote-control\0\0--x=\xff\0").unwrap();
+        let facts = tree.table().facts(pid(40)).unwrap();
+        assert_eq!(facts.exe, Some(PathBuf::from("/opt/claude")));
+        assert_eq!(facts.cwd, Some(PathBuf::from("/projects/api (deleted)")));
+        assert_eq!(facts.argv, ["claude", "remote-control", "", "--x=\u{fffd}"]);
+    }
+
+    #[test]
+    fn a_launch_id_is_found_only_as_a_whole_variable() {
+        let tree = Fabricated::new();
+        let path = tree.process(40, "x", 'S', 1);
+        let id = "0123456789abcdef0123456789abcdef";
+        let found = |environment: String| {
+            std::fs::write(path.join("environ"), environment).unwrap();
+            tree.table().launch_id(40).map(|id| id.as_str().to_owned())
+        };
+        assert_eq!(found(format!("A=1\0SVC_LAUNCH_ID={id}\0B=2\0")), Some(id.to_owned()));
+        assert_eq!(found(format!("X=SVC_LAUNCH_ID={id}\0")), None);
+        assert_eq!(found(format!("SVC_LAUNCH_ID={id}0\0")), None);
+        assert_eq!(found(format!("SVC_LAUNCH_ID2={id}\0")), None);
+        assert_eq!(found(String::new()), None);
+    }
+
+    #[test]
+    fn without_a_boot_id_there_is_no_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = ProcTable::at(dir.path()).unwrap_err();
+        assert!(error.to_string().contains("boot_id"), "{error}");
+        let random = dir.path().join("sys/kernel/random");
+        std::fs::create_dir_all(&random).unwrap();
+        std::fs::write(random.join("boot_id"), "\n").unwrap();
+        assert!(matches!(ProcTable::at(dir.path()), Err(TableError::BadBootId { .. })));
+    }
+}

@@ -1,0 +1,155 @@
+//! Who belongs to a launch: decided on one snapshot of the process table.
+
+use crate::table::Stat;
+use std::collections::{HashMap, HashSet};
+use svc_domain::identity::LaunchId;
+
+/// Descendants of a process, deepest first: its children's children, and everything that carries
+/// its launch id although it left the family (a double fork, a session of its own).
+///
+/// A process with the id of *another* launch is left out with its own children: a bridge that an
+/// agent's nested service started is that service's affair.
+pub(crate) fn descendants(
+    snapshot: &[Stat],
+    root: i32,
+    launch_of: impl Fn(i32) -> Option<LaunchId>,
+) -> Vec<Stat> {
+    let launch = launch_of(root);
+    let mut family = Family::new(snapshot, root);
+    family.add_children(root, 1, |pid| launch_of(pid).is_some_and(|id| Some(id) != launch));
+    if launch.is_some() {
+        let mut strays: Vec<Stat> = snapshot
+            .iter()
+            .filter(|stat| !family.members.contains(&stat.pid) && launch_of(stat.pid) == launch)
+            .copied()
+            .collect();
+        strays.sort_by_key(|stat| (stat.start_ticks, stat.pid));
+        for stray in &strays {
+            if !strays.iter().any(|other| other.pid == stray.parent) {
+                family.add(*stray, 1);
+                family.add_children(stray.pid, 2, |pid| {
+                    launch_of(pid).is_some_and(|id| Some(id) != launch)
+                });
+            }
+        }
+    }
+    family.deepest_first()
+}
+
+/// Members found so far, with their distance from the root.
+struct Family {
+    children: HashMap<i32, Vec<Stat>>,
+    members: HashSet<i32>,
+    found: Vec<(usize, Stat)>,
+}
+
+impl Family {
+    fn new(snapshot: &[Stat], root: i32) -> Self {
+        let mut children: HashMap<i32, Vec<Stat>> = HashMap::new();
+        for stat in snapshot {
+            children.entry(stat.parent).or_default().push(*stat);
+        }
+        Self { children, members: HashSet::from([root]), found: Vec::new() }
+    }
+
+    /// Adds one process; false when it is a member already.
+    fn add(&mut self, stat: Stat, depth: usize) -> bool {
+        let new = self.members.insert(stat.pid);
+        if new {
+            self.found.push((depth, stat));
+        }
+        new
+    }
+
+    /// Adds everything below a process but foreigners and what is below them.
+    fn add_children(&mut self, parent: i32, depth: usize, is_foreign: impl Fn(i32) -> bool) {
+        let mut open = vec![(parent, depth)];
+        while let Some((parent, depth)) = open.pop() {
+            for child in self.children.get(&parent).cloned().unwrap_or_default() {
+                if !is_foreign(child.pid) && self.add(child, depth) {
+                    open.push((child.pid, depth.saturating_add(1)));
+                }
+            }
+        }
+    }
+
+    fn deepest_first(mut self) -> Vec<Stat> {
+        self.found
+            .sort_by_key(|(depth, stat)| std::cmp::Reverse((*depth, stat.start_ticks, stat.pid)));
+        self.found.into_iter().map(|(_, stat)| stat).collect()
+    }
+}
+
+/// The first process of a launch among those that carry its id: the leader of its own session
+/// whose parent is no carrier, the earliest of several.
+pub(crate) fn first_of_launch(carriers: &[Stat]) -> Option<&Stat> {
+    let known: HashSet<i32> = carriers.iter().map(|stat| stat.pid).collect();
+    carriers.iter().min_by_key(|stat| {
+        (known.contains(&stat.parent), stat.session != stat.pid, stat.start_ticks, stat.pid)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// pid, parent, session.
+    fn table(rows: &[(i32, i32, i32)]) -> Vec<Stat> {
+        rows.iter()
+            .map(|(pid, parent, session)| {
+                let line = format!(
+                    "{pid} (x) S {parent} {session} {session} 0 0 0 1 2 3 4 5 6 7 8 20 0 1 0 {pid}"
+                );
+                Stat::parse(*pid, line.as_bytes()).unwrap()
+            })
+            .collect()
+    }
+
+    fn pids(rows: &[Stat], root: i32, launch_of: impl Fn(i32) -> Option<LaunchId>) -> Vec<i32> {
+        let found = descendants(rows, root, launch_of);
+        found.iter().map(|stat| stat.pid).collect()
+    }
+
+    fn id(digit: char) -> LaunchId {
+        String::from_iter([digit; 32]).parse().unwrap()
+    }
+
+    #[test]
+    fn descendants_come_deepest_first_without_strangers() {
+        let rows = table(&[(10, 1, 10), (11, 10, 10), (12, 11, 10), (13, 10, 10), (20, 1, 20)]);
+        assert_eq!(pids(&rows, 10, |_| None), [12, 13, 11]);
+        assert!(descendants(&rows, 12, |_| None).is_empty());
+    }
+
+    #[test]
+    fn h104_a_double_forked_process_with_its_own_session_is_found_by_the_launch_id() {
+        // 30 left the family and has a child that dropped the variable.
+        let rows = table(&[(10, 1, 10), (11, 10, 10), (30, 1, 30), (31, 30, 30), (40, 1, 40)]);
+        let launch_of = |pid| matches!(pid, 10 | 11 | 30).then(|| id('a'));
+        assert_eq!(pids(&rows, 10, launch_of), [31, 30, 11]);
+    }
+
+    #[test]
+    fn h108_a_bridge_of_a_nested_service_is_not_part_of_the_tree() {
+        let rows = table(&[(10, 1, 10), (11, 10, 10), (12, 11, 12), (13, 12, 12)]);
+        let launch_of = |pid| match pid {
+            10 | 11 => Some(id('a')),
+            12 => Some(id('b')),
+            _ => None,
+        };
+        assert_eq!(pids(&rows, 10, launch_of), [11]);
+    }
+
+    #[test]
+    fn a_loop_of_parents_ends() {
+        let rows = table(&[(10, 12, 10), (11, 10, 10), (12, 11, 10)]);
+        assert_eq!(pids(&rows, 10, |_| None), [12, 11]);
+    }
+
+    #[test]
+    fn the_first_of_a_launch_is_its_session_leader_and_not_an_early_child() {
+        let rows = table(&[(12, 10, 10), (10, 1, 10), (9, 1, 5)]);
+        assert_eq!(first_of_launch(&rows).map(|stat| stat.pid), Some(10));
+        assert_eq!(first_of_launch(&[]), None);
+    }
+}
