@@ -1,1 +1,29 @@
 //! The configuration: schema, loading, checking, showing.
+//!
+//! [`find()`] searches the file, [`load`] reads it together with the environment, [`show()`] lists
+//! what came out. The environment is always passed in; nothing here reads the process's own, and
+//! nothing here writes. All of it blocks for as long as it takes to read a few small files.
+
+mod config;
+mod environment;
+mod find;
+mod load;
+mod nearest;
+mod report;
+pub mod schema;
+mod secret;
+mod show;
+mod tree;
+mod value;
+
+pub use config::{
+    Agent, Api, Auth, Clones, Config, ConfigWrite, CookieSecure, Db, Hosted, InstanceDefaults,
+    LogFormat, LogLevel, LoginShepherd, Logs, Mcp, Metrics, Notifications, Observability, Project,
+    Reaper, Restart, ReverseProxy, ScopeUse, Tls, TlsProvision, Ui, Usage, UsageMode, Webhooks,
+};
+pub use environment::{Environment, default_state_dir, is_scrubbed};
+pub use find::{Candidate, FindError, Found, Step, candidates, find};
+pub use load::{Loaded, Source, load, load_text};
+pub use report::{Concern, ConfigErrors, Place, Problem, Warning};
+pub use secret::{MASK, Secret};
+pub use show::{Row, View, show};

@@ -1,0 +1,251 @@
+//! From a file and an environment to a configuration, with every problem found in one pass.
+//!
+//! `file` and `variables` collect what is set, `settle` fills in the rest and builds the types,
+//! `check` judges what single values cannot show.
+
+mod check;
+mod file;
+mod settle;
+mod variables;
+
+use crate::config::Config;
+use crate::environment::Environment;
+use crate::find::{Found, Step};
+use crate::report::{Concern, ConfigErrors, Place, Problem, Warning};
+use crate::schema::Leaf;
+use crate::value::{PathRoots, Value};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use svc_shared::ids::ProjectName;
+
+/// Where the value of a key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// Nothing sets it.
+    Default,
+    /// The file.
+    File {
+        /// Line of the key, from 1.
+        line: usize,
+    },
+    /// The environment.
+    Env {
+        /// Name of the variable that decided.
+        name: String,
+    },
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File { line } => write!(f, "file:{line}"),
+            Self::Env { name } => write!(f, "env:{name}"),
+        }
+    }
+}
+
+/// One key's value and where it comes from.
+#[derive(Clone)]
+pub(crate) struct Setting {
+    pub(crate) value: Value,
+    pub(crate) source: Source,
+}
+
+pub(crate) type Settings = BTreeMap<&'static str, Setting>;
+pub(crate) type ProjectSettings = BTreeMap<ProjectName, Settings>;
+
+/// A configuration that may be used.
+#[derive(Clone)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// What the operator should know, in the order it was noticed.
+    pub warnings: Vec<Warning>,
+    /// The file it came from; none when it was given as text.
+    pub path: Option<PathBuf>,
+    pub(crate) settings: Settings,
+    pub(crate) projects: ProjectSettings,
+}
+
+impl fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Settings hold secrets as plain values: they stay out.
+        f.debug_struct("Loaded")
+            .field("config", &self.config)
+            .field("warnings", &self.warnings)
+            .field("path", &self.path)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Loaded {
+    /// Where the value of a key comes from; none for a key the schema does not have.
+    ///
+    /// Keys of one project are asked for with its name: `projects.api.restart`.
+    #[must_use]
+    pub fn source(&self, key: &str) -> Option<&Source> {
+        let project = || {
+            let (name, last) = key.strip_prefix("projects.")?.rsplit_once('.')?;
+            let settings = self.projects.get(name)?;
+            settings.iter().find(|(pattern, _)| pattern.rsplit('.').next() == Some(last))
+        };
+        let setting = self.settings.get(key).or_else(|| project().map(|(_, setting)| setting))?;
+        Some(&setting.source)
+    }
+}
+
+/// Reads the configuration a search found.
+///
+/// Blocking: reads the file and the files variables name, looks at the directories it refers to.
+/// Creates and writes nothing.
+///
+/// # Errors
+/// Every problem at once, each with its place and key, none with a secret.
+pub fn load(found: &Found, environment: &Environment) -> Result<Loaded, ConfigErrors> {
+    let bytes = file::read(&found.path)?;
+    let base = found.path.parent().unwrap_or(Path::new("/")).to_path_buf();
+    let mut draft = Draft::new(Some(found.path.clone()), base, environment);
+    draft.step = Some(found.step);
+    draft.finish(&bytes, environment)
+}
+
+/// Reads a configuration from text, deaf to the environment.
+///
+/// Relative paths are relative to `directory`. `state_dir` must be set, since its default comes
+/// from the environment. Blocking as [`load`].
+///
+/// # Errors
+/// As [`load`].
+pub fn load_text(text: &str, directory: &Path) -> Result<Loaded, ConfigErrors> {
+    let environment = Environment::empty();
+    Draft::new(None, directory.to_path_buf(), &environment).finish(text.as_bytes(), &environment)
+}
+
+/// A configuration that is being put together.
+struct Draft {
+    file: Option<PathBuf>,
+    step: Option<Step>,
+    roots: PathRoots,
+    settings: Settings,
+    projects: ProjectSettings,
+    /// Optional sections of which something is written.
+    sections: BTreeSet<String>,
+    /// Keys with a problem: checks that involve them stay silent.
+    failed: BTreeSet<&'static str>,
+    /// The old spelling of `claude.launch_mode`, from the file or the environment.
+    old_launch_mode: Option<Setting>,
+    /// Where the removed key `database_url` stands.
+    database_url: Vec<Place>,
+    problems: Vec<Problem>,
+    warnings: Vec<Warning>,
+}
+
+impl Draft {
+    fn new(file: Option<PathBuf>, base: PathBuf, environment: &Environment) -> Self {
+        Self {
+            file,
+            step: None,
+            roots: PathRoots { home: environment.home().map(Path::to_path_buf), base },
+            settings: Settings::new(),
+            projects: ProjectSettings::new(),
+            sections: BTreeSet::new(),
+            failed: BTreeSet::new(),
+            old_launch_mode: None,
+            database_url: Vec::new(),
+            problems: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    fn finish(mut self, bytes: &[u8], environment: &Environment) -> Result<Loaded, ConfigErrors> {
+        self.take_file(bytes)?;
+        self.take_variables(environment);
+        self.settle(environment);
+        let config = self.build();
+        let config = config.map(|config| self.check(config, environment));
+        self.apply_strictness();
+        match config {
+            Some(config) if self.problems.is_empty() => Ok(Loaded {
+                config: Arc::new(config),
+                warnings: self.warnings,
+                path: self.file,
+                settings: self.settings,
+                projects: self.projects,
+            }),
+            _ => Err(ConfigErrors { problems: self.problems, warnings: self.warnings }),
+        }
+    }
+
+    /// With `config_strict`, an unknown key is a reason not to start.
+    fn apply_strictness(&mut self) {
+        let is_strict = self
+            .settings
+            .get("config_strict")
+            .is_some_and(|setting| setting.value == Value::Bool(true));
+        if !is_strict {
+            return;
+        }
+        let (unknown, kept) = std::mem::take(&mut self.warnings)
+            .into_iter()
+            .partition(|warning| matches!(warning.concern, Concern::UnknownKey { .. }));
+        self.warnings = kept;
+        let unknown: Vec<Warning> = unknown;
+        self.problems.extend(unknown.into_iter().map(|warning| Problem {
+            place: warning.place,
+            key: warning.keys.into_iter().next(),
+            reason: format!("{} (config_strict is on)", warning.message),
+        }));
+    }
+
+    /// The file as a whole.
+    fn whole(&self) -> Place {
+        self.file.clone().map_or(Place::Nowhere, Place::File)
+    }
+
+    /// A line of the file.
+    fn line(&self, line: usize) -> Place {
+        self.file.clone().map_or(Place::Nowhere, |path| Place::Line(path, line))
+    }
+
+    /// Where the value of a key was written.
+    fn place_of(&self, key: &str) -> Place {
+        match self.settings.get(key).map(|setting| &setting.source) {
+            Some(Source::File { line }) => self.line(*line),
+            Some(Source::Env { name }) => Place::Variable(name.clone()),
+            Some(Source::Default) | None => self.whole(),
+        }
+    }
+
+    fn problem(&mut self, place: Place, key: impl Into<String>, reason: impl Into<String>) {
+        self.problems.push(Problem { place, key: Some(key.into()), reason: reason.into() });
+    }
+
+    /// A key whose value cannot be used.
+    fn reject(&mut self, leaf: &'static Leaf, place: Place, key: String, reason: String) {
+        self.failed.insert(leaf.key);
+        self.problem(place, key, reason);
+    }
+
+    fn warn(
+        &mut self,
+        concern: Concern,
+        place: Place,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) {
+        let keys = vec![key.into()];
+        self.warnings.push(Warning { concern, place, keys, message: message.into() });
+    }
+}
+
+/// `reason`, followed by the rejected text unless the key is a secret.
+fn with_value(leaf: &Leaf, reason: &str, raw: &str) -> String {
+    if leaf.secret || raw.is_empty() {
+        reason.to_owned()
+    } else {
+        format!("{reason} (found {})", crate::report::shown_value(raw))
+    }
+}

@@ -1,0 +1,431 @@
+//! What a configuration key is, and the table of all of them.
+//!
+//! The table in [`leaves`] is the only list of keys. Loading, environment names, `config show`,
+//! warnings and suggestions read it; the typed [`crate::Config`] is filled from it and refuses to
+//! build when the two disagree.
+
+mod leaves;
+
+/// One key of the configuration.
+#[derive(Debug, Clone, Copy)]
+pub struct Leaf {
+    /// Dotted path. `projects.<name>.…` stands for one key per project.
+    pub key: &'static str,
+    /// Type and constraint.
+    pub kind: Kind,
+    /// Value when nothing sets the key.
+    pub preset: Preset,
+    /// Whether null is a value of the key.
+    pub nullable: bool,
+    /// Whether a blank text means null, in the file and in the environment.
+    pub blank_is_null: bool,
+    /// Whether the value must never be shown.
+    pub secret: bool,
+    /// Which editor may change it.
+    pub edit: Edit,
+    /// When a change takes effect.
+    pub apply: Apply,
+    /// Whether the feature behind it is part of this build.
+    pub stage: Stage,
+    /// Whether the key asks for a protection: without enforcement it refuses to start.
+    pub protects: bool,
+    /// One line for people.
+    pub about: &'static str,
+}
+
+/// Type and constraint of a key.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A switch.
+    Bool,
+    /// A whole number, both bounds included.
+    Int {
+        /// Smallest value.
+        min: i64,
+        /// Largest value.
+        max: i64,
+    },
+    /// A finite number.
+    Float(Range),
+    /// A span of time in seconds; also written with a unit.
+    Seconds {
+        /// Whether only whole seconds are accepted.
+        whole: bool,
+        /// Bounds in seconds.
+        range: Range,
+    },
+    /// One line of text.
+    Text(TextRule),
+    /// One of the given words.
+    Choice {
+        /// The words.
+        words: &'static [&'static str],
+        /// Whether case and outer blanks are ignored.
+        fold: bool,
+    },
+    /// A path; `~` is expanded, relative means relative to the configuration file.
+    Path,
+    /// A program: a bare name is looked up in `PATH` later, anything with a separator is a path.
+    Program,
+    /// A path of a Unix socket, short enough for every system.
+    SocketPath,
+    /// A list of scalars.
+    List(ItemRule),
+    /// Names and texts, for an environment. File only.
+    TextMap,
+    /// Known names and switches. File only.
+    Switches(&'static [&'static str]),
+}
+
+/// Bounds of a number.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Range {
+    /// Lower bound.
+    pub min: f64,
+    /// Whether the lower bound itself is outside.
+    pub is_open: bool,
+    /// Upper bound, included; infinite when there is none.
+    pub max: f64,
+}
+
+/// What a text must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextRule {
+    /// Anything printable.
+    Any,
+    /// Something one can bind to.
+    Host,
+    /// A URL path prefix.
+    RootPath,
+    /// A short name for the process title.
+    InstanceName,
+    /// A name shown in the remote client.
+    SessionName,
+    /// Name of an HTTP header.
+    HeaderName,
+    /// A lower-case SHA-256.
+    Sha256Hex,
+    /// A currency code; trimmed and upper-cased.
+    Currency,
+}
+
+/// What the entries of a list must look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ItemRule {
+    /// Anything printable.
+    Any,
+    /// A directory; `~` is expanded.
+    Path,
+    /// An address or a range of addresses; host bits are allowed.
+    Network,
+    /// A browser origin; what is not one is kept and warned about.
+    Origin,
+    /// A host name or `*.suffix`.
+    HostPattern,
+    /// A host name or an address.
+    HostName,
+}
+
+/// Value of a key that nothing sets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Preset {
+    /// There is none: the key must be set.
+    Required,
+    /// Computed from the environment and other keys.
+    Derived,
+    /// Known to be none.
+    Null,
+    /// A switch.
+    Bool(bool),
+    /// A whole number.
+    Int(i64),
+    /// A number.
+    Float(f64),
+    /// A text.
+    Text(&'static str),
+    /// A list.
+    List(&'static [&'static str]),
+    /// An empty map.
+    EmptyMap,
+    /// Every known switch with its state.
+    Switches(&'static [(&'static str, bool)]),
+}
+
+/// Which in-app editor may change a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edit {
+    /// The basic one.
+    Basic,
+    /// The advanced one.
+    Advanced,
+    /// None: only the file.
+    File,
+}
+
+/// When a changed value takes effect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Apply {
+    /// At the next start of the service.
+    Restart,
+    /// At once.
+    Live,
+    /// For the next bridge that is started.
+    NextSpawn,
+    /// Whenever the MCP server is started.
+    NextMcpStart,
+}
+
+/// Whether a key does something in this build.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It does.
+    Here,
+    /// Its feature comes later: the key is accepted and named in a warning.
+    Later,
+}
+
+/// Sections that are off as long as nothing of them is written anywhere.
+pub const OPTIONAL_SECTIONS: [&str; 1] = ["tls"];
+
+/// The section whose children are named by the operator.
+pub const PROJECTS: &str = "projects";
+
+/// Prefix of the keys that exist once per project.
+pub const PROJECT_PREFIX: &str = "projects.<name>.";
+
+/// Sections in which a misspelt key is a misspelt security switch (`configuration` §3.1).
+pub const SECURITY_SECTIONS: [&str; 8] =
+    ["auth", "tls", "config_write", "login_shepherd", "mcp", "clone", "observability", "projects"];
+
+/// Event names of `webhooks.events`.
+pub const WEBHOOK_EVENTS: [&str; 7] =
+    ["spawn", "ready", "stop", "crash", "bg-settled", "permission-needed", "clone-done"];
+
+/// Every key, in the order of the documentation.
+pub fn leaves() -> impl Iterator<Item = &'static Leaf> {
+    leaves::GROUPS.iter().copied().flatten()
+}
+
+/// The key with exactly this dotted path; for project keys the pattern with `<name>`.
+#[must_use]
+pub fn leaf(key: &str) -> Option<&'static Leaf> {
+    leaves().find(|leaf| leaf.key == key)
+}
+
+/// The keys that every project can have.
+pub fn project_leaves() -> impl Iterator<Item = &'static Leaf> {
+    leaves().filter(|leaf| leaf.is_per_project())
+}
+
+/// Whether some key lies below `path`.
+#[must_use]
+pub fn is_section(path: &str) -> bool {
+    leaves().any(|leaf| leaf.key.strip_prefix(path).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// Names directly below `section` (empty for the root), keys and sections alike.
+#[must_use]
+pub fn children(section: &str) -> Vec<&'static str> {
+    let mut names: Vec<&'static str> = Vec::new();
+    for leaf in leaves() {
+        let rest = if section.is_empty() {
+            Some(leaf.key)
+        } else {
+            leaf.key.strip_prefix(section).and_then(|rest| rest.strip_prefix('.'))
+        };
+        if let Some(name) = rest.and_then(|rest| rest.split('.').next())
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    names
+}
+
+impl Leaf {
+    const fn new(
+        key: &'static str,
+        kind: Kind,
+        preset: Preset,
+        edit: Edit,
+        apply: Apply,
+        about: &'static str,
+    ) -> Self {
+        Self {
+            key,
+            kind,
+            preset,
+            nullable: matches!(preset, Preset::Null),
+            blank_is_null: false,
+            secret: false,
+            edit,
+            apply,
+            stage: Stage::Here,
+            protects: false,
+            about,
+        }
+    }
+
+    const fn secret(mut self) -> Self {
+        self.secret = true;
+        self
+    }
+
+    const fn blank_is_null(mut self) -> Self {
+        self.blank_is_null = true;
+        self
+    }
+
+    const fn later(mut self) -> Self {
+        self.stage = Stage::Later;
+        self
+    }
+
+    const fn protects(mut self) -> Self {
+        self.protects = true;
+        self
+    }
+
+    /// Whether the key exists once per project.
+    #[must_use]
+    pub fn is_per_project(&self) -> bool {
+        self.key.starts_with(PROJECT_PREFIX)
+    }
+
+    /// Last segment of the key.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.key.rsplit('.').next().unwrap_or(self.key)
+    }
+
+    /// Environment variable of the key; maps and project keys have none.
+    #[must_use]
+    pub fn variable(&self) -> Option<String> {
+        match self.kind {
+            Kind::TextMap | Kind::Switches(_) => None,
+            _ if self.is_per_project() => None,
+            Kind::Bool
+            | Kind::Int { .. }
+            | Kind::Float(_)
+            | Kind::Seconds { .. }
+            | Kind::Text(_)
+            | Kind::Choice { .. }
+            | Kind::Path
+            | Kind::Program
+            | Kind::SocketPath
+            | Kind::List(_) => Some(variable_of(self.key)),
+        }
+    }
+}
+
+/// `SVC_` name of a dotted path.
+#[must_use]
+pub fn variable_of(key: &str) -> String {
+    format!("SVC_{}", key.replace('.', "_").to_ascii_uppercase())
+}
+
+impl Range {
+    /// Everything greater than `min`.
+    #[must_use]
+    pub const fn above(min: f64) -> Self {
+        Self { min, is_open: true, max: f64::INFINITY }
+    }
+
+    /// Everything from `min` on.
+    #[must_use]
+    pub const fn at_least(min: f64) -> Self {
+        Self { min, is_open: false, max: f64::INFINITY }
+    }
+
+    /// The same, ending at `max`.
+    #[must_use]
+    pub const fn up_to(mut self, max: f64) -> Self {
+        self.max = max;
+        self
+    }
+
+    /// Whether `value` lies inside; never true for NaN.
+    #[must_use]
+    pub fn contains(self, value: f64) -> bool {
+        let is_above = if self.is_open { value > self.min } else { value >= self.min };
+        is_above && value <= self.max
+    }
+
+    /// The bounds in words, after "must be".
+    #[must_use]
+    pub fn in_words(self) -> String {
+        let Self { min, is_open, max } = self;
+        match (is_open, max.is_finite()) {
+            (true, false) => format!("greater than {min}"),
+            (false, false) => format!("at least {min}"),
+            (true, true) => format!("greater than {min} and at most {max}"),
+            (false, true) => format!("between {min} and {max}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_two_keys_share_a_variable() {
+        let mut seen = BTreeSet::new();
+        for leaf in leaves() {
+            if let Some(variable) = leaf.variable() {
+                assert!(seen.insert(variable), "{} repeats a variable", leaf.key);
+            }
+        }
+    }
+
+    #[test]
+    fn no_key_is_also_a_section_and_none_is_listed_twice() {
+        let mut seen = BTreeSet::new();
+        for leaf in leaves() {
+            assert!(!is_section(leaf.key), "{} is a key and a section", leaf.key);
+            assert!(seen.insert(leaf.key), "{} is listed twice", leaf.key);
+            assert!(leaf.about.ends_with('.'), "{} needs a sentence", leaf.key);
+        }
+    }
+
+    #[test]
+    fn the_documented_number_of_keys_is_there() {
+        let editable = |edit| leaves().filter(|leaf| leaf.edit == edit).count();
+        // 101 keys of the baseline (its count of 102 holds the removed `database_url`), one per
+        // project, and the additions: config_strict, claude.stop_grace_seconds, claude.scope,
+        // projects.<name>.restart, 8 of restart, auth.allowed_hosts, webhooks.secret.
+        assert_eq!(leaves().count(), 101 + 1 + 14);
+        // 49 and 10 of the baseline; stop grace and the restart section are basic additions.
+        assert_eq!(editable(Edit::Basic), 49 + 9);
+        assert_eq!(editable(Edit::Advanced), 10);
+    }
+
+    #[test]
+    fn presets_match_their_kinds() {
+        for leaf in leaves() {
+            let fits = match (leaf.kind, leaf.preset) {
+                (_, Preset::Null) => leaf.nullable,
+                (Kind::Path, Preset::Required | Preset::Derived) => true,
+                (Kind::Bool, Preset::Bool(_)) => true,
+                (Kind::Int { min, max }, Preset::Int(value)) => (min..=max).contains(&value),
+                (Kind::Float(range), Preset::Float(value)) => range.contains(value),
+                (Kind::Seconds { whole: true, range }, Preset::Int(value)) => {
+                    range.contains(value as f64)
+                }
+                (Kind::Seconds { whole: false, range }, Preset::Float(value)) => {
+                    range.contains(value)
+                }
+                (Kind::Choice { words, .. }, Preset::Text(value)) => words.contains(&value),
+                (Kind::Text(_) | Kind::Program, Preset::Text(_)) => true,
+                (Kind::List(_), Preset::List(_)) => true,
+                (Kind::TextMap, Preset::EmptyMap) => true,
+                (Kind::Switches(names), Preset::Switches(states)) => {
+                    states.iter().map(|(name, _)| *name).eq(names.iter().copied())
+                }
+                _ => false,
+            };
+            assert!(fits, "{}: {:?} does not fit {:?}", leaf.key, leaf.preset, leaf.kind);
+        }
+    }
+}
