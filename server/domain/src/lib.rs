@@ -1,9 +1,11 @@
 //! Pure decisions: no I/O, no clock, no async.
 pub mod admission;
+pub mod agent_log;
 pub mod argv;
 pub mod bridge;
 pub mod decide;
 pub mod effect;
+pub mod exit_cause;
 pub mod host;
 pub mod identity;
 pub mod log_escape;
@@ -14,3 +16,4 @@ pub mod prefix;
 pub mod redact;
 pub mod root_path;
 pub mod slug;
+pub mod tail_lines;

@@ -17,6 +17,7 @@ mod view;
 use std::borrow::Cow;
 
 use pem::Pem;
+pub(crate) use rules::pattern;
 use view::View;
 
 /// What a secret becomes.

@@ -24,7 +24,7 @@ pub(super) fn find(text: &str, out: &mut Vec<Span>) {
 }
 
 #[expect(clippy::expect_used, reason = "the patterns are constants; the tests compile each")]
-pub(super) fn pattern(source: &str) -> Regex {
+pub(crate) fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("a constant pattern compiles")
 }
 
