@@ -30,19 +30,11 @@ impl Pace {
     /// One interval for ever.
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
-        Self {
-            fast: interval,
-            fast_for: Duration::ZERO,
-            slow: interval,
-        }
+        Self { fast: interval, fast_for: Duration::ZERO, slow: interval }
     }
 
     pub(crate) fn next(&self, since: Instant) -> Duration {
-        if since.elapsed() < self.fast_for {
-            self.fast
-        } else {
-            self.slow
-        }
+        if since.elapsed() < self.fast_for { self.fast } else { self.slow }
     }
 }
 

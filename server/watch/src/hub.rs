@@ -87,9 +87,7 @@ impl Watcher {
 
     fn with(native: Option<RecommendedWatcher>, dirs: Arc<Mutex<Dirs>>) -> Self {
         let native = Mutex::new(native);
-        Self {
-            hub: Arc::new(Hub { native, dirs }),
-        }
+        Self { hub: Arc::new(Hub { native, dirs }) }
     }
 
     /// Listens to the entries of a directory, not to what lies below them.
@@ -109,10 +107,7 @@ impl Watcher {
 
     fn subscribe(&self, dir: PathBuf, only: Option<OsString>, pace: Pace) -> Subscription {
         let slot = Arc::new(Slot::new(only));
-        lock(&self.hub.dirs)
-            .entry(dir.clone())
-            .or_default()
-            .push(Arc::downgrade(&slot));
+        lock(&self.hub.dirs).entry(dir.clone()).or_default().push(Arc::downgrade(&slot));
         Subscription {
             hub: Arc::clone(&self.hub),
             dir,
@@ -141,10 +136,7 @@ impl Subscription {
             }
             self.arm();
             let pause = self.pace.next(self.since);
-            if tokio::time::timeout(pause, self.slot.woken())
-                .await
-                .is_err()
-            {
+            if tokio::time::timeout(pause, self.slot.woken()).await.is_err() {
                 return self.slot.take().unwrap_or(Changes::Everything);
             }
         }
@@ -167,18 +159,16 @@ impl Subscription {
         let (slot, arming) = (Arc::clone(&self.slot), Arc::clone(&self.arming));
         // A plain thread: the runtime would wait for a blocking task of its own at shutdown, and
         // this one may hang as long as a dead mount does.
-        let started = std::thread::Builder::new()
-            .name("watch-arm".to_owned())
-            .spawn(move || {
-                match hub.arm(&dir, &slot) {
-                    Ok(()) => {}
-                    Err(error) => tracing::debug!(
-                        path = %dir.display(), error = %error,
-                        "cannot watch a directory yet, looking at it by timer"
-                    ),
-                }
-                arming.store(false, Ordering::Release);
-            });
+        let started = std::thread::Builder::new().name("watch-arm".to_owned()).spawn(move || {
+            match hub.arm(&dir, &slot) {
+                Ok(()) => {}
+                Err(error) => tracing::debug!(
+                    path = %dir.display(), error = %error,
+                    "cannot watch a directory yet, looking at it by timer"
+                ),
+            }
+            arming.store(false, Ordering::Release);
+        });
         if started.is_err() {
             self.arming.store(false, Ordering::Release);
         }
@@ -223,9 +213,7 @@ impl Hub {
             // A watch that is left from a directory moved away would report for the wrong one.
             let _ = watcher.unwatch(dir);
         }
-        watcher
-            .watch(dir, RecursiveMode::NonRecursive)
-            .map_err(io::Error::other)?;
+        watcher.watch(dir, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
         slot.set_armed(true);
         // The end of a directory that was replaced in between was reported before the line above.
         if identity(dir).ok() != Some(before) {
@@ -322,9 +310,7 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(20);
 
     async fn within<T>(future: impl Future<Output = T>) -> T {
-        tokio::time::timeout(DEADLINE, future)
-            .await
-            .expect("nothing was reported")
+        tokio::time::timeout(DEADLINE, future).await.expect("nothing was reported")
     }
 
     async fn native(subscription: &mut Subscription) {

@@ -29,12 +29,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) fn new(only: Option<OsString>) -> Self {
-        Self {
-            only,
-            pending: Mutex::new(None),
-            wake: Notify::new(),
-            armed: AtomicBool::new(false),
-        }
+        Self { only, pending: Mutex::new(None), wake: Notify::new(), armed: AtomicBool::new(false) }
     }
 
     /// Whether the kernel reports changes to this listener.
@@ -74,10 +69,7 @@ impl Slot {
     }
 
     pub(crate) fn take(&self) -> Option<Changes> {
-        self.pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(crate) async fn woken(&self) {
@@ -95,10 +87,7 @@ mod tests {
         slot.name(OsStr::new("a.log"));
         slot.name(OsStr::new("b.log"));
         slot.name(OsStr::new("a.log"));
-        assert_eq!(
-            slot.take(),
-            Some(Changes::Names(BTreeSet::from(["a.log".into()])))
-        );
+        assert_eq!(slot.take(), Some(Changes::Names(BTreeSet::from(["a.log".into()]))));
         assert_eq!(slot.take(), None);
     }
 

@@ -1,0 +1,459 @@
+//! The agent CLI as the rest of the service asks it: cached, bounded, one probe of each kind at a
+//! time, and never waited for by a reader.
+
+use crate::binary::{self, BinaryError, BinaryIdentity};
+use crate::environment::Variables;
+use crate::home::{AgentHome, HomeError};
+use crate::login::{self, Login};
+use crate::run::{Output, Run, RunError, run};
+use crate::session_list::{self, CliSession};
+use crate::version::AgentVersion;
+use std::error::Error;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(5);
+const SESSIONS_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long an answer to the login question counts as fresh, and a failed version probe is not
+/// repeated.
+const FRESH: Duration = Duration::from_secs(30);
+
+/// How often a reader may cause a look at the program file.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// One program start per this time, whoever asks for sessions (300 MB resident each, agent 2.1.197).
+const SESSIONS_PAUSE: Duration = Duration::from_secs(5);
+
+const SMALL_CAP: usize = 1024 * 1024;
+const SESSIONS_CAP: usize = 8 * 1024 * 1024;
+
+/// What the agent CLI is run as.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSetup {
+    /// `claude.binary`.
+    pub binary: String,
+    /// The environment of children, without launch id.
+    pub env: Variables,
+    /// Working directory of probes; absolute, not a project.
+    pub cwd: PathBuf,
+}
+
+/// Which version would run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Version {
+    /// Not asked yet.
+    Unasked,
+    /// The program and its version.
+    Known {
+        /// Absolute path.
+        program: PathBuf,
+        /// Its version.
+        version: AgentVersion,
+    },
+    /// There is no usable agent CLI: what is wrong, as a sentence.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The agent's own list of sessions, as of the last usable answer.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Sessions {
+    /// Live sessions; empty before the first answer.
+    pub list: Arc<Vec<CliSession>>,
+    /// Items that could not be used.
+    pub skipped: usize,
+    /// Why `list` may be out of date; `None` after a usable answer.
+    pub stale: Option<String>,
+    /// Whether there was a usable answer yet.
+    pub is_known: bool,
+}
+
+/// Why the CLI gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ProbeError {
+    /// There is no program to ask.
+    #[error(transparent)]
+    Binary(#[from] BinaryError),
+    /// It could not be run to its end.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// It printed something else than a version.
+    #[error(
+        "{program} is not the agent CLI or is broken, because `--version` printed no version; \
+         check claude.binary"
+    )]
+    NoVersion {
+        /// What was run.
+        program: PathBuf,
+    },
+    /// The session list was no JSON, was cut, or came with a failure.
+    #[error("the agent CLI gave no usable session list: {0}")]
+    NoSessions(String),
+    /// The same program failed less than 30 s ago.
+    #[error("{0}")]
+    Remembered(String),
+    /// The probe was ended with the service.
+    #[error("the agent CLI was not asked because the service is ending")]
+    Ending,
+}
+
+/// The agent CLI. Cheap to clone. A probe under way ends within its own limit.
+#[derive(Debug, Clone)]
+pub struct AgentCli {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    setup: Mutex<Arc<AgentSetup>>,
+    version: Probe<Version>,
+    /// The program state that `version` is about.
+    version_of: Mutex<Option<BinaryIdentity>>,
+    login: Probe<Login>,
+    sessions: Probe<Sessions>,
+    tasks: Mutex<JoinSet<()>>,
+}
+
+/// The last answer of one kind, and the right to ask for the next.
+#[derive(Debug)]
+struct Probe<T> {
+    answer: watch::Sender<T>,
+    /// Held while asking.
+    gate: tokio::sync::Mutex<()>,
+    asked: Mutex<Option<Instant>>,
+    looked: Mutex<Option<Instant>>,
+}
+
+impl<T> Probe<T> {
+    fn new(first: T) -> Self {
+        Self {
+            answer: watch::Sender::new(first),
+            gate: tokio::sync::Mutex::new(()),
+            asked: Mutex::new(None),
+            looked: Mutex::new(None),
+        }
+    }
+
+    /// Whether the last question lies at least this far back.
+    fn is_due(&self, after: Duration) -> bool {
+        lock(&self.asked).is_none_or(|at| at.elapsed() >= after)
+    }
+
+    fn asked_now(&self) {
+        *lock(&self.asked) = Some(Instant::now());
+    }
+
+    /// True for one caller per `every`.
+    fn may_look(&self, every: Duration) -> bool {
+        let mut looked = lock(&self.looked);
+        let due = looked.is_none_or(|at| at.elapsed() >= every);
+        if due {
+            *looked = Some(Instant::now());
+        }
+        due
+    }
+
+    fn forget(&self) {
+        *lock(&self.asked) = None;
+        *lock(&self.looked) = None;
+    }
+}
+
+impl<T: PartialEq> Probe<T> {
+    /// Wakes listeners only for a difference.
+    fn publish(&self, answer: T) {
+        self.answer.send_if_modified(|current| {
+            let changed = *current != answer;
+            *current = answer;
+            changed
+        });
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl AgentCli {
+    /// Asks nothing yet.
+    #[must_use]
+    pub fn new(setup: AgentSetup) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                setup: Mutex::new(Arc::new(setup)),
+                version: Probe::new(Version::Unasked),
+                version_of: Mutex::new(None),
+                login: Probe::new(Login::Unasked),
+                sessions: Probe::new(Sessions::default()),
+                tasks: Mutex::new(JoinSet::new()),
+            }),
+        }
+    }
+
+    /// Takes over a changed configuration. The next question goes to the new program.
+    pub fn set_up(&self, setup: AgentSetup) {
+        let setup = Arc::new(setup);
+        let before = std::mem::replace(&mut *lock(&self.inner.setup), Arc::clone(&setup));
+        if before != setup {
+            *lock(&self.inner.version_of) = None;
+            self.inner.version.forget();
+            self.inner.login.forget();
+            self.inner.sessions.forget();
+        }
+    }
+
+    /// What the CLI is run as at the moment.
+    #[must_use]
+    pub fn setup(&self) -> Arc<AgentSetup> {
+        Arc::clone(&lock(&self.inner.setup))
+    }
+
+    /// The agent's own files, as its children see them.
+    ///
+    /// # Errors
+    /// See [`HomeError`].
+    pub fn home(&self) -> Result<AgentHome, HomeError> {
+        AgentHome::of_child(&self.setup().env)
+    }
+
+    /// The absolute path of the program that would run now.
+    ///
+    /// # Errors
+    /// See [`BinaryError`]; [`ProbeError::Ending`] at the end of the service.
+    pub async fn program(&self) -> Result<PathBuf, ProbeError> {
+        let setup = self.setup();
+        let resolved = tokio::task::spawn_blocking(move || resolve(&setup)).await;
+        Ok(resolved.map_err(|_| ProbeError::Ending)??)
+    }
+
+    /// The last known version. Looks in the background whether the program changed; never waits.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        if self.inner.version.may_look(LOOK) {
+            self.in_background(|cli| async move {
+                let _ = cli.version_now().await; // the failure is the published answer
+            });
+        }
+        self.inner.version.answer.borrow().clone()
+    }
+
+    /// Told of every change of [`AgentCli::version`].
+    #[must_use]
+    pub fn version_changes(&self) -> watch::Receiver<Version> {
+        self.inner.version.answer.subscribe()
+    }
+
+    /// The version of the very program that would be executed now. Starts it only when the file
+    /// changed since it was last asked (or failed over 30 s ago); at most 10 s.
+    ///
+    /// # Errors
+    /// See [`ProbeError`].
+    pub async fn version_now(&self) -> Result<(PathBuf, AgentVersion), ProbeError> {
+        let probe = &self.inner.version;
+        let _asking = probe.gate.lock().await;
+        let asked = self.ask_version().await;
+        probe.publish(match &asked {
+            Ok((program, version)) => {
+                Version::Known { program: program.clone(), version: version.clone() }
+            }
+            Err(error) => Version::Failed { reason: chain(error) },
+        });
+        asked
+    }
+
+    async fn ask_version(&self) -> Result<(PathBuf, AgentVersion), ProbeError> {
+        let probe = &self.inner.version;
+        let setup = self.setup();
+        let program = self.program().await?;
+        let examined = program.clone();
+        let identity = tokio::task::spawn_blocking(move || BinaryIdentity::of(&examined).ok())
+            .await
+            .map_err(|_| ProbeError::Ending)?;
+        let is_same = identity.is_some() && *lock(&self.inner.version_of) == identity;
+        if is_same && let Version::Known { version, .. } = &*probe.answer.borrow() {
+            return Ok((program, version.clone()));
+        }
+        let recently = !probe.is_due(FRESH);
+        if is_same
+            && recently
+            && let Version::Failed { reason } = &*probe.answer.borrow()
+        {
+            return Err(ProbeError::Remembered(reason.clone()));
+        }
+        *lock(&self.inner.version_of) = identity;
+        probe.asked_now();
+        let output = ask(&setup, &program, &["--version"], VERSION_TIMEOUT, SMALL_CAP).await?;
+        AgentVersion::from_output(&String::from_utf8_lossy(&output.stdout))
+            .map(|version| (program.clone(), version))
+            .map_err(|_| ProbeError::NoVersion { program })
+    }
+
+    /// The last known login state; asks anew in the background after 30 s. Never waits.
+    #[must_use]
+    pub fn login(&self) -> Login {
+        if self.inner.login.is_due(FRESH) && self.inner.login.may_look(LOOK) {
+            self.in_background(|cli| async move {
+                cli.login_now().await;
+            });
+        }
+        self.inner.login.answer.borrow().clone()
+    }
+
+    /// Told of every change of [`AgentCli::login`].
+    #[must_use]
+    pub fn login_changes(&self) -> watch::Receiver<Login> {
+        self.inner.login.answer.subscribe()
+    }
+
+    /// Asks for the login state, or joins a question that is under way; at most 5 s each.
+    pub async fn login_now(&self) -> Login {
+        let probe = &self.inner.login;
+        let called = Instant::now();
+        let _asking = probe.gate.lock().await;
+        // Somebody asked while this call waited for its turn.
+        if lock(&probe.asked).is_some_and(|at| at >= called) {
+            return probe.answer.borrow().clone();
+        }
+        probe.asked_now();
+        let setup = self.setup();
+        let login = match self.ask_login(&setup).await {
+            Ok(login) => login,
+            Err(error) => Login::Failed { reason: chain(&error) },
+        };
+        probe.publish(login.clone());
+        login
+    }
+
+    async fn ask_login(&self, setup: &AgentSetup) -> Result<Login, ProbeError> {
+        let program = self.program().await?;
+        let args = ["auth", "status", "--json"];
+        let output = ask(setup, &program, &args, LOGIN_TIMEOUT, SMALL_CAP).await?;
+        let login = login::parse(&output.stdout);
+        let Ok(home) = AgentHome::of_child(&setup.env) else {
+            return Ok(login);
+        };
+        tokio::task::spawn_blocking(move || login::with_expiry(login, &home))
+            .await
+            .map_err(|_| ProbeError::Ending)
+    }
+
+    /// The agent's own session list as of its last usable answer. Never asks.
+    #[must_use]
+    pub fn sessions(&self) -> Sessions {
+        self.inner.sessions.answer.borrow().clone()
+    }
+
+    /// Told of every change of [`AgentCli::sessions`].
+    #[must_use]
+    pub fn sessions_changes(&self) -> watch::Receiver<Sessions> {
+        self.inner.sessions.answer.subscribe()
+    }
+
+    /// Asks for the session list, or joins a question that is under way. An answer less than 5 s
+    /// old is given again. A failure keeps the previous list and marks it stale.
+    ///
+    /// # Errors
+    /// See [`ProbeError`]; the stale list is in [`AgentCli::sessions`].
+    pub async fn sessions_now(&self) -> Result<Sessions, ProbeError> {
+        let probe = &self.inner.sessions;
+        let _asking = probe.gate.lock().await;
+        let last = probe.answer.borrow().clone();
+        if !probe.is_due(SESSIONS_PAUSE) {
+            return match &last.stale {
+                None => Ok(last),
+                Some(reason) => Err(ProbeError::NoSessions(reason.clone())),
+            };
+        }
+        probe.asked_now();
+        let setup = self.setup();
+        let asked = self.ask_sessions(&setup).await;
+        probe.publish(match &asked {
+            Ok(sessions) => sessions.clone(),
+            Err(error) => Sessions { stale: Some(chain(error)), ..last },
+        });
+        asked
+    }
+
+    async fn ask_sessions(&self, setup: &AgentSetup) -> Result<Sessions, ProbeError> {
+        let program = self.program().await?;
+        let args = ["agents", "--json"];
+        let output = ask(setup, &program, &args, SESSIONS_TIMEOUT, SESSIONS_CAP).await?;
+        let unusable = |what: String| Err(ProbeError::NoSessions(what));
+        if output.stdout_cut {
+            return unusable("it was longer than 8 MiB".to_owned());
+        }
+        if output.code != Some(0) {
+            let code = output.code.map_or("a signal".to_owned(), |code| format!("code {code}"));
+            return unusable(format!("the command ended with {code}"));
+        }
+        let listed = match session_list::parse(&output.stdout) {
+            Ok(listed) => listed,
+            Err(error) => return unusable(error.to_string()),
+        };
+        if listed.is_odd || listed.skipped > 0 {
+            tracing::warn!(
+                skipped = listed.skipped,
+                odd = listed.is_odd,
+                "the agent CLI listed sessions in an unknown shape; those are left out"
+            );
+        }
+        Ok(Sessions {
+            list: Arc::new(listed.sessions),
+            skipped: listed.skipped,
+            stale: None,
+            is_known: true,
+        })
+    }
+
+    fn in_background<F>(&self, work: impl FnOnce(Self) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return; // a reader outside the runtime gets the last answer only
+        };
+        let future = work(self.clone());
+        let mut tasks = lock(&self.inner.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn_on(future, &runtime);
+    }
+}
+
+fn resolve(setup: &AgentSetup) -> Result<PathBuf, BinaryError> {
+    let value = |name: &str| setup.env.get(OsStr::new(name));
+    let path = value("PATH").map_or(OsStr::new(""), |path| path.as_os_str());
+    binary::resolve(&setup.binary, value("HOME").map(Path::new), path)
+}
+
+async fn ask(
+    setup: &AgentSetup,
+    program: &Path,
+    args: &[&str],
+    timeout: Duration,
+    stdout_cap: usize,
+) -> Result<Output, RunError> {
+    run(Run { program, args, env: &setup.env, cwd: &setup.cwd, timeout, stdout_cap }).await
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let inner = error.to_string();
+        if !text.ends_with(&inner) {
+            text = format!("{text}: {inner}");
+        }
+        cause = error.source();
+    }
+    text
+}

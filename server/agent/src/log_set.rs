@@ -1,0 +1,490 @@
+//! The files of one launch: their names, their creation, their tails.
+//!
+//! A set shares the stem `<project>-<epoch ms>-<seq>`. The record names its set; nobody guesses
+//! the newest file of a project.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use svc_domain::identity::Pid;
+use svc_process::files::{FileError, create_new_private, private_directory};
+use svc_shared::Timestamp;
+use svc_shared::ids::ProjectName;
+
+/// Longest project part of a file name, in bytes.
+const PROJECT_CAP: usize = 160;
+
+/// Names tried before giving up; each try takes the next millisecond.
+const MAX_TRIES: u32 = 1000;
+
+/// How much of the debug file the search for an exit cause reads, in bytes.
+pub const DEBUG_TAIL: u64 = 256 * 1024;
+
+/// How much of the captured output the search for an exit cause reads, in bytes.
+pub const OUTPUT_TAIL: u64 = 64 * 1024;
+
+/// Numbers the sets of this process, so that two of one millisecond differ.
+static SEQUENCE: AtomicU64 = AtomicU64::new(1);
+
+/// Stem of the files of one launch. One safe path component.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LogSetKey {
+    text: String,
+    project_len: usize,
+    created: i64,
+}
+
+/// Why a text is not the key of a log set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not the name of a log set: expected <project>-<milliseconds>-<number>")]
+pub struct BadLogSetKey;
+
+impl LogSetKey {
+    fn new(project: &ProjectName, created: i64, sequence: u64) -> Self {
+        let mut text = escaped(project.as_str());
+        let project_len = text.len();
+        text.push_str(&format!("-{created}-{sequence}"));
+        Self { text, project_len, created }
+    }
+
+    /// The key as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// When the set was made.
+    #[must_use]
+    pub fn created_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.created)
+    }
+
+    /// Whether it may be a set of this project. Names that were cut to the same beginning answer
+    /// alike: the record decides.
+    #[must_use]
+    pub fn is_of(&self, project: &ProjectName) -> bool {
+        self.text.get(..self.project_len) == Some(escaped(project.as_str()).as_str())
+    }
+
+    /// Key and suffix (from its first `.` on) of a file in the log directory.
+    #[must_use]
+    pub fn of_file(name: &str) -> Option<(Self, &str)> {
+        // A project may hold dots and dashes, so the end decides: `-<digits>-<digits>.<suffix>`.
+        let (_, last) = name.rsplit_once('-')?;
+        let dot = last.find('.')?;
+        let stem = name.len() - last.len() + dot;
+        let (key, suffix) = name.split_at_checked(stem)?;
+        Some((key.parse().ok()?, suffix))
+    }
+}
+
+impl FromStr for LogSetKey {
+    type Err = BadLogSetKey;
+
+    fn from_str(raw: &str) -> Result<Self, BadLogSetKey> {
+        let number = |text: &str| {
+            let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+            plain.then(|| text.parse::<i64>().ok()).flatten()
+        };
+        let (rest, sequence) = raw.rsplit_once('-').ok_or(BadLogSetKey)?;
+        let (project, created) = rest.rsplit_once('-').ok_or(BadLogSetKey)?;
+        let is_project = !project.is_empty()
+            && project.len() <= PROJECT_CAP
+            && !project.starts_with('.')
+            && project.bytes().all(|b| is_plain(b) || b == b'%');
+        match (number(created), number(sequence)) {
+            (Some(created), Some(_)) if is_project => {
+                Ok(Self { project_len: project.len(), text: raw.to_owned(), created })
+            }
+            _ => Err(BadLogSetKey),
+        }
+    }
+}
+
+impl fmt::Display for LogSetKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+fn is_plain(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')
+}
+
+/// A project name as part of a safe file name of bounded length.
+fn escaped(project: &str) -> String {
+    let mut out = String::with_capacity(project.len());
+    for b in project.bytes() {
+        let piece = if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") };
+        // Never half an escape.
+        if out.len() + piece.len() > PROJECT_CAP {
+            break;
+        }
+        out.push_str(&piece);
+    }
+    out
+}
+
+/// Why there is no new log set.
+#[derive(Debug, thiserror::Error)]
+pub enum LogSetError {
+    /// The directory cannot take files.
+    #[error("the log directory cannot be used; check `state_dir` and its permissions")]
+    Directory(#[source] FileError),
+    /// A file could not be created.
+    #[error("a log file could not be created; check the space and permissions of `state_dir`")]
+    Create(#[source] FileError),
+    /// Somebody else has taken every name in sight.
+    #[error("no free name for the logs of `{project}` was found; look into {directory}")]
+    NoFreeName {
+        /// Whose logs.
+        project: ProjectName,
+        /// Where.
+        directory: PathBuf,
+    },
+}
+
+/// The directory of all log sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSets {
+    directory: PathBuf,
+}
+
+/// The files of one launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogSet {
+    directory: PathBuf,
+    key: LogSetKey,
+}
+
+impl LogSets {
+    /// Sets in `directory`, which need not exist yet.
+    #[must_use]
+    pub fn new(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+
+    /// The log directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Creates the debug file and the output file of a new launch, empty and private; makes the
+    /// directory when it is gone. Whatever stands in the place of a name, a planted link
+    /// included, is left alone and the next name is taken (F15). Blocks.
+    ///
+    /// # Errors
+    /// Nothing is left behind. See [`LogSetError`].
+    pub fn create(&self, project: &ProjectName, now: Timestamp) -> Result<LogSet, LogSetError> {
+        private_directory(&self.directory).map_err(LogSetError::Directory)?;
+        let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
+        for bump in 0..MAX_TRIES {
+            let created = now.as_millis().max(0) + i64::from(bump);
+            let set = self.set(LogSetKey::new(project, created, sequence));
+            match set.create_files() {
+                Ok(()) => return Ok(set),
+                Err(error) if is_taken(&error) => {}
+                Err(error) => return Err(LogSetError::Create(error)),
+            }
+        }
+        Err(LogSetError::NoFreeName { project: project.clone(), directory: self.directory.clone() })
+    }
+
+    /// The set of a record; its files may be gone.
+    #[must_use]
+    pub fn set(&self, key: LogSetKey) -> LogSet {
+        LogSet { directory: self.directory.clone(), key }
+    }
+
+    /// The set that an agent's `--debug-file` belongs to; `None` when the file is not a debug file
+    /// of this directory (which is then another service's, or nobody's).
+    #[must_use]
+    pub fn set_of(&self, debug_file: &Path) -> Option<LogSet> {
+        let name = debug_file.file_name()?.to_str()?;
+        let (key, suffix) = LogSetKey::of_file(name)?;
+        let here = debug_file.parent()? == self.directory
+            || fs::canonicalize(debug_file.parent()?).ok()?
+                == fs::canonicalize(&self.directory).ok()?;
+        (here && suffix == ".log").then(|| self.set(key))
+    }
+}
+
+fn is_taken(error: &FileError) -> bool {
+    match error {
+        FileError::Create { cause, .. } => cause.kind() == io::ErrorKind::AlreadyExists,
+        FileError::Replace { .. }
+        | FileError::Directory { .. }
+        | FileError::ForeignDirectory { .. } => false,
+    }
+}
+
+impl LogSet {
+    fn create_files(&self) -> Result<(), FileError> {
+        create_new_private(&self.debug_file())?;
+        create_new_private(&self.output_file()).map(drop).inspect_err(|_| {
+            let _ = fs::remove_file(self.debug_file()); // made a moment ago; the error says more
+        })
+    }
+
+    /// The key that the record stores.
+    #[must_use]
+    pub fn key(&self) -> &LogSetKey {
+        &self.key
+    }
+
+    /// The log directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    fn file(&self, suffix: &str) -> PathBuf {
+        self.directory.join(format!("{}{suffix}", self.key))
+    }
+
+    /// What `--debug-file` gets; the log that people see.
+    #[must_use]
+    pub fn debug_file(&self) -> PathBuf {
+        self.file(".log")
+    }
+
+    /// Standard output and standard error of the agent.
+    #[must_use]
+    pub fn output_file(&self) -> PathBuf {
+        self.file(".stderr.log")
+    }
+
+    /// The launcher's identity file.
+    #[must_use]
+    pub fn identity_file(&self) -> PathBuf {
+        self.file(".launch.json")
+    }
+
+    /// Whether there is a log to show. Blocks for one look.
+    #[must_use]
+    pub fn has_log(&self) -> bool {
+        fs::symlink_metadata(self.debug_file()).is_ok_and(|facts| facts.is_file())
+    }
+
+    /// The end of the debug file for the search of an exit cause; empty without one. Blocks.
+    #[must_use]
+    pub fn debug_tail(&self) -> String {
+        tail(&self.debug_file(), DEBUG_TAIL)
+    }
+
+    /// The end of the captured output for the search of an exit cause; empty without one. Blocks.
+    #[must_use]
+    pub fn output_tail(&self) -> String {
+        tail(&self.output_file(), OUTPUT_TAIL)
+    }
+
+    /// Pid that the launcher's identity file names, if there is one. Says nothing about whether
+    /// the process lives. Blocks.
+    #[must_use]
+    pub fn launched_pid(&self) -> Option<Pid> {
+        let file: serde_json::Value =
+            serde_json::from_str(&tail(&self.identity_file(), OUTPUT_TAIL)).ok()?;
+        Pid::new(file.get("pid")?.as_i64()?)
+    }
+
+    /// Removes all files of the set, for a launch that was refused after all. Blocks.
+    ///
+    /// # Errors
+    /// The first file that could not be removed; the others are removed.
+    pub fn remove(&self) -> io::Result<()> {
+        let mut outcome = Ok(());
+        for entry in fs::read_dir(&self.directory)?.flatten() {
+            let name = entry.file_name();
+            let own = name.to_str().and_then(LogSetKey::of_file);
+            if own.is_some_and(|(key, _)| key == self.key) {
+                outcome = outcome.and(fs::remove_file(entry.path()));
+            }
+        }
+        outcome
+    }
+}
+
+/// The last `limit` bytes of a regular file from a line begin on, decoded leniently.
+fn tail(path: &Path, limit: u64) -> String {
+    read_tail(path, limit).unwrap_or_default()
+}
+
+fn read_tail(path: &Path, limit: u64) -> io::Result<String> {
+    let mut file = open_regular(path)?;
+    let start = file.metadata()?.len().saturating_sub(limit);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes)?;
+    let whole = match (start, bytes.iter().position(|b| *b == b'\n')) {
+        (1.., Some(end)) => bytes.get(end + 1..).unwrap_or_default(),
+        _ => &bytes,
+    };
+    Ok(String::from_utf8_lossy(whole).into_owned())
+}
+
+/// Opens a file that a planted pipe, device or link cannot stand in for, without waiting for a
+/// writer.
+///
+/// # Errors
+/// It is missing, unreadable, or no regular file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    use rustix::fs::{Mode, OFlags, open};
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    fn name(raw: &str) -> ProjectName {
+        raw.parse().unwrap()
+    }
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    #[test]
+    fn a_new_set_has_two_private_files_in_a_private_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let sets = LogSets::new(root.path().join("state/logs"));
+        let set = sets.create(&name("my app"), at(1_764_000_000_000)).unwrap();
+        assert!(set.key().as_str().starts_with("my%20app-1764000000000-"));
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&set.debug_file()), 0o600);
+        assert_eq!(mode(&set.output_file()), 0o600);
+        assert_eq!(mode(sets.directory()), 0o700);
+        assert!(set.has_log());
+        // F63: the directory may vanish between two launches.
+        fs::remove_dir_all(sets.directory()).unwrap();
+        assert!(!set.has_log());
+        assert!(sets.create(&name("my app"), at(5)).unwrap().has_log());
+    }
+
+    /// F15.
+    #[test]
+    fn a_planted_link_is_left_alone_and_the_next_name_is_taken() {
+        let root = tempfile::tempdir().unwrap();
+        let sets = LogSets::new(root.path().join("logs"));
+        fs::create_dir(sets.directory()).unwrap();
+        let target = root.path().join("target");
+        fs::write(&target, "precious").unwrap();
+        // The number of the next set is not known to the test: plant for many.
+        for sequence in 1..200 {
+            for (created, suffix) in [(7, ".log"), (8, ".stderr.log")] {
+                let key = LogSetKey::new(&name("p"), created, sequence);
+                symlink(&target, sets.directory().join(format!("{key}{suffix}"))).unwrap();
+            }
+        }
+        let set = sets.create(&name("p"), at(7)).unwrap();
+        assert_eq!(set.key().created_at(), at(9));
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+        let left = fs::read_dir(sets.directory()).unwrap().count();
+        assert_eq!(left, 2 * 199 + 2, "no half set stays behind");
+    }
+
+    #[test]
+    fn two_sets_of_one_millisecond_differ() {
+        let root = tempfile::tempdir().unwrap();
+        let sets = LogSets::new(root.path().to_owned());
+        let one = sets.create(&name("p"), at(7)).unwrap();
+        let two = sets.create(&name("p"), at(7)).unwrap();
+        assert_ne!(one.key(), two.key());
+    }
+
+    #[test]
+    fn a_file_belongs_to_exactly_one_project() {
+        let check = |file: &str, project: &str, expected: Option<&str>| {
+            let found = LogSetKey::of_file(file).filter(|(key, _)| key.is_of(&name(project)));
+            assert_eq!(found.map(|(_, suffix)| suffix), expected, "{file}");
+        };
+        check("app-170-1.log", "app", Some(".log"));
+        check("app-staging-170-1.log", "app", None);
+        check("app-staging-170-1.log", "app-staging", Some(".log"));
+        check("app-170-1-170-1.stderr.log", "app-170-1", Some(".stderr.log"));
+        check("app.v2-170-1.log.3", "app.v2", Some(".log.3"));
+        check("app-170-1.launch.json", "app", Some(".launch.json"));
+        check("app-170-x.log", "app", None);
+        check("app-170-1", "app", None);
+        check("-170-1.log", "app", None);
+    }
+
+    #[test]
+    fn long_and_foreign_names_become_safe_ones() {
+        let key = LogSetKey::new(&name(&"ü".repeat(127)), 5, 1);
+        let (project, _) = key.as_str().split_once("-5-1").unwrap();
+        assert_eq!(project.len(), 159, "a cut never leaves half an escape");
+        assert!(project.bytes().all(|b| is_plain(b) || b == b'%'));
+        assert_eq!(key.as_str().parse(), Ok(key));
+        assert!(LogSetKey::new(&name("100%"), 5, 1).as_str().starts_with("100%25-"));
+    }
+
+    /// H42: a key read back from the database cannot lead out of the directory.
+    #[test]
+    fn other_texts_are_no_keys() {
+        for raw in
+            ["", "a", "a-1", "../a-1-1", "a/b-1-1", ".-1-1", "a-1-", "a--1", "a b-1-1", "ü-1-1"]
+        {
+            assert_eq!(raw.parse::<LogSetKey>(), Err(BadLogSetKey), "{raw}");
+        }
+    }
+
+    #[test]
+    fn a_debug_file_of_another_directory_is_not_ours() {
+        let root = tempfile::tempdir().unwrap();
+        let sets = LogSets::new(root.path().join("logs"));
+        let set = sets.create(&name("p"), at(7)).unwrap();
+        assert_eq!(sets.set_of(&set.debug_file()), Some(set.clone()));
+        symlink(sets.directory(), root.path().join("link")).unwrap();
+        let file = set.debug_file();
+        let by_link = root.path().join("link").join(file.file_name().unwrap());
+        assert_eq!(sets.set_of(&by_link), Some(set.clone()));
+        assert_eq!(sets.set_of(&root.path().join("p-7-1.log")), None);
+        assert_eq!(sets.set_of(&set.output_file()), None);
+        assert_eq!(sets.set_of(Path::new("/")), None);
+    }
+
+    #[test]
+    fn tails_begin_at_a_line_and_survive_odd_files() {
+        let root = tempfile::tempdir().unwrap();
+        let sets = LogSets::new(root.path().to_owned());
+        let set = sets.create(&name("p"), at(7)).unwrap();
+        assert_eq!(set.output_tail(), "");
+        let text = format!("{}\nlast \u{fffd}\n", "x".repeat(70_000));
+        fs::write(set.output_file(), text.replace('\u{fffd}', "\u{0}")).unwrap();
+        assert_eq!(set.output_tail(), "last \u{0}\n");
+        fs::write(set.debug_file(), b"one\n\xff two").unwrap();
+        assert_eq!(set.debug_tail(), "one\n\u{fffd} two");
+        fs::remove_file(set.debug_file()).unwrap();
+        fs::create_dir(set.debug_file()).unwrap();
+        assert_eq!(set.debug_tail(), "");
+        fs::remove_dir(set.debug_file()).unwrap();
+        symlink(set.output_file(), set.debug_file()).unwrap();
+        assert_eq!(set.debug_tail(), "");
+        assert!(!set.has_log());
+    }
+
+    #[test]
+    fn removing_a_set_takes_all_its_files_and_no_others() {
+        let root = tempfile::tempdir().unwrap();
+        let sets = LogSets::new(root.path().to_owned());
+        let set = sets.create(&name("p"), at(7)).unwrap();
+        let other = sets.create(&name("p-7"), at(7)).unwrap();
+        fs::write(set.identity_file(), r#"{"pid":4242}"#).unwrap();
+        assert_eq!(set.launched_pid(), Pid::new(4242));
+        set.remove().unwrap();
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
+        assert!(other.has_log());
+    }
+}
