@@ -13,7 +13,7 @@ const FIELDS: [&str; 7] = ["pid", "cwd", "kind", "startedAt", "sessionId", "name
 /// Prints the list. `--all` would add ended background sessions, of which there are none.
 pub(crate) fn list(double: &Double) -> Result<u8, Failure> {
     let options = Options::parse(double.args.get(1..).unwrap_or_default())?;
-    double.home.config()?;
+    double.home.repair_config()?;
     if !options.json {
         return Err(Failure::agent(
             "claude agents requires an interactive terminal (stdout is not a TTY) — use \

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::values::Auth;
-use super::{Double, Failure, calls, files, hang, pause, print};
+use super::{Double, Failure, calls, files, hang, pause, print, say};
 
 /// Prints the login state; exit code 0 logged in, 1 logged out (agent 2.1.197).
 pub(crate) fn status(double: &Double) -> Result<u8, Failure> {
@@ -11,8 +11,9 @@ pub(crate) fn status(double: &Double) -> Result<u8, Failure> {
     if let Some(odd) = options.iter().find(|o| !matches!(o.as_str(), "--json" | "--text")) {
         return Err(Failure::agent(format!("error: unknown option '{odd}'")));
     }
-    // A broken configuration ends this command too.
-    double.home.config()?;
+    if let Err(complaint) = double.home.repair_config() {
+        say(&complaint.text); // the answer follows all the same (agent 2.1.197)
+    }
     pause(double.knobs.auth_ms);
     let logged_in = match double.knobs.auth {
         Auth::Hang => hang(),

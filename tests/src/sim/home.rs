@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Failure, print};
+use super::{Failure, calls, files, print};
 
 /// Directory inside an agent home that marks it as a double's and holds the double's own files.
 const MARK: &str = ".agent-sim";
@@ -90,22 +90,42 @@ impl AgentHome {
         self.dir.join("projects").join(slug(&cwd.to_string_lossy()))
     }
 
-    /// The agent configuration. A missing file is an empty one; a broken one ends the start.
+    /// The agent configuration as a bridge reads it. A missing file is an empty one; a broken one
+    /// is left alone and ends the start (agent 2.1.197).
     pub(crate) fn config(&self) -> Result<Value, Failure> {
+        self.read_config().map_err(|cause| Failure::agent(format!("ConfigParseError: {cause}")))
+    }
+
+    /// The agent configuration as other commands meet it: a broken file is saved to `backups/` and
+    /// replaced by a fresh one, and the complaint returned (agent 2.1.197).
+    pub(crate) fn repair_config(&self) -> Result<(), Failure> {
+        let Err(cause) = self.read_config() else {
+            return Ok(());
+        };
+        let file = self.config_file.display();
+        let backups = self.dir.join("backups");
+        let saved = backups.join(format!(".claude.json.corrupted.{}", calls::now_ms()));
+        let _ = fs::create_dir_all(&backups).and_then(|()| fs::copy(&self.config_file, &saved));
+        let fresh = "{\n  \"installMethod\": \"unknown\",\n  \"autoUpdates\": true\n}\n";
+        let _ = files::replace(&self.config_file, fresh.as_bytes()); // reported all the same
+        Err(Failure::agent(format!(
+            "Configuration error in {file}: {cause}\n\nClaude configuration file at {file} is \
+             corrupted: {cause}\nThe corrupted file has been backed up to: {}\n",
+            saved.display()
+        )))
+    }
+
+    /// The configuration, or the words of the parser.
+    fn read_config(&self) -> Result<Value, String> {
         let text = match fs::read_to_string(&self.config_file) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Value::Null),
-            Err(e) => return Err(self.broken_config(&e.to_string())),
+            Err(e) => return Err(e.to_string()),
         };
         serde_json::from_str(&text).map_err(|_| {
             let cause = if text.trim().is_empty() { "Unexpected EOF" } else { "Expected '}'" };
-            self.broken_config(&format!("JSON Parse error: {cause}"))
+            format!("JSON Parse error: {cause}")
         })
-    }
-
-    fn broken_config(&self, cause: &str) -> Failure {
-        let file = self.config_file.display();
-        Failure::agent(format!("Configuration error in {file}: {cause}"))
     }
 }
 

@@ -41,10 +41,15 @@ impl<T: Copy + PartialEq> Agenda<T> {
     }
 }
 
-/// Now plus `ms`, at most a year: a knob may name any number.
+/// Now plus `ms`.
 pub(crate) fn later(ms: u64) -> Instant {
+    after(Instant::now(), ms)
+}
+
+/// `start` plus `ms`, at most a year: a knob may name any number.
+pub(super) fn after(start: Instant, ms: u64) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-    Instant::now() + Duration::from_millis(ms).min(YEAR)
+    start + Duration::from_millis(ms).min(YEAR)
 }
 
 #[cfg(test)]

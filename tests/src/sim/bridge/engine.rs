@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
-use super::agenda::Agenda;
+use super::agenda::{Agenda, after};
 use super::args::{Args, Spawn};
 use super::noise::{self, Chatter, Flood};
 use super::screen;
@@ -52,6 +52,8 @@ type End = Result<u8, Failure>;
 
 pub(super) struct Engine<'a> {
     pub(super) double: &'a Double,
+    /// Every step of a start counts from here, so that a stall never changes their order.
+    begun: Instant,
     pub(super) args: Args,
     pub(super) log: DebugLog,
     pub(super) server: Server,
@@ -95,6 +97,7 @@ impl<'a> Engine<'a> {
         let sessions = Sessions::new(log.clone(), &args);
         let mut engine = Self {
             double,
+            begun: Instant::now(),
             server: Server::new(&double.home, knobs.seed),
             agenda: Agenda::new(),
             sender,
@@ -130,20 +133,28 @@ impl<'a> Engine<'a> {
         if knobs.ready != Ready::Never
             || matches!(knobs.fatal, Some(Fatal::Network | Fatal::AlreadyServed))
         {
-            self.agenda.after_ms(knobs.ready_ms / 2, Act::Register);
+            self.at_start_plus(knobs.ready_ms / 2, Act::Register);
         }
         if let Some(ms) = knobs.exit_at_ms {
-            self.agenda.after_ms(ms, Act::Fail);
+            self.at_start_plus(ms, Act::Fail);
         }
         match knobs.log_target {
             LogTarget::File => {}
             LogTarget::TruncateAt(ms) | LogTarget::DeleteAt(ms) | LogTarget::RenameAt(ms) => {
-                self.agenda.after_ms(ms, Act::Tamper);
+                self.at_start_plus(ms, Act::Tamper);
             }
         }
         if matches!(knobs.ready, Ready::Never | Ready::NoPollLoop) {
             self.start_flood();
         }
+    }
+
+    pub(super) fn at_start_plus(&mut self, ms: u64, act: Act) {
+        self.agenda.at(after(self.begun, ms), act);
+    }
+
+    fn at_ready_plus(&mut self, ms: u64, act: Act) {
+        self.at_start_plus(self.double.knobs.ready_ms.saturating_add(ms), act);
     }
 
     /// Serves until something ends the process.
@@ -230,7 +241,7 @@ impl<'a> Engine<'a> {
             self.agenda.after_ms(knobs.chatter_ms, Act::Chatter);
         }
         if let Some(ms) = knobs.exit_after_ready_ms {
-            self.agenda.after_ms(ms, Act::Fail);
+            self.at_ready_plus(ms, Act::Fail);
         }
         match self.plan_poison() {
             Ok(()) => {}
@@ -254,8 +265,8 @@ impl<'a> Engine<'a> {
             _ => false,
         };
         match self.double.knobs.poison_ms {
-            Some(ms) if applies => self.agenda.after_ms(ms, Act::Poison),
-            _ if gone => self.agenda.after_ms(SERVER_POISON_MS, Act::Poison),
+            Some(ms) if applies => self.at_ready_plus(ms, Act::Poison),
+            _ if gone => self.at_ready_plus(SERVER_POISON_MS, Act::Poison),
             _ => {}
         }
         Ok(())

@@ -92,12 +92,9 @@ impl Engine<'_> {
         self.log.debug(&format!("[bridge:init] Registered, server{}", shown("environmentId")));
         self.environment = Some(environment);
         self.reuse();
-        let step = self.double.knobs.ready_ms / 4;
-        self.agenda.after_ms(step, Act::CreateSession);
-        self.agenda.after_ms(
-            self.double.knobs.ready_ms.saturating_sub(self.double.knobs.ready_ms / 2),
-            Act::StartPolling,
-        );
+        let ready_ms = self.double.knobs.ready_ms;
+        self.at_start_plus(ready_ms - ready_ms / 4, Act::CreateSession);
+        self.at_start_plus(ready_ms, Act::StartPolling);
         Ok(())
     }
 
