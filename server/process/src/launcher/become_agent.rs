@@ -236,7 +236,8 @@ fn default_dispositions() {
     for signal in ignored_signals() {
         if !signal_hook::consts::FORBIDDEN.contains(&signal) {
             let unused = std::sync::Arc::default();
-            // An error means that the C library keeps the signal to itself: nobody may set it.
+            // Refused for 32 and 33, which the C library keeps to itself: it leaves them ignored in
+            // whatever it spawns and sets them when a program starts threads.
             let _ = signal_hook::flag::register(signal, unused);
         }
     }

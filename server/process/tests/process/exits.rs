@@ -1,0 +1,66 @@
+//! How ends are noticed: of our children, of others, with and without help of the kernel.
+
+use crate::support::{Place, Stranger, host_with, within};
+use svc_domain::identity::ProcessIdentity;
+use svc_ports::process::{ExitReport, ProcessHost, Signal, Target};
+use svc_process::exit::ExitWatch;
+
+const UNKNOWN: ExitReport = ExitReport { code: None, signal: None };
+
+#[tokio::test]
+async fn an_exit_code_and_a_signal_are_told_to_early_and_late_askers() {
+    let place = Place::new();
+    let identity = place.launch(place.shell("exit 7")).await;
+    let early = (place.host.exited(&identity), place.host.exited(&identity));
+    let (one, two) = within(async { tokio::join!(early.0, early.1) }).await;
+    assert_eq!((one.code, one.signal), (Some(7), None));
+    assert_eq!(one, two);
+    assert_eq!(place.end_of(&identity).await, one);
+
+    let killed = place.launch(place.shell("exec sleep 1000")).await;
+    place.host.signal(&killed, Signal::Kill, Target::Group);
+    let end = place.end_of(&killed).await;
+    assert_eq!((end.code, end.signal), (None, Some(9)));
+}
+
+#[tokio::test]
+async fn f9_the_end_of_a_process_that_is_not_our_child_has_no_status() {
+    for watch in [ExitWatch::Kernel, ExitWatch::Polling] {
+        let host = host_with(|options| options.exit_watch = watch);
+        let mut stranger = Stranger::shell("exec sleep 1000");
+        let identity = stranger.identity(&host);
+        let (one, two) = (host.exited(&identity), host.exited(&identity));
+        let waiting = tokio::spawn(async { tokio::join!(one, two) });
+        stranger.kill();
+        // Not collected yet: a zombie has ended.
+        assert_eq!(within(waiting).await.unwrap(), (UNKNOWN, UNKNOWN));
+        stranger.collect();
+        assert_eq!(within(host.exited(&identity)).await, UNKNOWN);
+    }
+}
+
+#[tokio::test]
+async fn waiting_for_a_live_process_does_not_end_early() {
+    for watch in [ExitWatch::Kernel, ExitWatch::Polling] {
+        let host = host_with(|options| options.exit_watch = watch);
+        let stranger = Stranger::shell("exec sleep 1000");
+        let mut exited = host.exited(&stranger.identity(&host));
+        let early = tokio::select! {
+            biased;
+            report = &mut exited => Some(report),
+            () = tokio::task::yield_now() => None,
+        };
+        assert_eq!(early, None, "{watch:?}");
+    }
+}
+
+#[tokio::test]
+async fn h102_a_reused_pid_counts_as_ended_at_once() {
+    for watch in [ExitWatch::Kernel, ExitWatch::Polling] {
+        let host = host_with(|options| options.exit_watch = watch);
+        let stranger = Stranger::shell("exec sleep 1000");
+        let real = stranger.identity(&host);
+        let recorded = ProcessIdentity { start_ticks: real.start_ticks.wrapping_sub(1), ..real };
+        assert_eq!(within(host.exited(&recorded)).await, UNKNOWN);
+    }
+}

@@ -1,0 +1,201 @@
+//! Signals: who gets one, and above all who does not.
+
+use crate::support::{Place, Stranger, eventually, eventually_gone, host};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use svc_domain::identity::{GoneBecause, Pid, ProcessIdentity, Verdict};
+use svc_ports::process::{ProcessHost, Signal, Signalled, Target};
+use svc_process::launcher::read_identity;
+
+/// Writes a line for each signal it gets, and lives on.
+const COUNTER: &str = "trap 'echo INT >> signals' INT; echo ready >> signals; \
+                       while :; do sleep 1000 & wait $!; done";
+
+/// Starts the counter in its own group; it is no launch of ours.
+fn counter(place: &Place) -> Stranger {
+    let stranger = Stranger::start(
+        Command::new("/bin/sh")
+            .args(["-c", COUNTER])
+            .current_dir(&place.root)
+            .env("SVC_LAUNCH_ID", place.shell("").launch_id.as_str())
+            .process_group(0),
+    );
+    place.lines("signals", 1);
+    stranger
+}
+
+#[test]
+fn f1_f3_h102_a_process_that_only_has_the_recorded_pid_never_gets_a_signal() {
+    let place = Place::new();
+    let mut victim = counter(&place);
+    let real = victim.identity(&place.host);
+    let wrong_start = ProcessIdentity { start_ticks: real.start_ticks + 1, ..real.clone() };
+    let wrong_boot = ProcessIdentity {
+        boot_id: "00000000-0000-0000-0000-000000000000".parse().unwrap(),
+        ..real.clone()
+    };
+    // A forged launch file is only another way to the same wrong identity.
+    let file = place.path("forged.launch.json");
+    let launch_id = "0123456789abcdef0123456789abcdef";
+    std::fs::write(
+        &file,
+        format!(
+            "{{\"v\":1,\"launch_id\":\"{launch_id}\",\"pid\":{},\"start_ticks\":1,\
+             \"boot_id\":\"{}\"}}",
+            real.pid,
+            real.boot_id.as_str()
+        ),
+    )
+    .unwrap();
+    let forged = read_identity(&file, &launch_id.parse().unwrap()).unwrap().unwrap();
+    let cases = [
+        (wrong_start, GoneBecause::Reused),
+        (wrong_boot, GoneBecause::OtherBoot),
+        (forged, GoneBecause::Reused),
+    ];
+    for (identity, because) in &cases {
+        assert_eq!(place.host.probe(identity), Verdict::Gone(*because));
+        assert!(place.host.descendants(identity).is_empty());
+        for target in [Target::Process, Target::Group] {
+            for signal in [Signal::Interrupt, Signal::Kill] {
+                let sent = place.host.signal(identity, signal, target);
+                assert_eq!(sent, Signalled::Gone, "{identity:?}");
+            }
+        }
+    }
+    // The counter does count: one signal with the right identity, and only that one is seen.
+    assert!(victim.is_running());
+    let sent = place.host.signal(&real, Signal::Interrupt, Target::Process);
+    assert_eq!(sent, Signalled::Sent);
+    assert_eq!(place.lines("signals", 2), ["ready", "INT"]);
+}
+
+#[test]
+fn h103_the_service_signals_neither_itself_nor_its_parent() {
+    let host = host();
+    let own = host.own_identity().clone();
+    assert_eq!(host.probe(&own), Verdict::Same);
+    let parent = host.inspect(own.pid).unwrap().parent;
+    let parent = host.inspect(Pid::new(i64::from(parent)).unwrap()).unwrap().identity;
+    for identity in [own, parent] {
+        for target in [Target::Process, Target::Group] {
+            let sent = host.signal(&identity, Signal::Kill, target);
+            assert_eq!(sent, Signalled::Unproven);
+        }
+    }
+}
+
+#[test]
+fn h103_a_group_the_target_does_not_lead_is_spared() {
+    // The child shares the group of this very test.
+    let host = host();
+    let mut child = Stranger::shell("exec sleep 1000");
+    let sent = host.signal(&child.identity(&host), Signal::Kill, Target::Group);
+    assert_eq!(sent, Signalled::Sent);
+    use std::os::unix::process::ExitStatusExt;
+    assert_eq!(child.collect().signal(), Some(9));
+}
+
+#[test]
+fn f5_f8_a_zombie_is_gone_and_gets_no_signal() {
+    let host = host();
+    let mut child = Stranger::shell("exec sleep 1000");
+    let identity = child.identity(&host);
+    child.kill();
+    // Nobody collected it: its entry is still in the table.
+    eventually_gone(&host, &identity);
+    let entry = format!("/proc/{}", identity.pid);
+    assert!(std::path::Path::new(&entry).exists());
+    assert_eq!(host.inspect(identity.pid), None);
+    assert_eq!(host.signal(&identity, Signal::Kill, Target::Group), Signalled::Gone);
+    child.collect();
+    assert_eq!(host.signal(&identity, Signal::Kill, Target::Process), Signalled::Gone);
+}
+
+#[tokio::test]
+async fn f40_a_group_that_ignores_the_interrupt_is_killed_with_its_children() {
+    let place = Place::new();
+    let script = "trap '' INT; sh -c 'echo child >> ready; exec sleep 1000' & \
+                  echo parent >> ready; wait";
+    let identity = place.launch(place.shell(script)).await;
+    place.lines("ready", 2);
+    let children = place.host.descendants(&identity);
+    assert_eq!(children.len(), 1);
+    let child = &children[0].identity;
+    let signal = |signal| place.host.signal(&identity, signal, Target::Group);
+    assert_eq!(signal(Signal::Interrupt), Signalled::Sent);
+    assert_eq!(place.host.probe(&identity), Verdict::Same);
+    assert_eq!(place.host.probe(child), Verdict::Same);
+    assert_eq!(signal(Signal::Kill), Signalled::Sent);
+    assert_eq!(place.end_of(&identity).await.signal, Some(9));
+    place.end_of(child).await;
+    assert_eq!(signal(Signal::Kill), Signalled::Gone);
+}
+
+#[tokio::test]
+async fn h36_the_interrupt_of_a_group_reaches_an_agent_with_default_handling() {
+    let place = Place::new();
+    let identity = place.launch(place.shell("exec sleep 1000")).await;
+    let sent = place.host.signal(&identity, Signal::Interrupt, Target::Group);
+    assert_eq!(sent, Signalled::Sent);
+    let end = place.end_of(&identity).await;
+    assert_eq!((end.code, end.signal), (None, Some(2)));
+}
+
+#[tokio::test]
+async fn h104_a_tree_with_double_forked_stopped_and_deaf_members_is_found_and_ended() {
+    let place = Place::new();
+    // One stays in the family, one left it by a double fork into its own session.
+    let script = "trap '' INT TERM HUP; \
+                  (setsid sh -c 'echo stray >> ready; sleep 1000' > /dev/null 2>&1 &); \
+                  sh -c 'echo child >> ready; sleep 1000' & \
+                  echo parent >> ready; wait";
+    let spec = place.shell(script);
+    let launch_id = spec.launch_id.clone();
+    let identity = place.launch(spec).await;
+    place.lines("ready", 3);
+    // Two shells, and a sleep of each.
+    let tree = eventually("the whole tree", || {
+        let tree = place.host.descendants(&identity);
+        (tree.len() == 4).then_some(tree)
+    });
+    let position = |pid: i32| tree.iter().position(|f| f.identity.pid.get() == pid);
+    for member in &tree {
+        if let Some(parent) = position(member.parent) {
+            assert!(position(member.identity.pid.get()) < Some(parent));
+        }
+    }
+    let stray = tree.iter().find(|member| member.group != identity.pid.get());
+    let stray = stray.expect("nobody left the group");
+    let raw = rustix::process::Pid::from_raw(stray.identity.pid.get()).unwrap();
+    rustix::process::kill_process(raw, rustix::process::Signal::STOP).unwrap();
+
+    // The agent goes first: what it leaves behind is still found by the launch.
+    place.host.signal(&identity, Signal::Kill, Target::Process);
+    place.end_of(&identity).await;
+    assert!(place.host.descendants(&identity).is_empty());
+    assert_eq!(place.host.launch_members(&launch_id).len(), 4);
+    for member in &tree {
+        let sent = place.host.signal(&member.identity, Signal::Kill, Target::Process);
+        // A shell whose child was just killed may end by itself.
+        assert!(matches!(sent, Signalled::Sent | Signalled::Gone), "{sent:?}");
+    }
+    for member in &tree {
+        place.end_of(&member.identity).await;
+    }
+    assert!(place.host.launch_members(&launch_id).is_empty());
+}
+
+#[test]
+fn the_list_of_processes_has_facts_of_this_users_processes() {
+    let place = Place::new();
+    let stranger = counter(&place);
+    let identity = stranger.identity(&place.host);
+    let all = place.host.processes();
+    let found = all.iter().find(|facts| facts.identity == identity).unwrap();
+    assert_eq!(found.argv[..2], ["/bin/sh", "-c"]);
+    assert_eq!(found.cwd.as_ref(), Some(&place.root));
+    assert_eq!(found.group, identity.pid.get());
+    assert_eq!(found.parent, i32::try_from(std::process::id()).unwrap());
+    assert!(found.exe.is_some());
+}
