@@ -191,6 +191,52 @@ fn an_idle_bridge_shows_signs_of_life_if_wanted() {
     bridge.until("-> 200 (no work, 200 consecutive empty polls)");
 }
 
+#[test]
+fn the_pointer_of_a_live_bridge_is_written_again_and_again() {
+    let mut stage = Stage::new(PROGRAM);
+    let project = stage.project("demo");
+    let bridge = stage.bridge(&project, &[], &[NOW, ("pointer_refresh_s", "0")]);
+    stage.until("three writes", || {
+        (bridge.text().matches("[bridge:pointer] wrote ").count() >= 3).then_some(())
+    });
+}
+
+#[test]
+fn a_slow_shutdown_is_announced_at_once_and_not_over_by_a_second_signal() {
+    let mut stage = Stage::new(PROGRAM);
+    let project = stage.project("demo");
+    let mut bridge = stage.bridge(&project, &[], &[NOW, ("shutdown_ms", "3600000")]);
+    bridge.until_ready();
+    bridge.signal(Signal::INT);
+    bridge.until("[bridge:shutdown] SIGINT received, shutting down");
+    bridge.signal(Signal::TERM);
+    bridge.signal(Signal::KILL);
+    assert_eq!(bridge.process.wait_signal(), Some(9));
+    assert!(!bridge.text().contains("Skipping archive"), "{}", bridge.text());
+}
+
+#[test]
+fn a_call_that_hangs_ends_by_a_signal_only() {
+    let mut stage = Stage::new(PROGRAM);
+    let project = stage.project("demo");
+    for (number, (args, knob)) in [
+        (["auth", "status"], ("auth", "hang")),
+        (["agents", "--json"], ("agents_output", "hang")),
+        (["auth", "status"], ("auth_ms", "3600000")),
+        (["agents", "--json"], ("agents_ms", "3600000")),
+        (["--version", ""], ("version_ms", "3600000")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let child = stage.command(&project, &[knob]).args(args).stdout(std::process::Stdio::null());
+        let mut process = stage::Process::of(child.spawn().unwrap());
+        stage.until("the start", || (stage.calls().len() == number + 1).then_some(()));
+        process.signal(Signal::TERM);
+        assert_eq!(process.wait_signal(), Some(15), "{knob:?}");
+    }
+}
+
 /// Pids of the processes whose parent is `parent`.
 fn children_of(parent: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").unwrap().flatten();

@@ -35,8 +35,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
 fn checked(double: &Double) -> Result<u8, Failure> {
     let words = double.args.get(1..).unwrap_or_default();
     let parsed = Args::parse(words);
-    let debug_file = parsed.as_ref().ok().and_then(|args| args.debug_file.clone());
-    let log = DebugLog::new(debug_file, &double.knobs);
+    let log = DebugLog::new(Args::debug_file(words), &double.knobs);
     log_settings(double, &log);
 
     let config = double.home.config()?;

@@ -41,7 +41,6 @@ impl Spawn {
 #[derive(Debug)]
 pub(crate) struct Args {
     pub(crate) name: Option<String>,
-    pub(crate) debug_file: Option<PathBuf>,
     pub(crate) permission_mode: Option<String>,
     pub(crate) spawn: Spawn,
     capacity: Option<u32>,
@@ -55,7 +54,6 @@ impl Args {
     pub(crate) fn parse(words: &[String]) -> Result<Self, Failure> {
         let mut args = Self {
             name: None,
-            debug_file: None,
             permission_mode: None,
             spawn: Spawn::SameDir,
             capacity: None,
@@ -88,8 +86,7 @@ impl Args {
                     value(&mut rest).ok_or_else(|| unknown(word))?;
                 }
                 "--debug-file" => {
-                    let file = value(&mut rest).ok_or_else(|| unknown(word))?;
-                    args.debug_file = std::path::absolute(Path::new(&file)).ok();
+                    value(&mut rest).ok_or_else(|| unknown(word))?;
                 }
                 "--permission-mode" => {
                     args.permission_mode = Some(value(&mut rest).ok_or_else(|| unknown(word))?);
@@ -107,6 +104,18 @@ impl Args {
         }
         args.spawn = spawn.unwrap_or(Spawn::SameDir);
         args.check()
+    }
+
+    /// The debug file as the agent finds it before it looks at anything else, so that it also
+    /// exists for a wrong argv.
+    pub(crate) fn debug_file(words: &[String]) -> Option<PathBuf> {
+        let (at, word) = words
+            .iter()
+            .enumerate()
+            .find(|(_, word)| *word == "--debug-file" || word.starts_with("--debug-file="))?;
+        let inline = word.strip_prefix("--debug-file=").map(str::to_owned);
+        let file = inline.or_else(|| words.get(at + 1).cloned())?;
+        std::path::absolute(Path::new(&file)).ok()
     }
 
     fn check(self) -> Result<Self, Failure> {
