@@ -1,6 +1,6 @@
 //! Small file primitives: private, whole or not at all. All of them block: use `spawn_blocking`.
 
-use crate::host::own_identity;
+use crate::process_umask::permission_bits;
 use crate::table::ProcTable;
 use rustix::fs::{Mode, OFlags, fchmod, fstat, fsync, open};
 use std::ffi::OsStr;
@@ -15,7 +15,6 @@ use svc_domain::identity::{Observed, Pid};
 pub const PRIVATE: u32 = 0o600;
 
 const PRIVATE_DIRECTORY: u32 = 0o700;
-const BEYOND_OWNER: u32 = 0o077;
 
 /// Names of temporary files; between the two stand pid and start of their writer.
 const TEMPORARY_PREFIX: &str = ".svc-";
@@ -112,7 +111,7 @@ fn replaced(
             .prefix(&temporary_prefix())
             .suffix(TEMPORARY_SUFFIX)
             .tempfile_in(directory)?;
-        fchmod(temporary.as_file(), Mode::from_raw_mode(mode & 0o777))?;
+        fchmod(temporary.as_file(), permission_bits(mode))?;
         temporary.write_all(content)?;
         if durability == Durability::PowerLoss {
             temporary.as_file().sync_all()?;
@@ -157,7 +156,7 @@ pub fn create_new_private(path: &Path) -> Result<File, FileError> {
         | OFlags::NOFOLLOW
         | OFlags::CLOEXEC;
     let attempt = || -> io::Result<File> {
-        let file = open(path, flags, Mode::from_raw_mode(PRIVATE))?;
+        let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
         Ok(File::from(file))
     };
     attempt().map_err(|cause| FileError::Create { path: path.to_owned(), cause })
@@ -184,9 +183,10 @@ pub fn private_directory(path: &Path) -> Result<(), FileError> {
             user,
         });
     }
-    if stat.st_mode & BEYOND_OWNER != 0 {
-        let tight = Mode::from_raw_mode(stat.st_mode & 0o7777 & !BEYOND_OWNER);
-        fchmod(&directory, tight).map_err(|error| failed(error.into()))?;
+    let mode = Mode::from_raw_mode(stat.st_mode);
+    let others = Mode::RWXG | Mode::RWXO;
+    if mode.intersects(others) {
+        fchmod(&directory, mode.difference(others)).map_err(|error| failed(error.into()))?;
     }
     Ok(())
 }
@@ -237,7 +237,7 @@ fn writer(name: &OsStr) -> Option<(Pid, u64)> {
 fn temporary_prefix() -> String {
     static OWN: OnceLock<String> = OnceLock::new();
     OWN.get_or_init(|| {
-        let own = ProcTable::open().ok().and_then(|t| own_identity(&t).ok());
+        let own = ProcTable::open().ok().and_then(|table| table.own_identity().ok());
         match own {
             Some(own) => format!("{TEMPORARY_PREFIX}{}-{}-", own.pid, own.start_ticks),
             // Without a process table nobody can tell whether the writer lives: never removed.
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn h89_temporary_files_of_killed_writers_are_removed_and_those_of_live_ones_kept() {
         let table = ProcTable::open().unwrap();
-        let own = own_identity(&table).unwrap();
+        let own = table.own_identity().unwrap();
         let dir = tempfile::tempdir().unwrap();
         let live = format!(".svc-{}-{}-abc.tmp", own.pid, own.start_ticks);
         let reused = format!(".svc-{}-{}-abc.tmp", own.pid, own.start_ticks + 1);

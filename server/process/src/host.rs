@@ -38,17 +38,6 @@ impl Default for HostOptions {
     }
 }
 
-/// Why there is no host.
-#[derive(Debug, thiserror::Error)]
-pub enum HostError {
-    /// Nothing could be told about any process.
-    #[error("cannot look at the processes of this machine")]
-    Table(#[source] TableError),
-    /// The service cannot see itself.
-    #[error("cannot read the service's own entry in the process table")]
-    Own,
-}
-
 /// Processes of this machine. `launch` and `exited` need a tokio runtime; the table reads are
 /// quick, but `processes`, `find_launch`, `launch_members` and `descendants` scan everything and
 /// belong into `spawn_blocking`.
@@ -59,31 +48,25 @@ pub struct Host {
     launcher: LauncherProgram,
     exit_watch: ExitWatch,
     launch_deadline: Duration,
-    own: ProcessIdentity,
+    own_pid: i32,
 }
 
 impl Host {
     /// Opens the process table.
     ///
     /// # Errors
-    /// There is none, or this process is not in it.
-    pub fn new(options: HostOptions) -> Result<Self, HostError> {
-        let table = ProcTable::at(&options.proc_root).map_err(HostError::Table)?;
-        let own = own_identity(&ProcTable::open().map_err(HostError::Table)?)?;
+    /// There is none.
+    pub fn new(options: HostOptions) -> Result<Self, TableError> {
+        let table = ProcTable::at(&options.proc_root)?;
+        let own_pid = rustix::process::getpid().as_raw_pid();
         Ok(Self {
             table,
             children: Children::default(),
             launcher: options.launcher,
             exit_watch: options.exit_watch,
             launch_deadline: options.launch_deadline,
-            own,
+            own_pid,
         })
-    }
-
-    /// Identity of this very process, as others find it.
-    #[must_use]
-    pub fn own_identity(&self) -> &ProcessIdentity {
-        &self.own
     }
 
     /// The table behind this host.
@@ -97,7 +80,7 @@ impl Host {
         let user = rustix::process::geteuid().as_raw();
         let mut found = self.table.snapshot();
         found.retain(|stat| {
-            stat.pid != self.own.pid.get()
+            stat.pid != self.own_pid
                 && self.table.effective_uid(stat.pid) == Some(user)
                 && wanted(stat)
         });
@@ -117,13 +100,6 @@ impl Host {
     fn facts_of(&self, stats: &[Stat]) -> Vec<ProcessFacts> {
         stats.iter().filter_map(|stat| self.facts(stat)).collect()
     }
-}
-
-/// Identity of the calling process.
-pub(crate) fn own_identity(table: &ProcTable) -> Result<ProcessIdentity, HostError> {
-    let pid = Pid::new(i64::from(std::process::id())).ok_or(HostError::Own)?;
-    let stat = table.stat(pid.get()).ok().flatten().ok_or(HostError::Own)?;
-    Ok(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id: table.boot_id().clone() })
 }
 
 #[async_trait]
@@ -181,7 +157,7 @@ impl ProcessHost for Host {
             return Vec::new();
         }
         let mut found = tree::descendants(&snapshot, root, |pid| self.table.launch_id(pid));
-        found.retain(|stat| stat.pid != self.own.pid.get());
+        found.retain(|stat| stat.pid != self.own_pid);
         self.facts_of(&found)
     }
 }

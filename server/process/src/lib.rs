@@ -1,7 +1,8 @@
 //! Processes of this machine: identity, launch, signal, exit, locks and private files.
 //!
-//! Linux is the full implementation, on `/proc` and process descriptors. Elsewhere the crate
-//! builds, exits are polled, and since nothing proves an identity there, nothing is signalled.
+//! Linux is the full implementation, on `/proc` and process descriptors. Where the kernel has no
+//! such descriptors, or refuses them, exits are polled through the same port. A system without
+//! `/proc` has no host: nothing would prove there which process is meant.
 //! Which process to start, stop or keep is decided by others.
 
 pub mod exit;
@@ -16,4 +17,4 @@ pub mod table;
 mod signals;
 mod tree;
 
-pub use host::{Host, HostError, HostOptions};
+pub use host::{Host, HostOptions};

@@ -149,7 +149,7 @@ async fn attempt(file: &Path) -> Result<Option<OwnedFd>, LockError> {
 /// One attempt at a lock file, which is created when missing; `None` when somebody holds it.
 pub(crate) fn try_file(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let file = open(path, flags, Mode::from_raw_mode(0o600))?;
+    let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),

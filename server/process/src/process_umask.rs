@@ -1,10 +1,7 @@
 //! The file mode mask of this process: strict for our own files, as inherited for agents.
 
-use rustix::fs::Mode;
+use rustix::fs::{Mode, RawMode};
 use std::sync::OnceLock;
-
-/// Group and others get nothing of what the service creates.
-const STRICT: u32 = 0o077;
 
 static INHERITED: OnceLock<u32> = OnceLock::new();
 
@@ -13,6 +10,20 @@ static INHERITED: OnceLock<u32> = OnceLock::new();
 /// Agents create project files for other users and tools, so they get the returned mask
 /// (`LaunchSpec::umask`). Further calls return the same value.
 pub fn harden() -> u32 {
-    let previous = rustix::process::umask(Mode::from_raw_mode(STRICT)).as_raw_mode();
+    // Group and others get nothing of what the service creates.
+    let previous = rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    #[allow(clippy::useless_conversion, reason = "modes have 16 bits on some platforms")]
+    let previous = u32::from(previous.as_raw_mode());
     *INHERITED.get_or_init(|| previous)
+}
+
+/// Permission bits in the width of this platform; what is beyond them is ignored.
+pub(crate) fn permission_bits(bits: u32) -> Mode {
+    #[allow(
+        clippy::unnecessary_fallible_conversions,
+        clippy::useless_conversion,
+        reason = "modes have 16 bits on some platforms"
+    )]
+    let bits = RawMode::try_from(bits & 0o777).unwrap_or_default();
+    Mode::from_raw_mode(bits)
 }

@@ -4,6 +4,7 @@
 //! nothing. Commands beside the server read it and never lock it.
 
 use crate::locks;
+use crate::table::ProcTable;
 use rustix::fs::{Mode, OFlags, open};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -40,19 +41,39 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// The record of a process that does not listen yet.
-    #[must_use]
-    pub fn new(identity: &ProcessIdentity, started_at: i64) -> Self {
-        Self {
-            pid: i64::from(identity.pid.get()),
-            start_ticks: identity.start_ticks,
-            boot_id: identity.boot_id.as_str().to_owned(),
+    /// The record of this process, which does not listen yet.
+    ///
+    /// # Errors
+    /// Its own entry in the process table cannot be read.
+    pub fn of_this_process(table: &ProcTable, started_at: i64) -> io::Result<Self> {
+        let pid = rustix::process::getpid().as_raw_pid();
+        let stat = table.stat(pid)?.ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self {
+            pid: i64::from(pid),
+            start_ticks: stat.start_ticks,
+            boot_id: table.boot_id().as_str().to_owned(),
             address: None,
             started_at,
-        }
+        })
     }
 
-    /// Who it says it is; `None` when that cannot be a process.
+    /// Whether the server of the record runs; `None` when the process table does not tell.
+    ///
+    /// A question only: in a container the server may be the init process, which this answers and
+    /// which has no [`RunRecord::identity`].
+    #[must_use]
+    pub fn is_alive(&self, table: &ProcTable) -> Option<bool> {
+        let Ok(pid) = i32::try_from(self.pid) else {
+            return Some(false);
+        };
+        if pid < 1 || self.boot_id != table.boot_id().as_str() {
+            return Some(false);
+        }
+        let stat = table.stat(pid).ok()?;
+        Some(stat.is_some_and(|stat| !stat.is_dead() && stat.start_ticks == self.start_ticks))
+    }
+
+    /// Who it says it is; `None` when that is no process that may be signalled.
     #[must_use]
     pub fn identity(&self) -> Option<ProcessIdentity> {
         Some(ProcessIdentity {
@@ -150,7 +171,7 @@ impl RunLock {
     }
 
     /// What the last server on a state directory said about itself; `None` after an orderly end.
-    /// Whether it lives is another question: probe [`RunRecord::identity`].
+    /// Whether it lives is another question: [`RunRecord::is_alive`].
     ///
     /// # Errors
     /// The file is there but cannot be read.

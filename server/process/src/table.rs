@@ -120,6 +120,18 @@ impl ProcTable {
         (after.start_ticks == before.start_ticks && !after.is_dead()).then_some(facts)
     }
 
+    /// Identity of the calling process, in a table of this machine.
+    ///
+    /// # Errors
+    /// Its entry cannot be read, or it is the init process, which has no identity to be signalled.
+    pub fn own_identity(&self) -> io::Result<ProcessIdentity> {
+        let pid = Pid::new(i64::from(std::process::id()))
+            .ok_or_else(|| io::Error::other("this is the init process"))?;
+        let stat = self.stat(pid.get())?.ok_or(io::ErrorKind::NotFound)?;
+        let boot_id = self.boot_id.clone();
+        Ok(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id })
+    }
+
     /// The launch id in the environment of a process, if it is readable and carries one.
     pub(crate) fn launch_id(&self, pid: i32) -> Option<LaunchId> {
         let environment = self.read(pid, "environ").ok()?;

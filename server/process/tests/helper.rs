@@ -2,15 +2,17 @@
 //!
 //! `__launch__` is the launcher, as in the service. `host <order>` is a service that holds a launch
 //! until it is killed. `lock`, `run-lock` hold a lock until they are killed. `facts` writes what a
-//! program can see of its start. `umask` tells the mask before and after hardening. `mute` is a
+//! program can see of its start. `starve` is a service without a free descriptor. `umask` tells the mask before and after hardening. `mute` is a
 //! launcher that never says a word.
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::error::Error;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use svc_ports::process::{LaunchSpec, ProcessHost};
+use svc_domain::identity::Pid;
+use svc_ports::process::{LaunchSpec, ProcessHost, Signal, Target};
 use svc_process::launcher::LauncherProgram;
 use svc_process::locks::FileLocks;
 use svc_process::run_lock::{RunLock, RunRecord};
@@ -25,6 +27,7 @@ fn main() -> ExitCode {
         ["lock", directory, path] => lock(Path::new(directory), Path::new(path)),
         ["run-lock", directory] => run_lock(Path::new(directory)),
         ["facts", file] => facts(Path::new(file)),
+        ["starve", directory, victim] => starve(Path::new(directory), victim),
         ["umask"] => umask(),
         ["mute"] => wait_for_end(),
         _ => Err("unknown command".into()),
@@ -61,11 +64,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> io::Result<T> {
     Ok(runtime.block_on(future))
 }
 
-/// Holds a launch that would create the file `started`.
-fn host(directory: &Path) -> Done {
-    let started = directory.join("started");
-    let host = Host::new(options())?;
-    let spec = LaunchSpec {
+fn spec(directory: &Path) -> Result<LaunchSpec, Box<dyn Error>> {
+    Ok(LaunchSpec {
         launch_id: "0123456789abcdef0123456789abcdef".parse()?,
         program: PathBuf::from("/bin/sh"),
         args: vec!["-c".into(), ": > started".into()],
@@ -74,13 +74,47 @@ fn host(directory: &Path) -> Done {
         umask: 0o022,
         output: directory.join("out"),
         identity_file: directory.join("a.launch.json"),
-    };
+    })
+}
+
+/// What a service without a free descriptor does to a live process and to a launch; then, with
+/// descriptors again, the same launch.
+fn starve(directory: &Path, victim: &str) -> Done {
+    let host = Host::new(options())?;
+    let victim = Pid::new(victim.parse()?).and_then(|pid| host.inspect(pid));
+    let victim = victim.ok_or("the victim does not live")?.identity;
+    let usual = getrlimit(Resource::Nofile);
+    block_on(async {
+        let first = host.launch(spec(directory)?).await?; // so that the runtime is complete
+        drop(first);
+        let none = Rlimit { current: Some(0), ..usual };
+        setrlimit(Resource::Nofile, none)?;
+        let verdict = host.probe(&victim);
+        let sent = host.signal(&victim, Signal::Kill, Target::Group);
+        let launched = host.launch(spec(directory)?).await.map(|_| ());
+        let mut exited = host.exited(&victim);
+        let ended = tokio::select! {
+            biased;
+            report = &mut exited => Some(report),
+            () = tokio::task::yield_now() => None,
+        };
+        setrlimit(Resource::Nofile, usual)?;
+        say(&format!("{verdict:?} {sent:?} {launched:?} {ended:?}"))?;
+        host.launch(spec(directory)?).await?.go().await?;
+        Ok(())
+    })?
+}
+
+/// Holds a launch that would create the file `started`.
+fn host(directory: &Path) -> Done {
+    let host = Host::new(options())?;
+    let spec = spec(directory)?;
     block_on(async {
         let held = host.launch(spec).await?;
         let identity = held.identity();
         say(&format!("{} {}", identity.pid, identity.start_ticks))?;
         tokio::task::spawn_blocking(|| wait_for_end().map_err(|error| error.to_string())).await??;
-        Err(format!("{} was not expected to outlive its test", started.display()).into())
+        Err("a service that holds a launch was expected to be killed".into())
     })?
 }
 
@@ -93,7 +127,7 @@ fn lock(directory: &Path, path: &Path) -> Done {
 
 fn run_lock(directory: &Path) -> Done {
     let host = Host::new(options())?;
-    let record = RunRecord::new(host.own_identity(), 7);
+    let record = RunRecord::of_this_process(host.table(), 7)?;
     match RunLock::take(directory, record) {
         Ok(mut taken) => {
             taken.set_address("127.0.0.1:8787".to_owned())?;

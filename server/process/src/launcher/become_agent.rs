@@ -2,7 +2,7 @@
 
 use super::identity_file;
 use super::order::{Order, RawText};
-use crate::host::own_identity;
+use crate::process_umask::permission_bits;
 use crate::table::ProcTable;
 use rustix::fs::{FileType, Mode, OFlags, fcntl_setfl, fstat, open};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -98,9 +98,9 @@ fn prepare(input: &mut impl BufRead) -> Result<Prepared, String> {
     dup2_stderr(&log).map_err(cannot("redirect standard error"))?;
 
     let table = ProcTable::open().map_err(cannot("find out who it is"))?;
-    let identity = own_identity(&table).map_err(cannot("find out who it is"))?;
+    let identity = table.own_identity().map_err(cannot("find out who it is"))?;
     identity_file::write(&identity_path, &launch_id, &identity).map_err(|e| chain(&e))?;
-    Ok(Prepared { program, args, env, umask: Mode::from_raw_mode(order.umask & 0o777), no_input })
+    Ok(Prepared { program, args, env, umask: permission_bits(order.umask), no_input })
 }
 
 impl Prepared {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::time::Duration;
 use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
@@ -327,6 +328,22 @@ async fn launchers_that_are_none_start_nothing() {
         options.launcher.program = "/nowhere/launcher".into();
     }));
     assert!(matches!(place.hold(place.shell("exit 0")).await, Err(LaunchError::Launcher(_))));
+}
+
+#[test]
+fn h79_without_a_free_descriptor_nothing_is_started_signalled_or_taken_for_dead() {
+    let place = Place::new();
+    let mut victim =
+        Stranger::start(std::process::Command::new("/bin/sleep").arg("1000").process_group(0));
+    let (mut service, said) =
+        Stranger::helper(&["starve", place.root.to_str().unwrap(), &victim.pid().to_string()]);
+    let expected = "Unknown Unproven Err(Launcher(Os { code: 24,";
+    assert!(said.starts_with(expected), "{said}");
+    assert!(said.ends_with("None"), "{said}");
+    assert!(victim.is_running());
+    // With descriptors again the next launch goes through.
+    assert!(service.collect().success());
+    eventually("the agent", || place.path("started").exists().then_some(()));
 }
 
 #[tokio::test]

@@ -5,10 +5,12 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use svc_domain::identity::Verdict;
-use svc_ports::process::ProcessHost;
 use svc_process::locks::{FileLocks, LockError, PROJECT_WAIT};
 use svc_process::run_lock::{RUN_LOCK_FILE, RunLock, RunLockError, RunRecord};
+
+fn own_record(place: &Place) -> RunRecord {
+    RunRecord::of_this_process(place.host.table(), 1).unwrap()
+}
 
 #[tokio::test]
 async fn h99_a_lock_of_another_process_excludes_until_that_process_is_killed() {
@@ -63,7 +65,7 @@ async fn f83_h109_a_second_server_is_refused_and_told_who_runs_until_the_first_i
     let (mut first, said) = Stranger::helper(&["run-lock", place.root.to_str().unwrap()]);
     assert_eq!(said, "held");
     let pid = first.pid();
-    let record = RunRecord::new(place.host.own_identity(), 1);
+    let record = own_record(&place);
     let refused = RunLock::take(&place.root, record.clone()).unwrap_err();
     let text = refused.to_string();
     assert!(text.contains(&pid.to_string()), "{text}");
@@ -71,6 +73,7 @@ async fn f83_h109_a_second_server_is_refused_and_told_who_runs_until_the_first_i
     let RunLockError::Held { record: Some(seen), .. } = refused else {
         panic!("{text}");
     };
+    assert_eq!(seen.is_alive(place.host.table()), Some(true));
     assert_eq!(seen.identity().unwrap(), first.identity(&place.host));
     assert_eq!(RunLock::read(&place.root).unwrap(), Some(seen.clone()));
 
@@ -78,8 +81,7 @@ async fn f83_h109_a_second_server_is_refused_and_told_who_runs_until_the_first_i
     first.kill();
     first.collect();
     let stale = RunLock::read(&place.root).unwrap().unwrap();
-    let verdict = place.host.probe(&stale.identity().unwrap());
-    assert!(matches!(verdict, Verdict::Gone(_)), "{verdict:?}");
+    assert_eq!(stale.is_alive(place.host.table()), Some(false));
     let mut taken = RunLock::take(&place.root, record).unwrap();
     assert_eq!(RunLock::read(&place.root).unwrap().as_ref(), Some(taken.record()));
     taken.set_address("[::1]:1".to_owned()).unwrap();
@@ -128,7 +130,7 @@ fn h109_of_many_servers_started_at_once_exactly_one_runs() {
 #[tokio::test]
 async fn h109_a_live_bridge_never_holds_the_lock_of_a_server_that_ended() {
     let place = Place::new();
-    let record = RunRecord::new(place.host.own_identity(), 1);
+    let record = own_record(&place);
     let locks = FileLocks::new(place.root.clone());
     for _ in 0..10 {
         let run = RunLock::take(&place.root, record.clone()).unwrap();
@@ -151,12 +153,13 @@ fn a_damaged_record_names_nobody_and_a_dangerous_pid_is_no_process() {
         std::fs::write(place.path(RUN_LOCK_FILE), text).unwrap();
         assert_eq!(RunLock::read(&place.root).unwrap(), None, "{text}");
     }
-    let mut record = RunRecord::new(place.host.own_identity(), 1);
+    let mut record = own_record(&place);
     assert!(record.identity().is_some());
     // F7.
     for pid in [-1, 0, 1, 1 << 31] {
         record.pid = pid;
         assert_eq!(record.identity(), None, "{pid}");
+        assert_eq!(record.is_alive(place.host.table()), Some(false), "{pid}");
     }
     assert!(RunLock::take(&place.path("missing"), record).is_err());
 }

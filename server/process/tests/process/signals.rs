@@ -73,7 +73,7 @@ fn f1_f3_h102_a_process_that_only_has_the_recorded_pid_never_gets_a_signal() {
 #[test]
 fn h103_the_service_signals_neither_itself_nor_its_parent() {
     let host = host();
-    let own = host.own_identity().clone();
+    let own = host.table().own_identity().unwrap();
     assert_eq!(host.probe(&own), Verdict::Same);
     let parent = host.inspect(own.pid).unwrap().parent;
     let parent = host.inspect(Pid::new(i64::from(parent)).unwrap()).unwrap().identity;
