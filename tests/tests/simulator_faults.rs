@@ -229,8 +229,9 @@ fn a_call_that_hangs_ends_by_a_signal_only() {
     .into_iter()
     .enumerate()
     {
-        let child = stage.command(&project, &[knob]).args(args).stdout(std::process::Stdio::null());
-        let mut process = stage::Process::of(child.spawn().unwrap());
+        let mut command = stage.command(&project, &[knob]);
+        command.args(args).stdout(std::process::Stdio::null());
+        let mut process = stage::Process::of(command.spawn().unwrap());
         stage.until("the start", || (stage.calls().len() == number + 1).then_some(()));
         process.signal(Signal::TERM);
         assert_eq!(process.wait_signal(), Some(15), "{knob:?}");
