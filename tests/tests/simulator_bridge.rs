@@ -186,7 +186,7 @@ fn a_canned_failure_ends_with_its_words() {
         ("trust", "Workspace not trusted"),
         ("bad_argument", "Unknown argument:"),
         ("network", "ENOTFOUND"),
-        ("already_served", "409: This directory is already served"),
+        ("already_served", "This folder is already served by another Claude Code"),
         ("org_policy", "disabled by your organization's policy"),
         ("config_error", "Configuration error in "),
     ] {

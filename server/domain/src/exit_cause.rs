@@ -270,10 +270,14 @@ const ROWS: [Row; 10] = [
         )
     }),
     (ExitReason::AlreadyServed, |word| {
-        word.plain.contains("409") && contains_ignoring_case(&word.plain, "already served")
+        // Agent 2.1.329 words the answer 409 without its number.
+        any_of(word, &["already served by another Claude Code"])
+            || word.plain.contains("409") && contains_ignoring_case(&word.plain, "already served")
     }),
     (ExitReason::RegistrationFailed, |word| {
-        any_of(word, &["Bridge registration failed"]) || registration_refused(&word.plain)
+        // Agent 2.1.197 prints the second form and logs no status of a registration that failed.
+        any_of(word, &["Bridge registration failed", "Error: Registration: "])
+            || registration_refused(&word.plain)
     }),
     (ExitReason::Network, |word| {
         any_of(
@@ -287,7 +291,10 @@ const ROWS: [Row; 10] = [
             ],
         )
     }),
-    (ExitReason::ConfigError, |word| any_of(word, &["Configuration error in"])),
+    (ExitReason::ConfigError, |word| {
+        // Agent 2.1.197 ends `remote-control` with the second form.
+        any_of(word, &["Configuration error in", "ConfigParseError"])
+    }),
     (ExitReason::PoisonedSession, |word| word.poison),
 ];
 

@@ -56,8 +56,9 @@ pub(super) const ORG_POLICY: &str =
 
 pub(super) const NETWORK: &str = "Error: getaddrinfo ENOTFOUND api.anthropic.com";
 
-pub(super) const ALREADY_SERVED: &str = "Error: Registration: Failed with status 409: \
-    This directory is already served by another environment";
+/// Answer 409 to a registration, in the words of agent 2.1.329: the number is not among them.
+pub(super) const ALREADY_SERVED: &str = "Error: This folder is already served by another Claude \
+    Code on this device. Stop it first.";
 
 pub(super) const REUSE_EXPIRED: &str = "Warning: Could not reuse the previous environment — it \
     has expired. Existing claude.ai/code sessions from the previous run will not reconnect.";

@@ -48,6 +48,12 @@ const TEXTS: &[(&str, ExitReason)] = &[
     ("error: option '--capacity <n>' is invalid", ExitReason::BadArgument),
     ("error: unknown option '--frob'", ExitReason::BadArgument),
     ("POST /v1/environments/bridge -> 409 already served", ExitReason::AlreadyServed),
+    (
+        "Error: This folder is already served by another Claude Code on this device. Stop it first.",
+        ExitReason::AlreadyServed,
+    ),
+    ("Error: Registration: Failed with status 409: already served", ExitReason::AlreadyServed),
+    ("Error: Registration: Failed with status 500", ExitReason::RegistrationFailed),
     ("Bridge registration failed: 403", ExitReason::RegistrationFailed),
     ("POST /v1/environments/bridge -> 503 x", ExitReason::RegistrationFailed),
     ("getaddrinfo ENOTFOUND api.example", ExitReason::Network),
@@ -56,6 +62,7 @@ const TEXTS: &[(&str, ExitReason)] = &[
     ("Unable to connect to Anthropic services", ExitReason::Network),
     ("Server unreachable for 10 minutes, giving up.", ExitReason::Network),
     ("Configuration error in /home/x/.claude.json", ExitReason::ConfigError),
+    ("ConfigParseError: JSON Parse error: Expected '}'", ExitReason::ConfigError),
 ];
 
 #[test]
