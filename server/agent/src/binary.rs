@@ -6,9 +6,10 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Why there is no agent CLI to run.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum BinaryError {
     /// Nothing of that name or at that path.
     #[error(
@@ -50,7 +51,7 @@ pub enum BinaryError {
         path: PathBuf,
         /// Why not.
         #[source]
-        cause: io::Error,
+        cause: Arc<io::Error>,
     },
 }
 
@@ -97,7 +98,7 @@ fn check(path: &Path) -> Result<(), BinaryError> {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             BinaryError::NotFound { name: path.display().to_string() }
         }
-        _ => BinaryError::Unreadable { path: path.to_owned(), cause },
+        _ => BinaryError::Unreadable { path: path.to_owned(), cause: Arc::new(cause) },
     })?;
     if !facts.is_file() {
         return Err(BinaryError::NotAFile { path: path.to_owned() });

@@ -7,12 +7,15 @@ use crate::home::{AgentHome, HomeError};
 use crate::login::{self, Login};
 use crate::run::{Output, Run, RunError, run};
 use crate::session_list::{self, CliSession};
+use crate::trust::{AgentConfig, TrustError};
 use crate::version::AgentVersion;
 use std::error::Error;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use svc_process::locks::FileLocks;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -27,6 +30,9 @@ const FRESH: Duration = Duration::from_secs(30);
 
 /// How often a reader may cause a look at the program file.
 const LOOK: Duration = Duration::from_secs(2);
+
+/// How long the path of the program stands before it is looked up again.
+const RESOLVED: Duration = Duration::from_secs(1);
 
 /// One program start per this time, whoever asks for sessions (300 MB resident each, agent 2.1.197).
 const SESSIONS_PAUSE: Duration = Duration::from_secs(5);
@@ -43,6 +49,8 @@ pub struct AgentSetup {
     pub env: Variables,
     /// Working directory of probes; absolute, not a project.
     pub cwd: PathBuf,
+    /// Directory of lock files, shared by all processes of this service.
+    pub locks: PathBuf,
 }
 
 /// Which version would run.
@@ -115,6 +123,9 @@ pub struct AgentCli {
 #[derive(Debug)]
 struct Inner {
     setup: Mutex<Arc<AgentSetup>>,
+    config: Mutex<Result<Arc<AgentConfig>, HomeError>>,
+    enabled: AtomicBool,
+    program: Mutex<Option<(Instant, Result<PathBuf, BinaryError>)>>,
     version: Probe<Version>,
     /// The program state that `version` is about.
     version_of: Mutex<Option<BinaryIdentity>>,
@@ -189,6 +200,9 @@ impl AgentCli {
     pub fn new(setup: AgentSetup) -> Self {
         Self {
             inner: Arc::new(Inner {
+                config: Mutex::new(config_of(&setup)),
+                enabled: AtomicBool::new(false),
+                program: Mutex::new(None),
                 setup: Mutex::new(Arc::new(setup)),
                 version: Probe::new(Version::Unasked),
                 version_of: Mutex::new(None),
@@ -204,6 +218,9 @@ impl AgentCli {
         let setup = Arc::new(setup);
         let before = std::mem::replace(&mut *lock(&self.inner.setup), Arc::clone(&setup));
         if before != setup {
+            *lock(&self.inner.config) = config_of(&setup);
+            self.inner.enabled.store(false, Ordering::Relaxed);
+            *lock(&self.inner.program) = None;
             *lock(&self.inner.version_of) = None;
             self.inner.version.forget();
             self.inner.login.forget();
@@ -225,14 +242,43 @@ impl AgentCli {
         AgentHome::of_child(&self.setup().env)
     }
 
-    /// The absolute path of the program that would run now.
+    /// The agent config file.
+    pub(crate) fn config(&self) -> Result<Arc<AgentConfig>, TrustError> {
+        lock(&self.inner.config).clone().map_err(TrustError::Home)
+    }
+
+    pub(crate) fn is_enabled(&self) -> bool {
+        self.inner.enabled.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_enabled(&self) {
+        self.inner.enabled.store(true, Ordering::Relaxed);
+    }
+
+    /// The absolute path of the program that would run now; looked up once per second, however
+    /// often it is asked for. Blocks for the look.
     ///
     /// # Errors
-    /// See [`BinaryError`]; [`ProbeError::Ending`] at the end of the service.
-    pub async fn program(&self) -> Result<PathBuf, ProbeError> {
-        let setup = self.setup();
-        let resolved = tokio::task::spawn_blocking(move || resolve(&setup)).await;
-        Ok(resolved.map_err(|_| ProbeError::Ending)??)
+    /// See [`BinaryError`].
+    pub fn program(&self) -> Result<PathBuf, BinaryError> {
+        let known = lock(&self.inner.program).clone();
+        if let Some((at, program)) = known
+            && at.elapsed() < RESOLVED
+        {
+            return program;
+        }
+        let program = resolve(&self.setup());
+        *lock(&self.inner.program) = Some((Instant::now(), program.clone()));
+        program
+    }
+
+    async fn program_now(&self) -> Result<PathBuf, ProbeError> {
+        let cli = self.clone();
+        let resolved = tokio::task::spawn_blocking(move || {
+            *lock(&cli.inner.program) = None;
+            cli.program()
+        });
+        Ok(resolved.await.map_err(|_| ProbeError::Ending)??)
     }
 
     /// The last known version. Looks in the background whether the program changed; never waits.
@@ -273,7 +319,7 @@ impl AgentCli {
     async fn ask_version(&self) -> Result<(PathBuf, AgentVersion), ProbeError> {
         let probe = &self.inner.version;
         let setup = self.setup();
-        let program = self.program().await?;
+        let program = self.program_now().await?;
         let examined = program.clone();
         let identity = tokio::task::spawn_blocking(move || BinaryIdentity::of(&examined).ok())
             .await
@@ -334,7 +380,7 @@ impl AgentCli {
     }
 
     async fn ask_login(&self, setup: &AgentSetup) -> Result<Login, ProbeError> {
-        let program = self.program().await?;
+        let program = self.program_now().await?;
         let args = ["auth", "status", "--json"];
         let output = ask(setup, &program, &args, LOGIN_TIMEOUT, SMALL_CAP).await?;
         let login = login::parse(&output.stdout);
@@ -384,7 +430,7 @@ impl AgentCli {
     }
 
     async fn ask_sessions(&self, setup: &AgentSetup) -> Result<Sessions, ProbeError> {
-        let program = self.program().await?;
+        let program = self.program_now().await?;
         let args = ["agents", "--json"];
         let output = ask(setup, &program, &args, SESSIONS_TIMEOUT, SESSIONS_CAP).await?;
         let unusable = |what: String| Err(ProbeError::NoSessions(what));
@@ -426,6 +472,11 @@ impl AgentCli {
         while tasks.try_join_next().is_some() {}
         tasks.spawn_on(future, &runtime);
     }
+}
+
+fn config_of(setup: &AgentSetup) -> Result<Arc<AgentConfig>, HomeError> {
+    let home = AgentHome::of_child(&setup.env)?;
+    Ok(Arc::new(AgentConfig::new(home, FileLocks::new(setup.locks.clone()))))
 }
 
 fn resolve(setup: &AgentSetup) -> Result<PathBuf, BinaryError> {

@@ -2,12 +2,23 @@
 
 pub mod binary;
 pub mod cli;
+mod config_file;
+pub mod debug_watch;
 pub mod environment;
+mod files;
+mod growing_file;
 pub mod home;
+mod json_edit;
 pub mod log_set;
+pub mod log_tail;
 pub mod login;
 pub mod node;
+pub mod pointer;
 pub mod role;
 pub mod run;
 pub mod session_list;
+pub mod settings;
+pub mod trust;
 pub mod version;
+
+pub use cli::{AgentCli, AgentSetup};

@@ -147,70 +147,11 @@ pub enum LogSetError {
     },
 }
 
-/// The directory of all log sets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogSets {
-    directory: PathBuf,
-}
-
 /// The files of one launch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSet {
     directory: PathBuf,
-    key: LogSetKey,
-}
-
-impl LogSets {
-    /// Sets in `directory`, which need not exist yet.
-    #[must_use]
-    pub fn new(directory: PathBuf) -> Self {
-        Self { directory }
-    }
-
-    /// The log directory.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        &self.directory
-    }
-
-    /// Creates the debug file and the output file of a new launch, empty and private; makes the
-    /// directory when it is gone. Whatever stands in the place of a name, a planted link
-    /// included, is left alone and the next name is taken (F15). Blocks.
-    ///
-    /// # Errors
-    /// Nothing is left behind. See [`LogSetError`].
-    pub fn create(&self, project: &ProjectName, now: Timestamp) -> Result<LogSet, LogSetError> {
-        private_directory(&self.directory).map_err(LogSetError::Directory)?;
-        let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
-        for bump in 0..MAX_TRIES {
-            let created = now.as_millis().max(0) + i64::from(bump);
-            let set = self.set(LogSetKey::new(project, created, sequence));
-            match set.create_files() {
-                Ok(()) => return Ok(set),
-                Err(error) if is_taken(&error) => {}
-                Err(error) => return Err(LogSetError::Create(error)),
-            }
-        }
-        Err(LogSetError::NoFreeName { project: project.clone(), directory: self.directory.clone() })
-    }
-
-    /// The set of a record; its files may be gone.
-    #[must_use]
-    pub fn set(&self, key: LogSetKey) -> LogSet {
-        LogSet { directory: self.directory.clone(), key }
-    }
-
-    /// The set that an agent's `--debug-file` belongs to; `None` when the file is not a debug file
-    /// of this directory (which is then another service's, or nobody's).
-    #[must_use]
-    pub fn set_of(&self, debug_file: &Path) -> Option<LogSet> {
-        let name = debug_file.file_name()?.to_str()?;
-        let (key, suffix) = LogSetKey::of_file(name)?;
-        let here = debug_file.parent()? == self.directory
-            || fs::canonicalize(debug_file.parent()?).ok()?
-                == fs::canonicalize(&self.directory).ok()?;
-        (here && suffix == ".log").then(|| self.set(key))
-    }
+    stem: String,
 }
 
 fn is_taken(error: &FileError) -> bool {
@@ -223,6 +164,58 @@ fn is_taken(error: &FileError) -> bool {
 }
 
 impl LogSet {
+    /// Creates the debug file and the output file of a new launch, empty and private; makes the
+    /// directory when it is gone. Whatever stands in the place of a name, a planted link
+    /// included, is left alone and the next name is taken (F15). Blocks.
+    ///
+    /// # Errors
+    /// Nothing is left behind. See [`LogSetError`].
+    pub fn create(
+        directory: &Path,
+        project: &ProjectName,
+        now: Timestamp,
+    ) -> Result<Self, LogSetError> {
+        private_directory(directory).map_err(LogSetError::Directory)?;
+        let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
+        for bump in 0..MAX_TRIES {
+            let created = now.as_millis().max(0) + i64::from(bump);
+            let set = Self::of_key(directory, &LogSetKey::new(project, created, sequence));
+            match set.create_files() {
+                Ok(()) => return Ok(set),
+                Err(error) if is_taken(&error) => {}
+                Err(error) => return Err(LogSetError::Create(error)),
+            }
+        }
+        Err(LogSetError::NoFreeName { project: project.clone(), directory: directory.to_owned() })
+    }
+
+    /// The set of a record; its files may be gone. A stem that is none (from a damaged record)
+    /// names files that do not exist, and never one outside of the directory (H42).
+    #[must_use]
+    pub fn at(directory: &Path, stem: &str) -> Self {
+        match stem.parse::<LogSetKey>() {
+            Ok(key) => Self::of_key(directory, &key),
+            Err(BadLogSetKey) => {
+                Self { directory: directory.to_owned(), stem: format!("%{}", escaped(stem)) }
+            }
+        }
+    }
+
+    fn of_key(directory: &Path, key: &LogSetKey) -> Self {
+        Self { directory: directory.to_owned(), stem: key.as_str().to_owned() }
+    }
+
+    /// The set that an agent's `--debug-file` belongs to; `None` when the file is not a debug file
+    /// of this directory (which is then another service's, or nobody's). Blocks.
+    #[must_use]
+    pub fn of_debug_file(directory: &Path, debug_file: &Path) -> Option<Self> {
+        let (key, suffix) = LogSetKey::of_file(debug_file.file_name()?.to_str()?)?;
+        let parent = debug_file.parent()?;
+        let is_here = parent == directory
+            || fs::canonicalize(parent).ok()? == fs::canonicalize(directory).ok()?;
+        (is_here && suffix == ".log").then(|| Self::of_key(directory, &key))
+    }
+
     fn create_files(&self) -> Result<(), FileError> {
         create_new_private(&self.debug_file())?;
         create_new_private(&self.output_file()).map(drop).inspect_err(|_| {
@@ -230,10 +223,10 @@ impl LogSet {
         })
     }
 
-    /// The key that the record stores.
+    /// What the record stores.
     #[must_use]
-    pub fn key(&self) -> &LogSetKey {
-        &self.key
+    pub fn stem(&self) -> &str {
+        &self.stem
     }
 
     /// The log directory.
@@ -243,7 +236,7 @@ impl LogSet {
     }
 
     fn file(&self, suffix: &str) -> PathBuf {
-        self.directory.join(format!("{}{suffix}", self.key))
+        self.directory.join(format!("{}{suffix}", self.stem))
     }
 
     /// What `--debug-file` gets; the log that people see.
@@ -291,20 +284,16 @@ impl LogSet {
         Pid::new(file.get("pid")?.as_i64()?)
     }
 
-    /// Removes all files of the set, for a launch that was refused after all. Blocks.
-    ///
-    /// # Errors
-    /// The first file that could not be removed; the others are removed.
-    pub fn remove(&self) -> io::Result<()> {
-        let mut outcome = Ok(());
-        for entry in fs::read_dir(&self.directory)?.flatten() {
+    /// Removes all files of the set, for a launch that was refused after all. What cannot be
+    /// removed is left to the retention. Blocks.
+    pub fn remove(&self) {
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let own = name.to_str().and_then(LogSetKey::of_file);
-            if own.is_some_and(|(key, _)| key == self.key) {
-                outcome = outcome.and(fs::remove_file(entry.path()));
+            if own.is_some_and(|(key, _)| key.as_str() == self.stem) {
+                let _ = fs::remove_file(entry.path()); // see above
             }
         }
-        outcome
     }
 }
 
@@ -358,49 +347,49 @@ mod tests {
     #[test]
     fn a_new_set_has_two_private_files_in_a_private_directory() {
         let root = tempfile::tempdir().unwrap();
-        let sets = LogSets::new(root.path().join("state/logs"));
-        let set = sets.create(&name("my app"), at(1_764_000_000_000)).unwrap();
-        assert!(set.key().as_str().starts_with("my%20app-1764000000000-"));
+        let logs = root.path().join("state/logs");
+        let set = LogSet::create(&logs, &name("my app"), at(1_764_000_000_000)).unwrap();
+        assert!(set.stem().starts_with("my%20app-1764000000000-"));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&set.debug_file()), 0o600);
         assert_eq!(mode(&set.output_file()), 0o600);
-        assert_eq!(mode(sets.directory()), 0o700);
+        assert_eq!(mode(&logs), 0o700);
         assert!(set.has_log());
         // F63: the directory may vanish between two launches.
-        fs::remove_dir_all(sets.directory()).unwrap();
+        fs::remove_dir_all(&logs).unwrap();
         assert!(!set.has_log());
-        assert!(sets.create(&name("my app"), at(5)).unwrap().has_log());
+        assert!(LogSet::create(&logs, &name("my app"), at(5)).unwrap().has_log());
     }
 
     /// F15.
     #[test]
     fn a_planted_link_is_left_alone_and_the_next_name_is_taken() {
         let root = tempfile::tempdir().unwrap();
-        let sets = LogSets::new(root.path().join("logs"));
-        fs::create_dir(sets.directory()).unwrap();
+        let logs = root.path().join("logs");
+        fs::create_dir(&logs).unwrap();
         let target = root.path().join("target");
         fs::write(&target, "precious").unwrap();
         // The number of the next set is not known to the test: plant for many.
         for sequence in 1..200 {
             for (created, suffix) in [(7, ".log"), (8, ".stderr.log")] {
                 let key = LogSetKey::new(&name("p"), created, sequence);
-                symlink(&target, sets.directory().join(format!("{key}{suffix}"))).unwrap();
+                symlink(&target, logs.join(format!("{key}{suffix}"))).unwrap();
             }
         }
-        let set = sets.create(&name("p"), at(7)).unwrap();
-        assert_eq!(set.key().created_at(), at(9));
+        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        assert_eq!(set.stem().parse::<LogSetKey>().unwrap().created_at(), at(9));
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
-        let left = fs::read_dir(sets.directory()).unwrap().count();
+        let left = fs::read_dir(logs).unwrap().count();
         assert_eq!(left, 2 * 199 + 2, "no half set stays behind");
     }
 
     #[test]
     fn two_sets_of_one_millisecond_differ() {
         let root = tempfile::tempdir().unwrap();
-        let sets = LogSets::new(root.path().to_owned());
-        let one = sets.create(&name("p"), at(7)).unwrap();
-        let two = sets.create(&name("p"), at(7)).unwrap();
-        assert_ne!(one.key(), two.key());
+        let logs = root.path().to_owned();
+        let one = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        let two = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        assert_ne!(one.stem(), two.stem());
     }
 
     #[test]
@@ -437,29 +426,31 @@ mod tests {
             ["", "a", "a-1", "../a-1-1", "a/b-1-1", ".-1-1", "a-1-", "a--1", "a b-1-1", "ü-1-1"]
         {
             assert_eq!(raw.parse::<LogSetKey>(), Err(BadLogSetKey), "{raw}");
+            let set = LogSet::at(Path::new("/logs"), raw);
+            assert_eq!(set.debug_file().parent(), Some(Path::new("/logs")), "{raw}");
         }
     }
 
     #[test]
     fn a_debug_file_of_another_directory_is_not_ours() {
         let root = tempfile::tempdir().unwrap();
-        let sets = LogSets::new(root.path().join("logs"));
-        let set = sets.create(&name("p"), at(7)).unwrap();
-        assert_eq!(sets.set_of(&set.debug_file()), Some(set.clone()));
-        symlink(sets.directory(), root.path().join("link")).unwrap();
+        let logs = root.path().join("logs");
+        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        assert_eq!(LogSet::of_debug_file(&logs, &set.debug_file()), Some(set.clone()));
+        symlink(&logs, root.path().join("link")).unwrap();
         let file = set.debug_file();
         let by_link = root.path().join("link").join(file.file_name().unwrap());
-        assert_eq!(sets.set_of(&by_link), Some(set.clone()));
-        assert_eq!(sets.set_of(&root.path().join("p-7-1.log")), None);
-        assert_eq!(sets.set_of(&set.output_file()), None);
-        assert_eq!(sets.set_of(Path::new("/")), None);
+        assert_eq!(LogSet::of_debug_file(&logs, &by_link), Some(set.clone()));
+        assert_eq!(LogSet::of_debug_file(&logs, &root.path().join("p-7-1.log")), None);
+        assert_eq!(LogSet::of_debug_file(&logs, &set.output_file()), None);
+        assert_eq!(LogSet::of_debug_file(&logs, Path::new("/")), None);
     }
 
     #[test]
     fn tails_begin_at_a_line_and_survive_odd_files() {
         let root = tempfile::tempdir().unwrap();
-        let sets = LogSets::new(root.path().to_owned());
-        let set = sets.create(&name("p"), at(7)).unwrap();
+        let logs = root.path().to_owned();
+        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
         assert_eq!(set.output_tail(), "");
         let text = format!("{}\nlast \u{fffd}\n", "x".repeat(70_000));
         fs::write(set.output_file(), text.replace('\u{fffd}', "\u{0}")).unwrap();
@@ -478,12 +469,12 @@ mod tests {
     #[test]
     fn removing_a_set_takes_all_its_files_and_no_others() {
         let root = tempfile::tempdir().unwrap();
-        let sets = LogSets::new(root.path().to_owned());
-        let set = sets.create(&name("p"), at(7)).unwrap();
-        let other = sets.create(&name("p-7"), at(7)).unwrap();
+        let logs = root.path().to_owned();
+        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        let other = LogSet::create(&logs, &name("p-7"), at(7)).unwrap();
         fs::write(set.identity_file(), r#"{"pid":4242}"#).unwrap();
         assert_eq!(set.launched_pid(), Pid::new(4242));
-        set.remove().unwrap();
+        set.remove();
         assert_eq!(fs::read_dir(root.path()).unwrap().count(), 2);
         assert!(other.has_log());
     }

@@ -23,6 +23,7 @@ impl Bench {
             binary: "claude".to_owned(),
             env: env(root.path()),
             cwd: root.path().to_owned(),
+            locks: root.path().to_owned(),
         });
         let bench = Self { root, cli };
         bench.program(body);

@@ -1,0 +1,288 @@
+//! The agent config file as a file: finding, reading and replacing it beside other writers.
+//!
+//! The agent takes no lock that could be shared. So every change is re-checked before it is put in
+//! place and read back afterwards (agent 2.1.197).
+
+use crate::json_edit::{EditError, with_true};
+use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown, open};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use svc_process::files::sync_directory;
+
+/// Real ones have some MiB after years of use.
+const SIZE_CAP: u64 = 64 * 1024 * 1024;
+
+/// How often a change is tried against concurrent writers.
+const TRIES: u32 = 3;
+
+/// Why the agent config file was not read or changed. It is as it was.
+#[derive(Debug, thiserror::Error)]
+pub enum TrustError {
+    /// Its content is not what an agent config file is.
+    #[error("{path} was left unchanged because {problem}; repair the file, then try again")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, with line and column where there are some.
+        problem: String,
+    },
+    /// It could not be read.
+    #[error("{path} cannot be read; check its owner and permissions")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        cause: io::Error,
+    },
+    /// It could not be replaced.
+    #[error("{path} cannot be written; check permissions and free space of its directory")]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+        /// What the kernel said.
+        #[source]
+        cause: io::Error,
+    },
+    /// It is a link to a place that is not the user's.
+    #[error(
+        "{path} was left unchanged because it is a link to {target}, outside of the home \
+         directory; replace the link by the file"
+    )]
+    Outside {
+        /// The link.
+        path: PathBuf,
+        /// Where it leads.
+        target: PathBuf,
+    },
+    /// Others changed it at the same time, again and again.
+    #[error("{path} is being written by another program all the time; try again in a moment")]
+    Contested {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process of this service is changing it.
+    #[error("{path} is being changed by another operation; try again in a moment")]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Nobody knows where it is.
+    #[error(transparent)]
+    Home(#[from] crate::home::HomeError),
+}
+
+impl TrustError {
+    /// Whether the content of the file is at fault, so that trying again cannot help.
+    #[must_use]
+    pub fn is_content(&self) -> bool {
+        match self {
+            Self::Content { .. } | Self::Outside { .. } => true,
+            Self::Unreadable { .. }
+            | Self::Unwritable { .. }
+            | Self::Contested { .. }
+            | Self::Busy { .. }
+            | Self::Home(_) => false,
+        }
+    }
+}
+
+/// One state of a file; every way of writing changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    identity: (u64, u64),
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn new(facts: &fs::Metadata) -> Self {
+        Self {
+            identity: (facts.dev(), facts.ino()),
+            size: facts.size(),
+            modified: (facts.mtime(), facts.mtime_nsec()),
+            changed: (facts.ctime(), facts.ctime_nsec()),
+        }
+    }
+
+    /// Of the file that `path` leads to; `None` when there is none.
+    pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
+        match fs::metadata(path) {
+            Ok(facts) => Ok(Some(Self::new(&facts))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// A file as it was read.
+pub(crate) struct Content {
+    pub text: String,
+    pub stamp: Stamp,
+    facts: fs::Metadata,
+}
+
+/// Reads the file; `None` when there is none. Never waits for a writer of a pipe.
+pub(crate) fn read(path: &Path) -> Result<Option<Content>, TrustError> {
+    let unreadable = |cause: io::Error| TrustError::Unreadable { path: path.to_owned(), cause };
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match open(path, flags, Mode::empty()) {
+        Ok(file) => File::from(file),
+        Err(rustix::io::Errno::NOENT) => return Ok(None),
+        Err(error) => return Err(unreadable(error.into())),
+    };
+    let facts = file.metadata().map_err(unreadable)?;
+    let content = |problem: String| TrustError::Content { path: path.to_owned(), problem };
+    if !facts.is_file() {
+        return Err(content("it is not a regular file".to_owned()));
+    }
+    if facts.len() > SIZE_CAP {
+        return Err(content("it is larger than 64 MiB".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    file.take(SIZE_CAP).read_to_end(&mut bytes).map_err(unreadable)?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().get(..valid).unwrap_or_default();
+        let line = before.iter().filter(|b| **b == b'\n').count() + 1;
+        let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
+        content(format!("it is not valid UTF-8 at line {line}, column {column}"))
+    })?;
+    Ok(Some(Content { text, stamp: Stamp::new(&facts), facts }))
+}
+
+/// What can happen between the steps of a change. Tests are other writers here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The new content stands beside the file.
+    Prepared,
+    /// The new content is in place.
+    Replaced,
+}
+
+/// Sets flags in the file, each to `true`. Returns whether anything was written.
+///
+/// The caller holds the lock against other processes of this service. A link is followed as long
+/// as it stays in the home directory (or the agent home) and is kept.
+pub(crate) fn set_flags(
+    path: &Path,
+    homes: &[&Path],
+    flags: &[&[&str]],
+    at: &mut dyn FnMut(Moment),
+) -> Result<bool, TrustError> {
+    let path = &target(path, homes)?;
+    let mut written = false;
+    for _ in 0..TRIES {
+        let before = read(path)?;
+        let text = before.as_ref().map_or("{}", |content| content.text.as_str());
+        let Some(edited) = edited(path, text, flags)? else {
+            return Ok(written);
+        };
+        if replace(path, before.as_ref(), &edited, at)? {
+            written = true;
+            at(Moment::Replaced);
+        }
+        // Around again: either somebody was faster, or it is read back to see whether it stayed.
+    }
+    match read(path)? {
+        Some(content) if edited(path, &content.text, flags)?.is_none() => Ok(written),
+        Some(_) | None => Err(TrustError::Contested { path: path.clone() }),
+    }
+}
+
+fn edited(path: &Path, text: &str, flags: &[&[&str]]) -> Result<Option<String>, TrustError> {
+    let mut current = None;
+    for flag in flags {
+        let text = current.as_deref().unwrap_or(text);
+        let edited = with_true(text, flag).map_err(|error: EditError| TrustError::Content {
+            path: path.to_owned(),
+            problem: error.to_string(),
+        })?;
+        current = edited.or(current);
+    }
+    Ok(current)
+}
+
+/// The file to write when `path` may be a link.
+fn target(path: &Path, homes: &[&Path]) -> Result<PathBuf, TrustError> {
+    let unreadable = |cause| TrustError::Unreadable { path: path.to_owned(), cause };
+    match fs::symlink_metadata(path) {
+        Ok(facts) if facts.is_symlink() => {}
+        Ok(_) => return Ok(path.to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
+        Err(error) => return Err(unreadable(error)),
+    }
+    // A link to nothing is not created through: the error is that of the missing target.
+    let target = fs::canonicalize(path).map_err(unreadable)?;
+    let inside = |home: &&Path| fs::canonicalize(home).is_ok_and(|home| target.starts_with(home));
+    if homes.iter().any(inside) {
+        Ok(target)
+    } else {
+        Err(TrustError::Outside { path: path.to_owned(), target })
+    }
+}
+
+/// Puts new content in place of the one that was read. False when that is no longer there.
+fn replace(
+    path: &Path,
+    before: Option<&Content>,
+    text: &str,
+    at: &mut dyn FnMut(Moment),
+) -> Result<bool, TrustError> {
+    let attempt = |at: &mut dyn FnMut(Moment)| -> io::Result<bool> {
+        let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        if let Some(before) = before {
+            keep_backup(path, before)?;
+        }
+        let mut fresh = tempfile::Builder::new()
+            .prefix(".claude.json.svc-")
+            .suffix(".tmp")
+            .tempfile_in(directory)?;
+        if let Some(facts) = before.map(|before| &before.facts) {
+            fchmod(fresh.as_file(), Mode::from_raw_mode(facts.mode() & 0o777))?;
+            if facts.uid() != fresh.as_file().metadata()?.uid() {
+                let (user, group) = (Uid::from_raw(facts.uid()), Gid::from_raw(facts.gid()));
+                fchown(fresh.as_file(), Some(user), Some(group))?;
+            }
+        }
+        fresh.write_all(text.as_bytes())?;
+        fresh.as_file().sync_all()?;
+        at(Moment::Prepared);
+        if Stamp::of(path)? != before.map(|before| before.stamp) {
+            return Ok(false);
+        }
+        let placed = if before.is_some() {
+            fresh.persist(path).map(drop)
+        } else {
+            fresh.persist_noclobber(path).map(drop)
+        };
+        match placed {
+            Ok(()) => sync_directory(directory).map(|()| true),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error.error),
+        }
+    };
+    attempt(at).map_err(|cause| TrustError::Unwritable { path: path.to_owned(), cause })
+}
+
+/// Before the first change ever.
+fn keep_backup(path: &Path, content: &Content) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".bak");
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match open(&name, flags, Mode::from_raw_mode(content.facts.mode() & 0o777 & 0o700)) {
+        Ok(file) => {
+            let mut file = File::from(file);
+            let written = file.write_all(content.text.as_bytes()).and_then(|()| file.sync_all());
+            if written.is_err() {
+                let _ = fs::remove_file(&name); // half a backup is worse than none
+            }
+            written
+        }
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

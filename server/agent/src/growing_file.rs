@@ -1,0 +1,172 @@
+//! Reading a file that somebody else writes: on and on, through truncation and replacement.
+
+use crate::log_set::open_regular;
+use rustix::fs::{Mode, fchmod};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// The file as far as it was read.
+#[derive(Debug)]
+pub(crate) struct GrowingFile {
+    path: PathBuf,
+    open: Option<Open>,
+    offset: u64,
+}
+
+#[derive(Debug)]
+struct Open {
+    file: File,
+    identity: (u64, u64),
+}
+
+/// What one look found.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// This many bytes, now in the buffer.
+    Bytes(usize),
+    /// The file was truncated or replaced: the next look reads from its start.
+    Restarted,
+    /// Nothing new.
+    UpToDate,
+    /// There is no file at the path (any more).
+    Missing,
+    /// Something that cannot be read is there.
+    Unusable(io::Error),
+}
+
+impl GrowingFile {
+    /// Nothing is opened yet; the first look reads from `offset`.
+    pub(crate) fn new(path: PathBuf, offset: u64) -> Self {
+        Self { path, open: None, offset }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads on. Blocks.
+    pub(crate) fn look(&mut self, buffer: &mut [u8]) -> Look {
+        match self.try_look(buffer) {
+            Ok(look) => look,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Look::Missing,
+            Err(error) => Look::Unusable(error),
+        }
+    }
+
+    fn try_look(&mut self, buffer: &mut [u8]) -> io::Result<Look> {
+        let open = match &self.open {
+            Some(open) => open,
+            None => self.open.insert(Open::new(&self.path)?),
+        };
+        if open.file.metadata()?.len() < self.offset {
+            self.offset = 0;
+            return Ok(Look::Restarted);
+        }
+        let read = open.file.read_at(buffer, self.offset)?;
+        if read > 0 {
+            self.offset += read as u64;
+            return Ok(Look::Bytes(read));
+        }
+        // Read to its end, so nothing of the old file is lost by turning to its successor.
+        if identity(&fs::symlink_metadata(&self.path)?) == open.identity {
+            return Ok(Look::UpToDate);
+        }
+        self.open = Some(Open::new(&self.path)?);
+        self.offset = 0;
+        Ok(Look::Restarted)
+    }
+}
+
+impl Open {
+    fn new(path: &Path) -> io::Result<Self> {
+        let file = open_regular(path)?;
+        let facts = file.metadata()?;
+        if facts.permissions().mode() & 0o077 != 0 {
+            // F61: an agent that makes its debug file anew makes it readable to everybody.
+            let _ = fchmod(&file, Mode::from_raw_mode(0o600)); // another owner's: not ours to hide
+        }
+        Ok(Self { identity: identity(&facts), file })
+    }
+}
+
+fn identity(facts: &fs::Metadata) -> (u64, u64) {
+    (facts.dev(), facts.ino())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn all(file: &mut GrowingFile) -> (String, Vec<&'static str>) {
+        let (mut text, mut events) = (Vec::new(), Vec::new());
+        let mut buffer = [0; 7];
+        loop {
+            let end = match file.look(&mut buffer) {
+                Look::Bytes(read) => {
+                    text.extend_from_slice(&buffer[..read]);
+                    continue;
+                }
+                Look::Restarted => {
+                    events.push("restarted");
+                    continue;
+                }
+                Look::UpToDate => "up to date",
+                Look::Missing => "missing",
+                Look::Unusable(_) => "unusable",
+            };
+            events.push(end);
+            return (String::from_utf8(text).unwrap(), events);
+        }
+    }
+
+    /// F36, F61.
+    #[test]
+    fn reading_goes_on_through_truncation_deletion_and_replacement() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a.log");
+        let mut file = GrowingFile::new(path.clone(), 0);
+        assert_eq!(all(&mut file), (String::new(), vec!["missing"]));
+        let mut writer = File::create(&path).unwrap();
+        writer.write_all(b"one two three\n").unwrap();
+        assert_eq!(all(&mut file), ("one two three\n".into(), vec!["up to date"]));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+
+        fs::write(&path, "short\n").unwrap();
+        assert_eq!(all(&mut file), ("short\n".into(), vec!["restarted", "up to date"]));
+
+        // The rest of a file that was moved away is read before its successor.
+        let mut writer = File::options().append(true).open(&path).unwrap();
+        writer.write_all(b"rest\n").unwrap();
+        fs::rename(&path, root.path().join("a.log.1")).unwrap();
+        assert_eq!(all(&mut file), ("rest\n".into(), vec!["missing"]));
+        fs::write(&path, "new\n").unwrap();
+        assert_eq!(all(&mut file), ("new\n".into(), vec!["restarted", "up to date"]));
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    /// H127.
+    #[test]
+    fn pipes_directories_and_links_are_not_read() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a.log");
+        let looks = || all(&mut GrowingFile::new(path.clone(), 0)).1;
+        fs::create_dir(&path).unwrap();
+        assert_eq!(looks(), ["unusable"]);
+        fs::remove_dir(&path).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        assert_eq!(looks(), ["unusable"]);
+        fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/etc/passwd", &path).unwrap();
+        assert_eq!(looks(), ["unusable"]);
+    }
+}
