@@ -1,1 +1,44 @@
-//! The HTTP door: routes, guards, sockets, the page.
+//! The HTTP door: accept loop, guards, routes, sockets and the page.
+//!
+//! Parses requests, calls one use-case each, and maps what comes back. What is allowed is decided
+//! in the domain and in the use-cases; the codes of refusals become statuses in `error` only.
+
+mod accept;
+mod body;
+mod context;
+mod digest;
+mod door;
+mod error;
+mod idempotency;
+mod internal;
+mod layers;
+mod openapi;
+mod public;
+mod reply;
+mod routes;
+mod spa;
+mod target;
+mod ws;
+
+pub use accept::ServeOptions;
+pub use door::Door;
+pub use layers::body::BodyKind;
+pub use openapi::{Facts, description};
+pub use routes::{Guard, Route, RouteKind, table};
+pub use spa::has_page;
+
+use std::io;
+use svc_app::App;
+use tokio::net::TcpListener;
+
+/// Serves `app` on a listener that is bound already, until the service shuts down.
+///
+/// Requests under way then have [`ServeOptions::grace`] to end; sockets are told to come back.
+///
+/// # Errors
+/// Only when the listener has no address; trouble with single connections ends those.
+pub async fn serve(listener: TcpListener, app: App, options: ServeOptions) -> io::Result<()> {
+    let port = listener.local_addr()?.port();
+    let closing = app.shutdown().clone();
+    accept::run(listener, Door::new(app, port, &options), closing, options).await
+}

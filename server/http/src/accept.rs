@@ -1,0 +1,380 @@
+//! The accept loop: how many connections there are, from whom, and how they end (H76, H79).
+//!
+//! The framework's own server has no deadline for request heads and no cap on connections, so the
+//! loop is ours; requests and replies are the framework's. HTTP/1.1 only: browsers speak nothing
+//! else without TLS, and a second protocol would need every limit a second time.
+
+mod framing;
+mod wire;
+
+use crate::door::Door;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use poem::http::uri::Scheme;
+use poem::web::{LocalAddr, RemoteAddr};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use wire::Wire;
+
+/// `EMFILE` and `ENFILE`, the same on Linux and macOS: no descriptor left here, or anywhere.
+const OUT_OF_DESCRIPTORS: [i32; 2] = [24, 23];
+/// Idle connections dropped at once to get descriptors back.
+const SHED: usize = 16;
+/// Pause of the loop when no descriptor is left.
+const BACK_OFF: Duration = Duration::from_millis(50);
+/// Sent when a connection is taken only to be turned away.
+const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\
+    retry-after: 1\r\ncache-control: no-store\r\nconnection: close\r\n\r\n";
+
+/// Limits of the accept loop and of what it serves. The defaults are those of `http-api` §0.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ServeOptions {
+    /// Most connections.
+    pub max_connections: usize,
+    /// Most connections of one peer address; loopback is exempt.
+    pub max_per_peer: usize,
+    /// Most open WebSockets.
+    pub max_sockets: usize,
+    /// A request head must be complete this long after its first byte.
+    pub head: Duration,
+    /// A connection without a request ends after this.
+    pub idle: Duration,
+    /// A body that stops arriving ends the request after this.
+    pub body_idle: Duration,
+    /// A peer that takes nothing is dropped after this.
+    pub stall: Duration,
+    /// Requests under way at shutdown have this long.
+    pub grace: Duration,
+}
+
+impl Default for ServeOptions {
+    fn default() -> Self {
+        Self {
+            max_connections: 2048,
+            max_per_peer: 256,
+            max_sockets: 512,
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(75),
+            body_idle: Duration::from_secs(30),
+            stall: Duration::from_secs(30),
+            grace: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Deadlines of one connection.
+#[derive(Debug, Clone, Copy)]
+struct Deadlines {
+    head: Duration,
+    idle: Duration,
+    stall: Duration,
+}
+
+/// What request, connection and loop know of one another.
+#[derive(Debug, Clone)]
+pub(crate) struct ConnectionFacts {
+    pub(crate) peer: IpAddr,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    opened: Instant,
+    requests: AtomicUsize,
+    is_upgraded: AtomicBool,
+    /// Milliseconds after `opened` at which the last request ended.
+    last_used: AtomicU64,
+    drop_now: CancellationToken,
+}
+
+impl ConnectionFacts {
+    fn new(peer: IpAddr) -> Self {
+        let shared = Shared {
+            opened: Instant::now(),
+            requests: AtomicUsize::new(0),
+            is_upgraded: AtomicBool::new(false),
+            last_used: AtomicU64::new(0),
+            drop_now: CancellationToken::new(),
+        };
+        Self { peer: peer.to_canonical(), shared: Arc::new(shared) }
+    }
+
+    /// The connection changes its protocol with the reply to this request.
+    pub(crate) fn upgraded(&self) {
+        self.shared.is_upgraded.store(true, Ordering::Release);
+    }
+
+    fn is_upgraded(&self) -> bool {
+        self.shared.is_upgraded.load(Ordering::Acquire)
+    }
+
+    /// A request is under way.
+    fn is_busy(&self) -> bool {
+        self.shared.requests.load(Ordering::Acquire) > 0
+    }
+
+    /// When it was last used, if nothing uses it now.
+    fn idle_since(&self) -> Option<Instant> {
+        let is_idle = !self.is_busy() && !self.is_upgraded();
+        let used = Duration::from_millis(self.shared.last_used.load(Ordering::Acquire));
+        is_idle.then(|| self.shared.opened + used)
+    }
+
+    fn begin(&self) -> Flight {
+        self.shared.requests.fetch_add(1, Ordering::AcqRel);
+        Flight(self.clone())
+    }
+}
+
+/// A request under way.
+struct Flight(ConnectionFacts);
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let shared = &self.0.shared;
+        let used = u64::try_from(shared.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
+        shared.last_used.store(used, Ordering::Release);
+        shared.requests.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Open connections.
+#[derive(Debug, Default)]
+struct Connections {
+    open: Mutex<HashMap<u64, ConnectionFacts>>,
+}
+
+impl Connections {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u64, ConnectionFacts>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes room for one more, or says that there is none.
+    fn admit(&self, id: u64, facts: &ConnectionFacts, options: &ServeOptions) -> bool {
+        let mut open = self.lock();
+        let of_peer = open.values().filter(|other| other.peer == facts.peer).count();
+        if !facts.peer.is_loopback() && of_peer >= options.max_per_peer {
+            return false;
+        }
+        if open.len() >= options.max_connections && drop_idle(&mut open, 1) == 0 {
+            return false;
+        }
+        open.insert(id, facts.clone());
+        true
+    }
+
+    fn shed(&self) {
+        drop_idle(&mut self.lock(), SHED);
+    }
+}
+
+/// Drops up to `most` idle connections, the oldest first, and returns how many.
+fn drop_idle(open: &mut HashMap<u64, ConnectionFacts>, most: usize) -> usize {
+    let mut idle: Vec<(Instant, u64)> =
+        open.iter().filter_map(|(id, facts)| Some((facts.idle_since()?, *id))).collect();
+    idle.sort_unstable();
+    for (_, id) in idle.iter().take(most) {
+        if let Some(facts) = open.remove(id) {
+            facts.shared.drop_now.cancel();
+        }
+    }
+    idle.len().min(most)
+}
+
+/// Serves until `closing` is cancelled; then lets requests under way end, and says goodbye to the
+/// sockets.
+///
+/// # Errors
+/// Only when the listener has no address.
+pub(crate) async fn run(
+    listener: TcpListener,
+    door: Door,
+    closing: CancellationToken,
+    options: ServeOptions,
+) -> io::Result<()> {
+    let local = listener.local_addr()?;
+    let connections = Arc::new(Connections::default());
+    let tasks = TaskTracker::new();
+    let mut spare = Spare::new();
+    let mut next_id = 0_u64;
+    loop {
+        let accepted = tokio::select! {
+            () = closing.cancelled() => break,
+            accepted = listener.accept() => accepted,
+        };
+        let (socket, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if error.raw_os_error().is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code)) {
+                    connections.shed();
+                    spare.turn_one_away(&listener).await;
+                    tokio::time::sleep(BACK_OFF).await;
+                }
+                // Every other error is that of one connection, gone before it was taken.
+                continue;
+            }
+        };
+        let facts = ConnectionFacts::new(peer.ip());
+        next_id += 1;
+        let id = next_id;
+        if !connections.admit(id, &facts, &options) {
+            turn_away(&socket);
+            continue;
+        }
+        let connection = Connection { socket, local, peer, facts };
+        let (door, closing, connections) =
+            (door.clone(), closing.clone(), Arc::clone(&connections));
+        tasks.spawn(async move {
+            connection.serve(door, closing, options).await;
+            connections.lock().remove(&id);
+        });
+    }
+    drop(listener);
+    tasks.close();
+    let ended = async {
+        tasks.wait().await;
+        door.sockets().closed().await;
+    };
+    if tokio::time::timeout(options.grace, ended).await.is_err() {
+        tracing::warn!("some connections did not end in time and were cut");
+    }
+    Ok(())
+}
+
+struct Connection {
+    socket: TcpStream,
+    local: SocketAddr,
+    peer: SocketAddr,
+    facts: ConnectionFacts,
+}
+
+impl Connection {
+    async fn serve(self, door: Door, closing: CancellationToken, options: ServeOptions) {
+        let Self { socket, local, peer, facts } = self;
+        // Replies are small and complete: waiting to fill a packet only delays them.
+        let _ = socket.set_nodelay(true);
+        let drop_now = facts.shared.drop_now.clone();
+        let service = service_fn({
+            let facts = facts.clone();
+            move |request: hyper::Request<Incoming>| {
+                let (door, facts) = (door.clone(), facts.clone());
+                async move {
+                    let _flight = facts.begin();
+                    let mut request = poem::Request::from((
+                        request,
+                        LocalAddr(local.into()),
+                        RemoteAddr(peer.into()),
+                        Scheme::HTTP,
+                    ));
+                    request.set_data(facts);
+                    Ok::<_, Infallible>(hyper::Response::from(door.answer(request).await))
+                }
+            }
+        });
+        let deadlines = Deadlines { head: options.head, idle: options.idle, stall: options.stall };
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            // Heads arrive here complete: their deadline is the wire's.
+            .header_read_timeout(None)
+            .max_headers(512)
+            .max_buf_size(64 * 1024)
+            .serve_connection(TokioIo::new(Wire::new(socket, facts, deadlines)), service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        tokio::select! {
+            // An error is the peer's: it left, or what it sent was no request.
+            _ = connection.as_mut() => return,
+            () = drop_now.cancelled() => return,
+            () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        // Bounded by the grace period of the loop.
+        let _ = connection.await;
+    }
+}
+
+/// One descriptor kept for the moment when there is none.
+struct Spare(Option<std::fs::File>);
+
+impl Spare {
+    fn new() -> Self {
+        // A device, not a file on a disk: opening it does not block.
+        Self(std::fs::File::open("/dev/null").ok())
+    }
+
+    /// Takes one waiting connection, answers 503 and closes it: otherwise it would wait for ever,
+    /// and the loop would be woken for it again and again.
+    async fn turn_one_away(&mut self, listener: &TcpListener) {
+        self.0 = None;
+        let waiting = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
+        if let Ok(Ok((socket, _))) = waiting {
+            turn_away(&socket);
+        }
+        *self = Self::new();
+    }
+}
+
+fn turn_away(socket: &TcpStream) {
+    // A fresh socket has room for this; if not, closing says enough.
+    let _ = socket.try_write(NO_ROOM);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(peer: [u8; 4]) -> ConnectionFacts {
+        ConnectionFacts::new(peer.into())
+    }
+
+    fn options(max_connections: usize, max_per_peer: usize) -> ServeOptions {
+        ServeOptions { max_connections, max_per_peer, ..ServeOptions::default() }
+    }
+
+    #[test]
+    fn one_peer_cannot_take_every_place_but_loopback_may() {
+        let (connections, options) = (Connections::default(), options(100, 2));
+        let far = facts([10, 0, 0, 1]);
+        assert!(connections.admit(1, &far, &options));
+        assert!(connections.admit(2, &far, &options));
+        assert!(!connections.admit(3, &far, &options));
+        assert!(connections.admit(4, &facts([10, 0, 0, 2]), &options));
+        for id in 10..20 {
+            assert!(connections.admit(id, &facts([127, 0, 0, 1]), &options));
+        }
+    }
+
+    #[test]
+    fn an_address_counts_the_same_in_both_notations() {
+        let mapped: IpAddr = "::ffff:10.0.0.1".parse().unwrap();
+        assert_eq!(ConnectionFacts::new(mapped).peer, facts([10, 0, 0, 1]).peer);
+    }
+
+    #[test]
+    fn when_full_the_oldest_idle_connection_makes_room_and_a_busy_one_does_not() {
+        let (connections, options) = (Connections::default(), options(2, 256));
+        let busy = facts([127, 0, 0, 1]);
+        let flight = busy.begin();
+        let idle = facts([127, 0, 0, 1]);
+        assert!(connections.admit(1, &busy, &options));
+        assert!(connections.admit(2, &idle, &options));
+        assert!(connections.admit(3, &facts([127, 0, 0, 1]), &options));
+        assert!(idle.shared.drop_now.is_cancelled());
+        assert!(!busy.shared.drop_now.is_cancelled());
+        connections.lock().get(&3).unwrap().upgraded();
+        assert!(!connections.admit(4, &facts([127, 0, 0, 1]), &options));
+        drop(flight);
+        assert!(connections.admit(5, &facts([127, 0, 0, 1]), &options));
+    }
+}

@@ -1,0 +1,54 @@
+//! Log, link, rename and forget of one instance.
+
+use crate::body::fields;
+use crate::error::Refusal;
+use crate::reply::{self, NeverCompress};
+use crate::routes::Call;
+use crate::target::Query;
+use poem::Response;
+use poem::http::StatusCode;
+use svc_app::LogQuery;
+use svc_shared::api::instances::PatchInstance;
+use svc_shared::internal::LogPage;
+
+/// Bytes of a log page when the caller says nothing.
+pub(crate) const TAIL: u64 = 64 * 1024;
+/// Most bytes of a log page.
+pub(crate) const LONGEST_TAIL: u64 = 1024 * 1024;
+
+pub(crate) async fn log(call: Call) -> Result<Response, Refusal> {
+    let query = log_query(&call.query)?;
+    let page: LogPage = call.context.app.log_page(call.param(), query).await?;
+    Ok(reply::json(StatusCode::OK, &page))
+}
+
+fn log_query(query: &Query) -> Result<LogQuery, Refusal> {
+    let cursor = query.one("cursor")?.map(str::to_owned);
+    let before = query.one("before")?.map(str::to_owned);
+    if cursor.is_some() && before.is_some() {
+        return Err(Refusal::invalid(
+            "`cursor` reads forwards and `before` backwards; give only one of them",
+        ));
+    }
+    let tail = query.number("tail", 0..=LONGEST_TAIL)?.unwrap_or(TAIL);
+    Ok(LogQuery { tail, cursor, before })
+}
+
+/// The link is a credential: never compressed, so that its length tells nothing.
+pub(crate) async fn connect(call: Call) -> Result<Response, Refusal> {
+    let connect = call.context.app.connect(call.param()).await?;
+    let mut response = reply::json(StatusCode::OK, &connect);
+    response.extensions_mut().insert(NeverCompress);
+    Ok(response)
+}
+
+pub(crate) async fn forget(call: Call) -> Result<Response, Refusal> {
+    let forgotten = call.context.app.forget(call.param()).await?;
+    Ok(reply::json(StatusCode::OK, &forgotten))
+}
+
+pub(crate) async fn rename(mut call: Call) -> Result<Response, Refusal> {
+    let (request, _): (PatchInstance, _) = fields::read(call.body.take())?;
+    let instance = call.context.app.rename(call.param(), request).await?;
+    Ok(reply::json(StatusCode::OK, &instance))
+}

@@ -1,0 +1,67 @@
+//! State, bootstrap, widget, login facts, and the API description.
+
+use crate::error::Refusal;
+use crate::public::whole;
+use crate::reply;
+use crate::routes::Call;
+use crate::{openapi, spa};
+use poem::Response;
+use poem::http::StatusCode;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use svc_app::read_model::List;
+use svc_shared::internal::LoginStatus;
+use svc_shared::status::BridgeStatus;
+
+/// A few numbers for a widget elsewhere. Bridges only.
+#[derive(Debug, Serialize)]
+struct Widget {
+    projects_total: usize,
+    bridges: BTreeMap<String, u32>,
+    running_total: u32,
+    version: &'static str,
+}
+
+pub(crate) async fn bootstrap(call: Call) -> Result<Response, Refusal> {
+    let build = spa::build().await;
+    Ok(reply::json(StatusCode::OK, &call.context.app.bootstrap(&build)))
+}
+
+pub(crate) async fn state(call: Call) -> Result<Response, Refusal> {
+    Ok(whole(&call.context, &call.request, List::State).await)
+}
+
+pub(crate) async fn widget(call: Call) -> Result<Response, Refusal> {
+    let snapshot = call.context.app.read_model().snapshot();
+    let running = snapshot.state.counts.get(BridgeStatus::Running.as_str()).copied();
+    Ok(reply::json(
+        StatusCode::OK,
+        &Widget {
+            projects_total: snapshot.state.projects.len(),
+            bridges: snapshot.state.counts.clone(),
+            running_total: running.unwrap_or(0),
+            version: env!("CARGO_PKG_VERSION"),
+        },
+    ))
+}
+
+pub(crate) async fn login_status(call: Call) -> Result<Response, Refusal> {
+    let health = call.context.app.health();
+    Ok(reply::json(
+        StatusCode::OK,
+        &LoginStatus {
+            claude_login_ok: health.claude_login_ok,
+            claude_login_method: health.claude_login_method,
+            claude_login_expires_at: health.claude_login_expires_at,
+        },
+    ))
+}
+
+pub(crate) async fn openapi(call: Call) -> Result<Response, Refusal> {
+    let description = call
+        .context
+        .description
+        .get_or_init(|| openapi::document(&call.context).to_string().into())
+        .clone();
+    Ok(reply::json_bytes(StatusCode::OK, description))
+}

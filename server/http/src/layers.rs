@@ -1,0 +1,11 @@
+//! The parts of the walk before and after a handler, one subject each. Their order is in
+//! [`crate::door`].
+
+pub(crate) mod access;
+pub(crate) mod body;
+pub(crate) mod compress;
+pub(crate) mod headers;
+pub(crate) mod host;
+pub(crate) mod limits;
+pub(crate) mod origin;
+pub(crate) mod request_id;

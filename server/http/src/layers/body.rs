@@ -1,0 +1,219 @@
+//! Reads a JSON body: size, content type and idle time (`http-api` §0.2, H74, H76).
+
+use crate::body::json;
+use crate::error::Refusal;
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt as _;
+use poem::Request;
+use poem::http::{HeaderMap, StatusCode, header};
+use serde_json::Value;
+use std::time::Duration;
+use svc_shared::error::ErrorCode;
+
+/// Largest JSON body, bytes.
+pub(crate) const JSON_LIMIT: usize = 1024 * 1024;
+
+/// What a route takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyKind {
+    /// Nothing; what comes is not read.
+    None,
+    /// A JSON object.
+    Json,
+    /// A JSON object, or nothing at all.
+    OptionalJson,
+}
+
+/// Reads and parses what the route takes. The order of checks is that of `http-api` §5.5: size as
+/// announced, coding, type, size as received.
+///
+/// # Errors
+/// 408, 413, 415 or 422.
+pub(crate) async fn read(
+    request: &mut Request,
+    kind: BodyKind,
+    idle: Duration,
+) -> Result<Option<Value>, Refusal> {
+    let is_required = match kind {
+        BodyKind::None => return Ok(None),
+        BodyKind::Json => true,
+        BodyKind::OptionalJson => false,
+    };
+    if announced(request.headers()) > JSON_LIMIT as u64 {
+        return Err(over_limit());
+    }
+    let declared = content_type(request.headers())?;
+    if is_required && declared == ContentType::Absent {
+        return Err(wrong_type());
+    }
+    let bytes = receive(request, idle).await?;
+    match (bytes.is_empty(), declared) {
+        (true, _) if !is_required => Ok(None),
+        (false, ContentType::Absent) => Err(wrong_type()),
+        _ => json::parse(&bytes).map(Some),
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ContentType {
+    Absent,
+    Json,
+}
+
+fn content_type(headers: &HeaderMap) -> Result<ContentType, Refusal> {
+    let is_identity = headers
+        .get_all(header::CONTENT_ENCODING)
+        .iter()
+        .all(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity"));
+    if !is_identity {
+        return Err(Refusal::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ErrorCode::InvalidJsonType,
+            "compressed request bodies are not read; send the body without Content-Encoding",
+        ));
+    }
+    let mut values = headers.get_all(header::CONTENT_TYPE).iter();
+    let Some(value) = values.next() else {
+        return Ok(ContentType::Absent);
+    };
+    let media = value.to_str().unwrap_or_default().split(';').next().unwrap_or_default().trim();
+    let media = media.to_ascii_lowercase();
+    let is_json = media == "application/json"
+        || media.strip_prefix("application/").is_some_and(|sub| sub.ends_with("+json"));
+    if is_json && values.next().is_none() { Ok(ContentType::Json) } else { Err(wrong_type()) }
+}
+
+fn announced(headers: &HeaderMap) -> u64 {
+    headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok())
+        .and_then(|value| value.parse().ok())
+        .unwrap_or(0)
+}
+
+async fn receive(request: &mut Request, idle: Duration) -> Result<Bytes, Refusal> {
+    let stream = request.take_body().into_bytes_stream();
+    let mut stream = std::pin::pin!(stream);
+    let mut body = BytesMut::new();
+    loop {
+        let Ok(chunk) = tokio::time::timeout(idle, stream.next()).await else {
+            return Err(Refusal::new(
+                StatusCode::REQUEST_TIMEOUT,
+                ErrorCode::InvalidValue,
+                "the request body stopped arriving; send it again",
+            )
+            .closing());
+        };
+        match chunk {
+            None => return Ok(body.freeze()),
+            Some(Ok(chunk)) if body.len() + chunk.len() > JSON_LIMIT => return Err(over_limit()),
+            Some(Ok(chunk)) => body.extend_from_slice(&chunk),
+            Some(Err(_)) => {
+                return Err(Refusal::malformed("the request body is incomplete").closing());
+            }
+        }
+    }
+}
+
+fn over_limit() -> Refusal {
+    Refusal::too_large(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        "the request body is larger than 1 MiB; send less",
+    )
+}
+
+fn wrong_type() -> Refusal {
+    Refusal::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        ErrorCode::InvalidJsonType,
+        "the body must be JSON; send `Content-Type: application/json`",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use poem::Body;
+
+    const IDLE: Duration = Duration::from_secs(30);
+
+    async fn status(request: Request, kind: BodyKind) -> u16 {
+        let mut request = request;
+        match read(&mut request, kind, IDLE).await {
+            Ok(_) => 200,
+            Err(refusal) => refusal.status().as_u16(),
+        }
+    }
+
+    fn with(content_type: &str, body: &'static str) -> Request {
+        Request::builder().content_type(content_type).body(body)
+    }
+
+    #[tokio::test]
+    async fn only_json_is_read() {
+        for (sent, expected) in [
+            ("application/json", 200),
+            ("Application/JSON; charset=utf-8; x=y", 200),
+            ("application/problem+json", 200),
+            ("text/plain", 415),
+            ("application/x-www-form-urlencoded", 415),
+            ("text/json", 415),
+            ("image/svg+json", 415),
+            ("", 415),
+        ] {
+            assert_eq!(status(with(sent, "{}"), BodyKind::Json).await, expected, "{sent}");
+        }
+        let untyped = || Request::builder().body("{}");
+        assert_eq!(status(untyped(), BodyKind::Json).await, 415);
+        assert_eq!(status(untyped(), BodyKind::OptionalJson).await, 415);
+        let two = Request::builder()
+            .header("content-type", "application/json")
+            .header("content-type", "text/plain")
+            .body("{}");
+        assert_eq!(status(two, BodyKind::Json).await, 415);
+    }
+
+    #[tokio::test]
+    async fn an_optional_body_may_be_absent_and_a_required_one_may_not() {
+        let empty = || Request::builder().finish();
+        assert_eq!(status(empty(), BodyKind::OptionalJson).await, 200);
+        assert_eq!(status(with("application/json", ""), BodyKind::OptionalJson).await, 200);
+        assert_eq!(status(with("application/json", ""), BodyKind::Json).await, 422);
+    }
+
+    #[tokio::test]
+    async fn compressed_bodies_are_not_read() {
+        let sent = |coding: &str| {
+            Request::builder()
+                .content_type("application/json")
+                .header("content-encoding", coding)
+                .body("{}")
+        };
+        assert_eq!(status(sent("gzip"), BodyKind::Json).await, 415);
+        assert_eq!(status(sent("identity"), BodyKind::Json).await, 200);
+    }
+
+    #[tokio::test]
+    async fn the_limit_holds_for_announced_and_for_streamed_bodies() {
+        let announced = Request::builder()
+            .content_type("application/json")
+            .header("content-length", (JSON_LIMIT + 1).to_string())
+            .body("{}");
+        assert_eq!(status(announced, BodyKind::Json).await, 413);
+        let chunks =
+            futures_util::stream::repeat_with(|| Ok::<_, std::io::Error>(vec![b' '; 4096]));
+        let endless = Request::builder()
+            .content_type("application/json")
+            .body(Body::from_bytes_stream(chunks));
+        assert_eq!(status(endless, BodyKind::Json).await, 413);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_that_stops_arriving_times_out() {
+        let chunks = futures_util::stream::pending::<Result<Vec<u8>, std::io::Error>>();
+        let stalled = Request::builder()
+            .content_type("application/json")
+            .body(Body::from_bytes_stream(chunks));
+        assert_eq!(status(stalled, BodyKind::Json).await, 408);
+    }
+}

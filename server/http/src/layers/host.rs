@@ -1,0 +1,82 @@
+//! The `Host` rule on a request (`http-api` §5.8); the decision itself is in the domain.
+
+use crate::error::Refusal;
+use poem::Request;
+use poem::http::{StatusCode, Version, header};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use svc_domain::host::{self, AllowedHosts, Asked, HostVerdict, Proof, Protocol};
+use svc_domain::log_escape;
+use svc_shared::error::ErrorCode;
+use tokio::time::Instant;
+
+/// A refused host is logged once in this time.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+/// Refused hosts remembered for that; beyond it nothing more is logged within the minute.
+const REMEMBERED: usize = 256;
+
+/// The rule, and which refusals were logged lately.
+#[derive(Debug)]
+pub(crate) struct HostRule {
+    allowed: AllowedHosts,
+    logged: Mutex<HashMap<String, Instant>>,
+}
+
+/// Whether the full answer may be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Served {
+    Fully,
+    /// Only that the service is up.
+    MinimalHealth,
+}
+
+impl HostRule {
+    pub(crate) fn new(allowed: AllowedHosts) -> Self {
+        Self { allowed, logged: Mutex::default() }
+    }
+
+    /// Checks whether the request was meant for this server.
+    ///
+    /// # Errors
+    /// 400 for a malformed host, 421 for a foreign one.
+    pub(crate) fn check(&self, request: &Request, asked: Asked) -> Result<Served, Refusal> {
+        let protocol = match request.version() {
+            Version::HTTP_09 | Version::HTTP_10 => Protocol::Http10,
+            Version::HTTP_2 => Protocol::Http2,
+            _ => Protocol::Http11,
+        };
+        let values = request.headers().get_all(header::HOST).iter().map(|value| value.as_bytes());
+        let target = request.uri().authority().map(poem::http::uri::Authority::as_str);
+        let authority = host::authority(protocol, values, target)
+            .map_err(|error| Refusal::malformed(error.to_string()).closing())?;
+        match host::decide(&self.allowed, authority.as_ref(), Proof::None, asked) {
+            HostVerdict::Serve => Ok(Served::Fully),
+            HostVerdict::MinimalHealth => Ok(Served::MinimalHealth),
+            HostVerdict::Misdirected => {
+                self.log(request.header(header::HOST).unwrap_or_default());
+                Err(Refusal::new(
+                    StatusCode::MISDIRECTED_REQUEST,
+                    ErrorCode::HostNotAllowed,
+                    "host not allowed",
+                ))
+            }
+        }
+    }
+
+    fn log(&self, host: &str) {
+        let now = Instant::now();
+        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.retain(|_, at| now.duration_since(*at) < LOG_EVERY);
+        if logged.contains_key(host) || logged.len() >= REMEMBERED {
+            return;
+        }
+        logged.insert(host.to_owned(), now);
+        let host = log_escape::escape(host);
+        tracing::warn!(
+            host = %host,
+            "refused a request for the host `{host}`; to serve that name, list it in \
+             `auth.allowed_hosts`"
+        );
+    }
+}

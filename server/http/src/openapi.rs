@@ -1,0 +1,242 @@
+//! The API description: generated from the operations, then one pass for what the generator
+//! cannot say (`http-api` §7).
+
+use crate::context::Context;
+use crate::digest;
+use crate::public::Operations;
+use poem::endpoint::BoxEndpoint;
+use poem::http::Method;
+use poem_openapi::registry::{MetaApi, Registry};
+use poem_openapi::{OpenApi, OpenApiService};
+use serde_json::{Map, Value, json};
+use std::collections::HashMap;
+use std::sync::Arc;
+use svc_shared::error::ErrorCode;
+use svc_shared::status::{Channel, LaunchMode, PermissionMode, ResumeMode, SandboxMode, SpawnMode};
+
+/// Schemas of bodies that callers send: open, every optional member may be null.
+const REQUESTS: [&str; 3] = ["SpawnRequest", "ResumeRequest", "DispatchRequest"];
+/// Members that are left out when they do not apply, by schema.
+const OMITTED: [(&str, &str); 1] = [("Health", "demo")];
+/// The instance without "and nothing else", so that a launch result can be an instance and more.
+const OPEN_INSTANCE: &str = "InstanceMembers";
+
+/// What depends on the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// Configured prefix; empty without one.
+    pub root: String,
+    /// Authentication is on.
+    pub is_auth_on: bool,
+    /// Name of the session cookie.
+    pub cookie: String,
+    /// Header in which a trusted proxy names the user.
+    pub user_header: String,
+}
+
+/// The description of a running service.
+pub(crate) fn document(context: &Arc<Context>) -> Value {
+    let settings = context.app.settings();
+    let state_dir = settings.state_dir.as_os_str().as_encoded_bytes();
+    let tag: String = digest::short_hash(state_dir).chars().take(12).collect();
+    description(&Facts {
+        root: context.root.as_str().to_owned(),
+        is_auth_on: settings.auth.enabled,
+        cookie: format!("svc_session_{tag}"),
+        user_header: settings.auth.reverse_proxy.user_header.clone(),
+    })
+}
+
+/// The description for these settings.
+#[must_use]
+pub fn description(settings: &Facts) -> Value {
+    let server = if settings.root.is_empty() { "/" } else { &settings.root };
+    let text = spec(server);
+    // The generator's own output: always JSON.
+    let mut document: Value = serde_json::from_str(&text).unwrap_or_default();
+    if let Some(schemas) = object_at(&mut document, "/components/schemas") {
+        let names: Vec<String> = schemas.keys().cloned().collect();
+        for name in names {
+            if let Some(schema) = schemas.get_mut(&name).and_then(Value::as_object_mut) {
+                complete(&name, schema);
+            }
+        }
+        limits(schemas);
+        open_up_launch_results(schemas);
+    }
+    security(&mut document, settings);
+    document
+}
+
+fn spec(server: &str) -> String {
+    OpenApiService::new(Description, "svc", env!("CARGO_PKG_VERSION")).server(server).spec()
+}
+
+/// The operations as the generator sees them, without a service behind them.
+struct Description;
+
+impl OpenApi for Description {
+    fn meta() -> Vec<MetaApi> {
+        Operations::meta()
+    }
+    fn register(registry: &mut Registry) {
+        Operations::register(registry);
+    }
+    fn add_routes(self, _: &mut HashMap<String, HashMap<Method, BoxEndpoint<'static>>>) {}
+}
+
+fn object_at<'v>(value: &'v mut Value, pointer: &str) -> Option<&'v mut Map<String, Value>> {
+    value.pointer_mut(pointer).and_then(Value::as_object_mut)
+}
+
+/// `required`, `nullable` and `additionalProperties`, from what the generator left out.
+fn complete(name: &str, schema: &mut Map<String, Value>) {
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        return;
+    }
+    let is_request = REQUESTS.contains(&name);
+    let mandatory: Vec<String> = schema
+        .get("required")
+        .and_then(Value::as_array)
+        .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        .unwrap_or_default();
+    let mut always = Vec::new();
+    if let Some(members) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        for (member, schema) in members.iter_mut() {
+            if OMITTED.contains(&(name, member.as_str())) {
+                continue;
+            }
+            always.push(member.clone());
+            if !mandatory.contains(member) {
+                make_nullable(schema);
+            }
+        }
+    }
+    schema.insert("required".into(), json!(if is_request { mandatory } else { always }));
+    if schema.get("required").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        schema.remove("required");
+    }
+    schema.insert("additionalProperties".into(), json!(is_request));
+}
+
+/// Null allowed. An enumeration or a reference is wrapped: beside `$ref` nothing counts, and an
+/// enumeration without null in it would forbid it again.
+fn make_nullable(schema: &mut Value) {
+    let is_wrapped = schema.get("$ref").is_some() || schema.get("enum").is_some();
+    if is_wrapped {
+        *schema = json!({"allOf": [schema.take()]});
+    }
+    if let Some(schema) = schema.as_object_mut() {
+        schema.insert("nullable".into(), json!(true));
+    }
+}
+
+/// Words, patterns and lengths that the shared types check by themselves.
+fn limits(schemas: &mut Map<String, Value>) {
+    fn words<T: Copy>(all: &[T], word: fn(T) -> &'static str) -> Value {
+        json!({"enum": all.iter().map(|value| word(*value)).collect::<Vec<_>>()})
+    }
+    let codes = words(ErrorCode::ALL, ErrorCode::as_str);
+    let modes = words(PermissionMode::ALL, PermissionMode::as_str);
+    let reference = json!({"pattern": "^[0-9a-f]{16}$"});
+    let job = json!({"pattern": "^[0-9a-f]{8}$"});
+    let uuid = "^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$";
+    let rules = [
+        ("SpawnRequest", "project", json!({"minLength": 1, "maxLength": 255})),
+        ("SpawnRequest", "channel", words(Channel::ALL, Channel::as_str)),
+        ("SpawnRequest", "mode", words(LaunchMode::ALL, LaunchMode::as_str)),
+        ("SpawnRequest", "spawn_mode", words(SpawnMode::ALL, SpawnMode::as_str)),
+        ("SpawnRequest", "permission_mode", modes.clone()),
+        ("SpawnRequest", "resume_mode", words(ResumeMode::ALL, ResumeMode::as_str)),
+        ("SpawnRequest", "sandbox", words(SandboxMode::ALL, SandboxMode::as_str)),
+        ("SpawnRequest", "conversation", reference.clone()),
+        ("SpawnRequest", "resume_session_id", json!({"pattern": uuid})),
+        ("DispatchRequest", "project", json!({"minLength": 1, "maxLength": 255})),
+        ("DispatchRequest", "prompt", json!({"maxLength": 100_000})),
+        ("DispatchRequest", "model", json!({"minLength": 1})),
+        ("DispatchRequest", "permission_mode", modes),
+        ("Instance", "session_ref", reference.clone()),
+        ("Instance", "environment_ref", reference.clone()),
+        ("Instance", "error_detail", json!({"maxLength": 2000})),
+        ("Instance", "instance_id", json!({"pattern": uuid})),
+        ("WorkingSession", "session_ref", reference.clone()),
+        ("BackgroundJob", "session_ref", reference),
+        ("BackgroundJob", "id", job.clone()),
+        ("DispatchResult", "id", job.clone()),
+        ("StopAgentResult", "id", job.clone()),
+        ("ResumeAgentResult", "id", job),
+        ("Error", "code", codes),
+        ("SchemaError", "code", json!({"enum": ["schema"]})),
+        ("AmbiguousError", "code", json!({"enum": ["ambiguous"]})),
+        ("Health", "status", json!({"enum": ["ok"]})),
+        ("HealthMinimal", "status", json!({"enum": ["ok"]})),
+    ];
+    for (schema, member, rule) in rules {
+        let found = schemas
+            .get_mut(schema)
+            .and_then(|schema| schema.get_mut("properties"))
+            .and_then(|members| members.get_mut(member));
+        let Some(found) = found else { continue };
+        // A defect has an id beside its text.
+        let is_nullable = found.get("nullable").is_some();
+        if let (Some(target), Some(rule)) = (found.as_object_mut(), rule.as_object()) {
+            target.extend(rule.clone());
+            if is_nullable && let Some(words) = target.get_mut("enum").and_then(Value::as_array_mut)
+            {
+                words.push(Value::Null);
+            }
+        }
+    }
+    let error_id = json!({
+        "type": "string",
+        "pattern": "^[0-9a-f]{8}$",
+        "description": "Code `internal`: finds the line in the service log."
+    });
+    if let Some(error) = schemas.get_mut("Error").and_then(|error| error.get_mut("properties"))
+        && let Some(error) = error.as_object_mut()
+    {
+        error.insert("error_id".into(), error_id);
+    }
+}
+
+/// A launch result is an instance and an outcome at once; each part must tolerate the other.
+fn open_up_launch_results(schemas: &mut Map<String, Value>) {
+    let Some(mut open) = schemas.get("Instance").cloned() else {
+        return;
+    };
+    if let Some(open) = open.as_object_mut() {
+        open.remove("additionalProperties");
+    }
+    schemas.insert(OPEN_INSTANCE.into(), open);
+    if let Some(outcome) = schemas.get_mut("Outcome").and_then(Value::as_object_mut) {
+        outcome.remove("additionalProperties");
+    }
+    if let Some(result) = schemas.get_mut("SpawnResult").and_then(Value::as_object_mut) {
+        result.insert(
+            "allOf".into(),
+            json!([
+                {"$ref": format!("#/components/schemas/{OPEN_INSTANCE}")},
+                {"$ref": "#/components/schemas/Outcome"}
+            ]),
+        );
+    }
+}
+
+fn security(document: &mut Value, settings: &Facts) {
+    let schemes = json!({
+        "bearerAuth": {"type": "http", "scheme": "bearer"},
+        "cookieAuth": {"type": "apiKey", "in": "cookie", "name": settings.cookie},
+        "proxyAuth": {"type": "apiKey", "in": "header", "name": settings.user_header},
+    });
+    if let Some(components) = object_at(document, "/components") {
+        components.insert("securitySchemes".into(), schemes);
+    }
+    let any = json!([{"bearerAuth": []}, {"cookieAuth": []}, {"proxyAuth": []}]);
+    let global = if settings.is_auth_on { any } else { json!([]) };
+    if let Some(root) = document.as_object_mut() {
+        root.insert("security".into(), global);
+    }
+    if let Some(health) = object_at(document, "/paths/~1healthz/get") {
+        health.insert("security".into(), json!([]));
+    }
+}

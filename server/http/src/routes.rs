@@ -1,0 +1,304 @@
+//! The one table of routes. Guards, router, `Allow` and the coverage test all read it.
+//!
+//! Documented routes come from the operations of [`crate::public`], so that the table and the
+//! OpenAPI document cannot differ; the others are listed here.
+
+use crate::context::Context;
+use crate::error::Refusal;
+use crate::layers::body::BodyKind;
+use crate::public::{Operations, PublicApi};
+use crate::target::Query;
+use crate::{internal, spa, ws};
+use futures_util::future::BoxFuture;
+use poem::http::Method;
+use poem::{Request, Response};
+use serde_json::Value;
+use std::sync::Arc;
+use svc_shared::paths::{API, API_V1};
+
+/// One method of one path.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// Method; HEAD comes with every GET.
+    pub method: Method,
+    /// Path with `{name}` for one segment and `{*name}` for one or more at the end.
+    pub pattern: String,
+    /// Who may use it, and when it is there at all.
+    pub guard: Guard,
+    /// What it takes.
+    pub body: BodyKind,
+    /// What it is.
+    pub kind: RouteKind,
+    pub(crate) serve: Serve,
+}
+
+/// Class of a route for the guards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Guard {
+    /// Needs a credential when authentication is on.
+    Guarded,
+    /// Needs none.
+    Public,
+    /// Guarded, and not there while the pages are off.
+    Ui,
+    /// Needs none, and not there while the pages are off.
+    UiPublic,
+    /// Guarded, and not there while the API description is off.
+    Description,
+}
+
+/// What a route is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteKind {
+    /// Answers once.
+    Plain,
+    /// Answers once, even for a foreign `Host`, then with the minimal body.
+    Health,
+    /// A WebSocket handshake.
+    Socket,
+}
+
+/// Who answers.
+#[derive(Clone, Copy)]
+pub(crate) enum Serve {
+    /// The documented operation of this path below `/api/v1`.
+    Documented,
+    /// A handler of this crate.
+    Own(Handler),
+}
+
+impl std::fmt::Debug for Serve {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Documented => "Documented",
+            Self::Own(_) => "Own",
+        })
+    }
+}
+
+/// Answers one request.
+pub(crate) type Handler = fn(Call) -> BoxFuture<'static, Result<Response, Refusal>>;
+
+/// A request that passed every guard.
+pub(crate) struct Call {
+    pub(crate) context: Arc<Context>,
+    pub(crate) request: Request,
+    /// The segments that stand for `{name}`, decoded; `{*name}` is one, joined with `/`.
+    pub(crate) params: Vec<String>,
+    pub(crate) query: Query,
+    pub(crate) body: Option<Value>,
+    /// Of this reply's content policy.
+    pub(crate) nonce: Option<String>,
+}
+
+impl Call {
+    /// The first `{name}`.
+    pub(crate) fn param(&self) -> &str {
+        self.params.first().map_or("", String::as_str)
+    }
+}
+
+macro_rules! own {
+    ($method:ident $pattern:literal $guard:ident $body:ident $kind:ident $handler:path) => {
+        Route {
+            method: Method::$method,
+            pattern: $pattern.to_owned(),
+            guard: Guard::$guard,
+            body: BodyKind::$body,
+            kind: RouteKind::$kind,
+            serve: Serve::Own(|call| Box::pin($handler(call))),
+        }
+    };
+}
+
+/// Every route of this server.
+#[must_use]
+pub fn table() -> Vec<Route> {
+    let mut table = documented();
+    table.extend([
+        own!(GET "/" Ui None Plain spa::shell),
+        own!(GET "/ui/{*page}" Ui None Plain spa::shell),
+        own!(GET "/static/{*file}" UiPublic None Plain spa::file),
+        own!(GET "/openapi.json" Description None Plain internal::ops::openapi),
+        own!(GET "/api/bootstrap" Guarded None Plain internal::ops::bootstrap),
+        own!(GET "/api/state" Guarded None Plain internal::ops::state),
+        own!(GET "/api/widget" Guarded None Plain internal::ops::widget),
+        own!(GET "/api/login-status" Guarded None Plain internal::ops::login_status),
+        own!(PATCH "/api/instances/{id}" Guarded Json Plain internal::instances::rename),
+        own!(GET "/api/instances/{id}/log" Guarded None Plain internal::instances::log),
+        own!(POST "/api/instances/{id}/connect" Ui None Plain internal::instances::connect),
+        own!(POST "/api/instances/{id}/forget" Ui None Plain internal::instances::forget),
+        own!(GET "/api/projects/preflight" Guarded None Plain internal::projects::preflight_all),
+        own!(POST "/api/projects/trust-all" Guarded Json Plain internal::projects::trust_all),
+        own!(GET "/api/projects/{name}/preflight" Guarded None Plain internal::projects::preflight),
+        own!(POST "/api/projects/{name}/trust" Guarded None Plain internal::projects::trust),
+        own!(GET "/ws/events" Guarded None Socket ws::events::open),
+        own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
+    ]);
+    table
+}
+
+fn documented() -> Vec<Route> {
+    let mut table = Vec::new();
+    for path in <Operations as poem_openapi::OpenApi>::meta().into_iter().flat_map(|api| api.paths)
+    {
+        for operation in path.operations {
+            let body = match operation.request {
+                None => BodyKind::None,
+                Some(request) if request.required => BodyKind::Json,
+                Some(_) => BodyKind::OptionalJson,
+            };
+            let is_health = path.path == svc_shared::paths::HEALTHZ;
+            let route = Route {
+                method: operation.method,
+                pattern: path.path.clone(),
+                guard: if is_health { Guard::Public } else { Guard::Guarded },
+                body,
+                kind: if is_health { RouteKind::Health } else { RouteKind::Plain },
+                serve: Serve::Documented,
+            };
+            if let Some(local) = path.path.strip_prefix(API_V1) {
+                table.push(Route { pattern: format!("{API}{local}"), ..route.clone() });
+            }
+            table.push(route);
+        }
+    }
+    table
+}
+
+/// The rows of one path, and the segments that stand for its names.
+#[derive(Debug)]
+pub(crate) struct Found<'t> {
+    pub(crate) rows: Vec<&'t Route>,
+    pub(crate) params: Vec<String>,
+}
+
+/// Finds the rows whose pattern fits. A literal segment wins over a named one.
+pub(crate) fn find<'t>(table: &'t [Route], segments: &[String]) -> Option<Found<'t>> {
+    let mut found: Option<(usize, Found<'t>)> = None;
+    for route in table {
+        let Some(params) = fits(&route.pattern, segments) else {
+            continue;
+        };
+        match &mut found {
+            Some((names, best)) if *names == params.len() => best.rows.push(route),
+            Some((names, _)) if *names < params.len() => {}
+            _ => found = Some((params.len(), Found { rows: vec![route], params })),
+        }
+    }
+    found.map(|(_, found)| found)
+}
+
+fn fits(pattern: &str, segments: &[String]) -> Option<Vec<String>> {
+    let mut parts = pattern.trim_start_matches('/').split('/').filter(|part| !part.is_empty());
+    let mut segments = segments.iter();
+    let mut params = Vec::new();
+    loop {
+        match (parts.next(), segments.next()) {
+            (None, None) => return Some(params),
+            (Some(part), Some(segment)) if part.starts_with("{*") => {
+                let rest = segments.fold(segment.clone(), |rest, next| rest + "/" + next);
+                params.push(rest);
+                return Some(params);
+            }
+            (Some(part), Some(segment)) if part.starts_with('{') => params.push(segment.clone()),
+            (Some(part), Some(segment)) if part == segment => {}
+            _ => return None,
+        }
+    }
+}
+
+impl Found<'_> {
+    /// The row for a method, HEAD read as GET.
+    pub(crate) fn row(&self, method: &Method) -> Option<&Route> {
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        self.rows.iter().copied().find(|row| row.method == *method)
+    }
+
+    /// Whether every row is absent while the pages are off, the asked one if there is one.
+    pub(crate) fn is_ui(&self, method: &Method) -> bool {
+        let is_ui = |row: &Route| matches!(row.guard, Guard::Ui | Guard::UiPublic);
+        match self.row(method) {
+            Some(row) => is_ui(row),
+            None => self.rows.iter().all(|row| is_ui(row)),
+        }
+    }
+
+    /// Whether the path is one of the API description.
+    pub(crate) fn is_description(&self) -> bool {
+        self.rows.iter().all(|row| row.guard == Guard::Description)
+    }
+
+    /// Whether the path is the health report.
+    pub(crate) fn is_health(&self) -> bool {
+        self.rows.iter().all(|row| row.kind == RouteKind::Health)
+    }
+
+    /// Value of the `Allow` header.
+    pub(crate) fn allow(&self) -> String {
+        let mut methods: Vec<&str> = self.rows.iter().map(|row| row.method.as_str()).collect();
+        if methods.contains(&"GET") {
+            methods.push("HEAD");
+        }
+        methods.push("OPTIONS");
+        methods.sort_unstable();
+        methods.join(", ")
+    }
+}
+
+/// The operations with their context.
+pub(crate) fn operations(context: &Arc<Context>) -> Operations {
+    PublicApi::new(Arc::clone(context)).operations()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn route(path: &str) -> Option<(Vec<String>, Vec<String>)> {
+        let segments = crate::target::segments(path)?;
+        let table = table();
+        let found = find(&table, &segments)?;
+        let rows = found.rows.iter().map(|row| format!("{} {}", row.method, row.pattern)).collect();
+        Some((rows, found.params))
+    }
+
+    #[test]
+    fn both_prefixes_serve_the_public_routes_and_only_one_the_internal_ones() {
+        for prefix in ["/api", "/api/v1"] {
+            let (rows, params) = route(&format!("{prefix}/instances/a%20b/resume")).unwrap();
+            assert_eq!(rows, [format!("POST {prefix}/instances/{{instance_id}}/resume")]);
+            assert_eq!(params, ["a b"]);
+        }
+        assert!(route("/api/bootstrap").is_some());
+        for absent in ["/api/v1/bootstrap", "/api/v1", "/api", "/api/v1/state", "/healthz/x", "/ui"]
+        {
+            assert!(route(absent).is_none(), "{absent}");
+        }
+    }
+
+    #[test]
+    fn pages_take_every_path_below_them() {
+        assert_eq!(route("/ui/p/has.dot").unwrap().1, ["p/has.dot"]);
+        assert_eq!(route("/static/snippets/a.js").unwrap().1, ["snippets/a.js"]);
+    }
+
+    #[test]
+    fn a_path_says_which_methods_it_takes() {
+        let table = table();
+        let segments = crate::target::segments("/api/instances/x").unwrap();
+        let found = find(&table, &segments).unwrap();
+        assert_eq!(found.allow(), "DELETE, GET, HEAD, OPTIONS, PATCH");
+        assert!(found.row(&Method::HEAD).is_some());
+        assert!(found.row(&Method::PUT).is_none());
+    }
+
+    #[test]
+    fn no_route_is_listed_twice() {
+        let mut seen = BTreeSet::new();
+        for row in table() {
+            assert!(seen.insert(format!("{} {}", row.method, row.pattern)), "{row:?}");
+        }
+    }
+}

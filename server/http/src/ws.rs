@@ -1,0 +1,279 @@
+//! WebSockets: the handshake, the limits of what comes in, and one loop for every stream
+//! (`http-api` §4.1, H57–H61). What is sent is decided by a [`Source`].
+
+pub(crate) mod bridge_log;
+pub(crate) mod events;
+mod handshake;
+mod meter;
+
+use crate::error::Refusal;
+use bytes::Bytes;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt as _, StreamExt as _};
+use meter::{Metered, Reset};
+use poem::{Request, Response};
+use std::borrow::Cow;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use svc_shared::error::ErrorCode;
+use svc_shared::stream::close;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// Largest inbound message, bytes.
+const MESSAGE: usize = 16 * 1024;
+/// Most inbound messages, pings included, in one second.
+const MESSAGES_PER_SECOND: u32 = 100;
+/// A ping is sent this often.
+const PING: Duration = Duration::from_secs(20);
+/// Pings without a sign of life before the socket is given up: a half-open one is gone in 60 s.
+const MISSED: u32 = 2;
+/// A peer that accepts nothing for this long is given up.
+const STALL: Duration = Duration::from_secs(30);
+/// A peer has this long to answer a close.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Not in the shared list: the reply of the protocol to what is too long.
+const TOO_BIG: u16 = 1009;
+const PROTOCOL: u16 = 1002;
+const NOT_TEXT: u16 = 1007;
+
+/// What a stream sends next.
+#[derive(Debug)]
+pub(crate) enum Out {
+    Frame(Bytes),
+    Close(u16, Cow<'static, str>),
+}
+
+/// Decides what one socket sends.
+pub(crate) trait Source: Send {
+    /// Waits for the next thing to send. Must be cancel-safe.
+    fn next(&mut self) -> impl Future<Output = Out> + Send;
+    /// Takes a message of the client; unknown ones are ignored.
+    fn receive(&mut self, text: &str);
+}
+
+/// Opens sockets and knows how many there are.
+pub(crate) struct Sockets {
+    places: Arc<Semaphore>,
+    tasks: TaskTracker,
+    closing: CancellationToken,
+}
+
+impl Sockets {
+    pub(crate) fn new(most: usize, closing: CancellationToken) -> Self {
+        Self { places: Arc::new(Semaphore::new(most)), tasks: TaskTracker::new(), closing }
+    }
+
+    /// Waits until every socket has said goodbye.
+    pub(crate) async fn closed(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// Answers a handshake and serves the socket on a task of its own.
+    ///
+    /// # Errors
+    /// What is wrong with the handshake, or 503 when there are too many sockets.
+    pub(crate) fn open<S: Source + 'static>(
+        &self,
+        request: &Request,
+        source: S,
+    ) -> Result<Response, Refusal> {
+        let accept = handshake::check(request)?;
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return Err(handshake::too_many());
+        };
+        let upgrade = request.take_upgrade().map_err(|_| handshake::not_upgradable())?;
+        if let Some(facts) = request.data::<crate::accept::ConnectionFacts>() {
+            facts.upgraded();
+        }
+        let closing = self.closing.clone();
+        self.tasks.spawn(async move {
+            let Ok(Ok(io)) = tokio::time::timeout(STALL, upgrade).await else {
+                return;
+            };
+            let config = WebSocketConfig::default()
+                .max_message_size(Some(MESSAGE))
+                .max_frame_size(Some(MESSAGE))
+                .read_buffer_size(4096);
+            let (io, meter) = Metered::new(io);
+            let stream = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
+            Socket::new(stream, meter, place).serve(source, closing).await;
+        });
+        Ok(handshake::switch(&accept))
+    }
+}
+
+type Stream = WebSocketStream<Metered<poem::Upgraded>>;
+
+struct Socket {
+    sink: SplitSink<Stream, Message>,
+    stream: SplitStream<Stream>,
+    inbound: Inbound,
+    ping: Interval,
+    _place: OwnedSemaphorePermit,
+}
+
+/// What came in lately.
+struct Inbound {
+    meter: Reset,
+    second: Instant,
+    messages: u32,
+    unanswered: u32,
+}
+
+/// Why a socket ends.
+enum End {
+    /// The peer is gone or has said goodbye.
+    Gone,
+    /// We say goodbye first.
+    Close(u16, Cow<'static, str>),
+}
+
+impl Socket {
+    fn new(stream: Stream, meter: Reset, place: OwnedSemaphorePermit) -> Self {
+        let (sink, stream) = stream.split();
+        let mut ping = tokio::time::interval_at(Instant::now() + PING, PING);
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let inbound = Inbound { meter, second: Instant::now(), messages: 0, unanswered: 0 };
+        Self { sink, stream, inbound, ping, _place: place }
+    }
+
+    async fn serve<S: Source>(mut self, mut source: S, closing: CancellationToken) {
+        let end = loop {
+            if let Err(end) = self.step(&mut source, &closing).await {
+                break end;
+            }
+        };
+        if let End::Close(code, reason) = end {
+            self.farewell(code, reason).await;
+        }
+    }
+
+    async fn step<S: Source>(
+        &mut self,
+        source: &mut S,
+        closing: &CancellationToken,
+    ) -> Result<(), End> {
+        tokio::select! {
+            biased;
+            () = closing.cancelled() => {
+                Err(End::Close(close::GOING_AWAY, ErrorCode::ShuttingDown.as_str().into()))
+            }
+            message = self.stream.next() => self.inbound.take(message, source),
+            _ = self.ping.tick() => {
+                self.inbound.ping()?;
+                self.send(Message::Ping(Bytes::new()), source, closing).await
+            }
+            out = source.next() => match out {
+                Out::Close(code, reason) => Err(End::Close(code, reason)),
+                Out::Frame(frame) => match Utf8Bytes::try_from(frame) {
+                    Ok(text) => self.send(Message::Text(text), source, closing).await,
+                    Err(_) => Err(End::Close(close::INTERNAL, ErrorCode::Internal.as_str().into())),
+                },
+            },
+        }
+    }
+
+    /// Sends while listening: a peer that leaves in the middle is noticed.
+    async fn send<S: Source>(
+        &mut self,
+        message: Message,
+        source: &mut S,
+        closing: &CancellationToken,
+    ) -> Result<(), End> {
+        let sending = tokio::time::timeout(STALL, self.sink.send(message));
+        let mut sending = std::pin::pin!(sending);
+        loop {
+            tokio::select! {
+                sent = &mut sending => {
+                    return match sent {
+                        Ok(Ok(())) => Ok(()),
+                        Ok(Err(_)) => Err(End::Gone),
+                        Err(_) => Err(End::Close(close::SLOW, "slow_consumer".into())),
+                    };
+                }
+                message = self.stream.next() => self.inbound.take(message, source)?,
+                () = closing.cancelled() => {
+                    return Err(End::Close(close::GOING_AWAY, ErrorCode::ShuttingDown.as_str().into()));
+                }
+            }
+        }
+    }
+
+    /// Says why, and gives the peer a moment to take it in.
+    async fn farewell(mut self, code: u16, reason: Cow<'static, str>) {
+        let frame = CloseFrame { code: CloseCode::from(code), reason: reason.as_ref().into() };
+        let goodbye = async {
+            if self.sink.send(Message::Close(Some(frame))).await.is_ok() {
+                while let Some(Ok(_)) = self.stream.next().await {}
+            }
+        };
+        // A peer that does not answer is dropped with the socket.
+        let _ = tokio::time::timeout(FAREWELL, goodbye).await;
+    }
+}
+
+impl Inbound {
+    fn take<S: Source>(
+        &mut self,
+        message: Option<Result<Message, Error>>,
+        source: &mut S,
+    ) -> Result<(), End> {
+        let message = match message {
+            None => return Err(End::Gone),
+            Some(Err(error)) => return Err(refuse(&error)),
+            Some(Ok(message)) => message,
+        };
+        self.meter.message_arrived();
+        self.unanswered = 0;
+        self.count()?;
+        match message {
+            Message::Text(text) => source.receive(text.as_str()),
+            Message::Binary(_) => {
+                return Err(End::Close(close::UNSUPPORTED, "text_expected".into()));
+            }
+            Message::Close(_) => return Err(End::Gone),
+            // The library has answered the ping already.
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
+        }
+        Ok(())
+    }
+
+    fn count(&mut self) -> Result<(), End> {
+        if self.second.elapsed() >= Duration::from_secs(1) {
+            self.second = Instant::now();
+            self.messages = 0;
+        }
+        self.messages += 1;
+        if self.messages > MESSAGES_PER_SECOND {
+            return Err(End::Close(close::POLICY, "too_many_messages".into()));
+        }
+        Ok(())
+    }
+
+    fn ping(&mut self) -> Result<(), End> {
+        if self.unanswered >= MISSED {
+            return Err(End::Gone);
+        }
+        self.unanswered += 1;
+        Ok(())
+    }
+}
+
+fn refuse(error: &Error) -> End {
+    match error {
+        Error::Capacity(_) => End::Close(TOO_BIG, ErrorCode::TooLarge.as_str().into()),
+        Error::Utf8(_) => End::Close(NOT_TEXT, "not_utf8".into()),
+        Error::Protocol(_) => End::Close(PROTOCOL, "protocol_error".into()),
+        _ => End::Gone,
+    }
+}

@@ -1,0 +1,113 @@
+//! The live log of one instance (`http-api` §4.3).
+
+use super::{Out, Source};
+use crate::error::{Refusal, echo};
+use crate::internal::instances::{LONGEST_TAIL, TAIL};
+use crate::routes::Call;
+use poem::Response;
+use svc_app::{AppError, LogItem, LogStart, LogSubscription};
+use svc_shared::error::ErrorCode;
+use svc_shared::stream::{LogFrame, close};
+
+/// Longest reason of a close, bytes: the protocol's limit.
+const REASON: usize = 123;
+
+/// How lines are framed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Format {
+    /// One line per frame, nothing around it, no marks.
+    Plain,
+    /// Lines and marks as JSON.
+    Json,
+}
+
+/// After the handshake a browser can no longer see a status, so an unknown reference is told by a
+/// close code.
+pub(crate) async fn open(call: Call) -> Result<Response, Refusal> {
+    let format = match call.query.one("format")? {
+        None => Format::Plain,
+        Some("json") => Format::Json,
+        Some(other) => {
+            return Err(Refusal::invalid(format!(
+                "`format` is `{}`; leave it out or use `json`",
+                echo(other)
+            )));
+        }
+    };
+    let start = match call.query.one("cursor")? {
+        Some(cursor) => LogStart::Cursor(cursor.to_owned()),
+        None => LogStart::Tail(call.query.number("tail", 0..=LONGEST_TAIL)?.unwrap_or(TAIL)),
+    };
+    let source = match call.context.app.follow_log(call.param(), start).await {
+        Ok(log) => BridgeLog::Following { log, format },
+        Err(error) => match close_code(&error) {
+            Some(code) => BridgeLog::Refused(code, reason(&error)),
+            None => return Err(error.into()),
+        },
+    };
+    call.context.sockets.open(&call.request, source)
+}
+
+fn close_code(error: &AppError) -> Option<u16> {
+    match error.code {
+        ErrorCode::UnknownInstance => Some(close::UNKNOWN),
+        ErrorCode::Ambiguous => Some(close::AMBIGUOUS),
+        _ => None,
+    }
+}
+
+/// The word of the refusal; for an ambiguous reference the ids that match, as far as they fit.
+fn reason(error: &AppError) -> String {
+    if error.candidates.is_empty() {
+        return error.code.as_str().to_owned();
+    }
+    let mut reason = String::new();
+    for id in &error.candidates {
+        let gap = if reason.is_empty() { "" } else { "," };
+        if reason.len() + gap.len() + id.len() > REASON {
+            break;
+        }
+        reason.push_str(gap);
+        reason.push_str(id);
+    }
+    reason
+}
+
+enum BridgeLog {
+    Following { log: LogSubscription, format: Format },
+    Refused(u16, String),
+}
+
+impl Source for BridgeLog {
+    async fn next(&mut self) -> Out {
+        let (log, format) = match self {
+            Self::Following { log, format } => (log, *format),
+            Self::Refused(code, reason) => return Out::Close(*code, reason.clone().into()),
+        };
+        loop {
+            let frame = match log.next().await {
+                Some(LogItem::Frame(frame)) => frame,
+                Some(LogItem::Closed(code, reason)) => {
+                    return Out::Close(code, reason.as_str().into());
+                }
+                None => {
+                    return Out::Close(close::INTERNAL, ErrorCode::Internal.as_str().into());
+                }
+            };
+            if let Some(bytes) = encode(&frame, format) {
+                return Out::Frame(bytes);
+            }
+        }
+    }
+
+    /// A read-only stream: input is discarded.
+    fn receive(&mut self, _text: &str) {}
+}
+
+fn encode(frame: &LogFrame, format: Format) -> Option<bytes::Bytes> {
+    match (format, frame) {
+        (Format::Json, frame) => serde_json::to_vec(frame).ok().map(Into::into),
+        (Format::Plain, LogFrame::Line { text, .. }) => Some(text.clone().into_bytes().into()),
+        (Format::Plain, LogFrame::Mark { .. }) => None,
+    }
+}
