@@ -1,0 +1,269 @@
+//! The projects kept up to date: what wakes it, what it looks at then, and who learns of it.
+
+use crate::catalog::Catalog;
+use crate::examine::Rules;
+use crate::project::Projects;
+use crate::watches::Watches;
+use arc_swap::ArcSwap;
+use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::future;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use svc_watch::{Changes, Pace, Subscription, Watcher};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+/// What comes in bursts, a clone or an unpacking, is looked at together.
+const GATHER: Duration = Duration::from_millis(50);
+
+/// How long the start waits for the watch on the root, which saves it a second look.
+const ROOT_WATCH_WAIT: Duration = Duration::from_millis(250);
+
+/// A sweep takes four steps, one a second: a change is seen within five (H125).
+const SWEEP_STEP: Duration = Duration::from_secs(1);
+const SWEEP_STEPS: u32 = 4;
+
+/// Few enough to be looked at in one step, with one wake-up instead of four.
+const ONE_STEP: usize = 256;
+
+/// A live view of the projects. Ends when dropped.
+#[derive(Debug)]
+pub struct Discovery {
+    view: Arc<View>,
+    _tasks: JoinSet<()>,
+}
+
+#[derive(Debug)]
+struct View {
+    current: ArcSwap<Projects>,
+    version: watch::Sender<u64>,
+}
+
+impl View {
+    fn publish(&self, projects: Projects) {
+        if **self.current.load() != projects {
+            self.current.store(Arc::new(projects));
+            self.version.send_modify(|version| *version = version.wrapping_add(1));
+        }
+    }
+}
+
+impl Discovery {
+    /// Looks once, then keeps looking where something changes.
+    pub async fn start(rules: Rules, watcher: &Watcher) -> Self {
+        let mut root = RootWatch::new(&rules.root, watcher.clone());
+        let _ = timeout(ROOT_WATCH_WAIT, root.changed()).await;
+        let catalog = Arc::new(Mutex::new(Catalog::new(rules)));
+        let view = Arc::new(View { current: ArcSwap::default(), version: watch::Sender::new(0) });
+        let mut driver = Driver {
+            watches: Watches::new(watcher.clone()),
+            sweep: Sweep::default(),
+            root,
+            catalog,
+            view: Arc::clone(&view),
+        };
+        driver.look(Work::List).await;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(driver.run());
+        Self { view, _tasks: tasks }
+    }
+
+    /// The projects as they are known now.
+    #[must_use]
+    pub fn snapshot(&self) -> Arc<Projects> {
+        self.view.current.load_full()
+    }
+
+    /// Changes its value with every change of the snapshot; closed when discovery ends.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.view.version.subscribe()
+    }
+}
+
+/// What to look at.
+#[derive(Debug)]
+enum Work {
+    List,
+    Names(BTreeSet<OsString>),
+    Sweep(Vec<OsString>),
+}
+
+struct Driver {
+    catalog: Arc<Mutex<Catalog>>,
+    root: RootWatch,
+    watches: Watches,
+    sweep: Sweep,
+    view: Arc<View>,
+}
+
+/// What woke the driver.
+enum Woken {
+    Root(Changes),
+    Project(Option<OsString>),
+    Sweep,
+}
+
+impl Driver {
+    async fn run(mut self) {
+        loop {
+            let woken = tokio::select! {
+                changes = self.root.changed() => Woken::Root(changes),
+                name = self.watches.heard() => Woken::Project(name),
+                () = self.sweep.due() => Woken::Sweep,
+            };
+            let work = match woken {
+                Woken::Sweep => Work::Sweep(self.sweep.step()),
+                Woken::Root(Changes::Everything) => Work::List,
+                Woken::Root(Changes::Names(names)) => self.gather(names).await,
+                Woken::Project(Some(name)) => self.gather(BTreeSet::from([name])).await,
+                Woken::Project(None) => Work::Names(BTreeSet::new()),
+            };
+            self.look(work).await;
+        }
+    }
+
+    async fn gather(&mut self, mut names: BTreeSet<OsString>) -> Work {
+        tokio::time::sleep(GATHER).await;
+        names.extend(self.watches.heard_by_now());
+        match timeout(Duration::ZERO, self.root.changed()).await {
+            Ok(Changes::Names(more)) => names.extend(more),
+            // The names are still to be looked at: a listing looks only at new ones.
+            Ok(Changes::Everything) => self.root.owe_everything(),
+            Err(_) => {}
+        }
+        Work::Names(names)
+    }
+
+    async fn look(&mut self, work: Work) {
+        let (catalog, view) = (Arc::clone(&self.catalog), Arc::clone(&self.view));
+        let looked = tokio::task::spawn_blocking(move || {
+            let mut catalog = catalog.lock().unwrap_or_else(PoisonError::into_inner);
+            match work {
+                Work::List => catalog.list(),
+                Work::Names(names) => catalog.named(names),
+                Work::Sweep(names) => catalog.sweep(names),
+            }
+            let changed = catalog.take_changed();
+            if changed {
+                view.publish(catalog.assemble());
+            }
+            (changed, catalog.root().map(Path::to_owned))
+        });
+        let (changed, root) = match looked.await {
+            Ok(looked) => looked,
+            Err(error) if error.is_panic() => {
+                tracing::error!(error = %error, "looking at the projects failed; going on");
+                (true, None)
+            }
+            // The runtime shuts down, and this task with it.
+            Err(_) => return future::pending().await,
+        };
+        if let Some(root) = root {
+            self.root.follow(root);
+        }
+        let catalog = self.catalog.lock().unwrap_or_else(PoisonError::into_inner);
+        if changed {
+            self.watches.follow(&catalog);
+        }
+        self.sweep.follow(|| catalog.unwatched(|name| self.watches.is_watched(name)));
+    }
+}
+
+/// The watch on the root: on the directory where it really is, and on the link that leads there.
+struct RootWatch {
+    watcher: Watcher,
+    path: PathBuf,
+    dir: Subscription,
+    link: Option<Subscription>,
+    owes_everything: bool,
+}
+
+impl RootWatch {
+    fn new(configured: &Path, watcher: Watcher) -> Self {
+        let is_link = configured.is_symlink();
+        Self {
+            dir: watcher.dir(configured, Pace::DIRECTORY),
+            link: is_link.then(|| watcher.file(configured, Pace::DIRECTORY)),
+            path: configured.to_owned(),
+            owes_everything: false,
+            watcher,
+        }
+    }
+
+    fn follow(&mut self, real: PathBuf) {
+        if self.path != real {
+            self.dir = self.watcher.dir(&real, Pace::DIRECTORY);
+            self.path = real;
+        }
+    }
+
+    fn owe_everything(&mut self) {
+        self.owes_everything = true;
+    }
+
+    async fn changed(&mut self) -> Changes {
+        if std::mem::take(&mut self.owes_everything) {
+            return Changes::Everything;
+        }
+        let link = async {
+            match &mut self.link {
+                Some(link) => link.changed().await,
+                None => future::pending().await,
+            }
+        };
+        tokio::select! {
+            changes = self.dir.changed() => changes,
+            _ = link => Changes::Everything,
+        }
+    }
+}
+
+/// The slow round over what no watch tells of; silent when there is nothing of that kind.
+#[derive(Debug, Default)]
+struct Sweep {
+    /// Left in this round.
+    round: VecDeque<OsString>,
+    per_step: usize,
+    next: Option<Instant>,
+}
+
+impl Sweep {
+    async fn due(&self) {
+        match self.next {
+            Some(at) => tokio::time::sleep_until(at).await,
+            None => future::pending().await,
+        }
+    }
+
+    fn step(&mut self) -> Vec<OsString> {
+        self.next = None;
+        let most = self.per_step.min(self.round.len());
+        self.round.drain(..most).collect()
+    }
+
+    /// Plans the next step. Names that are gone meanwhile cost one look.
+    fn follow(&mut self, unwatched: impl FnOnce() -> Vec<OsString>) {
+        if self.next.is_some() && !self.round.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        if !self.round.is_empty() {
+            self.next = Some(now + SWEEP_STEP);
+            return;
+        }
+        self.round = unwatched().into();
+        if self.round.is_empty() {
+            self.next = None;
+        } else if self.round.len() <= ONE_STEP {
+            self.per_step = ONE_STEP;
+            self.next = Some(now + SWEEP_STEP * SWEEP_STEPS);
+        } else {
+            self.per_step = self.round.len().div_ceil(4);
+            self.next = Some(now + SWEEP_STEP);
+        }
+    }
+}
