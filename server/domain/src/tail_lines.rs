@@ -139,6 +139,12 @@ impl TailLines {
         Self::new(0, State::Line)
     }
 
+    /// From a place where a line is known to begin.
+    #[must_use]
+    pub fn from_line(offset: u64) -> Self {
+        Self::new(offset, State::Line)
+    }
+
     fn new(offset: u64, state: State) -> Self {
         Self { offset, held: Vec::new(), state }
     }
@@ -172,6 +178,19 @@ impl TailLines {
     #[must_use]
     pub fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Offset where another reader can go on: repeats no line given so far, leaves none out.
+    #[must_use]
+    pub fn resting(&self) -> u64 {
+        let open = match self.state {
+            State::Line => u64::try_from(self.held.len()).unwrap_or(u64::MAX),
+            State::Cut { omitted } => omitted,
+            State::Skip => 0,
+            // The byte before the place is read again.
+            State::Probe => return self.offset.saturating_add(1),
+        };
+        self.offset.saturating_sub(open)
     }
 
     /// Takes the next bytes and gives the lines they complete.

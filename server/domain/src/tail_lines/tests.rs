@@ -216,6 +216,17 @@ proptest! {
     }
 
     #[test]
+    fn another_reader_goes_on_where_one_rests(log in log(), at in any::<prop::sample::Index>()) {
+        let all = read(start(), &log, 4096);
+        let (head, _) = log.split_at(at.index(log.len() + 1));
+        let mut lines = TailLines::from_start();
+        let shown = lines.feed(head).len();
+        let plan = TailLines::resume(lines.resting(), len(&log)).unwrap();
+        prop_assert_eq!(plan.lines.resting(), lines.resting());
+        prop_assert_eq!(read(plan, &log, 4096), &all[shown..]);
+    }
+
+    #[test]
     fn a_backfill_is_always_an_end_of_the_whole(log in log(), window in 0..200_000_u64) {
         let all = read(start(), &log, 4096);
         let shown = read(TailLines::backfill(len(&log), window), &log, 4096);
