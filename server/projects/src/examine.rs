@@ -1,167 +1,151 @@
-//! What one directory entry is. Blocks as long as its file system does.
+//! What one entry of `projects_root` is. Blocks as long as its file system does.
 
-use crate::project::{Project, Refused, Unavailable};
+use crate::git;
+use crate::project::{Project, Why};
+use crate::stamp::Stamp;
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, Metadata};
+use std::ffi::OsStr;
+use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use svc_shared::ids::ProjectName;
+
+/// Where projects are, and where none may be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// `projects_root`, absolute.
+    pub root: PathBuf,
+    /// Real paths of directories that are no projects, nor is one that contains them (H38): state
+    /// and configuration directory of the service, home of its user.
+    pub refused: Vec<PathBuf>,
+}
+
+impl Rules {
+    fn refuse(&self, real: &Path) -> bool {
+        real.parent().is_none() || self.refused.iter().any(|dir| dir.starts_with(real))
+    }
+}
 
 /// What an entry turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Examined {
-    /// A project, and the state of its directory.
-    Project(Arc<Project>, Stamp),
-    /// Not there, not a directory, or hidden.
+pub(crate) enum Look {
+    /// A project.
+    Project {
+        /// Its record, alias or not.
+        project: Project,
+        /// Its state before its facts were read.
+        stamp: Stamp,
+        /// It is reached through a link.
+        linked: bool,
+    },
+    /// A directory, or perhaps one, that is no project.
+    Skipped(Why),
+    /// Gone, hidden or a file: nothing to speak of.
     Nothing,
-    /// A directory without a usable name or path.
-    Undecodable,
-    /// A directory whose name no project may have.
-    IllegalName,
-    /// A directory that may not be a project.
-    Refused(Refused),
-    /// Could not be looked at.
-    Unavailable(Unavailable),
 }
 
-/// State of a directory. Changes when an entry in it appears or vanishes, and when another
-/// directory takes its place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp([i64; 6]);
-
-impl Stamp {
-    pub(crate) fn of(path: &Path) -> io::Result<Self> {
-        fs::metadata(path).map(|facts| Self::new(&facts))
-    }
-
-    fn new(facts: &Metadata) -> Self {
-        // Compared only: the bit patterns are as good as the numbers.
-        let (device, inode) = (facts.dev().cast_signed(), facts.ino().cast_signed());
-        let changed = [facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()];
-        let [a, b, c, d] = changed;
-        Self([device, inode, a, b, c, d])
-    }
-}
-
-/// What examining needs to know, the same for all entries of one scan.
+/// One round of looking: what is above the projects is looked at once.
 #[derive(Debug)]
 pub(crate) struct Examiner {
-    root: PathBuf,
+    rules: Rules,
     real_root: PathBuf,
-    protected: Vec<PathBuf>,
-    /// Git roots at or above the directories that projects lie in.
     above: Mutex<HashMap<PathBuf, Option<PathBuf>>>,
 }
 
 impl Examiner {
-    /// `protected`: what no project may be or hold.
-    pub(crate) fn new(root: &Path, protected: &[PathBuf]) -> io::Result<Self> {
-        Ok(Self {
-            root: root.to_owned(),
-            real_root: fs::canonicalize(root)?,
-            protected: protected.iter().map(|path| resolved(path)).collect(),
-            above: Mutex::default(),
-        })
+    pub(crate) fn new(rules: Rules, real_root: PathBuf) -> Self {
+        Self { rules, real_root, above: Mutex::default() }
     }
 
-    pub(crate) fn examine(&self, name: &OsStr) -> Examined {
-        match self.try_examine(name) {
-            Ok(examined) => examined,
-            Err(error) => match (error.kind(), name.to_str().and_then(|n| n.parse().ok())) {
-                (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory, _) | (_, None) => {
-                    Examined::Nothing
-                }
-                (_, Some(name)) => {
-                    let reason = format!("it cannot be looked at: {error}");
-                    Examined::Unavailable(Unavailable { name, reason })
-                }
-            },
+    pub(crate) fn examine(&self, name: &OsStr) -> Look {
+        if is_hidden(name) {
+            return Look::Nothing;
         }
-    }
-
-    fn try_examine(&self, name: &OsStr) -> io::Result<Examined> {
-        if name.as_encoded_bytes().starts_with(b".") {
-            return Ok(Examined::Nothing);
-        }
-        let shown_path = self.root.join(name);
-        let facts = fs::symlink_metadata(&shown_path)?;
-        let (path, facts) = if facts.is_symlink() {
-            let target = fs::canonicalize(&shown_path)?;
-            let facts = fs::metadata(&target)?;
-            (target, facts)
-        } else {
-            (self.real_root.join(name), facts)
+        let entry = self.real_root.join(name);
+        let facts = match std::fs::symlink_metadata(&entry) {
+            Ok(facts) => facts,
+            Err(error) if is_gone(&error) => return Look::Nothing,
+            Err(error) => return Look::Skipped(Why::Inaccessible(error.kind())),
         };
-        if !facts.is_dir() {
-            return Ok(Examined::Nothing);
+        if !facts.is_dir() && !facts.is_symlink() {
+            return Look::Nothing;
         }
-        let Some(text) = name.to_str() else { return Ok(Examined::Undecodable) };
-        let Ok(name) = text.parse::<ProjectName>() else { return Ok(Examined::IllegalName) };
-        if path.to_str().is_none() {
-            return Ok(Examined::Undecodable);
+        let name = match name.to_str().map(str::parse::<ProjectName>) {
+            None => return Look::Skipped(Why::Undecodable),
+            Some(Err(bad)) => return Look::Skipped(Why::Name(bad)),
+            Some(Ok(name)) => name,
+        };
+        let linked = facts.is_symlink();
+        let resolved = if linked { resolve(&entry) } else { Ok((entry, facts)) };
+        match resolved {
+            Ok((_, target)) if !target.is_dir() => Look::Nothing,
+            Ok((real, _)) if real.to_str().is_none() => Look::Skipped(Why::Undecodable),
+            Ok((real, _)) if self.rules.refuse(&real) => Look::Skipped(Why::Refused),
+            Ok((real, target)) => self.facts(name, real, &target, linked),
+            Err(why) => Look::Skipped(why),
         }
-        if let Some(because) = self.protected.iter().find(|one| one.starts_with(&path)) {
-            return Ok(Examined::Refused(Refused { name, path, because: because.clone() }));
-        }
+    }
+
+    fn facts(&self, name: ProjectName, real: PathBuf, dir: &Metadata, linked: bool) -> Look {
+        let stamp = Stamp::new(dir);
+        let own_git = match git::has_dot_git(&real) {
+            Ok(own) => own,
+            // Replaced while it was looked at.
+            Err(error) if is_gone(&error) => return Look::Nothing,
+            Err(error) => return Look::Skipped(Why::Inaccessible(error.kind())),
+        };
+        let stands = |name: &str, fits: fn(&Metadata) -> bool| {
+            std::fs::symlink_metadata(real.join(name))
+                .is_ok_and(|facts| facts.is_symlink() || fits(&facts))
+        };
         let project = Project {
-            git_root: self.git_root(&path),
-            has_claude_md: fs::metadata(path.join("CLAUDE.md")).is_ok_and(|facts| facts.is_file()),
-            has_claude_dir: fs::metadata(path.join(".claude")).is_ok_and(|facts| facts.is_dir()),
-            name,
-            path,
-            shown_path,
+            shown_path: self.rules.root.join(name.as_str()),
+            git_root: if own_git { Some(real.clone()) } else { self.git_above(&real) },
+            has_claude_md: stands("CLAUDE.md", Metadata::is_file),
+            has_claude_dir: stands(".claude", Metadata::is_dir),
             alias_of: None,
+            name,
+            path: real,
         };
-        Ok(Examined::Project(Arc::new(project), Stamp::new(&facts)))
+        Look::Project { project, stamp, linked }
     }
 
-    fn git_root(&self, path: &Path) -> Option<PathBuf> {
-        if has_git(path) {
-            return Some(path.to_owned());
+    fn git_above(&self, real: &Path) -> Option<PathBuf> {
+        let parent = real.parent()?;
+        let known = |above: &HashMap<PathBuf, Option<PathBuf>>| above.get(parent).cloned();
+        if let Some(root) = known(&self.above.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return root;
         }
-        let parent = path.parent()?;
-        // Ten thousand projects share one parent.
+        // Not under the lock: it may hang.
+        let root = git::root_at_or_above(parent);
         let mut above = self.above.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = above.get(parent) {
-            return known.clone();
-        }
-        let found = parent.ancestors().find(|dir| has_git(dir)).map(Path::to_owned);
-        above.insert(parent.to_owned(), found.clone());
-        found
+        above.insert(parent.to_owned(), root.clone());
+        root
     }
 }
 
-/// A directory, or the file that a worktree or submodule has.
-fn has_git(dir: &Path) -> bool {
-    fs::metadata(dir.join(".git")).is_ok_and(|facts| facts.is_dir() || facts.is_file())
+/// Hidden entries are never projects and never mentioned.
+pub(crate) fn is_hidden(name: &OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(b".")
 }
 
-/// The real path of something that may not exist yet.
-fn resolved(path: &Path) -> PathBuf {
-    let mut missing: Vec<&OsStr> = Vec::new();
-    for existing in path.ancestors() {
-        if let Ok(real) = fs::canonicalize(existing) {
-            return missing.iter().rev().fold(real, |path, name| path.join(name));
-        }
-        missing.extend(existing.file_name());
-    }
-    path.to_owned()
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Names of the entries that may be projects.
-pub(crate) fn names(root: &Path) -> io::Result<Vec<OsString>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(root)? {
-        let entry = entry?;
-        // Plain files need no further look.
-        let may_be = entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_symlink());
-        if may_be && !entry.file_name().as_encoded_bytes().starts_with(b".") {
-            names.push(entry.file_name());
+fn resolve(link: &Path) -> Result<(PathBuf, Metadata), Why> {
+    let resolved = std::fs::canonicalize(link)
+        .and_then(|real| std::fs::symlink_metadata(&real).map(|facts| (real, facts)));
+    resolved.map_err(|error| {
+        // The kind of this error has no stable name yet.
+        let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
+        if is_loop {
+            Why::Loop
+        } else if is_gone(&error) {
+            Why::Dangling
+        } else {
+            Why::Inaccessible(error.kind())
         }
-    }
-    names.sort();
-    Ok(names)
+    })
 }

@@ -1,184 +1,206 @@
-//! Facts about git repositories, read from their files (format of git 2.x).
+//! Git facts, read from its files. A repository is content of strangers: whatever is odd in it,
+//! too large, not a regular file or longer than a few steps ends the look.
 
-use rustix::fs::{Mode, OFlags, open};
-use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::{Component, Path, PathBuf};
 
-/// Of `HEAD`, `commondir` and a `.git` file.
-const SMALL: u64 = 4 * 1024;
+/// `HEAD`, loose references and pointers between directories hold one line.
+const LINE_FILE: usize = 8 * 1024;
 
-/// Of `packed-refs`; a repository with a million branches stays below.
-const PACKED: u64 = 128 * 1024 * 1024;
+/// About 120,000 references; a repository with more has a commit.
+const PACKED_REFS: usize = 8 * 1024 * 1024;
 
-/// Whether a repository has a commit to start from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Commits {
-    /// Its current branch has one.
-    Some,
-    /// Its current branch has none yet.
-    None,
-    /// Its files do not tell: an unknown layout, or no permission.
-    Unknown,
-}
+/// Symbolic references git itself follows.
+const MAX_HOPS: usize = 5;
 
-/// Whether the current branch of the repository at `git_root` has a commit. Blocks for some small
-/// files.
-#[must_use]
-pub fn commits(git_root: &Path) -> Commits {
-    look(git_root).unwrap_or(Commits::Unknown)
-}
-
-fn look(git_root: &Path) -> io::Result<Commits> {
-    let own = git_dir(git_root)?;
-    let shared = match small(&own.join("commondir")) {
-        Ok(text) => own.join(text),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => own.clone(),
-        Err(error) => return Err(error),
-    };
-    let head = small(&own.join("HEAD"))?;
-    let Some(branch) = head.strip_prefix("ref:").map(str::trim) else {
-        let is_hash = matches!(head.len(), 40 | 64) && head.bytes().all(|b| b.is_ascii_hexdigit());
-        return Ok(if is_hash { Commits::Some } else { Commits::Unknown });
-    };
-    // References of this layout are in one database, and `HEAD` is a stand-in.
-    if shared.join("reftable").exists() {
-        return Ok(Commits::Unknown);
-    }
-    if !branch.starts_with("refs/") || branch.split('/').any(|part| matches!(part, "" | "." | "..")) {
-        return Ok(Commits::Unknown);
-    }
-    match small(&shared.join(branch)) {
-        Ok(hash) if !hash.is_empty() => return Ok(Commits::Some),
-        Ok(_) => {}
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-        Err(error) => return Err(error),
-    }
-    match is_packed(&shared.join("packed-refs"), branch) {
-        Ok(true) => Ok(Commits::Some),
-        Ok(false) => Ok(Commits::None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Commits::None),
+/// Whether `dir` holds a `.git` (`agent-cli` §6.3). A link counts without being followed: the
+/// rule of trust for repositories is the strict one.
+pub(crate) fn has_dot_git(dir: &Path) -> io::Result<bool> {
+    match std::fs::symlink_metadata(dir.join(".git")) {
+        Ok(facts) => Ok(facts.is_dir() || facts.is_file() || facts.is_symlink()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// `.git`, or where the file in its place points (a worktree or submodule).
-fn git_dir(git_root: &Path) -> io::Result<PathBuf> {
-    let place = git_root.join(".git");
-    if fs::metadata(&place)?.is_dir() {
-        return Ok(place);
-    }
-    let text = small(&place)?;
-    let target = text.strip_prefix("gitdir:").ok_or(io::ErrorKind::InvalidData)?;
-    Ok(git_root.join(target.trim()))
+/// Nearest directory with a `.git` at `dir` or above it. What cannot be looked at has none.
+pub(crate) fn root_at_or_above(dir: &Path) -> Option<PathBuf> {
+    let found = dir.ancestors().find(|above| has_dot_git(above).unwrap_or(false));
+    found.map(Path::to_owned)
 }
 
-fn is_packed(path: &Path, branch: &str) -> io::Result<bool> {
-    let mut lines = BufReader::new(regular(path)?.take(PACKED));
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line)? > 0 {
-        let name = line.trim_ascii().splitn(2, |b| *b == b' ').nth(1);
-        if name == Some(branch.as_bytes()) {
-            return Ok(true);
+/// Whether `HEAD` of the repository at `root` leads to a commit.
+pub(crate) fn has_commit(root: &Path) -> bool {
+    let Some(places) = Places::of(root) else { return false };
+    let Some(mut head) = read_line(&places.own.join("HEAD")) else { return false };
+    if is_table(&places.common) {
+        return true;
+    }
+    for _ in 0..MAX_HOPS {
+        let Some(name) = head.strip_prefix("ref:").map(str::trim) else {
+            return is_object_id(&head);
+        };
+        if !is_ref_name(name) {
+            return false;
         }
-        line.clear();
+        match places.loose(name) {
+            Some(next) => head = next,
+            None => return places.packed(name),
+        }
     }
-    Ok(false)
+    false
 }
 
-fn small(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    regular(path)?.take(SMALL).read_to_string(&mut text)?;
-    Ok(text.trim().to_owned())
+/// Where a repository keeps what belongs to this checkout and what all its worktrees share.
+struct Places {
+    own: PathBuf,
+    common: PathBuf,
 }
 
-/// A cloned repository is hostile: a pipe or device in it must not hold anybody up (H41).
-fn regular(path: &Path) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
+impl Places {
+    fn of(root: &Path) -> Option<Self> {
+        let dot_git = root.join(".git");
+        let own = if dot_git.is_dir() {
+            dot_git
+        } else {
+            // A linked worktree or a submodule.
+            let line = read_line(&dot_git)?;
+            root.join(line.strip_prefix("gitdir:")?.trim())
+        };
+        let common = match read_line(&own.join("commondir")) {
+            Some(line) => own.join(line),
+            None => own.clone(),
+        };
+        Some(Self { own, common })
+    }
+
+    fn loose(&self, name: &str) -> Option<String> {
+        read_line(&self.own.join(name)).or_else(|| read_line(&self.common.join(name)))
+    }
+
+    fn packed(&self, name: &str) -> bool {
+        let Ok(content) = read_bounded(&self.common.join("packed-refs"), PACKED_REFS) else {
+            return false;
+        };
+        let Some(content) = content else { return true };
+        content.split(|byte| *byte == b'\n').any(|line| {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let Some(id) = line.strip_suffix(name.as_bytes()) else { return false };
+            let Some(id) = id.strip_suffix(b" ") else { return false };
+            std::str::from_utf8(id).is_ok_and(is_object_id)
+        })
+    }
+}
+
+/// Newer repositories may keep references in binary tables, with a `HEAD` that says nothing.
+fn is_table(common: &Path) -> bool {
+    read_line(&common.join("reftable/tables.list")).is_some_and(|first| !first.is_empty())
+}
+
+/// SHA-1 or SHA-256; all zeros stand for "no object".
+fn is_object_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64)
+        && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && text.bytes().any(|byte| byte != b'0')
+}
+
+/// A path below `refs/` that stays there.
+fn is_ref_name(name: &str) -> bool {
+    name.starts_with("refs/")
+        && !name.contains('\0')
+        && Path::new(name).components().all(|part| matches!(part, Component::Normal(_)))
+}
+
+fn read_line(file: &Path) -> Option<String> {
+    let content = String::from_utf8(read_bounded(file, LINE_FILE).ok()??).ok()?;
+    content.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// `None` when the file is longer than `limit` bytes. A pipe or a device is an error, at once.
+fn read_bounded(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut content = Vec::new();
+    let most = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+    file.take(most).read_to_end(&mut content)?;
+    Ok((content.len() <= limit).then_some(content))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
-    const HASH: &str = "0123456789abcdef0123456789abcdef01234567";
+    const ID: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
-    #[track_caller]
-    fn check(files: &[(&str, &str)], expected: Commits) {
+    fn repository(head: &str) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
-        for (name, text) in files {
-            let path = root.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
+        fs::create_dir_all(root.path().join(".git/refs/heads")).unwrap();
+        fs::write(root.path().join(".git/HEAD"), head).unwrap();
+        root
+    }
+
+    #[test]
+    fn a_head_that_leads_nowhere_or_astray_is_no_commit() {
+        let secret = tempfile::NamedTempFile::new().unwrap();
+        fs::write(secret.path(), ID).unwrap();
+        for head in [
+            String::new(),
+            "ref: refs/heads/main\n".into(),
+            "ref: refs/heads/self\n".into(),
+            format!("ref: refs/../../../../../../../../../..{}", secret.path().display()),
+            format!("ref: {}", secret.path().display()),
+            "0".repeat(40),
+            ID[1..].to_owned(),
+            "x".repeat(100_000),
+        ] {
+            let root = repository(&head);
+            fs::write(root.path().join(".git/refs/heads/self"), "ref: refs/heads/self").unwrap();
+            assert!(!has_commit(root.path()), "{head:.80}");
         }
-        assert_eq!(commits(&root.path().join("p")), expected, "{files:?}");
     }
 
     #[test]
-    fn a_branch_with_a_commit_is_found_loose_packed_and_detached() {
-        let head = ("p/.git/HEAD", "ref: refs/heads/main\n");
-        check(&[head, ("p/.git/refs/heads/main", HASH)], Commits::Some);
-        let packed = format!("# pack-refs with: peeled\n{HASH} refs/heads/main\n^{HASH}\n");
-        check(&[head, ("p/.git/packed-refs", &packed)], Commits::Some);
-        check(&[("p/.git/HEAD", HASH)], Commits::Some);
+    fn a_pipe_in_place_of_a_git_file_does_not_block() {
+        use rustix::fs::{CWD, FileType, mknodat};
+        let root = repository("ref: refs/heads/main\n");
+        for pipe in [".git/refs/heads/main", ".git/packed-refs"] {
+            let mode = Mode::from_raw_mode(0o600);
+            mknodat(CWD, root.path().join(pipe), FileType::Fifo, mode, 0).unwrap();
+        }
+        assert!(!has_commit(root.path()));
     }
 
     #[test]
-    fn a_fresh_repository_has_no_commit() {
-        let head = ("p/.git/HEAD", "ref: refs/heads/main\n");
-        check(&[head], Commits::None);
-        check(&[head, ("p/.git/refs/heads/other", HASH)], Commits::None);
-        let longer = format!("{HASH} refs/heads/main2\n");
-        check(&[head, ("p/.git/packed-refs", &longer)], Commits::None);
-    }
+    fn loose_packed_detached_and_symbolic_heads_lead_to_a_commit() {
+        assert!(has_commit(repository(ID).path()));
+        assert!(has_commit(repository(&"ab".repeat(32)).path()));
 
-    #[test]
-    fn a_worktree_is_followed_to_its_repository() {
-        check(
-            &[
-                ("p/.git", "gitdir: ../repo/.git/worktrees/p\n"),
-                ("repo/.git/worktrees/p/HEAD", "ref: refs/heads/topic\n"),
-                ("repo/.git/worktrees/p/commondir", "../..\n"),
-                ("repo/.git/refs/heads/topic", HASH),
-            ],
-            Commits::Some,
-        );
-    }
+        let loose = repository("ref: refs/heads/main\n");
+        fs::write(loose.path().join(".git/refs/heads/main"), format!("{ID}\n")).unwrap();
+        assert!(has_commit(loose.path()));
 
-    /// H41.
-    #[test]
-    fn what_is_not_understood_is_unknown() {
-        check(&[("x", "")], Commits::Unknown);
-        check(&[("p/.git/config", "")], Commits::Unknown);
-        check(&[("p/.git", "elsewhere")], Commits::Unknown);
-        check(&[("p/.git/HEAD", "garbage")], Commits::Unknown);
-        check(&[("p/.git/HEAD", "ref: ../../../etc/passwd")], Commits::Unknown);
-        check(&[("p/.git/HEAD", "ref: refs/../../../x")], Commits::Unknown);
-        let reftable = ("p/.git/reftable/tables.list", "");
-        check(&[("p/.git/HEAD", "ref: refs/heads/.invalid"), reftable], Commits::Unknown);
-    }
+        let packed = repository("ref: refs/heads/main\n");
+        let refs = format!("# pack-refs with: peeled\n{ID} refs/heads/main\n^{ID}\n");
+        fs::write(packed.path().join(".git/packed-refs"), refs).unwrap();
+        assert!(has_commit(packed.path()));
+        let other = format!("{ID} refs/heads/not/refs/heads/main\n");
+        fs::write(packed.path().join(".git/packed-refs"), other).unwrap();
+        assert!(!has_commit(packed.path()));
 
-    /// The real program agrees.
-    #[test]
-    fn repositories_made_by_git_are_understood() {
-        let root = tempfile::tempdir().unwrap();
-        let git = |args: &[&str]| {
-            let identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"];
-            let mut command = std::process::Command::new("git");
-            command.current_dir(root.path()).args(identity).args(args);
-            command.env("GIT_CONFIG_GLOBAL", "/dev/null").output().map(|output| output.status.success())
-        };
-        let Ok(true) = git(&["init", "-q"]) else {
-            return; // no git here; the tables above stand
-        };
-        assert_eq!(commits(root.path()), Commits::None);
-        assert!(git(&["commit", "-q", "--allow-empty", "-m", "x"]).unwrap());
-        assert_eq!(commits(root.path()), Commits::Some);
-        assert!(git(&["pack-refs", "--all"]).unwrap());
-        assert_eq!(commits(root.path()), Commits::Some);
-        assert!(git(&["worktree", "add", "-q", "wt"]).unwrap());
-        assert_eq!(commits(&root.path().join("wt")), Commits::Some);
+        let symbolic = repository("ref: refs/heads/main\n");
+        fs::write(symbolic.path().join(".git/refs/heads/main"), "ref: refs/heads/b").unwrap();
+        fs::write(symbolic.path().join(".git/refs/heads/b"), ID).unwrap();
+        assert!(has_commit(symbolic.path()));
+
+        let tables = repository("ref: refs/heads/.invalid\n");
+        fs::create_dir(tables.path().join(".git/reftable")).unwrap();
+        fs::write(tables.path().join(".git/reftable/tables.list"), "0x1-0x2-a.ref\n").unwrap();
+        assert!(has_commit(tables.path()));
     }
 }

@@ -1,14 +1,19 @@
 //! Project directories: discovery, watching, git facts.
 //!
-//! A project is a directory directly below `projects_root`. Everything here is read from the file
-//! system; no git process is started. Which project is trusted is the agent's matter.
+//! The projects are the directories directly under `projects_root`. [`scan`] reads them once, for a
+//! command; [`Discovery`] keeps them up to date for the service. Whether the agent may work in a
+//! project (trust) and what happens there is for others.
 
+mod catalog;
+mod crew;
 mod discovery;
 mod examine;
 mod git;
 mod project;
-mod walk;
+mod stamp;
+mod watches;
 
-pub use discovery::{Discovery, DiscoveryOptions, scan};
-pub use git::{Commits, commits};
-pub use project::{Project, Projects, Refused, Unavailable};
+pub use catalog::scan;
+pub use discovery::Discovery;
+pub use examine::Rules;
+pub use project::{Project, Projects, Skipped, Why};

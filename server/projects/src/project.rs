@@ -1,194 +1,194 @@
-//! A project, and all of them at one moment.
+//! One project, and the list of them in the order people see.
 
-use crate::git::{Commits, commits};
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use crate::git;
+use std::cmp::Ordering;
+use std::path::PathBuf;
 use std::sync::Arc;
-use svc_shared::ids::ProjectName;
+use svc_shared::ids::{BadProjectName, ProjectName};
 
-/// One project directory.
+/// A directory that can hold sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Name of the directory entry.
+    /// Its own name.
     pub name: ProjectName,
-    /// Real path, links resolved; valid UTF-8. Working directory, locks, records and trust go by it.
+    /// Where it really is, links resolved: for the working directory, trust, slug and locks.
     pub path: PathBuf,
-    /// The path below `projects_root`, as people know it.
+    /// Where it is found: `projects_root` joined with the name.
     pub shown_path: PathBuf,
-    /// The project that is the same directory, when this is another name of it.
-    pub alias_of: Option<ProjectName>,
-    /// The nearest directory at or above with a `.git`.
+    /// The nearest directory at or above `path` with a `.git`.
     pub git_root: Option<PathBuf>,
-    /// Has a file `CLAUDE.md`.
+    /// `CLAUDE.md` stands in it as a file or a link; where a link leads is not looked at.
     pub has_claude_md: bool,
-    /// Has a directory `.claude`.
+    /// `.claude` stands in it as a directory or a link: code in it may run when a session starts.
     pub has_claude_dir: bool,
+    /// The project that is the same real directory and owns it.
+    pub alias_of: Option<ProjectName>,
 }
 
 impl Project {
-    /// Whether it is a git repository or lies in one.
+    /// Whether git commands work in it: it is a repository or lies in one.
     #[must_use]
     pub fn is_git_repo(&self) -> bool {
         self.git_root.is_some()
     }
 
-    /// Whether a worktree could be made: its repository has a commit, or does not tell. Blocks for
-    /// some small files.
+    /// Whether the repository's `HEAD` leads to a commit, which a worktree needs to start from.
+    ///
+    /// Reads git's files and starts no process, so it blocks as files do. Where they cannot tell
+    /// cheaply (reference tables, huge files) the answer is yes: the agent then says it itself.
     #[must_use]
     pub fn has_commit(&self) -> bool {
-        self.git_root.as_deref().is_some_and(|root| match commits(root) {
-            Commits::Some | Commits::Unknown => true,
-            Commits::None => false,
-        })
+        self.git_root.as_deref().is_some_and(git::has_commit)
     }
 }
 
-/// A directory that may not be a project (H38).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refused {
-    /// Its name.
-    pub name: ProjectName,
-    /// Where it really is.
-    pub path: PathBuf,
-    /// What it is or holds: the home directory, the state directory, ….
-    pub because: PathBuf,
+/// Why an entry of `projects_root` is no project although it is a directory, or may be one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Why {
+    /// The name breaks the rule for project names.
+    #[error("{0}; rename the directory")]
+    Name(BadProjectName),
+    /// The name, or the path a link leads to, is not UTF-8.
+    #[error("its name or path is not valid UTF-8; rename the directory")]
+    Undecodable,
+    /// A link to nothing.
+    #[error("it is a link to a directory that does not exist; correct or remove the link")]
+    Dangling,
+    /// Links that lead to each other.
+    #[error("it is a link that leads back to itself; correct or remove the link")]
+    Loop,
+    /// An agent at work there would have the service's own files, or everything.
+    #[error(
+        "it is, or contains, the home, state or configuration directory of the service; \
+         move the project to a directory of its own"
+    )]
+    Refused,
+    /// Not ours to enter, or the file system reports an error.
+    #[error("it cannot be entered ({0}); check its permissions and its file system")]
+    Inaccessible(std::io::ErrorKind),
+    /// A dead mount, most likely.
+    #[error("its file system does not answer; check the mount it is on")]
+    Unresponsive,
 }
 
-/// An entry that could not be looked at (H116).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unavailable {
-    /// Its name.
-    pub name: ProjectName,
-    /// Why, as a sentence.
-    pub reason: String,
+impl Why {
+    /// Whether it may change without a change in `projects_root`.
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Dangling | Self::Loop | Self::Inaccessible(_) | Self::Unresponsive => true,
+            // Where a link of these leads may change as well.
+            Self::Undecodable | Self::Refused => true,
+            Self::Name(_) => false,
+        }
+    }
 }
 
-/// All projects at one moment. Cheap to share, never changes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// A directory that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its name; what is not UTF-8 in it is replaced. It may hold control characters: escape it
+    /// before showing it.
+    pub name: String,
+    /// The reason.
+    pub why: Why,
+}
+
+/// All projects, ordered by name: case-insensitive, then by bytes. Cheap to clone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Projects {
-    list: Vec<Arc<Project>>,
-    by_name: HashMap<ProjectName, usize>,
-    /// Directories whose names are not valid UTF-8, or lead to a path that is not.
-    pub undecodable: usize,
-    /// Directories whose names no project may have.
-    pub illegal_names: usize,
-    /// Directories that may not be projects.
-    pub refused: Vec<Refused>,
-    /// Entries that could not be looked at.
-    pub unavailable: Vec<Unavailable>,
-    /// Why the root itself could not be listed; the projects are those known before.
-    pub root_problem: Option<String>,
+    ordered: Vec<Arc<Project>>,
+    /// Directories that are no projects, with the reason; hidden ones and files are not listed.
+    pub skipped: Vec<Skipped>,
+    /// Why `projects_root` itself could not be read; the projects are then those known before.
+    pub trouble: Option<String>,
 }
 
 impl Projects {
-    /// Sorts, and marks the further names of one directory as aliases of the lexically first.
-    pub(crate) fn new(found: impl Iterator<Item = Arc<Project>>) -> Self {
-        let found: BTreeMap<ProjectName, Arc<Project>> =
-            found.map(|project| (project.name.clone(), project)).collect();
-        let mut first: HashMap<&Path, &ProjectName> = HashMap::new();
-        for (name, project) in &found {
-            first.entry(project.path.as_path()).or_insert(name);
-        }
-        let mut list: Vec<(String, Arc<Project>)> = found
-            .iter()
-            .map(|(name, project)| {
-                let holder = first.get(project.path.as_path()).filter(|holder| **holder != name);
-                let alias_of = holder.map(|holder| (*holder).clone());
-                let project = if project.alias_of == alias_of {
-                    Arc::clone(project)
-                } else {
-                    Arc::new(Project { alias_of, ..Project::clone(project) })
-                };
-                (name.as_str().to_lowercase(), project)
-            })
-            .collect();
-        list.sort_by(|(a, one), (b, two)| a.cmp(b).then_with(|| one.name.cmp(&two.name)));
-        let list: Vec<Arc<Project>> = list.into_iter().map(|(_, project)| project).collect();
-        let by_name = list.iter().enumerate().map(|(at, one)| (one.name.clone(), at)).collect();
-        Self { list, by_name, ..Self::default() }
+    pub(crate) fn new(
+        mut ordered: Vec<Arc<Project>>,
+        skipped: Vec<Skipped>,
+        trouble: Option<String>,
+    ) -> Self {
+        ordered.sort_by(|a, b| in_order(a.name.as_str(), b.name.as_str()));
+        Self { ordered, skipped, trouble }
     }
 
-    /// The project of that name, byte for byte (H43).
+    /// The project of that name.
     #[must_use]
     pub fn get(&self, name: &ProjectName) -> Option<&Project> {
-        self.by_name.get(name).and_then(|at| self.list.get(*at)).map(|project| &**project)
+        let place =
+            self.ordered.binary_search_by(|at| in_order(at.name.as_str(), name.as_str())).ok()?;
+        self.ordered.get(place).map(AsRef::as_ref)
     }
 
-    /// All projects by name, first without regard to case, then by bytes.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Project> + Clone {
-        self.list.iter().map(|project| &**project)
+    /// All of them, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &Project> {
+        self.ordered.iter().map(AsRef::as_ref)
     }
 
     /// How many there are, aliases included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.ordered.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.list.is_empty()
-    }
-
-    /// The project that a directory is or lies in, aliases aside. The deepest one, should projects
-    /// lie in each other by links.
-    #[must_use]
-    pub fn holding(&self, real_path: &Path) -> Option<&Project> {
-        self.iter()
-            .filter(|project| project.alias_of.is_none() && real_path.starts_with(&project.path))
-            .max_by_key(|project| project.path.as_os_str().len())
+        self.ordered.is_empty()
     }
 }
+
+/// For tests of those who use projects. Names are expected to be unique.
+impl FromIterator<Project> for Projects {
+    fn from_iter<I: IntoIterator<Item = Project>>(projects: I) -> Self {
+        Self::new(projects.into_iter().map(Arc::new).collect(), Vec::new(), None)
+    }
+}
+
+/// The order of `http-api` §1.3.
+fn in_order(a: &str, b: &str) -> Ordering {
+    let folded = |name: &'_ str| name.chars().flat_map(char::to_lowercase).collect::<Folded>();
+    // Nearly all names are ASCII, and the list may be long: no allocation for those.
+    let by_case = if a.is_ascii() && b.is_ascii() {
+        let lower = |name| str::bytes(name).map(|byte| byte.to_ascii_lowercase());
+        lower(a).cmp(lower(b))
+    } else {
+        folded(a).cmp(&folded(b))
+    };
+    by_case.then_with(|| a.cmp(b))
+}
+
+type Folded = String;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn project(name: &str, path: &str) -> Arc<Project> {
-        Arc::new(Project {
+    fn project(name: &str) -> Project {
+        Project {
             name: name.parse().unwrap(),
-            path: path.into(),
-            shown_path: Path::new("/r").join(name),
-            alias_of: None,
+            path: PathBuf::from("/p").join(name),
+            shown_path: PathBuf::from("/p").join(name),
             git_root: None,
             has_claude_md: false,
             has_claude_dir: false,
-        })
+            alias_of: None,
+        }
     }
 
     #[test]
-    fn projects_are_ordered_without_regard_to_case_and_found_byte_for_byte() {
-        let names = ["b", "B", "a", "C", "ä", "_x"];
-        let projects = Projects::new(names.iter().map(|name| project(name, &format!("/r/{name}"))));
-        let order: Vec<&str> = projects.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(order, ["_x", "a", "B", "b", "C", "ä"]);
-        assert_eq!(projects.get(&"B".parse().unwrap()).unwrap().path, Path::new("/r/B"));
-        assert!(projects.get(&"A".parse().unwrap()).is_none());
-    }
-
-    /// F24.
-    #[test]
-    fn the_lexically_first_name_of_a_directory_is_the_project() {
-        let entries = [("z", "/r/a"), ("a", "/r/a"), ("m", "/r/a"), ("other", "/r/other")];
-        let projects = Projects::new(entries.map(|(name, path)| project(name, path)).into_iter());
-        let alias = |name: &str| {
-            projects.get(&name.parse().unwrap()).unwrap().alias_of.as_ref().map(|n| n.to_string())
-        };
-        assert_eq!(alias("a"), None);
-        assert_eq!(alias("m").as_deref(), Some("a"));
-        assert_eq!(alias("z").as_deref(), Some("a"));
-        assert_eq!(alias("other"), None);
-    }
-
-    #[test]
-    fn a_directory_belongs_to_the_deepest_project_around_it() {
-        let entries = [("a", "/r/a"), ("ab", "/r/ab"), ("in", "/r/a/in")];
-        let projects = Projects::new(entries.map(|(name, path)| project(name, path)).into_iter());
-        let holding = |path: &str| projects.holding(Path::new(path)).map(|p| p.name.to_string());
-        assert_eq!(holding("/r/a/.claude/worktrees/x").as_deref(), Some("a"));
-        assert_eq!(holding("/r/a/in/src").as_deref(), Some("in"));
-        assert_eq!(holding("/r/abc"), None);
-        assert_eq!(holding("/"), None);
+    fn projects_are_ordered_without_regard_to_case_and_found_by_exact_name() {
+        let projects: Projects = ["b", "Übung", "A", "a", "übung", "B2", "ärger", "c"]
+            .map(project)
+            .into_iter()
+            .collect();
+        let names: Vec<_> = projects.iter().map(|project| project.name.as_str()).collect();
+        assert_eq!(names, ["A", "a", "b", "B2", "c", "ärger", "Übung", "übung"]);
+        for name in names {
+            let found = projects.get(&name.parse().unwrap()).unwrap();
+            assert_eq!(found.name.as_str(), name);
+        }
+        assert_eq!(projects.get(&"C".parse().unwrap()), None);
     }
 }
