@@ -150,9 +150,11 @@ impl ReadModel {
 
     /// Removes one record, if it is there. `kind` is the word of [`Record::kind`].
     pub fn remove(&self, kind: &str, id: &str) {
-        self.write(|state| {
-            if contains(state, kind, id) { vec![delete(kind, id)] } else { Vec::new() }
-        });
+        self.write(
+            |state| {
+                if contains(state, kind, id) { vec![delete(kind, id)] } else { Vec::new() }
+            },
+        );
     }
 
     /// Sets all instances, in registration order.

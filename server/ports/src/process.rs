@@ -143,6 +143,10 @@ pub trait ProcessHost: Send + Sync {
     /// Facts about a pid; `None` when no live process has it.
     fn inspect(&self, pid: Pid) -> Option<ProcessFacts>;
 
+    /// The launch id in the environment of a proven process, whoever launched it; `None` when it
+    /// carries none or cannot be read.
+    fn launch_of(&self, identity: &ProcessIdentity) -> Option<LaunchId>;
+
     /// The live process of this user whose environment carries the launch id, if any.
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts>;
 

@@ -124,6 +124,12 @@ impl ProcessHost for Host {
         self.table.facts(pid)
     }
 
+    fn launch_of(&self, identity: &ProcessIdentity) -> Option<LaunchId> {
+        let launch = self.table.launch_id(identity.pid.get())?;
+        // Read first, proven afterwards: the pid cannot have changed hands in between.
+        (self.probe(identity) == Verdict::Same).then_some(launch)
+    }
+
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts> {
         self.facts(tree::first_of_launch(&self.carriers(launch_id))?)
     }

@@ -108,10 +108,9 @@ async fn a_reader_that_comes_back_gets_exactly_what_it_missed() {
 async fn an_unknown_position_gets_a_snapshot_that_says_why() {
     let model = ReadModel::new();
     model.replace_adoptable(["a".to_owned()]);
-    for (since, why) in [
-        (("0123456789abcdef".to_owned(), 1), "boot"),
-        ((model.boot().to_owned(), 99), "gap"),
-    ] {
+    for (since, why) in
+        [(("0123456789abcdef".to_owned(), 1), "boot"), ((model.boot().to_owned(), 99), "gap")]
+    {
         let mut reader = model.subscribe(Some(since));
         let EventFrame::Hello { resumed: false, .. } = next(&mut reader).await else { panic!() };
         let EventFrame::Snapshot { reason, .. } = next(&mut reader).await else { panic!() };

@@ -1,0 +1,149 @@
+//! What the service says about itself.
+
+use crate::App;
+use std::collections::BTreeMap;
+use svc_agent::cli::Version;
+use svc_domain::origin::AllowedOrigins;
+use svc_shared::api::health::Health;
+use svc_shared::internal::{
+    AuthInfo, Bootstrap, Defaults, Features, Limits, LoginStatus, PermissionLabel,
+};
+use svc_shared::status::{BridgeStatus, PermissionMode};
+use svc_shared::text::SESSION_NAME_CHARS;
+
+/// Version of this program.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+impl App {
+    /// The health report, from caches only.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        let login = self.login_status();
+        let version = match self.agent().cli().version() {
+            Version::Known { version, .. } => Some(version.as_str().to_owned()),
+            Version::Unasked | Version::Failed { .. } => None,
+        };
+        let running = self
+            .registry()
+            .bridges()
+            .iter()
+            .filter(|bridge| bridge.status() == BridgeStatus::Running)
+            .count();
+        Health {
+            status: "ok".to_owned(),
+            version: VERSION.to_owned(),
+            claude_ok: version.is_some(),
+            claude_version: version,
+            claude_login_ok: login.claude_login_ok,
+            claude_login_method: login.claude_login_method,
+            claude_login_expires_at: login.claude_login_expires_at,
+            instances_running: u32::try_from(running).unwrap_or(u32::MAX),
+            demo: self.is_demo().then_some(true),
+        }
+    }
+
+    /// Login facts, from the cache only.
+    #[must_use]
+    pub fn login_status(&self) -> LoginStatus {
+        let login = self.agent().cli().login();
+        LoginStatus {
+            claude_login_ok: login.is_ok(),
+            claude_login_method: login.method().map(str::to_owned),
+            claude_login_expires_at: login.expires_at().map(svc_shared::Timestamp::as_millis),
+        }
+    }
+
+    /// What the page needs before it can show anything. `build` names the served page files.
+    #[must_use]
+    pub fn bootstrap(&self, build: &str) -> Bootstrap {
+        let config = self.settings();
+        let origins = AllowedOrigins::new(&config.host, self.port(), &config.auth.allowed_origins);
+        Bootstrap {
+            version: VERSION.to_owned(),
+            build: build.to_owned(),
+            root_path: config.root_path.clone(),
+            projects_root: config.projects_root.to_string_lossy().into_owned(),
+            auth: AuthInfo {
+                enabled: config.auth.enabled,
+                password_set: config.auth.password_hash.is_some(),
+                method: "off".to_owned(),
+                allowed_origins: origins.iter().map(ToString::to_string).collect(),
+            },
+            features: Features { openapi: config.api.openapi_enabled, ..Features::default() },
+            defaults: Defaults {
+                spawn_mode: config.instance_defaults.spawn_mode.into(),
+                permission_mode: config.instance_defaults.permission_mode.into(),
+                resume_mode: config.claude.launch_mode.into(),
+            },
+            permission_labels: permission_labels(),
+            limits: Limits {
+                startup_grace_seconds: config.claude.startup_grace.as_secs_f64(),
+                max_bridges: config.instance_defaults.max_bridges,
+                name_chars: u32::try_from(SESSION_NAME_CHARS).unwrap_or(u32::MAX),
+                prompt_bytes: 100_000,
+                message_bytes: 256 * 1024,
+                claude_md_bytes: 64 * 1024,
+                elevation_seconds: 600,
+                session_max_age_seconds: config.auth.session_max_age.as_secs(),
+            },
+            demo: self.is_demo(),
+            hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        }
+    }
+}
+
+fn permission_labels() -> BTreeMap<String, PermissionLabel> {
+    PermissionMode::ALL
+        .iter()
+        .map(|mode| {
+            let (short, long, effect) = words(*mode);
+            let label = PermissionLabel {
+                short: short.to_owned(),
+                long: long.to_owned(),
+                effect: effect.to_owned(),
+            };
+            (mode.to_string(), label)
+        })
+        .collect()
+}
+
+fn words(mode: PermissionMode) -> (&'static str, &'static str, &'static str) {
+    match mode {
+        PermissionMode::Default => (
+            "asks",
+            "Ask before tools",
+            "Reads freely; asks before it edits a file or runs a command.",
+        ),
+        PermissionMode::Plan => (
+            "plans only",
+            "Plan only",
+            "Looks and plans; changes nothing until you accept the plan.",
+        ),
+        PermissionMode::AcceptEdits => (
+            "edits freely",
+            "Accept edits",
+            "Edits files of the project without asking; asks before it runs a command.",
+        ),
+        PermissionMode::Auto => (
+            "decides itself",
+            "Auto",
+            "The agent judges each step and asks only for what it finds risky.",
+        ),
+        PermissionMode::DontAsk => (
+            "never asks",
+            "Don't ask",
+            "Does what the settings allow and refuses everything else without asking.",
+        ),
+        PermissionMode::BypassPermissions => (
+            "bypasses permissions",
+            "Bypass permissions",
+            "Runs every command and edits every file without asking, with your rights on this \
+             machine.",
+        ),
+        PermissionMode::Inherit => (
+            "inherits",
+            "As the agent's settings say",
+            "Passes no mode; the settings files of the agent and of the project decide.",
+        ),
+    }
+}

@@ -1,0 +1,119 @@
+//! The agent as the use-cases need it: program, environment, trust, pointer, settings.
+
+use std::path::{Path, PathBuf};
+use svc_agent::binary::{BinaryError, resolve};
+use svc_agent::cli::{AgentCli, Version};
+use svc_agent::environment::Variables;
+use svc_agent::home::AgentHome;
+use svc_agent::pointer::{Backup, Pointer, StripError};
+use svc_agent::role::running_version;
+use svc_agent::settings::{DefaultMode, ProjectSettings};
+use svc_agent::trust::TrustError;
+use svc_domain::admission::Trust;
+use svc_ports::process::ProcessFacts;
+use svc_shared::Timestamp;
+
+/// The agent program, its files, and what is cached of both.
+#[derive(Debug)]
+pub struct Agent {
+    cli: AgentCli,
+    /// When this boot began; `None` when the system does not say.
+    boot_time: Option<Timestamp>,
+}
+
+impl Agent {
+    /// The agent behind a CLI.
+    #[must_use]
+    pub fn new(cli: AgentCli, boot_time: Option<Timestamp>) -> Self {
+        Self { cli, boot_time }
+    }
+
+    /// The cached probes.
+    #[must_use]
+    pub fn cli(&self) -> &AgentCli {
+        &self.cli
+    }
+
+    /// Absolute path of the program that would run now. Blocks for a few looks.
+    pub(crate) fn program(&self) -> Result<PathBuf, BinaryError> {
+        let setup = self.cli.setup();
+        let path = setup.env.get(std::ffi::OsStr::new("PATH")).cloned().unwrap_or_default();
+        let home = self.cli.home().ok();
+        resolve(&setup.binary, home.as_ref().and_then(AgentHome::user_home), &path)
+    }
+
+    /// Environment of a bridge, but for its launch id.
+    pub(crate) fn environment(&self) -> Variables {
+        self.cli.setup().env.clone()
+    }
+
+    /// Asks for version and login in the background, each at most once per half minute.
+    pub(crate) fn refresh(&self) {
+        let _ = self.cli.version();
+        let _ = self.cli.login();
+    }
+
+    /// Whether the agent may work in a directory. Blocks for one look.
+    pub(crate) fn trust(&self, path: &Path, git_root: Option<&Path>) -> Trust {
+        self.cli.trust(path, git_root)
+    }
+
+    /// Grants trust if it is missing.
+    pub(crate) async fn grant_trust(
+        &self,
+        path: &Path,
+        git_root: Option<&Path>,
+    ) -> Result<(), TrustError> {
+        self.cli.grant_trust(path, git_root).await.map(drop)
+    }
+
+    /// File with trust and flags.
+    pub(crate) fn config_file(&self) -> Option<PathBuf> {
+        self.cli.home().ok().map(|home| home.config_file().to_owned())
+    }
+
+    /// Directory of the registry of live sessions.
+    pub(crate) fn sessions_dir(&self) -> Option<PathBuf> {
+        self.cli.home().ok().map(|home| home.sessions_dir())
+    }
+
+    /// The pointer of a directory, if there is a usable one. Blocks for one small file.
+    pub(crate) fn pointer(&self, real_path: &Path) -> Option<Pointer> {
+        self.cli.pointer(real_path)
+    }
+
+    /// Takes the session out of a pointer that the caller has judged not to be live.
+    pub(crate) fn strip_pointer(&self, path: &Path, judged: &Pointer) -> Result<(), StripError> {
+        self.cli.strip_pointer(path, judged, Backup::Once).map(drop)
+    }
+
+    /// Permission mode that the agent's settings give when no flag is passed.
+    pub(crate) fn default_mode(&self, project: &Path) -> Option<DefaultMode> {
+        self.cli.default_mode(project)
+    }
+
+    /// What a project brings along.
+    pub(crate) fn project_settings(&self, project: &Path) -> ProjectSettings {
+        self.cli.project_settings(project)
+    }
+
+    pub(crate) fn boot_time(&self) -> Option<Timestamp> {
+        self.boot_time
+    }
+
+    /// Release that a live bridge runs: from its program file, else from the probe when it runs
+    /// the very file that was probed.
+    pub(crate) fn running_version(&self, facts: &ProcessFacts) -> Option<String> {
+        let exe = facts.exe.as_deref();
+        if let Some(version) = running_version(exe, std::iter::empty(), &facts.argv) {
+            return Some(version.as_str().to_owned());
+        }
+        match self.cli.version() {
+            Version::Known { program, version } => {
+                let probed = std::fs::canonicalize(program).ok();
+                (probed.is_some() && probed.as_deref() == exe).then(|| version.as_str().to_owned())
+            }
+            Version::Unasked | Version::Failed { .. } => None,
+        }
+    }
+}

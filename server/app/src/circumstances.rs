@@ -1,0 +1,175 @@
+//! What is so at the moment of a launch, gathered for the one decision function.
+
+use crate::{App, AppError, Class};
+use std::collections::HashMap;
+use svc_domain::admission::{Circumstances, MIN_FREE_BYTES, Obstacle, Program, Trust, Wanted};
+use svc_domain::argv::reads_as_option;
+use svc_domain::bridge::Bridge;
+use svc_projects::Project;
+use svc_shared::error::ErrorCode;
+use svc_shared::ids::{InstanceId, ProjectName};
+use svc_shared::status::{PermissionMode, ResumeMode, SpawnMode};
+
+/// What is the same for all projects at one moment.
+pub(crate) struct Scene {
+    occupied: HashMap<ProjectName, InstanceId>,
+    live_bridges: u32,
+    program: Program,
+    disk_has_room: bool,
+}
+
+impl App {
+    /// What is the same for all projects now, given all readable rows. Blocks for a few looks.
+    pub(crate) fn scene(&self, rows: &[Bridge]) -> Scene {
+        let live = rows.iter().filter(|bridge| bridge.is_live()).count();
+        Scene {
+            occupied: rows
+                .iter()
+                .filter(|bridge| bridge.occupies_project())
+                .map(|bridge| (bridge.project.clone(), bridge.id.clone()))
+                .collect(),
+            live_bridges: u32::try_from(live).unwrap_or(u32::MAX),
+            program: self.program_presence(),
+            disk_has_room: self.disk_has_room(),
+        }
+    }
+
+    /// Circumstances of a launch in `project`. Blocks for a few looks.
+    pub(crate) fn circumstances(
+        &self,
+        project: &Project,
+        wanted: Wanted,
+        scene: &Scene,
+    ) -> Circumstances {
+        let config = self.settings();
+        let bypass = PermissionMode::BypassPermissions.as_str();
+        Circumstances {
+            alias_of: project.alias_of.clone(),
+            is_git_repo: project.is_git_repo(),
+            // Only a worktree needs one, and looking costs file reads.
+            has_commit: wanted.spawn_mode != SpawnMode::Worktree || project.has_commit(),
+            bypass_allowed: config.project(&project.name).allow_bypass_permissions,
+            inherits_bypass: wanted.permission_mode == PermissionMode::Inherit
+                && self
+                    .agent()
+                    .default_mode(&project.path)
+                    .is_some_and(|default| default.mode == bypass),
+            live_standard: scene.occupied.get(&project.name).cloned(),
+            trust: self.agent().trust(&project.path, project.git_root.as_deref()),
+            live_bridges: scene.live_bridges,
+            max_bridges: config.instance_defaults.max_bridges,
+            program: scene.program.clone(),
+            disk_has_room: scene.disk_has_room,
+        }
+    }
+
+    /// The same off the threads that serve requests.
+    pub(crate) async fn circumstances_now(
+        &self,
+        project: &Project,
+        wanted: Wanted,
+        rows: Vec<Bridge>,
+    ) -> Result<Circumstances, AppError> {
+        let (app, project) = (self.clone(), project.clone());
+        tokio::task::spawn_blocking(move || app.circumstances(&project, wanted, &app.scene(&rows)))
+            .await
+            .map_err(AppError::internal)
+    }
+
+    /// What the agent and the configuration make of a launch with default options.
+    pub(crate) fn default_wanted(&self, project: &ProjectName, resume_mode: ResumeMode) -> Wanted {
+        let defaults = &self.settings().instance_defaults;
+        Wanted {
+            resume_mode,
+            spawn_mode: defaults.spawn_mode,
+            permission_mode: defaults.permission_mode,
+            trust: false,
+            name_reads_as_option: reads_as_option(project.as_str()),
+        }
+    }
+
+    pub(crate) fn is_trusted(&self, project: &Project) -> bool {
+        self.agent().trust(&project.path, project.git_root.as_deref()) == Trust::Granted
+    }
+
+    fn program_presence(&self) -> Program {
+        match self.agent().program() {
+            Ok(_) => Program::Present,
+            Err(error) => Program::Missing(error.to_string()),
+        }
+    }
+
+    /// Unknown free space is no reason to refuse.
+    fn disk_has_room(&self) -> bool {
+        let state = &self.settings().state_dir;
+        [state.clone(), self.log_dir()]
+            .iter()
+            .filter_map(|dir| svc_process::files::free_bytes(dir).ok())
+            .all(|free| free >= MIN_FREE_BYTES)
+    }
+
+    /// The project of that name.
+    pub(crate) fn project(&self, name: &str) -> Result<Project, AppError> {
+        if name.is_empty() {
+            return Err(AppError::invalid("`project` is empty; give the name of a project"));
+        }
+        let projects = self.projects();
+        name.parse::<ProjectName>()
+            .ok()
+            .and_then(|name| projects.get(&name).cloned())
+            .ok_or_else(|| unknown_project(name))
+    }
+}
+
+/// No project has this name.
+pub(crate) fn unknown_project(name: &str) -> AppError {
+    AppError::new(
+        ErrorCode::UnknownProject,
+        Class::NotFound,
+        format!(
+            "no project {} under `projects_root`; list them with `svc projects` or GET /api/projects",
+            svc_domain::log_escape::quoted(name)
+        ),
+    )
+}
+
+/// The word of an obstacle on the wire.
+pub(crate) fn code(obstacle: &Obstacle) -> ErrorCode {
+    match obstacle {
+        Obstacle::Alias(_) => ErrorCode::HeldElsewhere,
+        Obstacle::NotGit
+        | Obstacle::NoCommit
+        | Obstacle::SessionNeedsStandard
+        | Obstacle::NameReadsAsOption => ErrorCode::InvalidValue,
+        Obstacle::BypassForbidden | Obstacle::InheritedBypassForbidden => {
+            ErrorCode::BypassForbidden
+        }
+        Obstacle::NotTrusted | Obstacle::TrustUnreadable(_) => ErrorCode::NotTrusted,
+        Obstacle::Capacity { .. } => ErrorCode::Capacity,
+        Obstacle::AgentMissing(_) => ErrorCode::AgentMissing,
+        Obstacle::DiskFull => ErrorCode::DiskFull,
+    }
+}
+
+/// An obstacle as the answer to a request about `project`.
+pub(crate) fn refuse(project: &ProjectName, obstacle: &Obstacle) -> AppError {
+    let class = match obstacle {
+        Obstacle::Alias(_)
+        | Obstacle::NotTrusted
+        | Obstacle::TrustUnreadable(_)
+        | Obstacle::Capacity { .. } => Class::Conflict,
+        Obstacle::NotGit
+        | Obstacle::NoCommit
+        | Obstacle::SessionNeedsStandard
+        | Obstacle::NameReadsAsOption => Class::Invalid,
+        Obstacle::BypassForbidden | Obstacle::InheritedBypassForbidden => Class::Forbidden,
+        Obstacle::AgentMissing(_) => Class::Unavailable,
+        Obstacle::DiskFull => Class::Storage,
+    };
+    let message = format!(
+        "cannot launch in project {}: {}",
+        svc_domain::log_escape::quoted(project.as_str()),
+        obstacle.to_string().replace("<name>", project.as_str())
+    );
+    AppError::new(code(obstacle), class, message)
+}

@@ -1,0 +1,54 @@
+//! Named points where a test can make the process die, wait or fail.
+//!
+//! Compiled in only with the feature `failpoints`; without it a point is nothing at all.
+
+/// Acts as the variable `SVC_FAILPOINTS` (`name=action`, several separated by `;`) says for the
+/// point. Actions: `abort` (the process kills itself), `sleep:MILLISECONDS`, `panic`, and
+/// `abort@N` (at the N-th passage, from 1).
+#[cfg(feature = "failpoints")]
+pub async fn hit(name: &str) {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, OnceLock};
+    static PASSED: OnceLock<Mutex<HashMap<String, u64>>> = OnceLock::new();
+    let Ok(armed) = std::env::var("SVC_FAILPOINTS") else { return };
+    let action = armed
+        .split(';')
+        .filter_map(|entry| entry.split_once('='))
+        .find_map(|(point, action)| (point == name).then(|| action.to_owned()));
+    let Some(action) = action else { return };
+    let (action, wanted) = match action.split_once('@') {
+        Some((action, count)) => (action.to_owned(), count.parse::<u64>().unwrap_or(1)),
+        None => (action, 0),
+    };
+    if wanted > 0 {
+        let mut passed = match PASSED.get_or_init(Mutex::default).lock() {
+            Ok(passed) => passed,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        let count = passed.entry(name.to_owned()).or_default();
+        *count += 1;
+        if *count != wanted {
+            return;
+        }
+    }
+    match action.as_str() {
+        "abort" => {
+            let own = rustix::process::getpid();
+            let _ = rustix::process::kill_process(own, rustix::process::Signal::KILL);
+            std::future::pending::<()>().await;
+        }
+        #[expect(clippy::panic, reason = "the point of the action")]
+        "panic" => panic!("fail point {name}"),
+        other => {
+            let millis = other.strip_prefix("sleep:").and_then(|millis| millis.parse().ok());
+            if let Some(millis) = millis {
+                tokio::time::sleep(std::time::Duration::from_millis(millis)).await;
+            }
+        }
+    }
+}
+
+/// Nothing.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub async fn hit(_name: &str) {}

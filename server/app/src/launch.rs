@@ -1,0 +1,197 @@
+//! Starting the agent for a row: the steps that spawn, resume and relaunch share.
+//!
+//! The caller holds the project lock. The row is durable before anything runs; the identity is
+//! durable before the agent runs; a crash between any two steps is repaired by the reconciler.
+
+use crate::failpoint::hit;
+use crate::transition::Changed;
+use crate::{App, AppError, Class};
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+use svc_agent::log_set::LogSet;
+use svc_domain::argv::ServerMode;
+use svc_domain::bridge::{Bridge, Launch};
+use svc_domain::identity::LaunchId;
+use svc_domain::observe::{Cause, Fact};
+use svc_ports::process::{LaunchError, LaunchSpec};
+use svc_shared::error::ErrorCode;
+use svc_shared::ids::{InstanceId, ProjectName};
+use svc_shared::status::{BridgeStatus, ExitReason, PermissionMode, SpawnMode};
+
+/// Everything a launch needs, prepared before the row is written. Dropped unused, its files go.
+pub(crate) struct Prepared {
+    pub launch: Launch,
+    program: PathBuf,
+    args: Vec<String>,
+    files: LogSet,
+    used: bool,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // A refusal leaves no file.
+        if !self.used {
+            self.files.remove();
+        }
+    }
+}
+
+/// The options of the agent that a row carries.
+pub(crate) struct Wish<'a> {
+    pub project: &'a ProjectName,
+    pub label: &'a str,
+    pub spawn_mode: SpawnMode,
+    pub permission_mode: PermissionMode,
+}
+
+impl App {
+    /// Finds the program, makes the log files and the argument vector.
+    pub(crate) async fn prepare(&self, wish: Wish<'_>) -> Result<Prepared, AppError> {
+        let program = self.agent().program().map_err(|error| {
+            AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
+        })?;
+        let (dir, project, now) = (self.log_dir(), wish.project.clone(), self.clock().now());
+        let files = tokio::task::spawn_blocking(move || LogSet::create(&dir, &project, now))
+            .await
+            .map_err(AppError::internal)?
+            .map_err(|cause| {
+                AppError::new(
+                    ErrorCode::DiskFull,
+                    Class::Storage,
+                    "the log files of the bridge cannot be created; check space and permissions \
+                     of the directory `logs` in the state directory",
+                )
+                .because(cause)
+            })?;
+        let debug_file = files.debug_file();
+        let debug_file = debug_file.to_str().ok_or_else(|| {
+            AppError::invalid("`state_dir` is not valid UTF-8; choose another state directory")
+        })?;
+        let defaults = &self.settings().instance_defaults;
+        let args = ServerMode {
+            name: wish.label,
+            debug_file,
+            spawn_mode: wish.spawn_mode,
+            permission_mode: wish.permission_mode,
+            session_name_prefix: defaults.session_name_prefix.as_deref(),
+            capacity: defaults.capacity,
+            verbose: defaults.verbose,
+        }
+        .args();
+        let args = match args {
+            Ok(args) => args,
+            Err(bad) => {
+                files.remove();
+                return Err(AppError::invalid(bad.to_string()));
+            }
+        };
+        let argv = std::iter::once(program.to_string_lossy().into_owned())
+            .chain(args.iter().cloned())
+            .collect();
+        let launch = Launch {
+            id: new_launch_id()?,
+            argv,
+            log_stem: files.stem().to_owned(),
+            relaunched: false,
+        };
+        Ok(Prepared { launch, program, args, files, used: false })
+    }
+
+    /// Starts the agent for a row that is recorded as launching. The row carries the outcome.
+    pub(crate) async fn start(
+        &self,
+        bridge: &Bridge,
+        mut prepared: Prepared,
+    ) -> Result<(), AppError> {
+        prepared.used = true;
+        let (id, generation) = (&bridge.id, bridge.generation);
+        hit("spawn.after_record").await;
+        if self.settings().claude.auto_enable_remote_control {
+            // Without it the agent asks a question that nobody can answer.
+            self.agent().cli().enable_remote_control().await;
+        }
+        let env = self.agent().environment();
+        let spec = LaunchSpec {
+            launch_id: prepared.launch.id.clone(),
+            program: prepared.program.clone(),
+            args: prepared.args.iter().map(OsString::from).collect(),
+            cwd: bridge.cwd.clone(),
+            env: svc_agent::environment::with_launch_id(env, &prepared.launch.id)
+                .into_iter()
+                .collect(),
+            umask: self.umask(),
+            output: prepared.files.output_file(),
+            identity_file: prepared.files.identity_file(),
+        };
+        let held = match self.host().launch(spec).await {
+            Ok(held) => held,
+            Err(error) => return self.not_started(id, generation, &error).await,
+        };
+        hit("spawn.after_fork").await;
+        let identity = held.identity().clone();
+        match self.observe(id, generation, Fact::Held(identity)).await? {
+            Changed::Now(_) => {}
+            // Forgotten or taken by another generation: the launcher ends without starting anything.
+            Changed::Late
+            | Changed::Corrupt
+            | Changed::Refused(_)
+            | Changed::Occupied
+            | Changed::CapReached => return Ok(()),
+        }
+        hit("spawn.after_pid_saved").await;
+        if let Err(error) = held.go().await {
+            return self.not_started(id, generation, &error).await;
+        }
+        hit("spawn.after_exec").await;
+        self.observe(id, generation, Fact::Executed).await?;
+        self.watch_bridge(id, generation);
+        Ok(())
+    }
+
+    async fn not_started(
+        &self,
+        id: &InstanceId,
+        generation: u32,
+        error: &LaunchError,
+    ) -> Result<(), AppError> {
+        let (reason, words) = match error {
+            LaunchError::Exec { cause, .. } if cause.kind() == io::ErrorKind::NotFound => {
+                (ExitReason::BinaryNotFound, format!("{error}: {cause}"))
+            }
+            LaunchError::Exec { cause, .. } | LaunchError::Launcher(cause) => {
+                (ExitReason::ExecFailed, format!("{error}: {cause}"))
+            }
+            LaunchError::NotReady(_) => (ExitReason::ExecFailed, error.to_string()),
+        };
+        tracing::warn!(bridge.id = %id, "the agent was not started: {words}");
+        let cause =
+            Cause { detail: Some(svc_domain::redact::redact_text(&words)), ..Cause::plain(reason) };
+        self.observe(id, generation, Fact::NotExecuted(cause)).await?;
+        Ok(())
+    }
+
+    /// Waits until a start has an outcome, at most `wait`. The row as it is then.
+    pub(crate) async fn settled(&self, id: &InstanceId, wait: Duration) -> Option<Bridge> {
+        let deadline = tokio::time::Instant::now() + wait;
+        let mut changes = self.registry().changes();
+        loop {
+            let bridge = self.known(id)?;
+            let open = bridge.is_live() && bridge.status() == BridgeStatus::Starting;
+            if !open {
+                return Some(bridge);
+            }
+            if tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
+                return Some(bridge);
+            }
+        }
+    }
+}
+
+/// A random launch id.
+pub(crate) fn new_launch_id() -> Result<LaunchId, AppError> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|error| AppError::internal(error.to_string()))?;
+    hex::encode(bytes).parse().map_err(AppError::internal)
+}

@@ -1,0 +1,108 @@
+//! Which row a reference means.
+
+use crate::{App, AppError, Class};
+use svc_domain::bridge::Bridge;
+use svc_domain::log_escape::quoted;
+use svc_domain::prefix::{Ambiguous, Named, Resolved, resolve};
+use svc_shared::error::ErrorCode;
+use svc_shared::ids::{InstanceId, ProjectName};
+use svc_store::{Content, Stored};
+
+/// A row that a reference names.
+pub(crate) enum Row {
+    /// A readable one.
+    Bridge(Box<Bridge>),
+    /// One that cannot be understood.
+    Corrupt { id: String },
+}
+
+impl App {
+    /// The row that `reference` means, read from the registry itself.
+    pub(crate) async fn row(&self, reference: &str) -> Result<Row, AppError> {
+        if let Ok(id) = reference.parse::<InstanceId>()
+            && let Some(stored) = self.store().bridge(&id).await?
+        {
+            return Ok(match stored.content {
+                Content::Bridge(bridge) => Row::Bridge(bridge),
+                Content::Corrupt { id, .. } => Row::Corrupt { id },
+            });
+        }
+        let rows = self.store().bridges().await?;
+        let id = self.resolve(reference, &rows)?;
+        let found = rows.into_iter().find_map(|stored| {
+            let learned = stored.clone();
+            match stored.content {
+                Content::Bridge(bridge) if bridge.id.as_str() == id => {
+                    self.registry().learn(learned);
+                    Some(Row::Bridge(bridge))
+                }
+                Content::Corrupt { id: other, .. } if other == id => {
+                    Some(Row::Corrupt { id: other })
+                }
+                Content::Bridge(_) | Content::Corrupt { .. } => None,
+            }
+        });
+        found.ok_or_else(|| unknown_instance(reference))
+    }
+
+    /// The readable row that `reference` means.
+    pub(crate) async fn bridge(&self, reference: &str) -> Result<Bridge, AppError> {
+        match self.row(reference).await? {
+            Row::Bridge(bridge) => Ok(*bridge),
+            Row::Corrupt { id } => Err(corrupt(&id)),
+        }
+    }
+
+    /// The id that `reference` means among `rows`.
+    pub(crate) fn resolve(&self, reference: &str, rows: &[Stored]) -> Result<String, AppError> {
+        let projects = self.projects();
+        let named = rows.iter().map(|stored| match &stored.content {
+            Content::Bridge(bridge) => {
+                Named { id: bridge.id.as_str(), process_id: None, project: bridge.project.as_str() }
+            }
+            Content::Corrupt { id, project, .. } => Named { id, process_id: None, project },
+        });
+        let is_project =
+            |name: &str| name.parse::<ProjectName>().is_ok_and(|n| projects.get(&n).is_some());
+        match resolve(reference, named, is_project) {
+            Resolved::Found(id) => Ok(id.to_owned()),
+            Resolved::Ambiguous(ambiguous) => Err(ambiguity(ambiguous)),
+            Resolved::NotFound => Err(unknown_instance(reference)),
+        }
+    }
+
+    /// A row by its full id, as this process last saw it.
+    pub(crate) fn known(&self, id: &InstanceId) -> Option<Bridge> {
+        self.registry().bridge(id)
+    }
+}
+
+fn ambiguity(ambiguous: Ambiguous) -> AppError {
+    let mut error = AppError::new(ErrorCode::Ambiguous, Class::Conflict, ambiguous.to_string());
+    error.candidates = ambiguous.candidates;
+    error
+}
+
+/// Nothing has this id, name or prefix.
+pub(crate) fn unknown_instance(reference: &str) -> AppError {
+    AppError::new(
+        ErrorCode::UnknownInstance,
+        Class::NotFound,
+        format!(
+            "no instance matches {}; list them with `svc status` or GET /api/instances",
+            quoted(reference)
+        ),
+    )
+}
+
+/// The row cannot be understood.
+pub(crate) fn corrupt(id: &str) -> AppError {
+    AppError::new(
+        ErrorCode::Quarantined,
+        Class::Conflict,
+        format!(
+            "instance {id} is held (row_corrupt): its record holds a value this version does not \
+             understand; it was probably written by another version, so restart with that one"
+        ),
+    )
+}

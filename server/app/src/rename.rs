@@ -1,0 +1,43 @@
+//! Use-case: show another name to the remote client from the next launch on.
+
+use crate::transition::Changed;
+use crate::{App, AppError};
+use svc_domain::decide::Command;
+use svc_shared::api::instances::{Instance, PatchInstance};
+use svc_shared::text::session_name;
+use svc_store::Cap;
+
+impl App {
+    /// Renames a bridge; a blank label means the project name.
+    ///
+    /// # Errors
+    /// The name breaks a rule, or the row cannot be written.
+    pub async fn rename(
+        &self,
+        reference: &str,
+        request: PatchInstance,
+    ) -> Result<Instance, AppError> {
+        let (app, reference) = (self.clone(), reference.to_owned());
+        self.run_to_completion(async move { app.rename_now(&reference, request).await }).await
+    }
+
+    async fn rename_now(
+        &self,
+        reference: &str,
+        request: PatchInstance,
+    ) -> Result<Instance, AppError> {
+        let Some(label) = request.label else {
+            return Err(AppError::invalid("`label` is missing; give the new name of the session"));
+        };
+        let name = session_name(&label)
+            .map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))?;
+        let target = self.bridge(reference).await?;
+        match self.command(&target.id, Command::Rename(name), Cap::default()).await? {
+            Changed::Now(known) => Ok(self.instance_of(&known.bridge)),
+            Changed::Corrupt => Err(crate::lookup::corrupt(target.id.as_str())),
+            Changed::Late | Changed::Refused(_) | Changed::Occupied | Changed::CapReached => {
+                Err(crate::lookup::unknown_instance(reference))
+            }
+        }
+    }
+}

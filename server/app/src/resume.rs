@@ -1,0 +1,184 @@
+//! Use-case: start the next generation of an ended bridge, in the same row.
+
+use crate::circumstances::{refuse, unknown_project};
+use crate::launch::Wish;
+use crate::stop::held;
+use crate::transition::Changed;
+use crate::{App, AppError, Class};
+use std::time::Duration;
+use svc_domain::admission::{Admission, Wanted, admit};
+use svc_domain::argv::reads_as_option;
+use svc_domain::bridge::Bridge;
+use svc_domain::decide::{Command, Refusal};
+use svc_projects::Project;
+use svc_shared::api::instances::{Outcome, ResumeRequest, SpawnResult};
+use svc_shared::error::ErrorCode;
+use svc_shared::ids::InstanceId;
+use svc_shared::status::{NotCreated, ResumeMode};
+
+impl App {
+    /// Revives an ended bridge in its own row, or says why nothing was revived.
+    ///
+    /// # Errors
+    /// The row is unchanged.
+    pub async fn resume(
+        &self,
+        reference: &str,
+        request: ResumeRequest,
+        wait: Duration,
+    ) -> Result<SpawnResult, AppError> {
+        let (app, reference) = (self.clone(), reference.to_owned());
+        self.run_to_completion(async move { app.resume_now(&reference, &request, wait).await })
+            .await
+    }
+
+    async fn resume_now(
+        &self,
+        reference: &str,
+        request: &ResumeRequest,
+        wait: Duration,
+    ) -> Result<SpawnResult, AppError> {
+        let target = self.bridge(reference).await?;
+        let lock = self.lock_project(&target.cwd).await?;
+        let rows = self.reload().await?;
+        // Another process may have forgotten it while we waited for the lock.
+        let target = rows
+            .iter()
+            .find(|bridge| bridge.id == target.id)
+            .cloned()
+            .ok_or_else(|| crate::lookup::unknown_instance(reference))?;
+        if let Some(code) = target.quarantine {
+            return Err(held(&target, code));
+        }
+        if target.is_live() {
+            return Ok(self.declined(&target, &target.id, NotCreated::AlreadyRunning));
+        }
+        match target.resume_mode {
+            ResumeMode::Standard => {}
+            ResumeMode::Pty => {
+                return Err(AppError::new(
+                    ErrorCode::NotResumable,
+                    Class::Conflict,
+                    "Interactive Sessions are not part of this build; resume it with a build \
+                     that has them",
+                ));
+            }
+        }
+        let project = self
+            .project(target.project.as_str())
+            .map_err(|_| unknown_project(target.project.as_str()))?;
+        let grant_trust = match self.admit_resume(&target, &project, request, rows).await? {
+            Admission::Launch { grant_trust } => grant_trust,
+            Admission::Reuse(live) => {
+                return Ok(self.declined(&target, &live, NotCreated::StandardAlreadyLive));
+            }
+            Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
+        };
+        if let Some(unmanaged) = self.unmanaged(&project).await {
+            let answer = self.declined(&target, &target.id, NotCreated::StandardAlreadyLive);
+            let reason = Some(format!(
+                "a bridge that was not started here already runs in this project (pid {})",
+                unmanaged.pid
+            ));
+            return Ok(SpawnResult { outcome: Outcome { reason, ..answer.outcome }, ..answer });
+        }
+        if grant_trust {
+            self.grant_trust(&project).await?;
+        }
+        let launched = self.next_generation(&target, &project).await?;
+        drop(lock);
+        match launched {
+            Launched::Yes => {
+                let outcome = Outcome {
+                    created: true,
+                    reason: None,
+                    reason_code: None,
+                    warnings: Vec::new(),
+                };
+                self.result(&target.id, outcome, wait).await
+            }
+            Launched::Occupied => {
+                Ok(self.declined(&target, &target.id, NotCreated::StandardAlreadyLive))
+            }
+        }
+    }
+
+    async fn admit_resume(
+        &self,
+        target: &Bridge,
+        project: &Project,
+        request: &ResumeRequest,
+        rows: Vec<Bridge>,
+    ) -> Result<Admission, AppError> {
+        let wanted = Wanted {
+            resume_mode: target.resume_mode,
+            spawn_mode: target.spawn_mode,
+            permission_mode: target.permission_mode,
+            trust: request.trust.unwrap_or(false),
+            name_reads_as_option: reads_as_option(target.label()),
+        };
+        let now = self.circumstances_now(project, wanted, rows).await?;
+        Ok(admit(wanted, &now))
+    }
+
+    async fn next_generation(
+        &self,
+        target: &Bridge,
+        project: &Project,
+    ) -> Result<Launched, AppError> {
+        let prepared = self
+            .prepare(Wish {
+                project: &target.project,
+                label: target.label(),
+                spawn_mode: target.spawn_mode,
+                permission_mode: target.permission_mode,
+            })
+            .await?;
+        let command =
+            Command::Resume { launch: prepared.launch.clone(), deadline: self.deadline() };
+        self.own(&prepared.launch.id);
+        match self.command(&target.id, command, self.cap()).await? {
+            Changed::Now(known) => {
+                let bridge = Bridge { cwd: project.path.clone(), ..known.bridge };
+                self.start(&bridge, prepared).await?;
+                Ok(Launched::Yes)
+            }
+            Changed::Late => Err(crate::lookup::unknown_instance(target.id.as_str())),
+            Changed::Corrupt => Err(crate::lookup::corrupt(target.id.as_str())),
+            Changed::Refused(Refusal::Held(code)) => Err(held(target, code)),
+            Changed::Refused(Refusal::Live | Refusal::NoRelaunch) | Changed::Occupied => {
+                Ok(Launched::Occupied)
+            }
+            Changed::CapReached => Err(self.cap_reached(&target.project)),
+        }
+    }
+
+    /// Nothing was revived: the target's row is unchanged and the one in the way is the answer.
+    fn declined(&self, target: &Bridge, shown: &InstanceId, why: NotCreated) -> SpawnResult {
+        let shown = self.known(shown).unwrap_or_else(|| target.clone());
+        let reason = match why {
+            NotCreated::AlreadyRunning => {
+                format!("instance {} is already {}", target.id.short(), shown.status())
+            }
+            NotCreated::StandardAlreadyLive | NotCreated::ExternalReattached => format!(
+                "nothing was resumed: the project's Server Mode bridge {} is {}; stop it first",
+                shown.id.short(),
+                shown.status()
+            ),
+        };
+        SpawnResult {
+            instance: self.instance_of(&shown),
+            outcome: Outcome {
+                created: false,
+                reason: Some(reason),
+                reason_code: Some(why.into()),
+                warnings: Vec::new(),
+            },
+        }
+    }
+}
+
+enum Launched {
+    Yes,
+    Occupied,
+}

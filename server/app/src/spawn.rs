@@ -1,0 +1,223 @@
+//! Use-case: launch a bridge in a project, or hand out the one that is live.
+
+use crate::circumstances::refuse;
+use crate::failpoint::hit;
+use crate::launch::Wish;
+use crate::options::Options;
+use crate::{App, AppError, Class};
+use std::time::Duration;
+use svc_domain::admission::{Admission, Wanted, admit};
+use svc_domain::argv::reads_as_option;
+use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
+use svc_projects::Project;
+use svc_shared::api::instances::{Kind, Outcome, SpawnRequest, SpawnResult};
+use svc_shared::error::ErrorCode;
+use svc_shared::ids::InstanceId;
+use svc_shared::status::{NotCreated, Origin, ResumeMode};
+use svc_store::{Cap, Inserted, Stored};
+
+impl App {
+    /// Launches a bridge, or returns the project's live Server Mode bridge.
+    ///
+    /// Answers when the bridge is ready, has failed, or after `wait`. A launch that has begun goes
+    /// on when the caller goes away.
+    ///
+    /// # Errors
+    /// Nothing was started and nothing is left behind: no row, no file, no trust.
+    pub async fn spawn(
+        &self,
+        request: SpawnRequest,
+        wait: Duration,
+    ) -> Result<SpawnResult, AppError> {
+        let app = self.clone();
+        self.run_to_completion(async move { app.spawn_now(request, wait).await }).await
+    }
+
+    async fn spawn_now(
+        &self,
+        request: SpawnRequest,
+        wait: Duration,
+    ) -> Result<SpawnResult, AppError> {
+        let options = self.options_of_kind(&request)?;
+        let project = self.project(&request.project)?;
+        let wanted = Wanted {
+            resume_mode: ResumeMode::Standard,
+            spawn_mode: options.spawn_mode,
+            permission_mode: options.permission_mode,
+            trust: options.trust,
+            name_reads_as_option: reads_as_option(
+                options.custom_name.as_deref().unwrap_or(project.name.as_str()),
+            ),
+        };
+        let lock = self.lock_project(&project.path).await?;
+        let rows = self.reload().await?;
+        let now = self.circumstances_now(&project, wanted, rows).await?;
+        let grant_trust = match admit(wanted, &now) {
+            Admission::Launch { grant_trust } => grant_trust,
+            Admission::Reuse(id) => return self.reused(&id, options.warnings),
+            Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
+        };
+        if let Some(taken) = self.take_over_unmanaged(&project).await? {
+            drop(lock);
+            let warnings = options.warnings;
+            return self
+                .result(
+                    &taken,
+                    Outcome {
+                        created: false,
+                        reason: Some(
+                            "a bridge of this project was already running and is managed now"
+                                .to_owned(),
+                        ),
+                        reason_code: Some(NotCreated::ExternalReattached.into()),
+                        warnings,
+                    },
+                    wait,
+                )
+                .await;
+        }
+        let id = self.record_and_start(&project, &options, grant_trust).await?;
+        drop(lock);
+        let outcome =
+            Outcome { created: true, reason: None, reason_code: None, warnings: options.warnings };
+        self.result(&id, outcome, wait).await
+    }
+
+    fn options_of_kind(&self, request: &SpawnRequest) -> Result<Options, AppError> {
+        let options = self.options(request)?;
+        match options.kind {
+            Kind::Bridge(_) => Ok(options),
+            Kind::Hosted => Err(AppError::new(
+                ErrorCode::HostedUnavailable,
+                Class::Unavailable,
+                "Direct Sessions are not part of this build; launch in Server Mode instead \
+                 (`mode: standard`)",
+            )),
+        }
+    }
+
+    async fn record_and_start(
+        &self,
+        project: &Project,
+        options: &Options,
+        grant_trust: bool,
+    ) -> Result<InstanceId, AppError> {
+        let label = options.custom_name.as_deref().unwrap_or(project.name.as_str());
+        let prepared = self
+            .prepare(Wish {
+                project: &project.name,
+                label,
+                spawn_mode: options.spawn_mode,
+                permission_mode: options.permission_mode,
+            })
+            .await?;
+        let now = self.clock().now();
+        let bridge = Bridge {
+            id: new_instance_id()?,
+            project: project.name.clone(),
+            cwd: project.path.clone(),
+            custom_name: options.custom_name.clone(),
+            resume_mode: ResumeMode::Standard,
+            spawn_mode: options.spawn_mode,
+            permission_mode: options.permission_mode,
+            origin: Origin::Spawned,
+            generation: 1,
+            state: State::Live(Live {
+                stage: Stage::Launching { deadline: self.deadline() },
+                stop_requested: false,
+            }),
+            status_since: now,
+            started_at: Some(now),
+            launch: Some(prepared.launch.clone()),
+            process: None,
+            anchor: Anchor::default(),
+            notice: None,
+            quarantine: None,
+        };
+        hit("spawn.before_record").await;
+        self.own_launch(&bridge);
+        match self.store().insert(&bridge, self.cap(), now).await? {
+            Inserted::Yes => {}
+            Inserted::CapReached => return Err(self.cap_reached(&project.name)),
+            Inserted::Occupied => {
+                return Err(AppError::busy(
+                    "another bridge of this project was started at the same moment; try again",
+                ));
+            }
+        }
+        if grant_trust && let Err(error) = self.grant_trust(project).await {
+            self.store().delete(&bridge.id, 1).await?;
+            return Err(error);
+        }
+        self.reload_one(&bridge.id).await?;
+        self.start(&bridge, prepared).await?;
+        Ok(bridge.id)
+    }
+
+    /// The row as the answer of a launch.
+    pub(crate) async fn result(
+        &self,
+        id: &InstanceId,
+        outcome: Outcome,
+        wait: Duration,
+    ) -> Result<SpawnResult, AppError> {
+        let bridge = self
+            .settled(id, wait)
+            .await
+            .ok_or_else(|| crate::lookup::unknown_instance(id.as_str()))?;
+        Ok(SpawnResult { instance: self.instance_of(&bridge), outcome })
+    }
+
+    fn reused(&self, id: &InstanceId, warnings: Vec<String>) -> Result<SpawnResult, AppError> {
+        let bridge = self.known(id).ok_or_else(|| crate::lookup::unknown_instance(id.as_str()))?;
+        let outcome = Outcome {
+            created: false,
+            reason: Some(format!(
+                "the project's Server Mode bridge {} is already {}",
+                id.short(),
+                bridge.status()
+            )),
+            reason_code: Some(NotCreated::StandardAlreadyLive.into()),
+            warnings,
+        };
+        Ok(SpawnResult { instance: self.instance_of(&bridge), outcome })
+    }
+
+    /// Until when a launch of this process must be ready; commands give no deadline.
+    pub(crate) fn deadline(&self) -> Option<svc_shared::Timestamp> {
+        self.is_server().then(|| self.clock().now().plus(self.settings().claude.startup_grace))
+    }
+
+    pub(crate) fn cap(&self) -> Cap {
+        Cap { max_live: self.settings().instance_defaults.max_bridges }
+    }
+
+    pub(crate) fn cap_reached(&self, project: &svc_shared::ids::ProjectName) -> AppError {
+        let max = self.settings().instance_defaults.max_bridges.unwrap_or(0);
+        refuse(project, &svc_domain::admission::Obstacle::Capacity { max })
+    }
+
+    /// All rows, fresh from the registry.
+    pub(crate) async fn reload(&self) -> Result<Vec<Bridge>, AppError> {
+        if self.registry().replace(self.store().bridges().await?) {
+            self.publish();
+        }
+        Ok(self.registry().bridges())
+    }
+
+    /// One row, fresh from the registry.
+    pub(crate) async fn reload_one(&self, id: &InstanceId) -> Result<Option<Stored>, AppError> {
+        let stored = self.store().bridge(id).await?;
+        match &stored {
+            Some(stored) => drop(self.registry().learn(stored.clone())),
+            None => self.registry().forget(id),
+        }
+        self.publish();
+        self.nudge_others();
+        Ok(stored)
+    }
+}
+
+fn new_instance_id() -> Result<InstanceId, AppError> {
+    uuid::Uuid::new_v4().to_string().parse().map_err(AppError::internal)
+}

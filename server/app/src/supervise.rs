@@ -1,0 +1,120 @@
+//! Watching over what runs: who looks when, and why. What is done is decided elsewhere.
+//!
+//! One reconciler compares records with processes. Exits, changes of the registry by other
+//! processes and a slow safety tick only wake it. Each live bridge has one watcher task for its
+//! log, its deadline and its exit.
+
+mod bridge_watch;
+mod change_watch;
+mod reconcile;
+mod relaunch;
+mod unmanaged;
+
+pub(crate) use change_watch::nudge;
+
+use crate::{App, AppError};
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use svc_domain::bridge::Bridge;
+use svc_domain::identity::LaunchId;
+use svc_shared::ids::InstanceId;
+use tokio::task::AbortHandle;
+
+/// Tasks that watch one live generation each, and the launches that belong to this process.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers {
+    tasks: Mutex<HashMap<InstanceId, Watching>>,
+    own: Mutex<std::collections::HashSet<LaunchId>>,
+    /// How often in a row the process table could not be read for a row.
+    unknown: Mutex<HashMap<InstanceId, u32>>,
+}
+
+#[derive(Debug)]
+struct Watching {
+    generation: u32,
+    task: AbortHandle,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watchers {
+    /// Whether this process launched it.
+    fn owns(&self, bridge: &Bridge) -> bool {
+        bridge.launch.as_ref().is_some_and(|launch| lock(&self.own).contains(&launch.id))
+    }
+
+    fn watches(&self, id: &InstanceId, generation: u32) -> bool {
+        lock(&self.tasks).get(id).is_some_and(|watching| {
+            watching.generation == generation && !watching.task.is_finished()
+        })
+    }
+
+    /// Counts a look at an unreadable process table; tells the number in a row.
+    fn saw_unknown(&self, id: &InstanceId) -> u32 {
+        let mut unknown = lock(&self.unknown);
+        let count = unknown.entry(id.clone()).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+
+    fn saw_known(&self, id: &InstanceId) {
+        lock(&self.unknown).remove(id);
+    }
+}
+
+impl App {
+    /// Remembers that a launch belongs to this process.
+    pub(crate) fn own(&self, launch: &LaunchId) {
+        lock(&self.watchers().own).insert(launch.clone());
+    }
+
+    pub(crate) fn own_launch(&self, bridge: &Bridge) {
+        if let Some(launch) = &bridge.launch {
+            self.own(&launch.id);
+        }
+    }
+
+    /// Makes sure that a live generation is watched by exactly one task of this process.
+    pub(crate) fn watch_bridge(&self, id: &InstanceId, generation: u32) {
+        let mut tasks = lock(&self.watchers().tasks);
+        if let Some(watching) = tasks.get(id) {
+            if watching.generation == generation && !watching.task.is_finished() {
+                return;
+            }
+            watching.task.abort();
+        }
+        let task = self.tasks().spawn(bridge_watch::run(self.clone(), id.clone(), generation));
+        tasks.insert(id.clone(), Watching { generation, task: task.abort_handle() });
+    }
+
+    /// Whether a live row is watched by nobody, so that only a look can tell how it goes on.
+    pub(crate) fn has_open_questions(&self) -> bool {
+        self.registry().bridges().iter().any(|bridge| {
+            bridge.is_live() && !self.watchers().watches(&bridge.id, bridge.generation)
+        })
+    }
+
+    /// Starts the supervisor: first a complete pass over all records, then the standing tasks.
+    ///
+    /// # Errors
+    /// The registry cannot be read.
+    pub async fn supervise(&self) -> Result<Supervisor, AppError> {
+        let listener = change_watch::listen(self).await?;
+        reconcile::first_pass(self).await?;
+        self.publish_projects();
+        self.publish_health();
+        let supervisor = Supervisor;
+        self.tasks().spawn(reconcile::run(self.clone()));
+        self.tasks().spawn(change_watch::run(self.clone(), listener));
+        self.tasks().spawn(change_watch::surroundings(self.clone()));
+        self.tasks().spawn(change_watch::sessions(self.clone()));
+        self.tasks().spawn(change_watch::housekeeping(self.clone()));
+        Ok(supervisor)
+    }
+}
+
+/// Proof that the supervisor runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Supervisor;

@@ -1,0 +1,310 @@
+//! One live generation of one bridge: its log until it is ready, its deadline, its exit.
+
+use crate::{App, AppError};
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+use svc_agent::debug_watch::DebugWatch;
+use svc_domain::agent_log::evidence::{Evidence, Readiness, Refusal};
+use svc_domain::bridge::{Anchor, Bridge, Stage};
+use svc_domain::exit_cause::{Ended, LastWords, exit_cause};
+use svc_domain::identity::{ProcessIdentity, Verdict};
+use svc_domain::observe::{Cause, Fact};
+use svc_ports::process::ExitReport;
+use svc_shared::ids::InstanceId;
+use svc_shared::status::ExitReason;
+use tracing::{error, warn};
+
+/// After a reattach the session may turn out to be gone: how long that is waited for before the
+/// bridge counts as ready (agent 2.1.201).
+const POISON_WATCH: Duration = Duration::from_secs(4);
+
+type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+fn never() -> Timer {
+    Box::pin(std::future::pending())
+}
+
+fn after(duration: Duration) -> Timer {
+    Box::pin(tokio::time::sleep(duration))
+}
+
+/// Watches until the generation ends, another one begins, or the service ends.
+pub(super) async fn run(app: App, id: InstanceId, generation: u32) {
+    if let Err(error) = watch(&app, &id, generation).await {
+        error!(bridge.id = %id, error = %error, "watching bridge {} failed", id.short());
+    }
+    // Whatever happened, the reconciler looks at the row once more.
+    app.wake().notify_one();
+}
+
+async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppError> {
+    let Some(bridge) = app.known(id).filter(|bridge| bridge.generation == generation) else {
+        return Ok(());
+    };
+    let (Some(identity), Some(launch)) = (&bridge.process, &bridge.launch) else {
+        return Ok(());
+    };
+    let exited = app.host().exited(identity);
+    tokio::pin!(exited);
+    let set = app.log_set(&launch.log_stem);
+    let Some(set) = set else {
+        // An adopted bridge that logs elsewhere: only its exit can be seen.
+        tokio::select! {
+            report = exited => return on_exit(app, &bridge, report, None).await,
+            () = app.shutdown().cancelled() => return Ok(()),
+        }
+    };
+    let log = DebugWatch::start(app.watcher(), &set, Evidence::default());
+    let mut changes = log.changes();
+    let mut grace = grace(app, &bridge);
+    let mut reattached = never();
+    let mut is_patient = false;
+    learn_version(app, &bridge);
+    loop {
+        let evidence = log.evidence();
+        match app.known(id).filter(|bridge| bridge.generation == generation) {
+            None => return Ok(()),
+            Some(bridge) => match judge(&bridge, &evidence) {
+                Judgement::Wait => {}
+                Judgement::Ready => on_ready(app, &bridge, identity, &evidence).await?,
+                Judgement::ReadyUnlessPoisoned if is_patient => {}
+                Judgement::ReadyUnlessPoisoned => {
+                    is_patient = true;
+                    reattached = after(POISON_WATCH);
+                }
+                Judgement::Poisoned => {
+                    app.relaunch_in_background(bridge);
+                    return Ok(());
+                }
+                Judgement::PoisonedWhileReady => {
+                    app.observe(id, generation, Fact::Poisoned).await?;
+                }
+            },
+        }
+        tokio::select! {
+            report = &mut exited => {
+                return on_exit(app, &bridge, report, Some(log)).await;
+            }
+            changed = changes.changed() => {
+                if changed.is_err() {
+                    warn!(bridge.id = %id, "the log of bridge {} is not read any more", id.short());
+                    changes = log.changes();
+                    changes.mark_unchanged();
+                    tokio::time::sleep(Duration::from_secs(2)).await;
+                }
+            }
+            () = &mut reattached => {
+                reattached = never();
+                let evidence = log.evidence();
+                if evidence.readiness() == Readiness::ReadyAfterReattach {
+                    on_ready(app, &bridge, identity, &evidence).await?;
+                }
+            }
+            () = &mut grace => {
+                grace = never();
+                if app.grace_over(&bridge).await? {
+                    return Ok(());
+                }
+            }
+            () = app.shutdown().cancelled() => return Ok(()),
+        }
+    }
+}
+
+/// The deadline counts on the monotonic clock: neither a corrected clock nor a suspended host ends
+/// a start early.
+fn grace(app: &App, bridge: &Bridge) -> Timer {
+    match bridge.deadline() {
+        Some(deadline) => after(deadline.since(app.clock().now())),
+        None => never(),
+    }
+}
+
+enum Judgement {
+    Wait,
+    Ready,
+    ReadyUnlessPoisoned,
+    Poisoned,
+    PoisonedWhileReady,
+}
+
+fn judge(bridge: &Bridge, evidence: &Evidence) -> Judgement {
+    let Some(live) = bridge.live() else { return Judgement::Wait };
+    let is_ready = match live.stage {
+        Stage::Ready => true,
+        Stage::Launching { .. } | Stage::Registering { .. } => false,
+    };
+    match evidence.readiness() {
+        Readiness::Waiting => Judgement::Wait,
+        Readiness::Ready => Judgement::Ready,
+        Readiness::ReadyAfterReattach if is_ready => Judgement::Ready,
+        Readiness::ReadyAfterReattach => Judgement::ReadyUnlessPoisoned,
+        Readiness::Refused(Refusal::Poisoned) if is_ready => Judgement::PoisonedWhileReady,
+        Readiness::Refused(Refusal::Poisoned) if live.stop_requested => Judgement::Wait,
+        Readiness::Refused(Refusal::Poisoned) => Judgement::Poisoned,
+        // The agent ends by itself and its exit carries the cause; the deadline is the backstop.
+        Readiness::Refused(
+            Refusal::TrustRequired | Refusal::RemoteControlUnavailable | Refusal::LoginRequired,
+        ) => Judgement::Wait,
+    }
+}
+
+async fn on_ready(
+    app: &App,
+    bridge: &Bridge,
+    identity: &ProcessIdentity,
+    evidence: &Evidence,
+) -> Result<(), AppError> {
+    // A log can outlive its process; only the very process of this generation can be ready.
+    if app.host().probe(identity) != Verdict::Same {
+        return Ok(());
+    }
+    let exposed =
+        |id: &Option<svc_domain::agent_log::RemoteId>| id.as_ref().map(|id| id.expose().to_owned());
+    let mut anchor = Anchor {
+        environment_id: exposed(&evidence.environment),
+        session_id: exposed(&evidence.starter_session)
+            .or_else(|| exposed(&evidence.resumed_session)),
+    };
+    if anchor.session_id.is_none() && bridge.anchor.session_id.is_none() {
+        anchor.session_id = session_of_pointer(app, bridge, &anchor).await;
+    }
+    app.observe(&bridge.id, bridge.generation, Fact::Registered(anchor)).await?;
+    Ok(())
+}
+
+/// After a reattach the log does not name the session; the agent's pointer does.
+async fn session_of_pointer(app: &App, bridge: &Bridge, anchor: &Anchor) -> Option<String> {
+    let (app, cwd) = (app.clone(), bridge.cwd.clone());
+    let environment = anchor.environment_id.clone()?;
+    tokio::task::spawn_blocking(move || {
+        let pointer = app.agent().pointer(&cwd)?;
+        let same = pointer.environment_id.as_deref() == Some(environment.as_str());
+        pointer.session_id.filter(|session| same && !session.is_empty())
+    })
+    .await
+    .ok()?
+}
+
+async fn on_exit(
+    app: &App,
+    bridge: &Bridge,
+    report: ExitReport,
+    log: Option<DebugWatch>,
+) -> Result<(), AppError> {
+    let (id, generation) = (&bridge.id, bridge.generation);
+    if let Some(log) = log {
+        // A bridge may have been ready for an instant: `ready` comes before `crashed`.
+        let evidence = log.caught_up().await;
+        if let Some(bridge) = app.known(id).filter(|bridge| bridge.generation == generation)
+            && let Judgement::Ready = judge(&bridge, &evidence)
+            && !bridge.intentional_stop()
+        {
+            let anchor = Anchor {
+                environment_id: evidence.environment.as_ref().map(|id| id.expose().to_owned()),
+                session_id: evidence.starter_session.as_ref().map(|id| id.expose().to_owned()),
+            };
+            app.observe(id, generation, Fact::Registered(anchor)).await?;
+        }
+    }
+    if app.is_stopping(id) {
+        // The stop records how it ended it.
+        return Ok(());
+    }
+    let Some(current) = app.reload_one(id).await?.and_then(|stored| stored.bridge().cloned())
+    else {
+        return Ok(());
+    };
+    if current.generation != generation || !current.is_live() {
+        return Ok(());
+    }
+    let stopped = current.intentional_stop();
+    let cause = cause_of(app, &current, report, stopped).await;
+    let cause = Cause { forced: stopped && report.signal == Some(9), ..cause };
+    app.kill_leftovers(&current).await;
+    app.observe(id, generation, Fact::Exited(cause)).await?;
+    Ok(())
+}
+
+/// What the exit status and the last words say.
+pub(super) async fn cause_of(
+    app: &App,
+    bridge: &Bridge,
+    report: ExitReport,
+    our_signal: bool,
+) -> Cause {
+    let words = last_words(app, bridge).await;
+    let ended = Ended { code: report.code, signal: report.signal, our_signal, oom_kill: false };
+    let last = LastWords { debug: words.0.as_bytes(), output: words.1.as_bytes() };
+    let cause = exit_cause(ended, last);
+    Cause {
+        reason: cause.reason,
+        exit_code: report.code,
+        exit_signal: report.signal,
+        forced: false,
+        detail: cause.detail,
+    }
+}
+
+/// A cause that the transition sets, with the last words as its detail.
+pub(super) async fn cause_because(app: &App, bridge: &Bridge, reason: ExitReason) -> Cause {
+    let cause = cause_of(app, bridge, ExitReport::default(), false).await;
+    Cause { reason, ..cause }
+}
+
+async fn last_words(app: &App, bridge: &Bridge) -> (String, String) {
+    let set = bridge.launch.as_ref().and_then(|launch| app.log_set(&launch.log_stem));
+    let Some(set) = set else { return Default::default() };
+    tokio::task::spawn_blocking(move || (set.debug_tail(), set.output_tail()))
+        .await
+        .unwrap_or_default()
+}
+
+fn learn_version(app: &App, bridge: &Bridge) {
+    let Some(identity) = &bridge.process else { return };
+    let facts = app.host().inspect(identity.pid);
+    let version = facts
+        .filter(|facts| &facts.identity == identity)
+        .and_then(|facts| app.agent().running_version(&facts));
+    app.extras().set_version(&bridge.id, bridge.generation, version);
+}
+
+impl App {
+    /// The grace of a start is over: unless it became ready or was taken over meanwhile, its
+    /// process is stopped first and only then is the failure recorded. Tells whether the
+    /// generation has ended.
+    async fn grace_over(&self, bridge: &Bridge) -> Result<bool, AppError> {
+        let _lock = self.lock_project(&bridge.cwd).await?;
+        let current = self.reload_one(&bridge.id).await?;
+        let Some(current) = current.and_then(|stored| stored.bridge().cloned()) else {
+            return Ok(true);
+        };
+        if current.generation != bridge.generation || !current.is_live() {
+            return Ok(true);
+        }
+        let expires = match current.live().map(|live| live.stage) {
+            Some(Stage::Registering { deadline: Some(_) }) => true,
+            Some(
+                Stage::Registering { deadline: None } | Stage::Launching { .. } | Stage::Ready,
+            )
+            | None => false,
+        };
+        let Some(identity) = current.process.clone().filter(|_| expires) else {
+            return Ok(false);
+        };
+        let _mark = self.mark_stopping(&bridge.id);
+        match self.end_process(&current, &identity).await {
+            crate::stop::Ended::Gone { report, forced } => {
+                let words = cause_of(self, &current, report, true).await;
+                let cause = Cause { reason: ExitReason::NotRegistered, forced, ..words };
+                self.observe(&current.id, current.generation, Fact::GraceExpired(cause)).await?;
+                Ok(true)
+            }
+            crate::stop::Ended::Alive(code) => {
+                self.observe(&current.id, current.generation, Fact::Doubt(code)).await?;
+                Ok(false)
+            }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What wakes the reconciler and what surrounds the records: other processes' writes, the
+//! projects, the agent's files, the agent's sessions.
+
+use crate::{App, AppError};
+use std::os::unix::net::UnixDatagram as BlockingDatagram;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use svc_watch::Pace;
+use tokio::net::UnixDatagram;
+use tracing::{debug, warn};
+
+/// Slow look at everything, should all wake-ups have been lost.
+const SAFETY_TICK: Duration = Duration::from_secs(5);
+
+/// How often old history is dropped.
+const HOUSEKEEPING: Duration = Duration::from_secs(24 * 3600);
+
+fn socket(state_dir: &Path) -> PathBuf {
+    state_dir.join("run").join("notify.sock")
+}
+
+/// Tells a running server, if there is one, that the registry has changed. Never waits.
+pub(crate) fn nudge(state_dir: &Path) {
+    let Ok(sender) = BlockingDatagram::unbound() else { return };
+    let _ = sender.set_nonblocking(true);
+    let _ = sender.send_to(b"changed", socket(state_dir)); // nobody serves: fine
+}
+
+/// The socket for nudges. Without one (path too long, odd file system) the watch on the write-ahead
+/// log and the safety tick remain.
+pub(super) async fn listen(app: &App) -> Result<Option<UnixDatagram>, AppError> {
+    let path = socket(&app.settings().state_dir);
+    let bound = tokio::task::spawn_blocking(move || {
+        if let Some(dir) = path.parent() {
+            svc_process::files::private_directory(dir)
+                .map_err(|error| std::io::Error::other(error.to_string()))?;
+        }
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let socket = BlockingDatagram::bind(&path)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    })
+    .await
+    .map_err(AppError::internal)?;
+    match bound.and_then(UnixDatagram::from_std) {
+        Ok(socket) => Ok(Some(socket)),
+        Err(error) => {
+            warn!(error = %error, "no socket for nudges; changes of others are seen by watching");
+            Ok(None)
+        }
+    }
+}
+
+/// Wakes the reconciler when another process has written, and at a slow tick.
+pub(super) async fn run(app: App, listener: Option<UnixDatagram>) {
+    let wal = app.store().path().with_file_name("svc.db-wal");
+    let mut wal = app.watcher().file(&wal, Pace::every(SAFETY_TICK));
+    let mut watch = match app.store().watch().await {
+        Ok(watch) => Some(watch),
+        Err(error) => {
+            warn!(error = %error, "changes of other processes are seen by the slow tick only");
+            None
+        }
+    };
+    let mut tick = tokio::time::interval(SAFETY_TICK);
+    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let mut buffer = [0; 64];
+    loop {
+        let is_tick = tokio::select! {
+            () = app.shutdown().cancelled() => return,
+            _ = tick.tick() => true,
+            _ = wal.changed() => false,
+            received = nudged(listener.as_ref(), &mut buffer) => {
+                if let Err(error) = received {
+                    debug!(error = %error, "a nudge could not be read");
+                }
+                false
+            }
+        };
+        let written = match &mut watch {
+            Some(watch) => watch.changed().await.unwrap_or(true),
+            None => true,
+        };
+        // Processes that are not watched (table unreadable, launcher of somebody who died) are
+        // looked at by the tick.
+        if written || (is_tick && app.has_open_questions()) {
+            app.wake().notify_one();
+        }
+    }
+}
+
+async fn nudged(listener: Option<&UnixDatagram>, buffer: &mut [u8]) -> std::io::Result<usize> {
+    match listener {
+        Some(listener) => listener.recv(buffer).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Projects, trust and the agent's state, as they change.
+pub(super) async fn surroundings(app: App) {
+    let mut projects = app.project_changes();
+    let mut version = app.agent().cli().version_changes();
+    let mut login = app.agent().cli().login_changes();
+    let config_file = app.agent().config_file();
+    let mut trust = config_file.map(|file| app.watcher().file(&file, Pace::every(SAFETY_TICK)));
+    // The first answers of the agent are asked for here; requests never wait for them.
+    app.agent().refresh();
+    let mut refresh = tokio::time::interval(Duration::from_secs(30));
+    refresh.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        tokio::select! {
+            () = app.shutdown().cancelled() => return,
+            () = counted(projects.as_mut()) => app.publish_all().await,
+            Ok(()) = version.changed() => app.publish_all().await,
+            Ok(()) = login.changed() => app.publish_all().await,
+            () = changed(trust.as_mut()) => app.publish_all().await,
+            // Only while somebody looks: an idle service starts no process.
+            _ = refresh.tick(), if app.read_model().subscribers() > 0 => app.agent().refresh(),
+        }
+    }
+}
+
+async fn counted(changes: Option<&mut tokio::sync::watch::Receiver<u64>>) {
+    let over = match changes {
+        Some(changes) => changes.changed().await.is_err(),
+        None => true,
+    };
+    if over {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn changed(subscription: Option<&mut svc_watch::Subscription>) {
+    match subscription {
+        Some(subscription) => drop(subscription.changed().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Working sessions, as the agent registers them.
+pub(super) async fn sessions(app: App) {
+    let Some(dir) = app.agent().sessions_dir() else { return };
+    let mut entries = app.watcher().dir(&dir, Pace::every(Duration::from_secs(2)));
+    loop {
+        tokio::select! {
+            () = app.shutdown().cancelled() => return,
+            _ = entries.changed() => {} // SESSIONS
+        }
+        // Entries are rewritten at every turn of a session; one look per breath is enough.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+/// Things that are done once a day.
+pub(super) async fn housekeeping(app: App) {
+    let mut day = tokio::time::interval(HOUSEKEEPING);
+    loop {
+        tokio::select! {
+            () = app.shutdown().cancelled() => return,
+            _ = day.tick() => {
+                if let Err(error) = app.store().prune_history(app.clock().now()).await {
+                    warn!(error = %error, "old history was not dropped");
+                }
+                app.extras().clear();
+            }
+        }
+    }
+}

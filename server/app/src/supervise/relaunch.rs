@@ -1,0 +1,87 @@
+//! One cold start more after the remote session turned out to be archived or deleted.
+
+use super::bridge_watch::cause_because;
+use crate::launch::Wish;
+use crate::stop::Ended;
+use crate::transition::Changed;
+use crate::{App, AppError};
+use svc_domain::bridge::Bridge;
+use svc_domain::decide::Command;
+use svc_domain::observe::{Cause, Fact};
+use svc_shared::status::ExitReason;
+use tracing::{error, info};
+
+impl App {
+    /// Relaunches on a task of its own: the watcher that saw the poison ends with its generation.
+    pub(super) fn relaunch_in_background(&self, bridge: Bridge) {
+        let app = self.clone();
+        self.tasks().spawn(async move {
+            if let Err(error) = app.relaunch(&bridge).await {
+                error!(bridge.id = %bridge.id, error = %error, "the cold start failed");
+            }
+            app.wake().notify_one();
+        });
+    }
+
+    async fn relaunch(&self, bridge: &Bridge) -> Result<(), AppError> {
+        let _lock = self.lock_project(&bridge.cwd).await?;
+        let stored = self.reload_one(&bridge.id).await?;
+        let Some(current) = stored.and_then(|stored| stored.bridge().cloned()) else {
+            return Ok(());
+        };
+        if current.generation != bridge.generation
+            || !current.is_live()
+            || current.intentional_stop()
+        {
+            return Ok(());
+        }
+        let _mark = self.mark_stopping(&current.id);
+        if let Some(identity) = &current.process
+            && let Ended::Alive(code) = self.end_process(&current, identity).await
+        {
+            self.observe(&current.id, current.generation, Fact::Doubt(code)).await?;
+            return Ok(());
+        }
+        let used = current.launch.as_ref().is_some_and(|launch| launch.relaunched);
+        if used {
+            let cause = cause_because(self, &current, ExitReason::PoisonedSession).await;
+            let fact = Fact::Exited(Cause { exit_code: None, exit_signal: None, ..cause });
+            self.observe(&current.id, current.generation, fact).await?;
+            return Ok(());
+        }
+        info!(
+            bridge.id = %current.id,
+            "the remote session of bridge {} is gone; it is started once more without it",
+            current.id.short()
+        );
+        let (agent, cwd) = (self.agent().clone(), current.cwd.clone());
+        let stripped = tokio::task::spawn_blocking(move || match agent.pointer(&cwd) {
+            // Its process has just been proven gone.
+            Some(pointer) => agent.strip_pointer(&cwd, &pointer),
+            None => Ok(()),
+        })
+        .await;
+        if let Ok(Err(error)) = stripped {
+            tracing::warn!(error = %error, "the agent's pointer stays as it is");
+        }
+        let prepared = self
+            .prepare(Wish {
+                project: &current.project,
+                label: current.label(),
+                spawn_mode: current.spawn_mode,
+                permission_mode: current.permission_mode,
+            })
+            .await?;
+        let command =
+            Command::Relaunch { launch: prepared.launch.clone(), deadline: self.deadline() };
+        self.own(&prepared.launch.id);
+        match self.command(&current.id, command, svc_store::Cap::default()).await? {
+            Changed::Now(known) => self.start(&known.bridge, prepared).await,
+            Changed::Late
+            | Changed::Corrupt
+            | Changed::Refused(_)
+            | Changed::Occupied
+            | Changed::CapReached => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The only writer of a bridge's state: load, decide, compare and swap, then the effects.
+
+use crate::registry::Known;
+use crate::{App, AppError};
+use svc_domain::bridge::Bridge;
+use svc_domain::decide::{Command, Refusal, decide};
+use svc_domain::effect::{Effect, Lifecycle, Step};
+use svc_domain::observe::{Fact, observe};
+use svc_shared::ids::InstanceId;
+use svc_store::{Cap, Content, HistoryRow, Saved, StoreError, Stored};
+use tracing::{error, info, warn};
+
+/// Tries against a row that others write at the same time.
+const TRIES: u32 = 20;
+
+/// What a change of a row led to.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    /// The row after the change, or as it was when nothing had to change.
+    Now(Box<Known>),
+    /// The row is gone, or the fact is about an earlier generation.
+    Late,
+    /// The row is corrupt: it is not touched.
+    Corrupt,
+    /// The command is refused.
+    Refused(Refusal),
+    /// The project has another live Server Mode bridge.
+    Occupied,
+    /// The cap on live bridges is reached.
+    CapReached,
+}
+
+impl App {
+    /// Applies a fact about one generation.
+    pub(crate) async fn observe(
+        &self,
+        id: &InstanceId,
+        generation: u32,
+        fact: Fact,
+    ) -> Result<Changed, AppError> {
+        self.change(id, Cap::default(), |bridge, now| {
+            if bridge.generation == generation {
+                Ok(Some(observe(bridge, fact.clone(), now)))
+            } else {
+                Ok(None)
+            }
+        })
+        .await
+    }
+
+    /// Applies a command. `cap` is counted in the same transaction.
+    pub(crate) async fn command(
+        &self,
+        id: &InstanceId,
+        command: Command,
+        cap: Cap,
+    ) -> Result<Changed, AppError> {
+        self.change(id, cap, |bridge, now| decide(bridge, command.clone(), now).map(Some)).await
+    }
+
+    async fn change(
+        &self,
+        id: &InstanceId,
+        cap: Cap,
+        rule: impl Fn(&Bridge, svc_shared::Timestamp) -> Result<Option<Step>, Refusal>,
+    ) -> Result<Changed, AppError> {
+        for _ in 0..TRIES {
+            let Some(stored) = self.store().bridge(id).await? else {
+                self.registry().forget(id);
+                return Ok(Changed::Late);
+            };
+            let bridge = match &stored.content {
+                Content::Bridge(bridge) => bridge,
+                Content::Corrupt { .. } => return Ok(Changed::Corrupt),
+            };
+            let now = self.clock().now();
+            let (next, effects) = match rule(bridge, now) {
+                Err(refusal) => return Ok(Changed::Refused(refusal)),
+                Ok(None) => return Ok(Changed::Late),
+                Ok(Some(Step::Unchanged)) => {
+                    let known = self.registry().learn(stored);
+                    return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
+                }
+                Ok(Some(Step::Becomes { next, effects })) => (next, effects),
+            };
+            let history = self.history(&next, &effects, now);
+            let saved = self.store().save(stored.revision, &next, &history, cap, now).await?;
+            let revision = match saved {
+                Saved::Yes(revision) => revision,
+                Saved::Stale => continue,
+                Saved::Occupied => return Ok(Changed::Occupied),
+                Saved::CapReached => return Ok(Changed::CapReached),
+            };
+            log_transition(bridge, &next);
+            let content = Content::Bridge(next.clone());
+            let known = self.registry().learn(Stored { revision, content, ..stored });
+            self.publish();
+            self.carry_out(&next, &effects).await;
+            return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
+        }
+        Err(AppError::busy("the row is written by too many at once; try again"))
+    }
+
+    fn history(
+        &self,
+        next: &Bridge,
+        effects: &[Effect],
+        now: svc_shared::Timestamp,
+    ) -> Vec<HistoryRow> {
+        effects
+            .iter()
+            .filter_map(|effect| match effect {
+                Effect::Remember(kind) => Some(HistoryRow {
+                    project: next.project.clone(),
+                    instance_id: next.id.clone(),
+                    mode: next.resume_mode,
+                    kind: *kind,
+                    at: now,
+                    session_ref: self.session_ref(next),
+                    exit_reason: next.ended().and_then(|ended| ended.reason),
+                }),
+                Effect::Announce(_) | Effect::CountCrash => None,
+            })
+            .collect()
+    }
+
+    /// Effects happen in the process that won the swap. They are best effort.
+    async fn carry_out(&self, bridge: &Bridge, effects: &[Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::Announce(event) => self.announce(bridge, *event).await,
+                Effect::CountCrash => self.registry().count_crash(&bridge.project),
+                Effect::Remember(_) => {}
+            }
+        }
+        self.nudge_others();
+    }
+
+    /// Only a running server announces: a command has no listeners.
+    async fn announce(&self, bridge: &Bridge, event: Lifecycle) {
+        if !self.is_server() {
+            return;
+        }
+        let now = self.clock().now();
+        match self.store().claim_announcement(&bridge.id, bridge.generation, event, now).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                warn!(error = %error, "cannot record the announcement `{}`", event.as_str());
+                return;
+            }
+        }
+        let data = serde_json::json!({
+            "event": event.as_str(),
+            "instance_id": bridge.id,
+            "project": bridge.project,
+            "label": bridge.label(),
+            "status": bridge.status(),
+            "resume_mode": bridge.resume_mode,
+            "spawn_mode": bridge.spawn_mode,
+            "session_ref": self.session_ref(bridge),
+        });
+        self.read_model().happened(event.as_str(), data);
+    }
+}
+
+fn log_transition(before: &Bridge, after: &Bridge) {
+    if before.status() == after.status() && before.generation == after.generation {
+        return;
+    }
+    info!(
+        bridge.id = %after.id,
+        project.name = %after.project,
+        bridge.generation = after.generation,
+        "bridge {} of `{}` is {}{}",
+        after.id.short(),
+        svc_domain::log_escape::escape(after.project.as_str()),
+        after.status(),
+        after
+            .ended()
+            .and_then(|ended| ended.reason)
+            .map(|reason| format!(" ({reason})"))
+            .unwrap_or_default()
+    );
+}
+
+impl From<StoreError> for AppError {
+    fn from(error: StoreError) -> Self {
+        use crate::Class;
+        use svc_shared::error::ErrorCode;
+        match error {
+            StoreError::Busy(_) => {
+                Self::busy("the database is locked by another process; try again").because(error)
+            }
+            StoreError::Full(_) => Self::new(
+                ErrorCode::DiskFull,
+                Class::Storage,
+                "the file system of the state directory is full; free some space",
+            )
+            .because(error),
+            StoreError::ReadOnly(_) => Self::busy(
+                "the database may not be written; check the permissions of the state directory",
+            )
+            .because(error),
+            StoreError::Failed(_) => {
+                error!(error = %error, "the database failed");
+                Self::busy("the database cannot be read or written now; see the service log")
+                    .because(error)
+            }
+            StoreError::PathNotText => Self::invalid(
+                "the path of this project is not valid UTF-8; rename the directory above it",
+            ),
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The record that leaves the service, made of a row and what surrounds it.
+
+use crate::App;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use svc_domain::bridge::{Bridge, Outcome};
+use svc_projects::Projects;
+use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
+use svc_shared::ids::{InstanceId, ProjectName};
+use svc_shared::status::{
+    BridgeStatus, Channel, ConnectKind, Origin, PermissionMode, Phase, QuarantineCode,
+    QuarantineKind, RestartState, ResumeBlocked, ResumeMode, SandboxMode, SpawnMode,
+};
+use svc_shared::{Timestamp, Word};
+use svc_store::{Content, Stored};
+
+/// Facts about rows that come from outside the registry and are looked up once per generation.
+#[derive(Debug, Default)]
+pub(crate) struct Extras(Mutex<HashMap<InstanceId, Extra>>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Extra {
+    generation: u32,
+    live: bool,
+    has_log: bool,
+    agent_version: Option<String>,
+    reuse_expires_at: Option<Timestamp>,
+}
+
+impl Extras {
+    fn of(&self, app: &App, bridge: &Bridge) -> Extra {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match all.get(&bridge.id) {
+            Some(extra)
+                if extra.generation == bridge.generation && extra.live == bridge.is_live() =>
+            {
+                extra.clone()
+            }
+            Some(_) | None => {
+                let extra = look_up(app, bridge);
+                all.insert(bridge.id.clone(), extra.clone());
+                extra
+            }
+        }
+    }
+
+    /// Remembers which release a live bridge runs.
+    pub fn set_version(&self, id: &InstanceId, generation: u32, version: Option<String>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(extra) = all.get_mut(id)
+            && extra.generation == generation
+        {
+            extra.agent_version = version;
+        }
+    }
+
+    /// Looks everything up anew at the next view: logs were pruned, pointers changed.
+    pub fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Drops what is known of a row that is gone.
+    pub fn forget(&self, id: &InstanceId) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+    }
+}
+
+fn look_up(app: &App, bridge: &Bridge) -> Extra {
+    let stem = bridge.launch.as_ref().map(|launch| launch.log_stem.as_str());
+    let ended_standard = !bridge.is_live() && bridge.resume_mode == ResumeMode::Standard;
+    Extra {
+        generation: bridge.generation,
+        live: bridge.is_live(),
+        has_log: stem.and_then(|stem| app.log_set(stem)).is_some_and(|set| set.has_log()),
+        agent_version: None,
+        reuse_expires_at: ended_standard
+            .then(|| app.agent().pointer(&bridge.cwd))
+            .flatten()
+            .map(|pointer| pointer.reuse_expires_at()),
+    }
+}
+
+/// What decides whether a row can be resumed.
+pub(crate) struct Surroundings<'a> {
+    app: &'a App,
+    projects: &'a Projects,
+    occupied: HashMap<&'a ProjectName, &'a InstanceId>,
+}
+
+impl<'a> Surroundings<'a> {
+    pub fn new(app: &'a App, projects: &'a Projects, rows: &'a [Stored]) -> Self {
+        let occupied = rows
+            .iter()
+            .filter_map(Stored::bridge)
+            .filter(|bridge| bridge.occupies_project())
+            .map(|bridge| (&bridge.project, &bridge.id))
+            .collect();
+        Self { app, projects, occupied }
+    }
+
+    /// Why a Resume would be declined or refused now.
+    pub fn blocked(&self, bridge: &Bridge) -> Option<ResumeBlocked> {
+        if bridge.quarantine.is_some() {
+            return Some(ResumeBlocked::Quarantined);
+        }
+        if bridge.is_live() {
+            return Some(ResumeBlocked::StillLive);
+        }
+        match bridge.resume_mode {
+            ResumeMode::Standard => {}
+            ResumeMode::Pty => return Some(ResumeBlocked::HostedUnavailable),
+        }
+        if self.occupied.contains_key(&bridge.project) {
+            return Some(ResumeBlocked::StandardAlreadyLive);
+        }
+        let Some(project) = self.projects.get(&bridge.project) else {
+            return Some(ResumeBlocked::UnknownProject);
+        };
+        if bridge.permission_mode == PermissionMode::BypassPermissions
+            && !self.app.settings().project(&bridge.project).allow_bypass_permissions
+        {
+            return Some(ResumeBlocked::BypassForbidden);
+        }
+        (!self.app.is_trusted(project)).then_some(ResumeBlocked::NotTrusted)
+    }
+
+    /// The record of a row.
+    pub fn instance(&self, stored: &Stored) -> Option<Instance> {
+        match &stored.content {
+            Content::Bridge(bridge) => Some(self.of_bridge(bridge)),
+            Content::Corrupt { id, project, .. } => corrupt(id, project),
+        }
+    }
+
+    fn of_bridge(&self, bridge: &Bridge) -> Instance {
+        let extra = self.app.extras().of(self.app, bridge);
+        let blocked = self.blocked(bridge);
+        let ended = bridge.ended();
+        let live = bridge.is_live();
+        let shows_detail =
+            ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
+        let refs = self.app.refs();
+        let environment = bridge.anchor.environment_id.as_deref();
+        Instance {
+            instance_id: bridge.id.clone(),
+            project: bridge.project.to_string(),
+            label: bridge.label().to_owned(),
+            channel: Channel::RemoteControl.into(),
+            status: bridge.status().into(),
+            resume_mode: bridge.resume_mode.into(),
+            spawn_mode: bridge.spawn_mode.into(),
+            permission_mode: bridge.permission_mode.into(),
+            sandbox_mode: SandboxMode::Default.into(),
+            session_ref: self.app.session_ref(bridge),
+            environment_ref: environment.and_then(|raw| refs?.environment(raw)),
+            connect: connect_info(bridge),
+            process_id: None,
+            worktree_name: None,
+            bridge_pid: bridge.process.as_ref().filter(|_| live).map(|p| p.pid.get()),
+            keeper_pid: None,
+            agent_pid: None,
+            status_since: bridge.status_since,
+            started_at: bridge.started_at,
+            ended_at: ended.map(|ended| ended.at),
+            generation: bridge.generation,
+            exit_reason: ended.and_then(|ended| ended.reason).map(Word::from),
+            exit_signal: ended.and_then(|ended| ended.exit_signal),
+            phase: bridge.phase().into(),
+            origin: bridge.origin.into(),
+            quarantined: bridge.quarantine.map(quarantine),
+            restart: restart(self.app.settings().restart_policy(&bridge.project)),
+            intentional_stop: bridge.intentional_stop(),
+            adopted: bridge.origin != Origin::Spawned,
+            is_orphan: false,
+            agent_version: extra.agent_version.filter(|_| live),
+            error_detail: ended.filter(|_| shows_detail).and_then(|ended| ended.detail.clone()),
+            exit_code: ended.and_then(|ended| ended.exit_code),
+            notice: self.notice(bridge),
+            resumable: !live && blocked.is_none(),
+            resume_blocked: blocked.map(Word::from),
+            reuse_expires_at: extra.reuse_expires_at,
+            has_log: extra.has_log,
+            pending_permissions: Vec::new(),
+            last_event_seq: 0,
+        }
+    }
+
+    fn notice(&self, bridge: &Bridge) -> Option<String> {
+        if bridge.is_live() && self.projects.get(&bridge.project).is_none() {
+            return Some("the project directory is gone; the bridge still runs".to_owned());
+        }
+        bridge.notice.clone()
+    }
+}
+
+fn connect_info(bridge: &Bridge) -> ConnectInfo {
+    let kind = match (&bridge.anchor.session_id, &bridge.anchor.environment_id) {
+        _ if bridge.status() != BridgeStatus::Running => None,
+        (Some(_), _) => Some(ConnectKind::Session),
+        (None, Some(_)) => Some(ConnectKind::Environment),
+        (None, None) => None,
+    };
+    ConnectInfo { available: kind.is_some(), kind: kind.map(Word::from) }
+}
+
+fn quarantine(code: QuarantineCode) -> Quarantine {
+    Quarantine { kind: QuarantineKind::Identity.into(), code: code.to_string() }
+}
+
+/// No restart is ever pending: the policy is not part of this build.
+fn restart(policy: svc_shared::status::RestartPolicy) -> Restart {
+    Restart {
+        policy: policy.into(),
+        state: RestartState::Idle.into(),
+        attempt: 0,
+        next_at: None,
+        crashes_in_window: 0,
+    }
+}
+
+/// A row that cannot be understood is shown as held; nothing of it is guessed.
+fn corrupt(id: &str, project: &str) -> Option<Instance> {
+    let epoch = Timestamp::from_millis(0);
+    Some(Instance {
+        instance_id: id.parse().ok()?,
+        project: project.to_owned(),
+        label: project.to_owned(),
+        channel: Channel::RemoteControl.into(),
+        status: BridgeStatus::Error.into(),
+        resume_mode: ResumeMode::Standard.into(),
+        spawn_mode: SpawnMode::SameDir.into(),
+        permission_mode: PermissionMode::Default.into(),
+        sandbox_mode: SandboxMode::Default.into(),
+        session_ref: None,
+        environment_ref: None,
+        connect: ConnectInfo { available: false, kind: None },
+        process_id: None,
+        worktree_name: None,
+        bridge_pid: None,
+        keeper_pid: None,
+        agent_pid: None,
+        status_since: epoch,
+        started_at: None,
+        ended_at: None,
+        generation: 1,
+        exit_reason: None,
+        exit_signal: None,
+        phase: Phase::Exited.into(),
+        origin: Origin::Spawned.into(),
+        quarantined: Some(quarantine(QuarantineCode::RowCorrupt)),
+        restart: restart(svc_shared::status::RestartPolicy::Never),
+        intentional_stop: false,
+        adopted: false,
+        is_orphan: false,
+        agent_version: None,
+        error_detail: None,
+        exit_code: None,
+        notice: Some("the record of this bridge cannot be read; nothing is done to it".to_owned()),
+        resumable: false,
+        resume_blocked: Some(ResumeBlocked::Quarantined.into()),
+        reuse_expires_at: None,
+        has_log: false,
+        pending_permissions: Vec::new(),
+        last_event_seq: 0,
+    })
+}
+
+impl App {
+    /// Records of all rows, in the order of registration.
+    pub(crate) fn instances_of(&self, rows: &[Stored]) -> Vec<Instance> {
+        let projects = self.projects();
+        let surroundings = Surroundings::new(self, &projects, rows);
+        rows.iter().filter_map(|stored| surroundings.instance(stored)).collect()
+    }
+
+    /// Record of one row, with its surroundings as this process last saw them.
+    pub(crate) fn instance_of(&self, bridge: &Bridge) -> Instance {
+        let rows = self.registry().rows();
+        let projects = self.projects();
+        Surroundings::new(self, &projects, &rows).of_bridge(bridge)
+    }
+}
