@@ -52,6 +52,9 @@ pub struct Subscription {
     pace: Pace,
     since: Instant,
     last_attempt: Option<Instant>,
+    /// When to look without being told. Outlives a lost future: a listener that waits for other
+    /// things too would otherwise put the look off each time one of them comes first.
+    look_at: Option<Instant>,
     arming: Arc<AtomicBool>,
 }
 
@@ -115,6 +118,7 @@ impl Watcher {
             pace,
             since: Instant::now(),
             last_attempt: None,
+            look_at: None,
             arming: Arc::default(),
         }
     }
@@ -128,6 +132,7 @@ impl Subscription {
     pub async fn changed(&mut self) -> Changes {
         loop {
             if let Some(changes) = self.slot.take() {
+                self.look_at = None;
                 return changes;
             }
             if self.slot.is_armed() {
@@ -136,7 +141,9 @@ impl Subscription {
             }
             self.arm();
             let pause = self.pace.next(self.since);
-            if tokio::time::timeout(pause, self.slot.woken()).await.is_err() {
+            let look_at = *self.look_at.get_or_insert_with(|| Instant::now() + pause);
+            if tokio::time::timeout_at(look_at, self.slot.woken()).await.is_err() {
+                self.look_at = None;
                 return self.slot.take().unwrap_or(Changes::Everything);
             }
         }
@@ -387,6 +394,18 @@ mod tests {
         assert_eq!(within(subscription.changed()).await, Changes::Everything);
         assert_eq!(within(subscription.changed()).await, Changes::Everything);
         assert!(!subscription.is_native());
+    }
+
+    #[tokio::test]
+    async fn a_listener_that_keeps_being_interrupted_still_looks_by_timer() {
+        let dir = tempfile::tempdir().unwrap();
+        let watcher = Watcher::by_timer();
+        let mut subscription = watcher.dir(dir.path(), Pace::every(Duration::from_millis(50)));
+        let looked = async {
+            let interrupted = Duration::from_millis(5);
+            while tokio::time::timeout(interrupted, subscription.changed()).await.is_err() {}
+        };
+        within(looked).await;
     }
 
     #[tokio::test]
