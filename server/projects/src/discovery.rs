@@ -22,12 +22,13 @@ const GATHER: Duration = Duration::from_millis(50);
 /// How long the start waits for the watch on the root, which saves it a second look.
 const ROOT_WATCH_WAIT: Duration = Duration::from_millis(250);
 
-/// A sweep takes four steps, one a second: a change is seen within five (H125).
-const SWEEP_STEP: Duration = Duration::from_secs(1);
-const SWEEP_STEPS: u32 = 4;
+/// A long sweep takes four steps, one a second: a change is seen within five (H125).
+const LONG_STEP: Duration = Duration::from_secs(1);
+const LONG_STEPS: usize = 4;
 
-/// Few enough to be looked at in one step, with one wake-up instead of four.
-const ONE_STEP: usize = 256;
+/// A short one is done at once (`agent-cli` §8.1).
+const SHORT: usize = 256;
+const SHORT_PAUSE: Duration = Duration::from_secs(2);
 
 /// A live view of the projects. Ends when dropped.
 #[derive(Debug)]
@@ -250,20 +251,14 @@ impl Sweep {
         if self.next.is_some() && !self.round.is_empty() {
             return;
         }
-        let now = Instant::now();
-        if !self.round.is_empty() {
-            self.next = Some(now + SWEEP_STEP);
-            return;
-        }
-        self.round = unwatched().into();
-        if self.round.is_empty() {
-            self.next = None;
-        } else if self.round.len() <= ONE_STEP {
-            self.per_step = ONE_STEP;
-            self.next = Some(now + SWEEP_STEP * SWEEP_STEPS);
+        let pause = if self.round.is_empty() {
+            self.round = unwatched().into();
+            let is_short = self.round.len() <= SHORT;
+            self.per_step = if is_short { SHORT } else { self.round.len().div_ceil(LONG_STEPS) };
+            if is_short { SHORT_PAUSE } else { LONG_STEP }
         } else {
-            self.per_step = self.round.len().div_ceil(4);
-            self.next = Some(now + SWEEP_STEP);
-        }
+            LONG_STEP
+        };
+        self.next = (!self.round.is_empty()).then(|| Instant::now() + pause);
     }
 }

@@ -113,7 +113,7 @@ impl Watches {
         let wanted: HashMap<&OsString, &Path> = catalog.watchable().collect();
         self.watched.retain(|name, watched| wanted.get(name) == Some(&watched.path.as_path()));
         self.deaf.retain(|name| wanted.contains_key(name));
-        for (name, path) in wanted {
+        for (name, path) in catalog.watchable() {
             let has_room = self.watched.len() < MAX_WATCHES && self.deaf.len() < MAX_DEAF;
             if has_room && !self.watched.contains_key(name) && !self.deaf.contains(name) {
                 let subscription = self.watcher.dir(path, Pace::DIRECTORY);
