@@ -20,7 +20,7 @@ pub mod refs;
 mod registry;
 mod rename;
 mod resume;
-// mod sessions;
+mod sessions;
 mod spawn;
 mod stop;
 mod supervise;

@@ -198,7 +198,7 @@ async fn on_exit(
         // A bridge may have been ready for an instant: `ready` comes before `crashed`.
         let evidence = log.caught_up().await;
         if let Some(bridge) = app.known(id).filter(|bridge| bridge.generation == generation)
-            && let Judgement::Ready = judge(&bridge, &evidence)
+            && let Judgement::Ready | Judgement::ReadyUnlessPoisoned = judge(&bridge, &evidence)
             && !bridge.intentional_stop()
         {
             let anchor = Anchor {

@@ -147,7 +147,7 @@ pub(super) async fn sessions(app: App) {
     loop {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
-            _ = entries.changed() => {} // SESSIONS
+            _ = entries.changed() => app.publish_sessions().await,
         }
         // Entries are rewritten at every turn of a session; one look per breath is enough.
         tokio::time::sleep(Duration::from_millis(200)).await;
