@@ -1,0 +1,178 @@
+//! What the page asks of the browser: addresses, clocks, storage, clipboard, focus.
+
+use leptos::prelude::{ReadSignal, Set, document, signal, window};
+use std::cell::OnceCell;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::closure::{IntoWasmClosure, WasmClosure};
+use wasm_bindgen::prelude::{Closure, JsValue};
+use web_sys::HtmlElement;
+
+thread_local! {
+    static ROOT: OnceCell<String> = const { OnceCell::new() };
+}
+
+/// The prefix under which the service is reached: empty or `/a/b`.
+pub fn root() -> String {
+    ROOT.with(|root| root.get_or_init(read_root).clone())
+}
+
+fn read_root() -> String {
+    let meta = document().query_selector("meta[name=svc-root]").ok();
+    let content = meta.flatten().and_then(|meta| meta.get_attribute("content"));
+    content.unwrap_or_default().trim_end_matches('/').to_owned()
+}
+
+/// An address of this service from its app-local path.
+pub fn href(path: &str) -> String {
+    format!("{}{path}", root())
+}
+
+/// Path of the page of an instance.
+pub fn session_href(id: &str) -> String {
+    href(&format!("/ui/s/{}", svc_shared::paths::segment(id)))
+}
+
+/// Path of the page that opens the client of an instance.
+pub fn open_href(id: &str) -> String {
+    href(&format!("/ui/s/{}/open", svc_shared::paths::segment(id)))
+}
+
+/// The same as a socket's address.
+pub fn socket_href(path: &str) -> String {
+    let at = window().location();
+    let scheme = match at.protocol() {
+        Ok(protocol) if protocol == "https:" => "wss:",
+        _ => "ws:",
+    };
+    format!("{scheme}//{}{}", at.host().unwrap_or_default(), href(path))
+}
+
+/// Origin of the page.
+pub fn origin() -> String {
+    window().location().origin().unwrap_or_default()
+}
+
+/// Milliseconds since the Unix epoch by the clock of this device.
+pub fn device_now() -> i64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the platform's clock is a whole number of milliseconds far below 2^53"
+    )]
+    let now = js_sys::Date::now() as i64;
+    now
+}
+
+/// A clock that never steps, milliseconds.
+pub fn steady_now() -> f64 {
+    window().performance().map_or(0.0, |clock| clock.now())
+}
+
+/// Minutes east of UTC at a time, as the browser's zone has it.
+pub fn zone(at: i64) -> i32 {
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        reason = "times lie far below 2^53, offsets within a day"
+    )]
+    let minutes = js_sys::Date::new(&JsValue::from_f64(at as f64)).get_timezone_offset() as i32;
+    -minutes
+}
+
+/// Whether the tab is in the background.
+pub fn is_hidden() -> bool {
+    document().hidden()
+}
+
+/// A value kept in this browser.
+pub fn stored(key: &str) -> Option<String> {
+    let storage = window().local_storage().ok().flatten()?;
+    storage.get_item(key).ok().flatten()
+}
+
+/// Keeps a value in this browser; where that is not allowed, it lasts as long as the page.
+pub fn store(key: &str, value: Option<&str>) {
+    if let Ok(Some(storage)) = window().local_storage() {
+        let _ = match value {
+            Some(value) => storage.set_item(key, value),
+            None => storage.remove_item(key),
+        }; // full or forbidden: only the memory of a choice is lost
+    }
+}
+
+/// A key that marks repeats of one request as repeats.
+pub fn repeat_key() -> String {
+    let part = || {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a random number below 2^53 fits"
+        )]
+        let random = (js_sys::Math::random() * 9_007_199_254_740_992.0) as u64;
+        random
+    };
+    format!("{:014x}{:014x}", part(), part())
+}
+
+/// Whether a media query matches, kept up to date.
+pub fn matches(query: &str) -> ReadSignal<bool> {
+    let (is, set) = signal(false);
+    if let Ok(Some(media)) = window().match_media(query) {
+        set.set(media.matches());
+        let change = Closure::<dyn FnMut(web_sys::MediaQueryListEvent)>::new(
+            move |event: web_sys::MediaQueryListEvent| set.set(event.matches()),
+        );
+        media.set_onchange(Some(change.as_ref().unchecked_ref()));
+        change.forget(); // asked for once per page
+        std::mem::forget(media); // its listener dies with it
+    }
+    is
+}
+
+/// Copies a text. False where the browser has no clipboard (an insecure address).
+pub async fn copy(text: &str) -> bool {
+    // Absent outside secure contexts, although the type says otherwise.
+    let clipboard = window().navigator().clipboard();
+    if clipboard.is_undefined() {
+        return false;
+    }
+    wasm_bindgen_futures::JsFuture::from(clipboard.write_text(text)).await.is_ok()
+}
+
+/// Selects the text of an element, for copying by hand.
+pub fn select(element: &web_sys::Element) {
+    if let Ok(Some(selection)) = window().get_selection() {
+        let _ = selection.select_all_children(element); // an element of this document
+    }
+}
+
+/// Listens on the window as long as the page lives.
+pub fn on_window<T: ?Sized + WasmClosure>(event: &str, closure: Closure<T>) {
+    let _ = window().add_event_listener_with_callback(event, closure.as_ref().unchecked_ref()); // the names are fixed and legal
+    closure.forget();
+}
+
+/// Listens on the document as long as the page lives.
+pub fn on_document<F>(event: &str, handler: F)
+where
+    F: IntoWasmClosure<dyn FnMut(web_sys::Event)> + 'static,
+{
+    let closure: Closure<dyn FnMut(web_sys::Event)> = Closure::new(handler);
+    let _ = document().add_event_listener_with_callback(event, closure.as_ref().unchecked_ref()); // the names are fixed and legal
+    closure.forget();
+}
+
+/// The first element for a selector that can take the focus.
+pub fn element(selector: &str) -> Option<HtmlElement> {
+    let found = document().query_selector(selector).ok().flatten()?;
+    found.dyn_into().ok()
+}
+
+/// Gives the focus to the first element for a selector; false when there is none.
+pub fn focus(selector: &str) -> bool {
+    element(selector).is_some_and(|element| element.focus().is_ok())
+}
+
+/// Runs after the next paint, when what was just changed is there.
+pub fn after_paint(run: impl FnOnce() + 'static) {
+    leptos::prelude::request_animation_frame(run);
+}

@@ -1,0 +1,58 @@
+//! Where the focus goes: to the heading of a new view, and to the next row when its row is gone.
+
+use crate::browser;
+use leptos::prelude::document;
+use std::cell::RefCell;
+use wasm_bindgen::JsCast;
+use web_sys::Element;
+
+thread_local! {
+    /// Instance and section of the row that had the focus last.
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+struct Last {
+    id: String,
+    next: Option<String>,
+}
+
+/// Remembers in which row the focus is.
+pub fn watch() {
+    browser::on_document("focusin", |event: web_sys::Event| {
+        let row = event
+            .target()
+            .and_then(|target| target.dyn_into::<Element>().ok())
+            .and_then(|element| element.closest("[data-instance]").ok().flatten());
+        let last = row.and_then(|row| {
+            Some(Last {
+                id: row.get_attribute("data-instance")?,
+                next: row
+                    .next_element_sibling()
+                    .and_then(|next| next.get_attribute("data-instance")),
+            })
+        });
+        LAST.with(|slot| *slot.borrow_mut() = last);
+    });
+    // A person who leaves the row leaves it for good; an element that is taken away says nothing.
+    browser::on_document("focusout", |_: web_sys::Event| {
+        LAST.with(|slot| *slot.borrow_mut() = None);
+    });
+}
+
+/// Takes care of a focus that a change of the lists has lost.
+pub fn keep() {
+    browser::after_paint(|| {
+        let lost = document().active_element().is_none_or(|element| element.tag_name() == "BODY");
+        if !lost || document().query_selector("dialog[open]").ok().flatten().is_some() {
+            return;
+        }
+        let Some(last) = LAST.with(|slot| slot.borrow_mut().take()) else {
+            return;
+        };
+        // Ids are UUIDs: nothing in them has a meaning in a selector.
+        let name = |id: &str| browser::focus(&format!("[data-instance=\"{id}\"] .name"));
+        if !name(&last.id) && !last.next.is_some_and(|id| name(&id)) {
+            browser::focus("h1");
+        }
+    });
+}

@@ -1,0 +1,37 @@
+//! The page of the service: rules in [`model`], sentences in [`text`], and for the browser the
+//! views and the connection around them.
+
+pub mod model;
+pub mod text;
+
+#[cfg(target_arch = "wasm32")]
+mod act;
+#[cfg(target_arch = "wasm32")]
+mod api;
+#[cfg(target_arch = "wasm32")]
+mod app;
+#[cfg(target_arch = "wasm32")]
+mod browser;
+#[cfg(target_arch = "wasm32")]
+mod clock;
+#[cfg(target_arch = "wasm32")]
+mod crash;
+#[cfg(target_arch = "wasm32")]
+mod focus;
+#[cfg(target_arch = "wasm32")]
+mod live;
+#[cfg(target_arch = "wasm32")]
+mod log_feed;
+#[cfg(target_arch = "wasm32")]
+mod parts;
+#[cfg(target_arch = "wasm32")]
+mod say;
+#[cfg(target_arch = "wasm32")]
+mod shell;
+#[cfg(target_arch = "wasm32")]
+mod store;
+#[cfg(target_arch = "wasm32")]
+mod views;
+
+#[cfg(target_arch = "wasm32")]
+pub use app::run;

@@ -1,0 +1,422 @@
+//! The connection: the start of the page, one socket for the state, and coming back after a loss.
+
+use crate::clock::Clock;
+use crate::model::outcome::{Level, Notice};
+use crate::model::problem::Problem;
+use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
+use crate::model::{link, outcome};
+use crate::say::Say;
+use crate::store::Store;
+use crate::text::{page as words, session, status};
+use crate::{api, browser, focus};
+use leptos::leptos_dom::helpers::TimeoutHandle;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use std::sync::Arc;
+use std::time::Duration;
+use svc_shared::api::instances::Instance;
+use svc_shared::internal::{Bootstrap, StateAt};
+use svc_shared::paths;
+use svc_shared::status::BridgeStatus;
+use svc_shared::stream::{ClientFrame, EventFrame, close};
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+use web_sys::{CloseEvent, MessageEvent, WebSocket};
+
+/// Unreadable frames after which the page asks to be reloaded.
+const BAD_FRAMES: u32 = 2;
+
+/// State of the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Link {
+    /// Not connected yet.
+    Connecting,
+    /// Connected.
+    Live,
+    /// Lost: since when, how old the data is, and when the next try is due (milliseconds).
+    Lost {
+        /// Since when.
+        since: i64,
+        /// Last sign of life.
+        as_of: i64,
+        /// `None` while a try is on its way.
+        next_try: Option<i64>,
+    },
+}
+
+/// Why the page should be loaded anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outdated {
+    /// The service has another page now.
+    NewVersion,
+    /// The service speaks another protocol.
+    OtherProtocol,
+}
+
+/// The connection as the views see it, and its controls.
+#[derive(Clone, Copy)]
+pub struct Live {
+    /// What the page needed to start; `None` until then.
+    pub bootstrap: RwSignal<Option<Arc<Bootstrap>>>,
+    /// Why it could not start.
+    pub no_start: RwSignal<Option<Problem>>,
+    /// This address is refused by the service.
+    pub wrong_address: RwSignal<bool>,
+    /// State of the connection.
+    pub link: RwSignal<Link>,
+    /// Lost for long enough to say so and to stop offering actions.
+    pub is_offline: Memo<bool>,
+    /// The page should be loaded anew.
+    pub outdated: RwSignal<Option<Outdated>>,
+    store: Store,
+    say: Say,
+    clock: Clock,
+    inner: StoredValue<Inner, LocalStorage>,
+}
+
+#[derive(Default)]
+struct Inner {
+    follower: Follower,
+    socket: Option<Socket>,
+    attempt: u32,
+    bad_frames: u32,
+    heard_at: f64,
+    retry: Option<TimeoutHandle>,
+}
+
+/// A socket that is deaf and closed once it is dropped.
+struct Socket {
+    raw: WebSocket,
+    _message: Closure<dyn FnMut(MessageEvent)>,
+    _close: Closure<dyn FnMut(CloseEvent)>,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.raw.set_onmessage(None);
+        self.raw.set_onclose(None);
+        let _ = self.raw.close(); // closed already: fine
+    }
+}
+
+impl Live {
+    /// Makes the connection; [`Live::start`] opens it.
+    pub fn new(store: Store, say: Say, clock: Clock) -> Self {
+        let link = RwSignal::new(Link::Connecting);
+        Self {
+            bootstrap: RwSignal::new(None),
+            no_start: RwSignal::new(None),
+            wrong_address: RwSignal::new(false),
+            link,
+            is_offline: Memo::new(move |_| match link.get() {
+                Link::Connecting | Link::Live => false,
+                Link::Lost { since, .. } => clock.seconds() - since >= BANNER_AFTER_MS,
+            }),
+            outdated: RwSignal::new(None),
+            store,
+            say,
+            clock,
+            inner: StoredValue::new_local(Inner::default()),
+        }
+    }
+
+    /// Reads what the page needs, then follows.
+    pub fn start(self) {
+        self.watch();
+        self.read_start();
+    }
+
+    fn read_start(self) {
+        spawn_local(async move {
+            let (bootstrap, state) = futures_util::future::join(
+                api::get::<Bootstrap>(paths::BOOTSTRAP),
+                api::get::<StateAt>(paths::STATE),
+            )
+            .await;
+            match bootstrap.and_then(|bootstrap| Ok((bootstrap, state?))) {
+                Ok((bootstrap, state)) => {
+                    self.no_start.set(None);
+                    self.inner
+                        .update_value(|inner| inner.follower.start(&state, &bootstrap.version));
+                    self.check_address(&bootstrap);
+                    self.bootstrap.set(Some(Arc::new(bootstrap)));
+                    self.store.replace(state.state);
+                    self.connect();
+                }
+                Err(problem) => {
+                    self.wrong_address.set(problem.is_wrong_address());
+                    // Only reads are repeated without being asked.
+                    let wait = (!problem.is_wrong_address()).then(|| self.next_delay(false));
+                    self.no_start.set(Some(problem));
+                    if let Some(wait) = wait {
+                        self.later(wait, Self::read_start);
+                    }
+                }
+            }
+        });
+    }
+
+    fn check_address(self, bootstrap: &Bootstrap) {
+        let allowed = link::is_allowed_origin(&browser::origin(), &bootstrap.auth.allowed_origins);
+        self.wrong_address.set(!allowed);
+    }
+
+    /// Tries at once, whatever is being waited for.
+    pub fn retry_now(self) {
+        match self.link.get_untracked() {
+            Link::Live => {}
+            Link::Lost { .. } => self.connect(),
+            Link::Connecting if self.no_start.get_untracked().is_some() => self.read_start(),
+            Link::Connecting => {}
+        }
+    }
+
+    /// Reads the whole state again, because what is shown may not be true.
+    pub fn look_again(self) {
+        self.inner.update_value(|inner| {
+            inner.follower.start_over();
+        });
+        if self.bootstrap.with_untracked(Option::is_some) {
+            self.connect();
+        }
+    }
+
+    fn connect(self) {
+        let path = self
+            .inner
+            .try_update_value(|inner| {
+                inner.retry.take().inspect(TimeoutHandle::clear);
+                inner.socket = None;
+                inner.follower.opened();
+                inner.heard_at = browser::steady_now();
+                format!("{}{}", paths::WS_EVENTS, inner.follower.query())
+            })
+            .unwrap_or_default();
+        self.link.update(|link| {
+            if let Link::Lost { next_try, .. } = link {
+                *next_try = None;
+            }
+        });
+        let Ok(raw) = WebSocket::new(&browser::socket_href(&path)) else {
+            self.lost(false);
+            return;
+        };
+        let message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
+            // Text frames only, by the protocol.
+            let text = event.data().as_string().unwrap_or_default();
+            self.heard(&text);
+        });
+        let close = Closure::<dyn FnMut(CloseEvent)>::new(move |event: CloseEvent| {
+            self.lost(event.code() == close::RESTART);
+        });
+        raw.set_onmessage(Some(message.as_ref().unchecked_ref()));
+        raw.set_onclose(Some(close.as_ref().unchecked_ref()));
+        self.inner.update_value(|inner| {
+            inner.socket = Some(Socket { raw, _message: message, _close: close });
+        });
+    }
+
+    fn heard(self, text: &str) {
+        let step = self.inner.try_update_value(|inner| {
+            inner.heard_at = browser::steady_now();
+            match serde_json::from_str::<EventFrame>(text) {
+                Ok(frame) => inner.follower.take(frame),
+                Err(_) => {
+                    // Half a state is worse than an old one.
+                    inner.bad_frames += 1;
+                    inner.attempt = inner.attempt.max(inner.bad_frames);
+                    inner.follower.start_over()
+                }
+            }
+        });
+        match step.unwrap_or(Step::Nothing) {
+            Step::Nothing => {}
+            Step::Connected { time, new_boot, other_version, caught_up } => {
+                self.connected(time, new_boot || other_version, caught_up)
+            }
+            Step::Apply(ops) => {
+                self.progressed();
+                for bridge in self.store.apply(ops) {
+                    self.settled(&bridge);
+                }
+                focus::keep();
+            }
+            Step::Replace(state, caught_up) => {
+                self.progressed();
+                self.store.replace(*state);
+                self.tell(caught_up);
+                focus::keep();
+            }
+            Step::Notice { level, text } => {
+                let level = match level.as_str() {
+                    "error" => Level::Danger,
+                    "info" => Level::Info,
+                    _ => Level::Warning,
+                };
+                self.say.notice(Notice::new(level, text, ""));
+            }
+            Step::StartOver => {
+                let confused = self.inner.with_value(|inner| inner.bad_frames >= BAD_FRAMES);
+                if confused {
+                    self.outdate(Outdated::OtherProtocol);
+                }
+                self.lost(false);
+            }
+            Step::OtherProtocol => {
+                self.outdate(Outdated::OtherProtocol);
+                self.lost(false);
+            }
+        }
+    }
+
+    fn connected(self, time: i64, changed_server: bool, caught_up: Option<CaughtUp>) {
+        self.clock.correct(time);
+        self.link.set(Link::Live);
+        self.tell(caught_up);
+        self.inner.with_value(|inner| {
+            if let Some(socket) = &inner.socket
+                && let Ok(frame) = serde_json::to_string(&ClientFrame::Samples { on: false })
+            {
+                // Nothing on this page shows measurements. Closing: there will be another socket.
+                let _ = socket.raw.send_with_str(&frame);
+            }
+        });
+        if changed_server {
+            self.compare_version();
+        }
+    }
+
+    /// Reads what another server process offers; another page asks to be loaded.
+    fn compare_version(self) {
+        spawn_local(async move {
+            let Ok(next) = api::get::<Bootstrap>(paths::BOOTSTRAP).await else {
+                return; // the next connection looks again
+            };
+            self.inner.update_value(|inner| inner.follower.set_version(&next.version));
+            self.check_address(&next);
+            let same = self.bootstrap.with_untracked(|now| {
+                now.as_ref()
+                    .is_some_and(|now| now.version == next.version && now.build == next.build)
+            });
+            if same {
+                self.bootstrap.set(Some(Arc::new(next)));
+            } else {
+                self.outdate(Outdated::NewVersion);
+            }
+        });
+    }
+
+    fn outdate(self, why: Outdated) {
+        // Nobody looks and nothing is being typed: no need to ask.
+        if why == Outdated::NewVersion
+            && browser::is_hidden()
+            && browser::element("dialog[open], .rename").is_none()
+        {
+            let _ = window().location().reload(); // still here if it fails: the prompt follows
+        }
+        self.outdated.set(Some(why));
+    }
+
+    fn tell(self, caught_up: Option<CaughtUp>) {
+        let text = match caught_up {
+            None | Some(CaughtUp::Replayed(0)) => return,
+            Some(CaughtUp::Replayed(n)) => words::link::caught_up(n),
+            Some(CaughtUp::Restarted) => words::link::RESTARTED.to_owned(),
+            Some(CaughtUp::Gap) => words::link::GAP.to_owned(),
+        };
+        self.say.done(text);
+    }
+
+    fn settled(self, bridge: &Arc<Instance>) {
+        let id = bridge.instance_id.as_str();
+        let followed = self.say.take_following(id);
+        let bad =
+            bridge.status.is(&BridgeStatus::Crashed) || bridge.status.is(&BridgeStatus::Error);
+        if bad {
+            self.store.unseen.update(|unseen| {
+                unseen.insert(id.to_owned());
+            });
+            self.say.notice(outcome::failed(bridge));
+        } else if followed {
+            let kind = status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string());
+            let ready = session::started(&kind, &bridge.project);
+            self.say.notice(outcome::settled(bridge, ready));
+        }
+    }
+
+    fn progressed(self) {
+        self.inner.update_value(|inner| inner.attempt = 0);
+    }
+
+    fn next_delay(self, restarting: bool) -> f64 {
+        let attempt = self.inner.try_update_value(|inner| {
+            let attempt = inner.attempt;
+            inner.attempt = attempt.saturating_add(1);
+            attempt
+        });
+        stream::delay_ms(attempt.unwrap_or(0), restarting, js_sys::Math::random())
+    }
+
+    fn later(self, wait_ms: f64, run: fn(Self)) {
+        let wait = Duration::from_secs_f64(wait_ms / 1000.0);
+        let handle = set_timeout_with_handle(move || run(self), wait).ok();
+        self.inner.update_value(|inner| inner.retry = handle);
+    }
+
+    fn lost(self, restarting: bool) {
+        self.inner.update_value(|inner| inner.socket = None);
+        let wait = self.next_delay(restarting);
+        #[expect(clippy::cast_possible_truncation, reason = "at most 18 000 ms")]
+        let wait_ms = wait as i64;
+        self.clock.tick();
+        let now = self.clock.now();
+        let silent = browser::steady_now() - self.inner.with_value(|inner| inner.heard_at);
+        #[expect(clippy::cast_possible_truncation, reason = "far below 2^53 ms")]
+        let heard = now - silent as i64;
+        self.link.update(|link| {
+            let (since, as_of) = match *link {
+                Link::Lost { since, as_of, .. } => (since, as_of),
+                Link::Live | Link::Connecting => (now, heard),
+            };
+            *link = Link::Lost { since, as_of, next_try: Some(now + wait_ms) };
+        });
+        self.later(wait, Self::connect);
+    }
+
+    /// Notices what the browser knows about the network, and silence.
+    fn watch(self) {
+        let wake = move || {
+            self.clock.tick();
+            self.look_for_silence();
+            self.retry_now();
+        };
+        for event in ["online", "focus", "pageshow"] {
+            browser::on_window(
+                event,
+                Closure::<dyn FnMut(web_sys::Event)>::new(move |_: web_sys::Event| wake()),
+            );
+        }
+        browser::on_document("visibilitychange", move |_: web_sys::Event| {
+            if !browser::is_hidden() {
+                wake();
+            }
+        });
+        let gone = move |_: web_sys::Event| {
+            if self.link.get_untracked() == Link::Live {
+                self.lost(false);
+            }
+        };
+        // A page in the back-forward cache must not hold a socket; `pageshow` brings it back.
+        for event in ["offline", "pagehide"] {
+            browser::on_window(event, Closure::<dyn FnMut(web_sys::Event)>::new(gone));
+        }
+        set_interval(move || self.look_for_silence(), Duration::from_secs(5));
+    }
+
+    fn look_for_silence(self) {
+        let silent = browser::steady_now() - self.inner.with_value(|inner| inner.heard_at);
+        if self.link.get_untracked() == Link::Live && silent > SILENCE_MS {
+            self.lost(false);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The log of one bridge, live: its own socket while the panel is visible, older pages on demand.
+
+use crate::app::Page;
+use crate::model::log::{Entry, Log, Older};
+use crate::model::stream::delay_ms;
+use crate::{api, browser};
+use leptos::leptos_dom::helpers::TimeoutHandle;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use svc_shared::internal::LogPage;
+use svc_shared::paths;
+use svc_shared::stream::{LogFrame, close};
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+use web_sys::{CloseEvent, MessageEvent, WebSocket};
+
+/// Lines that come within this time are shown together.
+const GATHER: Duration = Duration::from_millis(40);
+/// A hidden tab keeps its socket this long.
+const HIDDEN: Duration = Duration::from_secs(60);
+/// Bytes of an older page.
+const PAGE_BYTES: u32 = 65_536;
+
+/// How the socket stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feeding {
+    /// Not connected yet.
+    Connecting,
+    /// Connected since (milliseconds).
+    Open(i64),
+    /// Lost, trying again.
+    Lost,
+    /// The kind has no log.
+    NoLog,
+    /// The row is gone.
+    Gone,
+}
+
+type Rows = ArcRwSignal<Arc<Vec<Entry>>>;
+
+/// The feed of one panel. Lives as long as its owner.
+#[derive(Clone, Copy)]
+pub struct Feed {
+    page: Page,
+    id: StoredValue<String>,
+    log: StoredValue<Log>,
+    rows: StoredValue<HashMap<i64, Rows>>,
+    /// Ids of the chunks, oldest first.
+    pub chunks: RwSignal<Vec<i64>>,
+    /// Lines kept.
+    pub lines: RwSignal<usize>,
+    /// How to read further back.
+    pub older: RwSignal<Older>,
+    /// How the socket stands.
+    pub feeding: RwSignal<Feeding>,
+    /// Lines added at the end so far: changes whenever something came in.
+    pub arrived: RwSignal<usize>,
+    inner: StoredValue<Inner, LocalStorage>,
+}
+
+#[derive(Default)]
+struct Inner {
+    socket: Option<Socket>,
+    queue: Vec<LogFrame>,
+    is_gathering: bool,
+    is_reading: bool,
+    attempt: u32,
+    timer: Option<TimeoutHandle>,
+    hide: Option<TimeoutHandle>,
+}
+
+/// A socket that is deaf and closed once it is dropped.
+struct Socket {
+    raw: WebSocket,
+    _open: Closure<dyn FnMut(web_sys::Event)>,
+    _message: Closure<dyn FnMut(MessageEvent)>,
+    _close: Closure<dyn FnMut(CloseEvent)>,
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        self.raw.set_onopen(None);
+        self.raw.set_onmessage(None);
+        self.raw.set_onclose(None);
+        let _ = self.raw.close(); // closed already: fine
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        for timer in [self.timer.take(), self.hide.take()].into_iter().flatten() {
+            timer.clear();
+        }
+    }
+}
+
+impl Feed {
+    /// Opens the feed of an instance; it ends with the owner.
+    pub fn open(page: Page, id: String) -> Self {
+        let feed = Self {
+            page,
+            id: StoredValue::new(id),
+            log: StoredValue::new(Log::default()),
+            rows: StoredValue::new(HashMap::new()),
+            chunks: RwSignal::new(Vec::new()),
+            lines: RwSignal::new(0),
+            older: RwSignal::new(Older::Unknown),
+            feeding: RwSignal::new(Feeding::Connecting),
+            arrived: RwSignal::new(0),
+            inner: StoredValue::new_local(Inner::default()),
+        };
+        let seen = window_event_listener_untyped("visibilitychange", move |_| feed.visibility());
+        on_cleanup(move || {
+            seen.remove();
+            feed.close();
+        });
+        feed.connect();
+        feed
+    }
+
+    /// The rows of a chunk.
+    pub fn rows(self, chunk: i64) -> Option<Rows> {
+        self.rows.with_value(|rows| rows.get(&chunk).cloned())
+    }
+
+    /// Reads the log.
+    pub fn with<T>(self, read: impl FnOnce(&Log) -> T) -> T {
+        self.log.with_value(read)
+    }
+
+    fn close(self) {
+        self.inner.try_update_value(|inner| {
+            inner.socket = None;
+            inner.timer.take().inspect(TimeoutHandle::clear);
+        });
+    }
+
+    fn visibility(self) {
+        if browser::is_hidden() {
+            let hide = set_timeout_with_handle(move || self.close(), HIDDEN).ok();
+            self.inner.update_value(|inner| inner.hide = hide);
+            return;
+        }
+        let is_closed = self.inner.try_update_value(|inner| {
+            inner.hide.take().inspect(TimeoutHandle::clear);
+            inner.socket.is_none()
+        });
+        let ended = matches!(self.feeding.get_untracked(), Feeding::NoLog | Feeding::Gone);
+        if is_closed == Some(true) && !ended {
+            self.connect();
+        }
+    }
+
+    fn connect(self) {
+        let Some(id) = self.id.try_get_value() else {
+            return; // the panel was closed while this was waited for
+        };
+        let mut path = format!("{}?format=json", paths::bridge_log(&id));
+        if let Some(cursor) = self.log.with_value(|log| log.resume_at().map(paths::segment)) {
+            path.push_str("&cursor=");
+            path.push_str(&cursor);
+        }
+        let Ok(raw) = WebSocket::new(&browser::socket_href(&path)) else {
+            self.again();
+            return;
+        };
+        let open = Closure::<dyn FnMut(web_sys::Event)>::new(move |_: web_sys::Event| {
+            self.feeding.set(Feeding::Open(self.page.clock.now()));
+        });
+        let message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
+            let text = event.data().as_string().unwrap_or_default();
+            // A frame of a newer version says nothing we could show.
+            if let Ok(frame) = serde_json::from_str::<LogFrame>(&text) {
+                self.gather(frame);
+            }
+        });
+        let closed = Closure::<dyn FnMut(CloseEvent)>::new(move |event: CloseEvent| {
+            self.closed(event.code());
+        });
+        raw.set_onopen(Some(open.as_ref().unchecked_ref()));
+        raw.set_onmessage(Some(message.as_ref().unchecked_ref()));
+        raw.set_onclose(Some(closed.as_ref().unchecked_ref()));
+        self.inner.update_value(|inner| {
+            inner.timer.take().inspect(TimeoutHandle::clear);
+            inner.socket = Some(Socket { raw, _open: open, _message: message, _close: closed });
+        });
+    }
+
+    fn closed(self, code: u16) {
+        self.inner.update_value(|inner| inner.socket = None);
+        match code {
+            close::UNKNOWN | close::AMBIGUOUS => self.feeding.set(Feeding::Gone),
+            close::WRONG_KIND => self.feeding.set(Feeding::NoLog),
+            _ => self.again(),
+        }
+    }
+
+    fn again(self) {
+        self.feeding.set(Feeding::Lost);
+        let attempt = self.inner.try_update_value(|inner| {
+            inner.attempt = inner.attempt.saturating_add(1);
+            inner.attempt - 1
+        });
+        let wait = delay_ms(attempt.unwrap_or(0), false, js_sys::Math::random());
+        let wait = Duration::from_secs_f64(wait / 1000.0);
+        let timer = set_timeout_with_handle(move || self.connect(), wait).ok();
+        self.inner.update_value(|inner| inner.timer = timer);
+    }
+
+    fn gather(self, frame: LogFrame) {
+        let begin = self.inner.try_update_value(|inner| {
+            inner.attempt = 0;
+            inner.queue.push(frame);
+            !std::mem::replace(&mut inner.is_gathering, true)
+        });
+        if begin == Some(true) {
+            set_timeout(move || self.flush(), GATHER);
+        }
+    }
+
+    fn flush(self) {
+        let Some(frames) = self.inner.try_update_value(|inner| {
+            inner.is_gathering = false;
+            std::mem::take(&mut inner.queue)
+        }) else {
+            return;
+        };
+        let now = self.page.clock.now();
+        let added = self.log.try_update_value(|log| log.append(frames, now)).unwrap_or(0);
+        self.publish();
+        self.arrived.update(|n| *n += added);
+    }
+
+    fn publish(self) {
+        let ids = self.log.with_value(|log| {
+            let mut ids = Vec::new();
+            for chunk in log.chunks() {
+                ids.push(chunk.id);
+                match self.rows(chunk.id) {
+                    Some(rows) => {
+                        if !rows.with_untracked(|now| Arc::ptr_eq(now, &chunk.rows)) {
+                            rows.set(Arc::clone(&chunk.rows));
+                        }
+                    }
+                    None => {
+                        let rows = ArcRwSignal::new(Arc::clone(&chunk.rows));
+                        self.rows.update_value(|all| drop(all.insert(chunk.id, rows)));
+                    }
+                }
+            }
+            self.lines.set(log.lines());
+            self.older.set(log.older());
+            ids
+        });
+        self.rows.update_value(|all| all.retain(|id, _| ids.binary_search(id).is_ok()));
+        if self.chunks.with_untracked(|now| *now != ids) {
+            self.chunks.set(ids);
+        }
+    }
+
+    /// Reads the page before the first line; `done` runs when it is there.
+    pub fn read_older(self, done: impl FnOnce() + 'static) {
+        let Older::Before { cursor, again } = self.older.get_untracked() else {
+            return;
+        };
+        let begin =
+            self.inner.try_update_value(|inner| !std::mem::replace(&mut inner.is_reading, true));
+        if begin != Some(true) {
+            return;
+        }
+        spawn_local(async move {
+            let Some(id) = self.id.try_get_value() else {
+                return;
+            };
+            let path = format!(
+                "{}?tail={PAGE_BYTES}&before={}",
+                paths::instance_action(&id, "log"),
+                paths::segment(&cursor)
+            );
+            let page = api::get::<LogPage>(&path).await;
+            let is_here = self.inner.try_update_value(|inner| inner.is_reading = false).is_some();
+            match page {
+                Ok(page) if is_here => {
+                    self.log.update_value(|log| {
+                        log.prepend(page, again);
+                    });
+                    self.publish();
+                    done();
+                }
+                Ok(_) => {}
+                Err(problem) => self.page.say.alert(&problem.words()),
+            }
+        });
+    }
+}

@@ -1,0 +1,20 @@
+//! The rules of the page: plain Rust, no browser, tested on the host.
+
+pub mod cause;
+pub mod find;
+pub mod launch;
+pub mod link;
+pub mod log;
+pub mod offers;
+pub mod outcome;
+pub mod problem;
+pub mod projects;
+pub mod sections;
+pub mod shown;
+pub mod state;
+pub mod status;
+pub mod stream;
+pub mod time;
+
+#[cfg(test)]
+pub mod sample;

@@ -1,0 +1,272 @@
+//! What a message says after an action, and after a bridge settled.
+
+use crate::model::{cause, time};
+use crate::text::{session as words, status};
+use svc_shared::api::instances::{Instance, SpawnRequest, SpawnResult};
+use svc_shared::status::{BridgeStatus, NotCreated};
+
+/// Weight of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Done. Goes by itself.
+    Success,
+    /// Under way, or nothing to do. Goes by itself.
+    Info,
+    /// Not as asked. Stays until dismissed.
+    Warning,
+    /// Failed. Stays until dismissed.
+    Danger,
+}
+
+impl Level {
+    /// Whether the message stays until a person dismisses it.
+    #[must_use]
+    pub fn stays(self) -> bool {
+        match self {
+            Self::Success | Self::Info => false,
+            Self::Warning | Self::Danger => true,
+        }
+    }
+}
+
+/// A button of a message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Then {
+    /// Opens the remote client of this instance.
+    Open(String),
+    /// Goes to the page of this instance.
+    View(String),
+    /// Resumes this instance.
+    Resume(String),
+    /// Opens the launch dialog of this project.
+    Launch(String),
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// Weight.
+    pub level: Level,
+    /// Names the object.
+    pub title: String,
+    /// The rest, if there is any.
+    pub body: String,
+    /// Buttons.
+    pub then: Vec<Then>,
+    /// The instance whose next change replaces this message.
+    pub follows: Option<String>,
+}
+
+impl Notice {
+    /// A message without buttons.
+    #[must_use]
+    pub fn new(level: Level, title: String, body: impl Into<String>) -> Self {
+        Self { level, title, body: body.into(), then: Vec::new(), follows: None }
+    }
+
+    /// Adds a button.
+    #[must_use]
+    pub fn then(mut self, then: Then) -> Self {
+        self.then.push(then);
+        self
+    }
+}
+
+fn kind(bridge: &Instance) -> String {
+    status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string())
+}
+
+/// What a bridge that was awaited has become; while it is starting, the message follows it.
+#[must_use]
+pub fn settled(bridge: &Instance, ready_title: String) -> Notice {
+    let id = bridge.instance_id.to_string();
+    match bridge.status.known() {
+        Some(BridgeStatus::Starting) => {
+            let mut notice =
+                Notice::new(Level::Info, words::starting_in(&bridge.project), words::STARTING_BODY)
+                    .then(Then::View(id.clone()));
+            notice.follows = Some(id);
+            notice
+        }
+        Some(BridgeStatus::Error | BridgeStatus::Crashed) => failed(bridge),
+        _ => {
+            let notice = Notice::new(Level::Success, ready_title, "");
+            let notice =
+                if bridge.connect.available { notice.then(Then::Open(id.clone())) } else { notice };
+            notice.then(Then::View(id))
+        }
+    }
+}
+
+/// A bridge ended badly: the cause, and the way to look.
+#[must_use]
+pub fn failed(bridge: &Instance) -> Notice {
+    let id = bridge.instance_id.to_string();
+    let why = cause::cause(bridge);
+    let body = why.map_or_else(String::new, |why| why.line.unwrap_or(why.headline));
+    if bridge.status.is(&BridgeStatus::Error) {
+        Notice::new(Level::Danger, words::failed_in(&bridge.project), body)
+            .then(Then::View(id))
+            .then(Then::Launch(bridge.project.clone()))
+    } else {
+        Notice::new(Level::Danger, words::crashed_in(&bridge.project), body).then(Then::View(id))
+    }
+}
+
+fn remarks(result: &SpawnResult) -> impl Iterator<Item = Notice> {
+    let title = words::remark(&result.instance.project);
+    result
+        .outcome
+        .warnings
+        .iter()
+        .map(move |text| Notice::new(Level::Warning, title.clone(), text.clone()))
+}
+
+/// Options of the request that the bridge found running does not have.
+fn not_applied(bridge: &Instance, asked: &SpawnRequest) -> Vec<&'static str> {
+    let differs = |asked: &Option<String>, has: &str| asked.as_deref().is_some_and(|a| a != has);
+    let mut names = Vec::new();
+    if differs(&asked.permission_mode, &bridge.permission_mode.to_string()) {
+        names.push("permission mode");
+    }
+    if differs(&asked.spawn_mode, &bridge.spawn_mode.to_string()) {
+        names.push("where it runs");
+    }
+    if differs(&asked.name, &bridge.label) {
+        names.push("session name");
+    }
+    names
+}
+
+/// Messages after a launch was answered.
+#[must_use]
+pub fn launched(result: &SpawnResult, asked: &SpawnRequest, zone: i32) -> Vec<Notice> {
+    let bridge = &result.instance;
+    let id = bridge.instance_id.to_string();
+    let reason = result.outcome.reason_code.as_ref().and_then(|w| w.known());
+    let first = match (result.outcome.created, reason) {
+        (true, _) => settled(bridge, words::started(&kind(bridge), &bridge.project)),
+        (false, Some(NotCreated::ExternalReattached)) => {
+            Notice::new(Level::Info, words::reattached(&bridge.project), words::REATTACHED_BODY)
+                .then(Then::View(id))
+        }
+        (false, Some(NotCreated::StandardAlreadyLive | NotCreated::AlreadyRunning)) => {
+            let since = time::date_time(bridge.started_at.unwrap_or(bridge.status_since), zone);
+            Notice::new(
+                Level::Info,
+                words::reused(&bridge.project),
+                words::reused_body(&since, &not_applied(bridge, asked)),
+            )
+            .then(Then::View(id))
+        }
+        (false, None) => Notice::new(
+            Level::Info,
+            words::reused(&bridge.project),
+            result.outcome.reason.clone().unwrap_or_default(),
+        )
+        .then(Then::View(id)),
+    };
+    std::iter::once(first).chain(remarks(result)).collect()
+}
+
+/// Messages after a resume was answered. A decline is a warning, never a success.
+#[must_use]
+pub fn resumed(result: &SpawnResult) -> Vec<Notice> {
+    let bridge = &result.instance;
+    let id = bridge.instance_id.to_string();
+    let first = if result.outcome.created {
+        settled(bridge, words::resumed(&bridge.project))
+    } else {
+        let why = match result.outcome.reason_code.as_ref().and_then(|w| w.known()) {
+            Some(NotCreated::StandardAlreadyLive) => words::NOT_RESUMED_LIVE.to_owned(),
+            Some(NotCreated::AlreadyRunning) => words::NOT_RESUMED_RUNNING.to_owned(),
+            Some(NotCreated::ExternalReattached) => words::REATTACHED_BODY.to_owned(),
+            None => result.outcome.reason.clone().unwrap_or_default(),
+        };
+        Notice::new(Level::Warning, words::not_resumed(&bridge.project), why).then(Then::View(id))
+    };
+    std::iter::once(first).chain(remarks(result)).collect()
+}
+
+/// Message after a stop was answered.
+#[must_use]
+pub fn stopped(bridge: &Instance) -> Notice {
+    let notice = Notice::new(Level::Success, words::stopped(&bridge.project), "");
+    if bridge.resumable {
+        notice.then(Then::Resume(bridge.instance_id.to_string()))
+    } else {
+        notice
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample::bridge;
+    use svc_shared::api::instances::Outcome;
+
+    fn result(status: BridgeStatus, created: bool, code: Option<NotCreated>) -> SpawnResult {
+        SpawnResult {
+            instance: bridge("api", status),
+            outcome: Outcome {
+                created,
+                reason: code.map(|_| "because".to_owned()),
+                reason_code: code.map(Into::into),
+                warnings: Vec::new(),
+            },
+        }
+    }
+
+    fn first(notices: Vec<Notice>) -> Notice {
+        notices.into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn a_launch_under_way_is_followed_until_it_settles() {
+        let starting = result(BridgeStatus::Starting, true, None);
+        let notice = first(launched(&starting, &SpawnRequest::default(), 0));
+        let id = starting.instance.instance_id.to_string();
+        assert_eq!((notice.level, notice.follows), (Level::Info, Some(id)));
+        let mut row = bridge("api", BridgeStatus::Error);
+        row.error_detail = Some("no way\n".into());
+        let failed = settled(&row, String::new());
+        assert_eq!((failed.level, failed.body.as_str()), (Level::Danger, "no way"));
+        assert_eq!(failed.follows, None);
+    }
+
+    #[test]
+    fn a_reused_bridge_lists_the_options_that_did_not_count() {
+        let asked = SpawnRequest {
+            permission_mode: Some("plan".into()),
+            spawn_mode: Some("same-dir".into()),
+            name: Some("nightly".into()),
+            ..SpawnRequest::default()
+        };
+        let reused = result(BridgeStatus::Running, false, Some(NotCreated::StandardAlreadyLive));
+        let notice = first(launched(&reused, &asked, 0));
+        assert_eq!(notice.level, Level::Info);
+        assert_eq!(
+            notice.body,
+            "Server Mode already runs there, since 1970-01-01 00:00:00. \
+             Not applied: permission mode, session name."
+        );
+    }
+
+    #[test]
+    fn a_declined_resume_is_a_warning_that_stays() {
+        for code in [NotCreated::StandardAlreadyLive, NotCreated::AlreadyRunning] {
+            let notice = first(resumed(&result(BridgeStatus::Running, false, Some(code))));
+            assert_eq!(notice.level, Level::Warning);
+            assert!(notice.level.stays());
+        }
+    }
+
+    #[test]
+    fn each_remark_of_the_server_is_a_message_of_its_own() {
+        let mut worked = result(BridgeStatus::Running, true, None);
+        worked.outcome.warnings = vec!["one".into(), "two".into()];
+        let notices = launched(&worked, &SpawnRequest::default(), 0);
+        let texts: Vec<&str> = notices.iter().map(|n| n.body.as_str()).collect();
+        assert_eq!(texts, ["", "one", "two"]);
+    }
+}

@@ -1,0 +1,126 @@
+//! What went wrong with a request, and what the page says about it.
+
+use crate::text::page as words;
+use svc_shared::error::{ErrorBody, ErrorCode};
+
+/// A request without the answer hoped for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// No answer: the request may or may not have been carried out.
+    NoAnswer,
+    /// Refused, with the server's own words.
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// Machine-readable reason.
+        code: String,
+        /// For a person.
+        detail: String,
+        /// Finds the line in the service log.
+        error_id: Option<String>,
+    },
+    /// An answer this page does not understand: another version, or a proxy in between.
+    Unreadable {
+        /// HTTP status.
+        status: u16,
+    },
+}
+
+impl Problem {
+    /// From a response other than a success.
+    #[must_use]
+    pub fn of(status: u16, body: &str) -> Self {
+        match serde_json::from_str::<ErrorBody>(body) {
+            Ok(error) => Self::Refused {
+                status,
+                code: error.code,
+                detail: error.detail.to_string(),
+                error_id: error.error_id,
+            },
+            Err(_) => Self::Unreadable { status },
+        }
+    }
+
+    /// Whether it was refused for this reason.
+    #[must_use]
+    pub fn is(&self, code: ErrorCode) -> bool {
+        matches!(self, Self::Refused { code: said, .. } if said == code.as_str())
+    }
+
+    /// Whether the address of this page is not one the server takes requests from.
+    #[must_use]
+    pub fn is_wrong_address(&self) -> bool {
+        self.is(ErrorCode::OriginCheckFailed) || self.is(ErrorCode::HostNotAllowed)
+    }
+
+    /// Whether repeating the same request later may help.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::NoAnswer => true,
+            Self::Refused { status, .. } | Self::Unreadable { status } => {
+                matches!(status, 429 | 502 | 503 | 504)
+            }
+        }
+    }
+
+    /// What happened, for a person.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match self {
+            Self::NoAnswer => words::NO_ANSWER.to_owned(),
+            Self::Refused { error_id: Some(id), .. } => words::internal(id),
+            Self::Refused { detail, .. } => detail.clone(),
+            Self::Unreadable { status } => words::unreadable(*status),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_in_the_words_of_the_server() {
+        let problem =
+            Problem::of(409, r#"{"detail":"max_bridges is reached","code":"capacity","extra":1}"#);
+        assert_eq!(problem.words(), "max_bridges is reached");
+        assert!(problem.is(ErrorCode::Capacity));
+        assert!(!problem.may_pass());
+    }
+
+    #[test]
+    fn a_schema_refusal_names_every_place() {
+        let problem = Problem::of(
+            422,
+            r#"{"detail":[{"loc":["body","name"],"msg":"too long","type":"too_long"}],"code":"schema"}"#,
+        );
+        assert_eq!(problem.words(), "body.name: too long");
+    }
+
+    #[test]
+    fn an_answer_of_something_else_is_not_read_as_ours() {
+        let problem = Problem::of(502, "<html>Bad gateway</html>");
+        assert_eq!(problem, Problem::Unreadable { status: 502 });
+        assert!(problem.may_pass());
+        assert!(problem.words().contains("502"));
+    }
+
+    #[test]
+    fn a_defect_of_the_service_shows_the_id_for_its_log() {
+        let problem = Problem::of(
+            500,
+            r#"{"detail":"internal error","code":"internal","error_id":"0badcafe"}"#,
+        );
+        assert!(problem.words().contains("0badcafe"));
+    }
+
+    #[test]
+    fn a_wrong_address_is_recognised_in_both_forms() {
+        for code in ["origin_check_failed", "host_not_allowed"] {
+            let body = format!(r#"{{"detail":"no","code":"{code}"}}"#);
+            assert!(Problem::of(403, &body).is_wrong_address());
+        }
+        assert!(!Problem::NoAnswer.is_wrong_address());
+    }
+}

@@ -1,0 +1,147 @@
+//! Records for the tests of this crate.
+
+use svc_shared::Timestamp;
+use svc_shared::api::instances::{ConnectInfo, Instance, Restart};
+use svc_shared::api::projects::Project;
+use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::{AuthInfo, Bootstrap, Check, Defaults, Features, Limits, Preflight};
+use svc_shared::status::{
+    BridgeStatus, Channel, CheckStatus, Origin, PermissionMode, Phase, RestartPolicy, RestartState,
+    ResumeMode, SandboxMode, SpawnMode, TrustState,
+};
+
+/// A Server Mode bridge of `project` that has lived from 0 to 60 s; its id is derived from the name.
+pub fn bridge(project: &str, status: BridgeStatus) -> Instance {
+    let mut hex: String = project.bytes().map(|b| format!("{b:02x}")).collect();
+    hex.push_str("00000000");
+    let id = format!("{}-0a3b-4c5d-8e9f-001122334455", hex.get(..8).unwrap());
+    Instance {
+        instance_id: id.parse().unwrap(),
+        project: project.to_owned(),
+        label: project.to_owned(),
+        channel: Channel::RemoteControl.into(),
+        status: status.into(),
+        resume_mode: ResumeMode::Standard.into(),
+        spawn_mode: SpawnMode::SameDir.into(),
+        permission_mode: PermissionMode::Default.into(),
+        sandbox_mode: SandboxMode::Default.into(),
+        session_ref: None,
+        environment_ref: None,
+        connect: ConnectInfo { available: false, kind: None },
+        process_id: None,
+        worktree_name: None,
+        bridge_pid: status.is_live().then_some(4711),
+        keeper_pid: None,
+        agent_pid: None,
+        status_since: Timestamp::from_millis(60_000),
+        started_at: Some(Timestamp::from_millis(0)),
+        ended_at: (!status.is_live()).then_some(Timestamp::from_millis(60_000)),
+        generation: 1,
+        exit_reason: None,
+        exit_signal: None,
+        phase: if status.is_live() { Phase::Ready.into() } else { Phase::Exited.into() },
+        origin: Origin::Spawned.into(),
+        quarantined: None,
+        restart: Restart {
+            policy: RestartPolicy::Never.into(),
+            state: RestartState::Idle.into(),
+            attempt: 0,
+            next_at: None,
+            crashes_in_window: 0,
+        },
+        intentional_stop: false,
+        adopted: false,
+        is_orphan: false,
+        agent_version: None,
+        error_detail: None,
+        exit_code: None,
+        notice: None,
+        resumable: false,
+        resume_blocked: None,
+        reuse_expires_at: None,
+        has_log: true,
+        pending_permissions: Vec::new(),
+        last_event_seq: 0,
+    }
+}
+
+/// A working session in `state`.
+pub fn inside(state: &str) -> WorkingSession {
+    WorkingSession {
+        pid: 12,
+        cwd: "/p".into(),
+        kind: "interactive".into(),
+        state: state.into(),
+        name: None,
+        waiting_for: None,
+        started_at: 0,
+        session_ref: None,
+        parent_instance: None,
+        attribution: "tracked".into(),
+    }
+}
+
+/// A trusted git project.
+pub fn project(name: &str) -> Project {
+    Project {
+        name: name.parse().unwrap(),
+        path: format!("/srv/projects/{name}"),
+        is_git_repo: true,
+        has_claude_md: false,
+        has_claude_dir: false,
+        trust_state: TrustState::Trusted.into(),
+        allow_bypass_permissions: false,
+        alias_of: None,
+    }
+}
+
+/// A server with every default.
+pub fn bootstrap() -> Bootstrap {
+    Bootstrap {
+        version: "1.0.0".into(),
+        build: "b".into(),
+        root_path: String::new(),
+        projects_root: "/srv/projects".into(),
+        auth: AuthInfo {
+            enabled: false,
+            password_set: false,
+            method: "off".into(),
+            allowed_origins: Vec::new(),
+        },
+        features: Features::default(),
+        defaults: Defaults {
+            spawn_mode: SpawnMode::SameDir.into(),
+            permission_mode: PermissionMode::Default.into(),
+            resume_mode: ResumeMode::Standard.into(),
+        },
+        permission_labels: std::collections::BTreeMap::new(),
+        limits: Limits {
+            startup_grace_seconds: 60.0,
+            max_bridges: None,
+            name_chars: 128,
+            prompt_bytes: 100_000,
+            message_bytes: 262_144,
+            claude_md_bytes: 65_536,
+            elevation_seconds: 600,
+            session_max_age_seconds: 0,
+        },
+        demo: false,
+        hostname: "buildbox".into(),
+    }
+}
+
+/// A check with this verdict.
+pub fn check(name: &str, status: CheckStatus) -> Check {
+    Check { name: name.into(), status: status.into(), detail: format!("{name} found"), hint: None }
+}
+
+/// Readiness of `api`.
+pub fn preflight(checks: Vec<Check>) -> Preflight {
+    Preflight {
+        project: "api".into(),
+        ok: false,
+        checks,
+        launch: std::collections::BTreeMap::new(),
+        facts: None,
+    }
+}

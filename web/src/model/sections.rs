@@ -1,0 +1,157 @@
+//! Where a bridge stands on Home, and in which order: what needs a person comes first.
+
+use crate::model::status;
+use std::cmp::Reverse;
+use svc_shared::api::instances::Instance;
+use svc_shared::status::BridgeStatus;
+
+/// Sections of Home, in the order of the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Section {
+    /// Crashed, failed, held: never inside a collapsed group.
+    NeedsLook,
+    /// Starting, running, stopping.
+    Live,
+    /// Ended and explained.
+    Ended,
+}
+
+/// What orders a row; a change of it is what makes a list move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// Instance id.
+    pub id: String,
+    /// Project name.
+    pub project: String,
+    /// Section.
+    pub section: Section,
+    /// Status in words of the project list.
+    pub count_as: CountAs,
+    rank: u8,
+    at: i64,
+    label: String,
+}
+
+/// How a bridge counts in the line of its project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CountAs {
+    /// Suspended.
+    Held,
+    /// Crashed.
+    Crashed,
+    /// Failed to start.
+    Failed,
+    /// Starting.
+    Starting,
+    /// Running.
+    Running,
+    /// Stopping.
+    Stopping,
+    /// Ended: not counted.
+    Ended,
+}
+
+/// Where this bridge stands.
+#[must_use]
+pub fn place(bridge: &Instance) -> Place {
+    let count_as = if bridge.quarantined.is_some() || bridge.is_orphan {
+        CountAs::Held
+    } else if status::is_stopping(bridge) {
+        CountAs::Stopping
+    } else {
+        match bridge.status.known() {
+            Some(BridgeStatus::Starting) => CountAs::Starting,
+            Some(BridgeStatus::Running) => CountAs::Running,
+            Some(BridgeStatus::Stopping) => CountAs::Stopping,
+            Some(BridgeStatus::Crashed) => CountAs::Crashed,
+            Some(BridgeStatus::Error) => CountAs::Failed,
+            Some(BridgeStatus::Stopped) | None => CountAs::Ended,
+        }
+    };
+    let section = match count_as {
+        CountAs::Held | CountAs::Crashed | CountAs::Failed => Section::NeedsLook,
+        CountAs::Starting | CountAs::Running | CountAs::Stopping => Section::Live,
+        CountAs::Ended => Section::Ended,
+    };
+    let at = match section {
+        // Live rows keep their place while they run.
+        Section::Live => 0,
+        Section::NeedsLook => bridge.status_since.as_millis(),
+        Section::Ended => bridge.ended_at.unwrap_or(bridge.status_since).as_millis(),
+    };
+    Place {
+        id: bridge.instance_id.to_string(),
+        project: bridge.project.clone(),
+        section,
+        count_as,
+        rank: u8::from(section == Section::Live && count_as != CountAs::Starting),
+        at,
+        label: bridge.label.clone(),
+    }
+}
+
+/// The ids of one section: starting before running, then newest first, then by name.
+pub fn ids_of<'a>(places: impl Iterator<Item = &'a Place>, section: Section) -> Vec<String> {
+    let mut rows: Vec<&Place> = places.filter(|p| p.section == section).collect();
+    rows.sort_by(|a, b| {
+        let key = |p: &'a Place| (p.rank, Reverse(p.at), &p.project, &p.label, &p.id);
+        key(a).cmp(&key(b))
+    });
+    rows.into_iter().map(|p| p.id.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample::bridge;
+    use svc_shared::Timestamp;
+    use svc_shared::api::instances::Quarantine;
+    use svc_shared::status::QuarantineKind;
+
+    fn names(rows: &[Instance], section: Section) -> Vec<String> {
+        let places: Vec<Place> = rows.iter().map(place).collect();
+        ids_of(places.iter(), section)
+            .into_iter()
+            .map(|id| places.iter().find(|p| p.id == id).unwrap().project.clone())
+            .collect()
+    }
+
+    #[test]
+    fn trouble_comes_apart_from_what_runs_and_what_ended() {
+        let rows = [
+            bridge("run", BridgeStatus::Running),
+            bridge("boom", BridgeStatus::Crashed),
+            bridge("nope", BridgeStatus::Error),
+            bridge("done", BridgeStatus::Stopped),
+        ];
+        assert_eq!(names(&rows, Section::NeedsLook), ["boom", "nope"]);
+        assert_eq!(names(&rows, Section::Live), ["run"]);
+        assert_eq!(names(&rows, Section::Ended), ["done"]);
+    }
+
+    #[test]
+    fn a_held_bridge_needs_a_look_although_it_runs() {
+        let mut row = bridge("a", BridgeStatus::Running);
+        row.quarantined =
+            Some(Quarantine { kind: QuarantineKind::Identity.into(), code: "unkillable".into() });
+        assert_eq!(place(&row).section, Section::NeedsLook);
+        assert_eq!(place(&row).count_as, CountAs::Held);
+    }
+
+    #[test]
+    fn starting_comes_before_running_and_running_keeps_its_place() {
+        let mut late = bridge("alpha", BridgeStatus::Running);
+        late.status_since = Timestamp::from_millis(9_000_000);
+        let rows =
+            [bridge("zeta", BridgeStatus::Starting), bridge("beta", BridgeStatus::Running), late];
+        assert_eq!(names(&rows, Section::Live), ["zeta", "alpha", "beta"]);
+    }
+
+    #[test]
+    fn the_last_end_is_first() {
+        let mut late = bridge("late", BridgeStatus::Stopped);
+        late.ended_at = Some(Timestamp::from_millis(90_000));
+        let rows = [bridge("early", BridgeStatus::Stopped), late];
+        assert_eq!(names(&rows, Section::Ended), ["late", "early"]);
+    }
+}

@@ -1,0 +1,10 @@
+//! Building blocks of the views.
+
+pub mod button;
+pub mod confirm;
+pub mod copy;
+pub mod dialog;
+pub mod icon;
+pub mod menu;
+pub mod times;
+pub mod window;

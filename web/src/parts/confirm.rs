@@ -1,0 +1,58 @@
+//! The question before something that cannot be taken back, in the place of its button.
+
+use crate::browser;
+use crate::model::shown::shown;
+use crate::parts::button::Look;
+use crate::text::session::{act, named};
+use leptos::prelude::*;
+
+/// Asks. The verb and the object stand in the question, the safe answer has the focus.
+#[component]
+pub fn Confirm(
+    /// Verb of the action.
+    verb: &'static str,
+    /// What it is done to.
+    object: String,
+    /// The rest of the question, with what else it affects.
+    rest: &'static str,
+    /// Yes.
+    on_yes: Callback<()>,
+    /// No, also by Escape.
+    on_no: Callback<()>,
+) -> impl IntoView {
+    browser::after_paint(|| {
+        browser::focus(".confirm [data-testid=confirm-no]");
+    });
+    let escape = move |event: web_sys::KeyboardEvent| {
+        if event.key() == "Escape" {
+            event.stop_propagation();
+            on_no.run(());
+        }
+    };
+    let question = named(verb, &object);
+    let yes = question.clone();
+    view! {
+        <div class="confirm" role="group" aria-label=question on:keydown=escape data-testid="confirm">
+            <span class="confirm-text">
+                {verb} " " <b><bdi>{shown(&object).into_owned()}</bdi></b> {rest}
+            </span>
+            <button
+                type="button"
+                class=Look::Danger.class()
+                aria-label=yes
+                data-testid="confirm-yes"
+                on:click=move |_| on_yes.run(())
+            >
+                {verb}
+            </button>
+            <button
+                type="button"
+                class=Look::Secondary.class()
+                data-testid="confirm-no"
+                on:click=move |_| on_no.run(())
+            >
+                {act::KEEP}
+            </button>
+        </div>
+    }
+}

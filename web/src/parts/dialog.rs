@@ -1,0 +1,94 @@
+//! Modal dialogs: the browser's own, which traps the focus and takes the rest out of reach.
+
+use crate::browser;
+use crate::parts::button::Look;
+use crate::parts::icon::icon;
+use crate::text::launch as words;
+use leptos::html;
+use leptos::prelude::*;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, HtmlElement, MouseEvent};
+
+/// A dialog that is open as long as it exists.
+#[component]
+pub fn Dialog(
+    /// Heading.
+    #[prop(into)]
+    title: Signal<String>,
+    /// Wanted away: by Escape, the cross, or a click beside it.
+    on_close: Callback<()>,
+    /// Something is typed that a stray click must not throw away.
+    #[prop(optional, into)]
+    is_dirty: Signal<bool>,
+    /// For tests and automation.
+    testid: &'static str,
+    /// Body and footer.
+    children: Children,
+) -> impl IntoView {
+    let node = NodeRef::<html::Dialog>::new();
+    let opener =
+        document().active_element().and_then(|element| element.dyn_into::<HtmlElement>().ok());
+    let opener = StoredValue::new_local(opener);
+    Effect::new(move |_| {
+        if let Some(dialog) = node.get()
+            && !dialog.open()
+        {
+            let _ = dialog.show_modal(); // it is in the document and not open
+        }
+    });
+    on_cleanup(move || {
+        let opener = opener.try_get_value().flatten();
+        browser::after_paint(move || give_back(opener));
+    });
+    let pressed_beside = StoredValue::new(false);
+    let is_beside = move |event: &MouseEvent| {
+        let target = event.target().and_then(|t| t.dyn_into::<Element>().ok());
+        target.is_some_and(|element| element.tag_name() == "DIALOG")
+    };
+    let press = move |event: MouseEvent| pressed_beside.set_value(is_beside(&event));
+    let click = move |event: MouseEvent| {
+        if pressed_beside.get_value() && is_beside(&event) && !is_dirty.get_untracked() {
+            on_close.run(());
+        }
+    };
+    let cancel = move |event: web_sys::Event| {
+        event.prevent_default(); // it goes when its owner takes it away
+        on_close.run(());
+    };
+    view! {
+        <dialog
+            node_ref=node
+            aria-labelledby="dialog-title"
+            data-testid=testid
+            on:cancel=cancel
+            on:mousedown=press
+            on:click=click
+        >
+            <div class="dialog-head">
+                <h2 id="dialog-title">{title}</h2>
+                <button
+                    type="button"
+                    class=format!("{} btn-icon", Look::Ghost.class())
+                    aria-label=words::CLOSE
+                    data-testid="dialog-close"
+                    on:click=move |_| on_close.run(())
+                >
+                    {icon("close", 20)}
+                </button>
+            </div>
+            {children()}
+        </dialog>
+    }
+}
+
+/// The focus goes back to what opened the dialog, unless it has gone elsewhere already.
+fn give_back(opener: Option<HtmlElement>) {
+    let lost = document().active_element().is_none_or(|element| element.tag_name() == "BODY");
+    if !lost {
+        return;
+    }
+    match opener.filter(|opener| opener.is_connected()) {
+        Some(opener) => drop(opener.focus()),
+        None => drop(browser::focus("h1")),
+    }
+}

@@ -1,0 +1,54 @@
+//! Points in time and ages that keep themselves up to date.
+
+use crate::app::page;
+use crate::browser;
+use crate::model::time;
+use crate::text::page::link;
+use leptos::prelude::*;
+use svc_shared::Timestamp;
+
+/// How long something has been so: `18 min`. Absolute while the connection is lost.
+#[component]
+pub fn Age(
+    /// Since when.
+    #[prop(into)]
+    since: Signal<Timestamp>,
+) -> impl IntoView {
+    let page = page();
+    let text = Memo::new(move |_| {
+        let at = since.get();
+        let millis = at.as_millis();
+        if page.live.is_offline.get() {
+            let zone = browser::zone(millis);
+            return link::since(&time::clock_or_date(at, page.clock.now(), zone));
+        }
+        time::span(page.clock.for_age(millis) - millis)
+    });
+    view! { <time datetime=move || since.get().to_string() title=move || absolute(since.get())>{text}</time> }
+}
+
+/// When something happened: relative under a day, absolute otherwise and while the connection is
+/// lost.
+#[component]
+pub fn When(
+    /// When.
+    #[prop(into)]
+    at: Signal<Timestamp>,
+) -> impl IntoView {
+    let page = page();
+    let text = Memo::new(move |_| {
+        let at = at.get();
+        let millis = at.as_millis();
+        let zone = browser::zone(millis);
+        if page.live.is_offline.get() {
+            return time::clock_or_date(at, page.clock.now(), zone);
+        }
+        time::ago(at, page.clock.for_age(millis), zone)
+    });
+    view! { <time datetime=move || at.get().to_string() title=move || absolute(at.get())>{text}</time> }
+}
+
+/// Date and time in the browser's zone.
+pub fn absolute(at: Timestamp) -> String {
+    time::date_time(at, browser::zone(at.as_millis()))
+}

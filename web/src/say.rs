@@ -1,0 +1,138 @@
+//! Messages to the person: toasts, and the two live regions that read them out.
+
+use crate::model::outcome::{Level, Notice};
+use leptos::prelude::*;
+use std::time::Duration;
+
+/// Seconds a message without weight stays.
+const LIFE_S: u32 = 8;
+/// At most one announcement in this time: a screen reader cannot keep up with more.
+const PAUSE: Duration = Duration::from_secs(2);
+/// More messages than this are not read one by one.
+const READ_AT_ONCE: usize = 3;
+
+/// What repeats a request that was not answered.
+pub type Repeat = Callback<()>;
+
+/// A message on the screen.
+#[derive(Clone)]
+pub struct Toast {
+    /// For the list.
+    pub key: u64,
+    /// What it says.
+    pub notice: Notice,
+    /// Sends the request once more.
+    pub repeat: Option<Repeat>,
+    /// Seconds left; `None` stays.
+    pub left: Option<RwSignal<u32>>,
+}
+
+/// All messages.
+#[derive(Clone, Copy)]
+pub struct Say {
+    /// Shown now, oldest first.
+    pub toasts: RwSignal<Vec<Toast>>,
+    /// Text of the polite region.
+    pub polite: RwSignal<String>,
+    /// Text of the assertive region.
+    pub assertive: RwSignal<String>,
+    waiting: RwSignal<Vec<String>>,
+    is_pausing: RwSignal<bool>,
+    next_key: StoredValue<u64>,
+}
+
+impl Say {
+    /// Nothing said yet.
+    pub fn new() -> Self {
+        Self {
+            toasts: RwSignal::new(Vec::new()),
+            polite: RwSignal::new(String::new()),
+            assertive: RwSignal::new(String::new()),
+            waiting: RwSignal::new(Vec::new()),
+            is_pausing: RwSignal::new(false),
+            next_key: StoredValue::new(0),
+        }
+    }
+
+    /// Shows a message.
+    pub fn notice(self, notice: Notice) {
+        self.with_repeat(notice, None);
+    }
+
+    /// Shows a message with a button that repeats the request.
+    pub fn with_repeat(self, notice: Notice, repeat: Option<Repeat>) {
+        let spoken = if notice.body.is_empty() {
+            format!("{}.", notice.title)
+        } else {
+            format!("{}. {}", notice.title, notice.body)
+        };
+        if notice.level.stays() {
+            self.alert(&spoken);
+        } else {
+            self.politely(&spoken);
+        }
+        let key = self.next_key.get_value();
+        self.next_key.set_value(key + 1);
+        let stays = notice.level.stays() || notice.follows.is_some();
+        let toast = Toast { key, left: (!stays).then(|| RwSignal::new(LIFE_S)), notice, repeat };
+        self.toasts.update(|toasts| {
+            // The same sentence twice is one message.
+            toasts.retain(|t| {
+                t.notice.title != toast.notice.title || t.notice.body != toast.notice.body
+            });
+            toasts.push(toast);
+        });
+    }
+
+    /// Takes away the message that follows an instance; true when there was one.
+    pub fn take_following(self, id: &str) -> bool {
+        let mut found = false;
+        self.toasts.update(|toasts| {
+            toasts.retain(|t| {
+                let follows = t.notice.follows.as_deref() == Some(id);
+                found |= follows;
+                !follows
+            });
+        });
+        found
+    }
+
+    /// Takes a message away.
+    pub fn dismiss(self, key: u64) {
+        self.toasts.update(|toasts| toasts.retain(|t| t.key != key));
+    }
+
+    /// Says something without showing it.
+    pub fn politely(self, text: &str) {
+        self.waiting.update(|waiting| waiting.push(text.to_owned()));
+        if !self.is_pausing.get_untracked() {
+            self.read_out();
+        }
+    }
+
+    fn read_out(self) {
+        let waiting = self.waiting.try_update(std::mem::take).unwrap_or_default();
+        if waiting.is_empty() {
+            self.is_pausing.set(false);
+            return;
+        }
+        let rest = waiting.len().saturating_sub(READ_AT_ONCE);
+        let mut text: Vec<String> = waiting.into_iter().take(READ_AT_ONCE).collect();
+        if rest > 0 {
+            text.push(crate::text::page::and_more(rest));
+        }
+        self.polite.set(text.join(" "));
+        self.is_pausing.set(true);
+        set_timeout(move || self.read_out(), PAUSE);
+    }
+
+    /// Says something at once.
+    pub fn alert(self, text: &str) {
+        self.assertive.set(text.to_owned());
+    }
+
+    /// Shows a short confirmation.
+    pub fn done(self, title: String) {
+        self.notice(Notice::new(Level::Success, title, ""));
+    }
+}

@@ -1,0 +1,54 @@
+//! The frame around the views: navigation, top bar, banner, messages, dialogs.
+
+mod announce;
+mod banner;
+mod bars;
+pub mod nav;
+mod toasts;
+
+use crate::app::page;
+use crate::browser;
+use crate::text::page as words;
+use crate::views::{launch::LaunchHost, trust::TrustHost};
+use announce::Announcer;
+use banner::{Banner, OutdatedStrip};
+use bars::{BottomBar, Rail, TopBar};
+use leptos::prelude::*;
+use nav::Nav;
+use toasts::Toasts;
+
+/// The frame.
+#[component]
+pub fn Shell(children: Children) -> impl IntoView {
+    let page = page();
+    provide_context(Nav::new());
+    let title = move || {
+        let host = page.live.bootstrap.with(|b| b.as_ref().map(|b| b.hostname.clone()));
+        let unseen = page.store.unseen.with(std::collections::HashSet::len);
+        words::title(&page.view.get(), &host.unwrap_or_default(), unseen)
+    };
+    Effect::new(move |_| document().set_title(&title()));
+    let skip = move |event: web_sys::MouseEvent| {
+        event.prevent_default(); // the address stays
+        browser::focus("#content");
+    };
+    view! {
+        <a class="btn btn-primary skip" href="#content" on:click=skip>{words::nav::SKIP}</a>
+        <div class="shell" class:stale=move || page.live.is_offline.get()>
+            <Rail />
+            <TopBar />
+            <div class="main">
+                <Banner />
+                <main id="content" class="content" tabindex="-1">
+                    <OutdatedStrip />
+                    {children()}
+                </main>
+            </div>
+            <BottomBar />
+        </div>
+        <Toasts />
+        <Announcer />
+        <LaunchHost />
+        <TrustHost />
+    }
+}

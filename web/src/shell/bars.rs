@@ -1,0 +1,204 @@
+//! Rail, top bar and bottom bar.
+
+use crate::app::page;
+use crate::browser;
+use crate::live::Link;
+use crate::model::status::Tone;
+use crate::parts::icon::{icon, symbol};
+use crate::shell::nav::nav;
+use crate::text::page as words;
+use leptos::prelude::*;
+
+/// A place of the navigation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Home,
+    Projects,
+    About,
+}
+
+impl Place {
+    fn of(path: &str) -> Option<Self> {
+        let local = path.strip_prefix(&browser::root()).unwrap_or(path);
+        match local.trim_end_matches('/') {
+            "" | "/ui" => Some(Self::Home),
+            "/ui/about" => Some(Self::About),
+            p if p == "/ui/projects" || p.starts_with("/ui/projects/") => Some(Self::Projects),
+            p if p.starts_with("/ui/s/") => Some(Self::Home),
+            _ => None,
+        }
+    }
+
+    fn parts(self) -> (&'static str, &'static str, &'static str, &'static str) {
+        match self {
+            Self::Home => ("/ui/", "home", words::nav::HOME, "nav-home"),
+            Self::Projects => ("/ui/projects", "folder", words::nav::PROJECTS, "nav-projects"),
+            Self::About => ("/ui/about", "info", words::nav::ABOUT, "nav-about"),
+        }
+    }
+}
+
+fn is_here(place: Place) -> impl Fn() -> Option<&'static str> + Copy + 'static {
+    let nav = nav();
+    move || (Place::of(&nav.path.get()) == Some(place)).then_some("page")
+}
+
+fn rail_item(place: Place) -> impl IntoView {
+    let (path, symbol, label, testid) = place.parts();
+    view! {
+        <li>
+            <a class="rail-item" href=browser::href(path) aria-current=is_here(place) data-testid=testid>
+                {icon(symbol, 20)} <span class="words">{label}</span>
+            </a>
+        </li>
+    }
+}
+
+/// Navigation on wide screens.
+#[component]
+pub fn Rail() -> impl IntoView {
+    let page = page();
+    let host = move || {
+        let known = page.live.bootstrap.with(|b| b.as_ref().map(|b| b.hostname.clone()));
+        known.unwrap_or_default()
+    };
+    view! {
+        <nav class="rail" aria-label=words::nav::LABEL>
+            <a class="brand" href=browser::href("/ui/")>
+                {symbol("mark", "brand-mark")} <span class="brand-text">
+                    <span class="brand-name">{words::PRODUCT}</span>
+                    <span class="brand-host" data-testid="host">
+                        <bdi>{host}</bdi>
+                    </span>
+                </span>
+            </a>
+            <ul class="rail-list">{rail_item(Place::Home)} {rail_item(Place::Projects)}</ul>
+            <ul class="rail-list rail-low">{rail_item(Place::About)}</ul>
+        </nav>
+    }
+}
+
+fn bottom_item(place: Place) -> impl IntoView {
+    let (path, symbol, label, _) = place.parts();
+    view! {
+        <a href=browser::href(path) aria-current=is_here(place)>
+            {icon(symbol, 24)} {label}
+        </a>
+    }
+}
+
+/// Navigation on phones.
+#[component]
+pub fn BottomBar() -> impl IntoView {
+    view! {
+        <nav class="bottombar" aria-label=words::nav::LABEL>
+            {bottom_item(Place::Home)} {bottom_item(Place::Projects)} {bottom_item(Place::About)}
+        </nav>
+    }
+}
+
+/// Where the page is, and how it is connected.
+#[component]
+pub fn TopBar() -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    // On the views of one session the heading stands in the content; here is the way back.
+    let is_detail = Memo::new(move |_| nav.path.with(|path| path.contains("/ui/s/")));
+    let is_demo = move || page.live.bootstrap.with(|b| b.as_ref().is_some_and(|b| b.demo));
+    view! {
+        <header class="topbar">
+            {move || {
+                if is_detail.get() {
+                    view! {
+                        <nav class="crumbs" aria-label=words::nav::BREADCRUMB>
+                            <a href=browser::href("/ui/")>{words::nav::HOME}</a>
+                            {icon("chevron-right", 14)}
+                            <span class="here" aria-current="page">
+                                <bdi>{page.view}</bdi>
+                            </span>
+                        </nav>
+                    }
+                        .into_any()
+                } else {
+                    view! { <h1 tabindex="-1">{page.view}</h1> }.into_any()
+                }
+            }} <div class="topbar-end">
+                {move || {
+                    is_demo()
+                        .then(|| {
+                            view! {
+                                <span class="demo" title=words::DEMO_HELP data-testid="demo">
+                                    {words::DEMO}
+                                </span>
+                            }
+                        })
+                }} <LinkLight /> <ThemeButton />
+            </div>
+        </header>
+    }
+}
+
+#[component]
+fn LinkLight() -> impl IntoView {
+    let page = page();
+    let face = move || match page.live.link.get() {
+        Link::Live => (Tone::Ok, "g-dot", words::link::LIVE, "live"),
+        Link::Connecting => (Tone::Info, "g-ring", words::link::CONNECTING, "connecting"),
+        // Shorter losses are not worth a word.
+        Link::Lost { .. } if !page.live.is_offline.get() => {
+            (Tone::Ok, "g-dot", words::link::LIVE, "live")
+        }
+        Link::Lost { .. } => (Tone::Warn, "g-ring", words::link::RECONNECTING, "lost"),
+    };
+    let face = Memo::new(move |_| face());
+    view! {
+        {move || {
+            let (tone, shape, word, state) = face.get();
+            view! {
+                <span class=format!("link-light {}", tone.class()) data-testid="link" data-link=state>
+                    {symbol(shape, "glyph")} <span class="words">{word}</span>
+                </span>
+            }
+        }}
+    }
+}
+
+/// Key of the choice in this browser; `theme.js` reads it before the first paint.
+const THEME: &str = "svc.theme";
+
+#[component]
+fn ThemeButton() -> impl IntoView {
+    let chosen = RwSignal::new(browser::stored(THEME));
+    let label = move || match chosen.get().as_deref() {
+        Some("light") => words::theme::LIGHT,
+        Some("dark") => words::theme::DARK,
+        _ => words::theme::SYSTEM,
+    };
+    let next = move |_| {
+        let theme = match chosen.get_untracked().as_deref() {
+            Some("light") => Some("dark"),
+            Some("dark") => None,
+            _ => Some("light"),
+        };
+        browser::store(THEME, theme);
+        if let Some(root) = document().document_element() {
+            let _ = match theme {
+                Some(theme) => root.set_attribute("data-theme", theme),
+                None => root.remove_attribute("data-theme"),
+            }; // a fixed, legal name
+        }
+        chosen.set(theme.map(str::to_owned));
+    };
+    view! {
+        <button
+            type="button"
+            class="btn btn-ghost btn-icon"
+            aria-label=label
+            title=label
+            data-testid="theme"
+            on:click=next
+        >
+            {icon("theme", 20)}
+        </button>
+    }
+}

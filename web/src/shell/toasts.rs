@@ -1,0 +1,154 @@
+//! Messages on the screen. What needs a person stays; the rest goes by itself unless it is read.
+
+use crate::act::Target;
+use crate::app::page;
+use crate::browser;
+use crate::model::launch::Choice;
+use crate::model::outcome::{Level, Then};
+use crate::model::shown::shown;
+use crate::model::status::{Glyph, Tone};
+use crate::parts::button::Look;
+use crate::parts::icon::{glyph, icon};
+use crate::say::Toast;
+use crate::shell::nav::nav;
+use crate::text::{launch, page as words, session};
+use leptos::prelude::*;
+
+/// All messages.
+#[component]
+pub fn Toasts() -> impl IntoView {
+    let page = page();
+    view! {
+        <section class="toasts" aria-label=words::MESSAGES>
+            <For
+                each=move || page.say.toasts.get()
+                key=|toast| toast.key
+                children=|toast| view! { <ToastCard toast=toast /> }
+            />
+        </section>
+    }
+}
+
+fn face(toast: &Toast) -> (Glyph, Tone, &'static str) {
+    match toast.notice.level {
+        Level::Success => (Glyph::CheckDisc, Tone::Ok, "success"),
+        Level::Info => (Glyph::Arc, Tone::Info, "info"),
+        Level::Warning => (Glyph::Triangle, Tone::Warn, "warning"),
+        Level::Danger => (Glyph::Octagon, Tone::Danger, "danger"),
+    }
+}
+
+#[component]
+fn ToastCard(toast: Toast) -> impl IntoView {
+    let page = page();
+    let (shape, tone, level) = face(&toast);
+    let shape = if toast.notice.level == Level::Info && toast.notice.follows.is_none() {
+        Glyph::Dot
+    } else {
+        shape
+    };
+    let key = toast.key;
+    let held = RwSignal::new(false);
+    if let Some(left) = toast.left {
+        Effect::new(move |_| {
+            page.clock.seconds();
+            if held.get_untracked() {
+                return;
+            }
+            let now = left.get_untracked().saturating_sub(1);
+            left.set(now);
+            if now == 0 {
+                page.say.dismiss(key);
+            }
+        });
+    }
+    let buttons: Vec<_> =
+        toast.notice.then.iter().map(|then| view_then(then.clone(), key)).collect();
+    let repeat = toast.repeat.map(|repeat| {
+        let press = move |_| {
+            page.say.dismiss(key);
+            repeat.run(());
+        };
+        view! {
+            <button type="button" class=Look::Soft.class() data-testid="toast-repeat" on:click=press>
+                {words::REPEAT}
+            </button>
+        }
+    });
+    let body = toast.notice.body.clone();
+    view! {
+        <div
+            class=format!("toast {}", tone.class())
+            data-testid="toast"
+            data-level=level
+            on:mouseenter=move |_| held.set(true)
+            on:mouseleave=move |_| held.set(false)
+            on:focusin=move |_| held.set(true)
+            on:focusout=move |_| held.set(false)
+        >
+            {glyph(shape)}
+            <div class="toast-text">
+                <p class="toast-title"><bdi>{shown(&toast.notice.title).into_owned()}</bdi></p>
+                {(!body.is_empty())
+                    .then(|| view! { <p class="toast-body"><bdi>{shown(&body).into_owned()}</bdi></p> })}
+            </div>
+            {buttons}
+            {repeat}
+            <button
+                type="button"
+                class="btn btn-ghost btn-icon"
+                aria-label=session::named(words::DISMISS, &toast.notice.title)
+                data-testid="toast-dismiss"
+                on:click=move |_| page.say.dismiss(key)
+            >
+                {icon("close", 20)}
+            </button>
+        </div>
+    }
+}
+
+fn view_then(then: Then, key: u64) -> AnyView {
+    let page = page();
+    let nav = nav();
+    let gone = move |_| page.say.dismiss(key);
+    match then {
+        Then::Open(id) => view! {
+            <a class=Look::Soft.class() href=browser::open_href(&id) target="_blank" rel="noopener" on:click=gone>
+                {session::act::OPEN}
+            </a>
+        }
+        .into_any(),
+        Then::View(id) => view! {
+            <a class=Look::Ghost.class() href=browser::session_href(&id) on:click=gone>
+                {session::act::VIEW}
+            </a>
+        }
+        .into_any(),
+        Then::Resume(id) => {
+            let press = move |_| {
+                page.say.dismiss(key);
+                if let Some(bridge) = page.store.instance(&id) {
+                    page.resume(Target::of(&bridge.get_untracked()), false);
+                }
+            };
+            view! {
+                <button type="button" class=Look::Soft.class() on:click=press>
+                    {session::act::RESUME}
+                </button>
+            }
+            .into_any()
+        }
+        Then::Launch(project) => {
+            let press = move |_| {
+                page.say.dismiss(key);
+                nav.open_launch(&project, &Choice::default());
+            };
+            view! {
+                <button type="button" class=Look::Soft.class() on:click=press>
+                    {launch::TRY_AGAIN}
+                </button>
+            }
+            .into_any()
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The one store: a signal per record, so that a change touches only its row. Its only writer is
+//! the connection in `live`.
+
+use crate::model::sections::{self, Place, Section};
+use crate::model::state::{Book, Changed};
+use crate::model::{link, projects};
+use leptos::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+use svc_shared::api::health::Health;
+use svc_shared::api::instances::Instance;
+use svc_shared::api::projects::Project;
+use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::{LoginStatus, State};
+use svc_shared::stream::Op;
+
+type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
+
+/// Every record of the page.
+#[derive(Clone, Copy)]
+pub struct Store {
+    book: StoredValue<Book>,
+    instances: Records<Instance>,
+    projects: Records<Project>,
+    tracked: Records<Vec<WorkingSession>>,
+    /// What orders and counts bridges, by id.
+    pub places: RwSignal<BTreeMap<String, Place>>,
+    /// One more whenever a project came, went or changed.
+    projects_step: RwSignal<u64>,
+    /// Health report.
+    pub health: RwSignal<Option<Health>>,
+    /// Login facts.
+    pub login: RwSignal<Option<LoginStatus>>,
+    /// The first state is there.
+    pub is_loaded: RwSignal<bool>,
+    /// Bridges that failed while nobody looked.
+    pub unseen: RwSignal<HashSet<String>>,
+    /// Bridges per project.
+    pub rollups: Memo<Arc<HashMap<String, projects::Rollup>>>,
+}
+
+impl Store {
+    /// An empty store.
+    pub fn new() -> Self {
+        let places: RwSignal<BTreeMap<String, Place>> = RwSignal::new(BTreeMap::new());
+        Self {
+            book: StoredValue::new(Book::default()),
+            instances: StoredValue::new(HashMap::new()),
+            projects: StoredValue::new(HashMap::new()),
+            tracked: StoredValue::new(HashMap::new()),
+            places,
+            projects_step: RwSignal::new(0),
+            health: RwSignal::new(None),
+            login: RwSignal::new(None),
+            is_loaded: RwSignal::new(false),
+            unseen: RwSignal::new(HashSet::new()),
+            rollups: Memo::new(move |_| {
+                Arc::new(places.with(|places| projects::rollups(places.values())))
+            }),
+        }
+    }
+
+    /// Applies a step of the stream; returns the bridges that settled in it.
+    pub fn apply(self, ops: Vec<Op>) -> Vec<Arc<Instance>> {
+        let Some(changed) = self.book.try_update_value(|book| book.apply(ops)) else {
+            return Vec::new();
+        };
+        self.publish(&changed);
+        changed
+            .settled
+            .iter()
+            .filter_map(|id| self.instance(id))
+            .map(|signal| signal.get_untracked())
+            .collect()
+    }
+
+    /// Takes a whole state.
+    pub fn replace(self, state: State) {
+        if let Some(changed) = self.book.try_update_value(|book| book.replace(state)) {
+            self.publish(&changed);
+        }
+        self.is_loaded.set(true);
+    }
+
+    fn publish(self, changed: &Changed) {
+        self.book.with_value(|book| {
+            let state = book.state();
+            refresh(self.projects, &changed.projects, |key| state.projects.get(key));
+            refresh(self.tracked, &changed.tracked, |key| state.tracked.get(key));
+            refresh(self.instances, &changed.instances, |key| state.instances.get(key));
+            if changed.health {
+                self.health.set(state.health.clone());
+                self.login.set(state.login.clone());
+            }
+            self.place(&changed.instances, &state.instances);
+        });
+        if !changed.projects.is_empty() {
+            self.projects_step.update(|step| *step += 1);
+        }
+    }
+
+    fn place<'a>(
+        self,
+        ids: impl IntoIterator<Item = &'a String>,
+        rows: &BTreeMap<String, Instance>,
+    ) {
+        let moved: Vec<(&String, Option<Place>)> = self.places.with_untracked(|places| {
+            ids.into_iter()
+                .map(|id| (id, rows.get(id).map(sections::place)))
+                .filter(|(id, place)| places.get(*id) != place.as_ref())
+                .collect()
+        });
+        if moved.is_empty() {
+            return;
+        }
+        self.places.update(|places| {
+            for (id, place) in moved {
+                match place {
+                    Some(place) => drop(places.insert(id.clone(), place)),
+                    None => drop(places.remove(id)),
+                }
+            }
+        });
+    }
+
+    /// The record of a bridge.
+    pub fn instance(self, id: &str) -> Option<ArcRwSignal<Arc<Instance>>> {
+        self.instances.with_value(|all| all.get(id).cloned())
+    }
+
+    /// The record of a project.
+    pub fn project(self, name: &str) -> Option<ArcRwSignal<Arc<Project>>> {
+        self.projects.with_value(|all| all.get(name).cloned())
+    }
+
+    /// The sessions inside a bridge; the signal exists before the first of them does.
+    pub fn inside(self, id: &str) -> ArcRwSignal<Arc<Vec<WorkingSession>>> {
+        if let Some(signal) = self.tracked.with_value(|all| all.get(id).cloned()) {
+            return signal;
+        }
+        let signal = ArcRwSignal::new(Arc::default());
+        self.tracked.update_value(|all| drop(all.insert(id.to_owned(), signal.clone())));
+        signal
+    }
+
+    /// Ids of one section of Home, in order. Tracked.
+    pub fn section(self, section: Section) -> Vec<String> {
+        self.places.with(|places| sections::ids_of(places.values(), section))
+    }
+
+    /// Another live bridge of the project. Tracked.
+    pub fn live_sibling(self, of: &Instance) -> Option<String> {
+        let own = of.instance_id.as_str();
+        self.places.with(|places| {
+            let mut others = places.values().filter(|p| p.project == of.project && p.id != own);
+            others.find(|p| p.section == Section::Live).map(|p| p.id.clone())
+        })
+    }
+
+    /// The live bridge of a project. Tracked.
+    pub fn live_of(self, project: &str) -> Option<String> {
+        self.places.with(|places| {
+            let mut all = places.values();
+            all.find(|p| p.project == project && p.section == Section::Live).map(|p| p.id.clone())
+        })
+    }
+
+    /// What a reference in an address means. Tracked.
+    pub fn find(self, reference: &str) -> link::Found {
+        self.places.with(|places| link::find(reference, places.keys().map(String::as_str)))
+    }
+
+    /// Names of projects for a query. Tracked.
+    pub fn list_projects(self, query: &projects::Query) -> Vec<String> {
+        self.projects_step.track();
+        let rollups = self.rollups.get();
+        self.book.with_value(|book| projects::list(book.state().projects.values(), &rollups, query))
+    }
+
+    /// How many projects there are. Tracked.
+    pub fn count_projects(self) -> usize {
+        self.projects_step.track();
+        self.book.with_value(|book| book.state().projects.len())
+    }
+}
+
+/// Brings the signals of these records up to date.
+fn refresh<'a, T: Clone + Send + Sync + 'static>(
+    signals: Records<T>,
+    keys: impl IntoIterator<Item = &'a String>,
+    record: impl Fn(&str) -> Option<&'a T>,
+) where
+    T: 'a,
+{
+    for key in keys {
+        let next = record(key).map(|record| Arc::new(record.clone()));
+        let known = signals.with_value(|all| all.get(key).cloned());
+        match (next, known) {
+            (Some(next), Some(signal)) => signal.set(next),
+            (Some(next), None) => {
+                let signal = ArcRwSignal::new(next);
+                signals.update_value(|all| drop(all.insert(key.clone(), signal)));
+            }
+            // Whoever still shows it keeps the last record until its row is taken away.
+            (None, _) => signals.update_value(|all| drop(all.remove(key))),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Every sentence of the page, in English. Whole sentences: nothing is glued together elsewhere.
+
+pub mod cause;
+pub mod launch;
+pub mod page;
+pub mod session;
+pub mod status;

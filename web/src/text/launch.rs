@@ -1,0 +1,156 @@
+//! Sentences of the launch and trust dialogs.
+
+/// Title.
+#[must_use]
+pub fn title(project: &str) -> String {
+    format!("Launch in {project}")
+}
+/// Label of the kind.
+pub const HOW: &str = "How";
+/// What the one kind is.
+pub const SERVER_MODE: &str = "Server Mode";
+/// … and does.
+pub const SERVER_MODE_EFFECT: &str =
+    "Many conversations, started from the client. One bridge per project; resume reconnects it.";
+/// Label of the permission mode.
+pub const MAY_DO: &str = "May do";
+/// All modes with their effects.
+pub const ALL_MODES: &str = "What each choice means";
+/// Label of the spawn mode.
+pub const RUNS_IN: &str = "Runs in";
+/// Why no worktree.
+pub const NOT_GIT: &str = "Worktrees need a git repository; this folder is none.";
+/// Option text of the disabled worktree.
+pub const WORKTREE_OFF: &str = "Own worktree per session (not a git repository)";
+/// Label of the name.
+pub const SESSION_NAME: &str = "Session name";
+/// Rule of the name.
+pub const NAME_HELP: &str = "At most 128 characters. Shown in the remote client.";
+/// What breaks the rule.
+#[must_use]
+pub fn name_refused(why: &str) -> String {
+    format!("This session name cannot be used: {why}.")
+}
+/// Heading of the trust gate.
+pub const NOT_TRUSTED: &str = "This folder is not trusted yet";
+/// What trusting allows.
+pub const TRUST_ALLOWS: &str = "Trusting lets the agent read it and run what it ships:";
+/// … when it ships nothing special.
+pub const TRUST_ALLOWS_PLAIN: &str = "Trusting lets the agent read it and run what it ships.";
+/// The box.
+pub const I_TRUST: &str = "I trust the files in this folder";
+/// The folder has instructions.
+pub const CLAUDE_MD: &str = "CLAUDE.md";
+/// The folder has settings of its own.
+pub const CLAUDE_DIR: &str = ".claude/ with settings of its own";
+/// The folder's hooks.
+#[must_use]
+pub fn hooks(names: &[String]) -> String {
+    let list = names.join(", ");
+    if names.len() == 1 {
+        format!("1 hook: {list}")
+    } else {
+        format!("{} hooks: {list}", names.len())
+    }
+}
+/// A server the folder brings.
+#[must_use]
+pub fn mcp_server(name: &str) -> String {
+    format!("MCP server {name}")
+}
+/// Heading of the bypass gate.
+pub const BYPASS: &str = "This session would run everything without asking";
+/// What to type.
+#[must_use]
+pub fn type_name(project: &str) -> String {
+    format!("Type the project name, {project}, to allow it for this launch.")
+}
+/// Label of that field.
+pub const TYPED_NAME: &str = "Project name";
+/// Footer while the box is empty.
+pub const WAITS_FOR_TRUST: &str = "Launch waits for your trust in the folder.";
+/// Footer while the name is not typed.
+pub const WAITS_FOR_NAME: &str = "Launch waits for the project name.";
+/// Footer while the answer is on its way.
+pub const PENDING: &str = "Launching. Closing this does not cancel it.";
+/// Footer while readiness is being asked.
+pub const CHECKING: &str = "Checking what a launch needs…";
+/// Readiness could not be read.
+#[must_use]
+pub fn unchecked(why: &str) -> String {
+    format!("Not checked beforehand: {why}")
+}
+/// The project is another's second name.
+#[must_use]
+pub fn alias(of: &str) -> String {
+    format!("This is the same folder as {of}; launch there.")
+}
+/// A verdict that comes without a sentence.
+#[must_use]
+pub fn verdict(code: &str) -> String {
+    match code {
+        "capacity" => "The limit of live bridges is reached; stop one first.".to_owned(),
+        "agent_missing" => "The agent program was not found on this machine.".to_owned(),
+        "held_elsewhere" => "Another service or project holds this folder.".to_owned(),
+        "disk_full" => "There is too little free space on this machine.".to_owned(),
+        other => format!("A launch would be refused: {other}."),
+    }
+}
+/// The choice in one line.
+#[must_use]
+pub fn summary(place: &str, permission: &str) -> String {
+    format!("Server Mode, {place}, {permission}")
+}
+/// One lives already.
+#[must_use]
+pub fn already(since: &str) -> String {
+    format!("Already running since {since}. A second launch would give the same one.")
+}
+/// Effective meaning of `inherit`.
+#[must_use]
+pub fn inherits(mode: &str, source: Option<&str>) -> String {
+    match source {
+        Some(source) => format!("Now: {mode}, from the {source} settings."),
+        None => format!("Now: {mode}, the agent's own default."),
+    }
+}
+/// Capacity.
+#[must_use]
+pub fn capacity(live: u32, max: u32) -> String {
+    format!("{live} of {max} bridges in use")
+}
+/// Buttons.
+pub const LAUNCH: &str = "Launch";
+/// … for a bridge that runs.
+pub const VIEW_IT: &str = "View it";
+/// Closes.
+pub const CANCEL: &str = "Cancel";
+/// Closes.
+pub const CLOSE: &str = "Close";
+/// Sends the same request once more.
+pub const TRY_AGAIN: &str = "Try again";
+/// Grants trust.
+pub const TRUST: &str = "Trust";
+/// Opens the gate.
+pub const TRUST_DOTS: &str = "Trust…";
+/// Title of the gate.
+#[must_use]
+pub fn trust_title(project: &str) -> String {
+    format!("Trust {project}?")
+}
+/// Title of the gate before a resume.
+#[must_use]
+pub fn trust_resume_title(project: &str) -> String {
+    format!("Trust {project} and resume?")
+}
+/// Button of that gate.
+pub const TRUST_AND_RESUME: &str = "Trust and resume";
+/// Footer of the gate.
+pub const TRUST_LASTS: &str = "The agent remembers it, also for sessions started elsewhere.";
+/// The project of the address is not there.
+#[must_use]
+pub fn no_project(name: &str) -> String {
+    format!("There is no project {name} on this machine.")
+}
+/// The button was pressed before the box.
+pub const WAITS_FOR_BOX: &str = "Check the box first.";

@@ -1,0 +1,537 @@
+//! Sentences of the frame around the views, of lists, errors and empty places.
+
+/// Product name.
+pub const PRODUCT: &str = "svc";
+/// Mark under `svc demo`.
+pub const DEMO: &str = "DEMO";
+/// What the mark means.
+pub const DEMO_HELP: &str =
+    "A demonstration: a simulated agent and sample projects in a temporary folder.";
+/// Views.
+pub mod nav {
+    /// Landmark.
+    pub const LABEL: &str = "Main";
+    /// View.
+    pub const HOME: &str = "Home";
+    /// View.
+    pub const PROJECTS: &str = "Projects";
+    /// View.
+    pub const ABOUT: &str = "About";
+    /// View.
+    pub const SESSION: &str = "Session";
+    /// View.
+    pub const MISSING: &str = "Not found";
+    /// Landmark of the path above a detail view.
+    pub const BREADCRUMB: &str = "Breadcrumb";
+    /// First link of the page.
+    pub const SKIP: &str = "Skip to content";
+}
+/// Title of the browser tab.
+#[must_use]
+pub fn title(view: &str, host: &str, unseen: usize) -> String {
+    let name = if host.is_empty() { PRODUCT } else { host };
+    if unseen == 0 { format!("{view} · {name}") } else { format!("({unseen}) {view} · {name}") }
+}
+/// A view was opened.
+#[must_use]
+pub fn opened(view: &str) -> String {
+    format!("{view} opened")
+}
+
+/// State of the connection.
+pub mod link {
+    /// Connected.
+    pub const LIVE: &str = "Live";
+    /// First connection.
+    pub const CONNECTING: &str = "Connecting";
+    /// Lost.
+    pub const RECONNECTING: &str = "Reconnecting";
+    /// Age of what is shown.
+    #[must_use]
+    pub fn as_of(clock: &str) -> String {
+        format!("data as of {clock}")
+    }
+    /// Age, in a heading.
+    #[must_use]
+    pub fn as_of_offline(clock: &str) -> String {
+        format!("as of {clock} · offline")
+    }
+    /// Next try.
+    #[must_use]
+    pub fn next_try(span: &str) -> String {
+        format!("next try in {span}")
+    }
+    /// The try is on its way.
+    pub const TRYING: &str = "trying now";
+    /// What offline means.
+    pub const WAIT: &str = "Actions wait until the service answers. Nothing is queued.";
+    /// Button.
+    pub const RETRY: &str = "Retry now";
+    /// Reason of every button while offline.
+    pub const OFFLINE: &str = "offline";
+    /// Before a status of unknown age.
+    #[must_use]
+    pub fn last_seen(clock: &str) -> String {
+        format!("last seen {clock}")
+    }
+    /// Since when, while offline.
+    #[must_use]
+    pub fn since(clock: &str) -> String {
+        format!("since {clock}")
+    }
+    /// Caught up.
+    #[must_use]
+    pub fn caught_up(changes: u64) -> String {
+        match changes {
+            0 => "Up to date.".to_owned(),
+            1 => "Up to date, 1 change while away.".to_owned(),
+            n => format!("Up to date, {n} changes while away."),
+        }
+    }
+    /// The service was restarted.
+    pub const RESTARTED: &str = "Service restarted. Up to date.";
+    /// Steps were missed.
+    pub const GAP: &str = "Up to date. Some history is missing.";
+    /// Another version serves now.
+    pub const NEW_VERSION: &str = "A new version of the page is there.";
+    /// This page and the server do not understand each other.
+    pub const OTHER_PROTOCOL: &str =
+        "This page is older than the service and no longer follows it.";
+    /// Button.
+    pub const RELOAD: &str = "Reload";
+    /// Button.
+    pub const LATER: &str = "Later";
+}
+
+/// Theme.
+pub mod theme {
+    /// Follows the system.
+    pub const SYSTEM: &str = "Theme: like the system";
+    /// Light.
+    pub const LIGHT: &str = "Theme: light";
+    /// Dark.
+    pub const DARK: &str = "Theme: dark";
+}
+
+/// Sections of Home.
+pub mod home {
+    /// Trouble.
+    pub const NEEDS_LOOK: &str = "Needs a look";
+    /// Live bridges.
+    pub const LIVE: &str = "Live";
+    /// Ended bridges.
+    pub const ENDED: &str = "Ended";
+    /// Projects.
+    pub const PROJECTS: &str = "Projects";
+    /// Link.
+    pub const SHOW_ALL: &str = "Show all";
+    /// Link.
+    pub const SHOW_FEWER: &str = "Show fewer";
+    /// Link.
+    pub const ALL_PROJECTS: &str = "All projects";
+    /// Nothing runs.
+    pub const NO_LIVE: &str =
+        "A session is a bridge between a project here and the remote client on any device.";
+    /// Button.
+    #[must_use]
+    pub fn launch_in(project: &str) -> String {
+        format!("Launch in {project}")
+    }
+    /// Nothing at all.
+    pub const NO_PROJECTS: &str = "No projects yet";
+    /// Before the path.
+    pub const BECOMES_A: &str = "Every folder in ";
+    /// After the path.
+    pub const BECOMES_B: &str = " becomes a project.";
+    /// How to begin.
+    pub const BEGIN: &str = "Make or clone one there; it appears here by itself.";
+    /// Heading of the steps.
+    pub const STEPS: &str = "First steps";
+    /// Steps done.
+    #[must_use]
+    pub fn steps_done(done: usize, of: usize) -> String {
+        format!("{done} of {of} done")
+    }
+    /// Mark of the step to take.
+    pub const NEXT: &str = "Next";
+    /// Mark of a step taken.
+    pub const DONE: &str = "Done";
+    /// Step.
+    pub const STEP_SIGN_IN: &str = "Sign the agent in";
+    /// … how.
+    pub const STEP_SIGN_IN_HOW: &str = "Run the agent once on this machine and follow it.";
+    /// Step.
+    pub const STEP_ADD: &str = "Add a project";
+    /// … how.
+    #[must_use]
+    pub fn step_add_how(root: &str) -> String {
+        format!("Copy or clone a folder into {root}. It appears by itself.")
+    }
+    /// Step.
+    pub const STEP_LAUNCH: &str = "Trust it and launch";
+    /// … how.
+    pub const STEP_LAUNCH_HOW: &str = "You see what the folder ships before anything runs.";
+    /// Step.
+    pub const STEP_OPEN: &str = "Open it in the client";
+    /// … how.
+    pub const STEP_OPEN_HOW: &str = "Open of a running session leads to the remote client.";
+    /// The agent is not signed in.
+    pub const NOT_SIGNED_IN: &str = "The agent is not signed in on this machine.";
+    /// … what to do.
+    pub const NOT_SIGNED_IN_HOW: &str =
+        "Run `claude` there once and follow it; launches fail until then.";
+    /// The agent was not found.
+    pub const NO_AGENT: &str = "The agent does not answer on this machine.";
+    /// … what to do.
+    pub const NO_AGENT_HOW: &str =
+        "Install it, or set the key `claude.binary` to its path; launches fail until then.";
+    /// Clocks differ.
+    #[must_use]
+    pub fn skew(span: &str) -> String {
+        format!("The clock of this device differs from the service by {span}.")
+    }
+    /// Shows the captured tail.
+    pub const SHOW_OUTPUT: &str = "Show output";
+    /// Hides it.
+    pub const HIDE_OUTPUT: &str = "Hide output";
+}
+
+/// The project list.
+pub mod projects {
+    /// Placeholder and label of the search.
+    pub const SEARCH: &str = "Name or path";
+    /// Group of filters.
+    pub const FILTERS: &str = "Show";
+    /// Filter.
+    pub const ALL: &str = "All";
+    /// Filter.
+    pub const LIVE: &str = "Live";
+    /// Filter.
+    pub const GIT: &str = "Git";
+    /// Filter.
+    pub const UNTRUSTED: &str = "Not trusted";
+    /// Order.
+    pub const SORT: &str = "Sort";
+    /// Order.
+    pub const BY_ATTENTION: &str = "Attention";
+    /// Order.
+    pub const BY_NAME: &str = "Name";
+    /// Column.
+    pub const PROJECT: &str = "Project";
+    /// Column.
+    pub const SESSIONS: &str = "Sessions";
+    /// Column.
+    pub const ACTIONS: &str = "Actions";
+    /// Mark.
+    pub const TRUSTED: &str = "Trusted";
+    /// Mark.
+    pub const NOT_TRUSTED: &str = "Not trusted";
+    /// Mark.
+    pub const IS_GIT: &str = "git";
+    /// Mark.
+    pub const HAS_CLAUDE_MD: &str = "CLAUDE.md";
+    /// Mark.
+    pub const HAS_CLAUDE_DIR: &str = ".claude";
+    /// Mark of a second name.
+    #[must_use]
+    pub fn alias(of: &str) -> String {
+        format!("same folder as {of}")
+    }
+    /// Count below the list.
+    #[must_use]
+    pub fn counted(shown: usize, all: usize) -> String {
+        if all == 1 {
+            format!("{shown} of 1 project")
+        } else {
+            format!("{shown} of {all} projects")
+        }
+    }
+    /// Nothing fits.
+    pub const NOTHING_MATCHES: &str = "Nothing matches.";
+    /// Button.
+    pub const CLEAR: &str = "Clear filters";
+}
+
+/// The session page.
+pub mod session {
+    /// Tab.
+    pub const TAB_LOG: &str = "Log";
+    /// Tab.
+    pub const TAB_DETAILS: &str = "Details";
+    /// Landmark of the tabs.
+    pub const TABS: &str = "About this session";
+    /// Link to the log.
+    pub const OPEN_LOG: &str = "Open the log at its end";
+    /// Heading of the tail.
+    pub const LAST_OUTPUT: &str = "Last output";
+    /// Lines of the tail.
+    #[must_use]
+    pub fn lines_before_end(n: usize) -> String {
+        if n == 1 {
+            "1 line before the end".to_owned()
+        } else {
+            format!("{n} lines before the end")
+        }
+    }
+    /// Button.
+    pub const COPY: &str = "Copy";
+    /// It is on the clipboard.
+    pub const COPIED: &str = "Copied";
+    /// No clipboard here; the text follows.
+    pub const NO_CLIPBOARD: &str = "This browser copies only at a secure address. The text:";
+    /// No clipboard here.
+    pub const PRESS_COPY: &str = "Selected. Press Ctrl-C to copy.";
+    /// No such row.
+    pub const UNKNOWN: &str = "There is no session with this id";
+    /// … why.
+    pub const UNKNOWN_WHY: &str = "It may have been forgotten. Ids are matched from their start.";
+    /// Several rows.
+    pub const SEVERAL: &str = "Several sessions begin with this id";
+    /// Label of the new name.
+    pub const NEW_NAME: &str = "New name";
+    /// Button.
+    pub const SAVE: &str = "Save";
+    /// Short label of the id.
+    pub const ID: &str = "id";
+    /// Short label of the reference.
+    pub const REF: &str = "ref";
+    /// Generation.
+    #[must_use]
+    pub fn generation(n: u32) -> String {
+        format!("generation {n}")
+    }
+    /// How long it has been so.
+    #[must_use]
+    pub fn for_span(span: &str) -> String {
+        format!("for {span}")
+    }
+    /// Before the reason why Resume would be declined.
+    #[must_use]
+    pub fn resume_declined(why: &str) -> String {
+        format!("Resume is not possible: {why}.")
+    }
+    /// Names of the fields of the details.
+    pub mod field {
+        /// Field.
+        pub const PROJECT: &str = "Project";
+        /// Field.
+        pub const LABEL: &str = "Session name";
+        /// Field.
+        pub const KIND: &str = "Kind";
+        /// Field.
+        pub const STATUS: &str = "Status";
+        /// Field.
+        pub const PHASE: &str = "Phase";
+        /// Field.
+        pub const SINCE: &str = "Since";
+        /// Field.
+        pub const STARTED: &str = "Started";
+        /// Field.
+        pub const ENDED: &str = "Ended";
+        /// Field.
+        pub const REASON: &str = "Exit reason";
+        /// Field.
+        pub const CODE: &str = "Exit code";
+        /// Field.
+        pub const SIGNAL: &str = "Exit signal";
+        /// Field.
+        pub const MAY_DO: &str = "May do";
+        /// Field.
+        pub const RUNS_IN: &str = "Runs in";
+        /// Field.
+        pub const ORIGIN: &str = "Origin";
+        /// Field.
+        pub const GENERATION: &str = "Generation";
+        /// Field.
+        pub const PID: &str = "Bridge process";
+        /// Field.
+        pub const AGENT: &str = "Agent release";
+        /// Field.
+        pub const ID: &str = "Id";
+        /// Field.
+        pub const SESSION_REF: &str = "Session ref";
+        /// Field.
+        pub const ENVIRONMENT_REF: &str = "Environment ref";
+        /// Field.
+        pub const REUSE: &str = "Old sessions reconnect until";
+        /// Field.
+        pub const COMMANDS: &str = "Same on the command line";
+        /// Nothing there.
+        pub const NONE: &str = "none";
+    }
+}
+
+/// The log panel.
+pub mod log {
+    /// Region.
+    pub const LABEL: &str = "Log";
+    /// Switch.
+    pub const FOLLOW: &str = "Follow";
+    /// Switch.
+    pub const WRAP: &str = "Wrap";
+    /// Field.
+    pub const FIND: &str = "Find in log";
+    /// Hit.
+    #[must_use]
+    pub fn hit(at: usize, of: usize) -> String {
+        format!("{at} of {of}")
+    }
+    /// Button.
+    pub const PREVIOUS: &str = "Previous hit";
+    /// Button.
+    pub const NEXT: &str = "Next hit";
+    /// Button.
+    pub const COPY_LAST: &str = "Copy the last 100 lines";
+    /// Count.
+    #[must_use]
+    pub fn lines(n: usize) -> String {
+        if n == 1 { "1 line".to_owned() } else { format!("{n} lines") }
+    }
+    /// Lines below the reader.
+    #[must_use]
+    pub fn new_lines(n: usize) -> String {
+        if n == 1 { "1 new line".to_owned() } else { format!("{n} new lines") }
+    }
+    /// Nothing yet.
+    #[must_use]
+    pub fn empty(since: &str) -> String {
+        format!("No output yet. Connected since {since}.")
+    }
+    /// Not connected yet.
+    pub const CONNECTING: &str = "Connecting to the log…";
+    /// Lost.
+    pub const RECONNECTING: &str = "The log is interrupted; connecting again…";
+    /// The kind has none.
+    pub const NONE: &str = "This session has no log.";
+    /// The row is gone.
+    pub const GONE: &str = "This session was forgotten; its log is no longer served.";
+    /// Button at the start.
+    pub const OLDER: &str = "Load older lines";
+    /// The buffer is full.
+    pub const FULL: &str = "Only the last 10 000 lines are kept here; the file has more.";
+    /// The start of the log.
+    pub const START: &str = "Start of this log";
+    /// Mark.
+    #[must_use]
+    pub fn resumed(generation: u32) -> String {
+        format!("Resumed, generation {generation}")
+    }
+    /// Mark.
+    pub const ROTATED: &str = "Log rotated";
+    /// Mark.
+    pub const GAP: &str = "Some lines are missing here";
+    /// Mark.
+    pub const ENDED: &str = "Ended";
+}
+
+/// The page between Open and the client.
+pub mod open {
+    /// Title.
+    #[must_use]
+    pub fn title(project: &str) -> String {
+        format!("Open {project}")
+    }
+    /// Asking.
+    pub const ASKING: &str = "Asking the service for the link…";
+    /// Leaving.
+    #[must_use]
+    pub fn leaving(host: &str) -> String {
+        format!("Opening {host}…")
+    }
+    /// Not a link to follow.
+    pub const REFUSED: &str =
+        "The link of this session does not lead to the remote client, so it is not followed.";
+    /// What to do about it.
+    pub const REFUSED_HOW: &str = "Stop and resume the session; if it stays, look at its log.";
+    /// Button.
+    pub const RETRY: &str = "Retry";
+    /// Link.
+    pub const BACK: &str = "Back to the session";
+}
+
+/// About.
+pub mod about {
+    /// Field.
+    pub const VERSION: &str = "Version";
+    /// Field.
+    pub const BUILD: &str = "Page build";
+    /// Field.
+    pub const HOST: &str = "Machine";
+    /// Field.
+    pub const ROOT: &str = "Projects folder";
+    /// Field.
+    pub const AGENT: &str = "Agent";
+    /// Field.
+    pub const SIGN_IN: &str = "Agent sign-in";
+    /// Field.
+    pub const GRACE: &str = "Time allowed to start";
+    /// Field.
+    pub const CAP: &str = "Live bridges at most";
+    /// Value.
+    pub const NO_CAP: &str = "no limit";
+    /// Value.
+    pub const SIGNED_IN: &str = "signed in";
+    /// Value.
+    pub const NOT_SIGNED_IN: &str = "not signed in";
+    /// Value.
+    pub const UNKNOWN: &str = "unknown";
+    /// Value.
+    pub const NOT_FOUND: &str = "not found";
+    /// Heading.
+    pub const LICENCE: &str = "Licence";
+    /// Licence.
+    pub const LICENCE_TEXT: &str = "MIT or Apache-2.0, at your choice.";
+}
+
+/// An address outside the page.
+pub const MISSING: &str = "There is no page at this address.";
+/// Link.
+pub const GO_HOME: &str = "Go to Home";
+/// Loading.
+pub const LOADING: &str = "Loading…";
+/// Dismisses a message.
+pub const DISMISS: &str = "Dismiss";
+/// Region of messages.
+pub const MESSAGES: &str = "Messages";
+/// Repeats a request.
+pub const REPEAT: &str = "Repeat";
+
+/// No answer.
+pub const NO_ANSWER: &str = "The service did not answer, so it is not known whether it happened. Look at the row, then repeat.";
+/// A defect of the service.
+#[must_use]
+pub fn internal(id: &str) -> String {
+    format!("The service failed at this. Its log says more under {id}.")
+}
+/// Not our server's answer.
+#[must_use]
+pub fn unreadable(status: u16) -> String {
+    format!(
+        "The answer (HTTP {status}) is not one this page understands. Reload; if it stays, look at what stands between this browser and the service."
+    )
+}
+/// Failed actions.
+#[must_use]
+pub fn not_done(action: &str, object: &str) -> String {
+    format!("{action} {object}: not done")
+}
+/// The start failed.
+pub const NO_START: &str = "The service does not answer";
+/// The address is not allowed.
+pub const WRONG_ADDRESS: &str = "This address is not in the allowed list";
+/// … what to do.
+#[must_use]
+pub fn wrong_address_how(origin: &str) -> String {
+    format!(
+        "The page is open at {origin}. The service takes no actions from there. Open it at one of its own addresses, or add this one to the key `auth.allowed_origins` and restart the service."
+    )
+}
+/// The page crashed.
+pub const CRASH: &str = "The page stopped working";
+/// … what to do.
+pub const CRASH_HOW: &str = "The bridges and the service are not affected. Reload to go on; if it happens again, this text helps to find out why:";
+/// Messages left unread.
+#[must_use]
+pub fn and_more(n: usize) -> String {
+    format!("And {n} more.")
+}

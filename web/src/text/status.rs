@@ -1,0 +1,106 @@
+//! Words of states, kinds and modes: one vocabulary for lists, dialogs and messages.
+
+/// Launched, not yet seen ready.
+pub const STARTING: &str = "Starting";
+/// Ready.
+pub const RUNNING: &str = "Running";
+/// Ready, and a session inside is at work.
+pub const RUNNING_WORKING: &str = "Running · working";
+/// A stop is under way.
+pub const STOPPING: &str = "Stopping";
+/// Ended as meant.
+pub const STOPPED: &str = "Stopped";
+/// Ended without being asked, without having failed.
+pub const INTERRUPTED: &str = "Interrupted";
+/// Ended unexpectedly after it was ready.
+pub const CRASHED: &str = "Crashed";
+/// Never became ready.
+pub const FAILED: &str = "Failed to start";
+/// Alive without its daemon.
+pub const ORPHANED: &str = "Orphaned";
+/// The process is in doubt.
+pub const HELD: &str = "Held";
+/// The restart policy gave up.
+pub const QUARANTINED: &str = "Quarantined";
+/// A restart is scheduled.
+pub const RESTARTING: &str = "Restarting";
+
+/// Kind of a bridge, by its resume mode and channel as they stand on the wire.
+#[must_use]
+pub fn kind(channel: &str, resume_mode: &str) -> String {
+    match (channel, resume_mode) {
+        ("hosted", _) => "Direct Session".to_owned(),
+        (_, "standard") => "Server Mode".to_owned(),
+        (_, "pty") => "Interactive Session".to_owned(),
+        (_, other) => other.to_owned(),
+    }
+}
+
+/// Where sessions work.
+#[must_use]
+pub fn spawn_mode(word: &str) -> &str {
+    match word {
+        "same-dir" => "Project folder",
+        "worktree" => "Own worktree per session",
+        "session" => "One session, then it ends",
+        other => other,
+    }
+}
+
+/// What a choice of where sessions work means.
+#[must_use]
+pub fn spawn_mode_effect(word: &str) -> &'static str {
+    match word {
+        "same-dir" => "Sessions work on the files of the project itself.",
+        "worktree" => "Each session gets its own checkout, so two do not edit the same files.",
+        "session" => "The bridge serves a single session and stops when that one ends.",
+        _ => "",
+    }
+}
+
+/// Chip of a spawn mode other than the usual one.
+#[must_use]
+pub fn spawn_mode_chip(word: &str) -> Option<&str> {
+    match word {
+        "same-dir" => None,
+        "worktree" => Some("worktrees"),
+        "session" => Some("single session"),
+        other => Some(other),
+    }
+}
+
+/// Words of the project list about what runs there.
+pub mod rollup {
+    /// Bridges that are starting.
+    #[must_use]
+    pub fn starting(n: usize) -> String {
+        format!("{n} starting")
+    }
+    /// Bridges that run.
+    #[must_use]
+    pub fn running(n: usize) -> String {
+        format!("{n} running")
+    }
+    /// Bridges that are stopping.
+    #[must_use]
+    pub fn stopping(n: usize) -> String {
+        format!("{n} stopping")
+    }
+    /// Bridges that crashed.
+    #[must_use]
+    pub fn crashed(n: usize) -> String {
+        format!("{n} crashed")
+    }
+    /// Bridges that never became ready.
+    #[must_use]
+    pub fn failed(n: usize) -> String {
+        format!("{n} failed")
+    }
+    /// Bridges that are held.
+    #[must_use]
+    pub fn held(n: usize) -> String {
+        format!("{n} held")
+    }
+    /// Nothing runs.
+    pub const NONE: &str = "none live";
+}

@@ -1,0 +1,20 @@
+//! The views, one per address, and the dialogs that open over them.
+
+pub mod about;
+mod actions;
+mod cause;
+mod details;
+pub mod home;
+pub mod launch;
+pub mod launch_link;
+mod log;
+mod log_bar;
+mod log_lines;
+pub mod missing;
+pub mod open;
+mod project_row;
+pub mod projects;
+pub mod session;
+mod session_row;
+pub mod trust;
+mod welcome;

@@ -1,0 +1,59 @@
+//! About: which service this is, and what it found on this machine.
+
+use crate::app::page;
+use crate::model::time;
+use crate::shell::nav::enter;
+use crate::text::page::{about as words, nav};
+use crate::views::home::Loading;
+use leptos::prelude::*;
+
+/// The view.
+#[component]
+pub fn About() -> impl IntoView {
+    let page = page();
+    enter(nav::ABOUT);
+    let agent = move || {
+        page.store.health.with(|health| match health {
+            None => words::UNKNOWN.to_owned(),
+            Some(health) if !health.claude_ok => words::NOT_FOUND.to_owned(),
+            Some(health) => {
+                health.claude_version.clone().unwrap_or_else(|| words::UNKNOWN.to_owned())
+            }
+        })
+    };
+    let sign_in = move || {
+        page.store.health.with(|health| match health {
+            None => words::UNKNOWN.to_owned(),
+            Some(health) if !health.claude_login_ok => words::NOT_SIGNED_IN.to_owned(),
+            Some(health) => {
+                health.claude_login_method.clone().unwrap_or_else(|| words::SIGNED_IN.to_owned())
+            }
+        })
+    };
+    view! {
+        {move || match page.live.bootstrap.get() {
+            None => view! { <Loading /> }.into_any(),
+            Some(about) => {
+                #[expect(clippy::cast_possible_truncation, reason = "a setting in seconds")]
+                let grace = (about.limits.startup_grace_seconds * 1000.0) as i64;
+                let cap = about.limits.max_bridges.map_or_else(|| words::NO_CAP.to_owned(), |n| n.to_string());
+                let rows = [
+                    (words::VERSION, about.version.clone()),
+                    (words::BUILD, about.build.clone()),
+                    (words::HOST, about.hostname.clone()),
+                    (words::ROOT, about.projects_root.clone()),
+                    (words::AGENT, agent()),
+                    (words::SIGN_IN, sign_in()),
+                    (words::GRACE, time::span(grace)),
+                    (words::CAP, cap),
+                    (words::LICENCE, words::LICENCE_TEXT.to_owned()),
+                ];
+                let rows = rows
+                    .into_iter()
+                    .map(|(name, value)| view! { <dt>{name}</dt> <dd><bdi>{value}</bdi></dd> })
+                    .collect_view();
+                view! { <dl class="card details" data-testid="about">{rows}</dl> }.into_any()
+            }
+        }}
+    }
+}

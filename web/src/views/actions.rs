@@ -1,0 +1,315 @@
+//! What can be done to one bridge: the buttons of its row and of its page, and the menu behind.
+
+use crate::act::{Target, TrustGate};
+use crate::app::{Page, page};
+use crate::browser;
+use crate::model::launch::Choice;
+use crate::model::offers::{Instead, Offer, Offers, offers};
+use crate::parts::button::{ActButton, Look};
+use crate::parts::confirm::Confirm;
+use crate::parts::copy::copy;
+use crate::parts::icon::icon;
+use crate::parts::menu::{Does, Entry, Menu};
+use crate::shell::nav::{Nav, nav};
+use crate::text::launch as launch_words;
+use crate::text::page::session as page_words;
+use crate::text::session::{FORGET_QUESTION, act, named, stop_question};
+use leptos::html;
+use leptos::prelude::*;
+use std::sync::Arc;
+use svc_shared::api::instances::Instance;
+use svc_shared::api::sessions::WorkingSession;
+use svc_shared::text::session_name;
+use web_sys::{KeyboardEvent, SubmitEvent};
+
+/// What is being asked in the place of the buttons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Stop,
+    Forget,
+    Rename,
+}
+
+/// Where the actions stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// In a list.
+    Row,
+    /// In a list of ended bridges, one line high.
+    Dense,
+    /// In the head of the session page.
+    Head,
+}
+
+/// The actions of one bridge.
+#[component]
+pub fn Actions(
+    /// Its record.
+    #[prop(into)]
+    bridge: Signal<Arc<Instance>>,
+    /// The sessions inside.
+    #[prop(into)]
+    inside: Signal<Arc<Vec<WorkingSession>>>,
+    /// Where they stand.
+    place: Place,
+) -> impl IntoView {
+    let page = page();
+    let ask = RwSignal::new(None::<Ask>);
+    let target = Memo::new(move |_| Target::of(&bridge.get()));
+    let offered = Memo::new(move |_| {
+        let bridge = bridge.get();
+        let sibling = page.store.live_sibling(&bridge);
+        offers(&bridge, sibling.as_deref())
+    });
+    let close = Callback::new(move |()| {
+        ask.set(None);
+        let id = target.get_untracked().id;
+        browser::after_paint(move || {
+            browser::focus(&format!("[data-instance=\"{id}\"] [data-testid=act-more]"));
+        });
+    });
+    view! {
+        {move || match ask.get() {
+            Some(Ask::Stop) => {
+                let run = Callback::new(move |()| {
+                    ask.set(None);
+                    page.stop(target.get_untracked());
+                });
+                let rest = stop_question(inside.with_untracked(|inside| inside.len()));
+                view! { <Confirm verb=act::STOP object=target.get_untracked().project rest=rest on_yes=run on_no=close /> }
+                    .into_any()
+            }
+            Some(Ask::Forget) => {
+                let run = Callback::new(move |()| {
+                    ask.set(None);
+                    page.forget(target.get_untracked());
+                });
+                let object = target.get_untracked().project;
+                view! { <Confirm verb=act::FORGET object=object rest=FORGET_QUESTION on_yes=run on_no=close /> }
+                    .into_any()
+            }
+            Some(Ask::Rename) => view! { <Rename bridge=bridge on_done=close /> }.into_any(),
+            None => view! { <Buttons bridge=bridge target=target offered=offered place=place ask=ask /> }.into_any(),
+        }}
+    }
+}
+
+#[component]
+fn Buttons(
+    bridge: Signal<Arc<Instance>>,
+    target: Memo<Target>,
+    offered: Memo<Offers>,
+    place: Place,
+    ask: RwSignal<Option<Ask>>,
+) -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let project = move || target.with(|target| target.project.clone());
+    let id = move || target.with_untracked(|target| target.id.clone());
+    let is_pending = Signal::derive(move || page.pending.has(&target.get().id));
+    let name_of = move |verb: &'static str| Signal::derive(move || named(verb, &project()));
+    let can = move |pick: fn(&Offers) -> &Offer| {
+        Memo::new(move |_| offered.with(|offers| *pick(offers) != Offer::Absent))
+    };
+    let why = move |pick: fn(&Offers) -> &Offer| {
+        Signal::derive(move || match offered.with(|offers| pick(offers).clone()) {
+            Offer::Refused(why) => Some(why),
+            Offer::Absent | Offer::Ready => None,
+        })
+    };
+    let (can_stop, can_resume) = (can(|o| &o.stop), can(|o| &o.resume));
+    let has_log = Memo::new(move |_| place != Place::Head && offered.with(|o| o.log));
+    let can_open = Memo::new(move |_| offered.with(|o| o.open));
+    let instead = Memo::new(move |_| offered.with(|o| o.instead.clone()));
+    let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
+    let on_resume = Callback::new(move |()| page.resume(target.get_untracked(), false));
+    let quiet = if place == Place::Head { Look::Secondary } else { Look::Ghost };
+    let main = match place {
+        Place::Head => Look::Primary,
+        Place::Row => Look::Soft,
+        Place::Dense => Look::Ghost,
+    };
+    let entries = Callback::new(move |()| {
+        menu(page, nav, place, &bridge.get_untracked(), &offered.get_untracked(), ask)
+    });
+    view! {
+        {move || has_log.get().then(|| view! {
+            <a
+                class="btn btn-ghost only-wide"
+                href=browser::session_href(&id())
+                aria-label=move || named(act::LOG, &project())
+                data-testid="act-log"
+            >
+                {act::LOG}
+            </a>
+        })}
+        {move || can_stop.get().then(|| view! {
+            <ActButton
+                label=act::STOP name=name_of(act::STOP) on_act=on_stop look=quiet symbol=(place == Place::Head).then_some("stop")
+                reason=why(|o| &o.stop) is_pending=is_pending testid="act-stop"
+            />
+        })}
+        {move || view_instead(instead.get(), page, nav, target)}
+        {move || can_resume.get().then(|| view! {
+            <ActButton
+                label=act::RESUME name=name_of(act::RESUME) on_act=on_resume look=main symbol=Some("resume")
+                reason=why(|o| &o.resume) is_pending=is_pending testid="act-resume"
+            />
+        })}
+        {move || can_open.get().then(|| view! {
+            <a
+                class=main.class()
+                href=browser::open_href(&id())
+                target="_blank"
+                rel="noopener"
+                aria-label=move || named(act::OPEN, &project())
+                data-testid="act-open"
+            >
+                {icon("open", 16)} {act::OPEN}
+            </a>
+        })}
+        <Menu of=Signal::derive(project) entries=entries />
+    }
+}
+
+fn view_instead(instead: Instead, page: Page, nav: Nav, target: Memo<Target>) -> AnyView {
+    match instead {
+        Instead::Nothing => ().into_any(),
+        Instead::ViewLive(id) => view! {
+            <a class="btn btn-ghost only-wide" href=browser::session_href(&id)>{act::VIEW_LIVE}</a>
+        }
+        .into_any(),
+        Instead::TrustAndResume => {
+            let ask = Callback::new(move |()| {
+                page.trust_gate.set(Some(TrustGate::Resume(target.get_untracked())));
+            });
+            view! {
+                <ActButton
+                    label=act::TRUST_RESUME
+                    name=Signal::derive(move || named(act::TRUST_RESUME, &target.get().project))
+                    on_act=ask
+                    testid="act-trust-resume"
+                />
+            }
+            .into_any()
+        }
+        Instead::LaunchNew => {
+            let open =
+                move |_| nav.open_launch(&target.get_untracked().project, &Choice::default());
+            view! {
+                <button type="button" class="btn btn-secondary" data-testid="act-launch-new" on:click=open>
+                    {act::LAUNCH_NEW}
+                </button>
+            }
+            .into_any()
+        }
+    }
+}
+
+fn menu(
+    page: Page,
+    nav: Nav,
+    place: Place,
+    bridge: &Instance,
+    offers: &Offers,
+    ask: RwSignal<Option<Ask>>,
+) -> Vec<Entry> {
+    let entry = |label, does, testid, class| Entry { label, does, testid, class };
+    let offline = page.live.is_offline.get_untracked();
+    let write = |does: Does| {
+        if offline { Does::Refuses(crate::text::page::link::OFFLINE.to_owned()) } else { does }
+    };
+    let copies = |text: String| Does::Run(Callback::new(move |()| copy(page, text.clone(), None)));
+    let asks = |what| Does::Run(Callback::new(move |()| ask.set(Some(what))));
+    let id = bridge.instance_id.to_string();
+    let project = bridge.project.clone();
+    let mut entries = Vec::new();
+    if place != Place::Head {
+        let href = browser::session_href(&id);
+        if offers.log {
+            entries.push(entry(act::LOG, Does::Go(href.clone()), "menu-log", "only-phone"));
+        }
+        entries.push(entry(
+            act::DETAILS,
+            Does::Go(format!("{href}?tab=details")),
+            "menu-details",
+            "",
+        ));
+    }
+    entries.push(entry(act::RENAME, write(asks(Ask::Rename)), "menu-rename", ""));
+    entries.push(entry(act::COPY_ID, copies(id), "menu-copy-id", ""));
+    if let Some(session) = &bridge.session_ref {
+        entries.push(entry(act::COPY_REF, copies(session.to_string()), "menu-copy-ref", ""));
+    }
+    entries.push(entry(act::COPY_COMMAND, copies(command(bridge)), "menu-copy-command", ""));
+    if !bridge.is_live() {
+        let launch = Does::Run(Callback::new(move |()| {
+            nav.open_launch(&project, &Choice::default());
+        }));
+        entries.push(entry(act::LAUNCH_NEW, launch, "menu-launch", ""));
+    }
+    match &offers.forget {
+        Offer::Absent => {}
+        Offer::Ready => {
+            entries.push(entry(act::FORGET, write(asks(Ask::Forget)), "menu-forget", ""))
+        }
+        Offer::Refused(why) => {
+            entries.push(entry(act::FORGET, Does::Refuses(why.clone()), "menu-forget", ""));
+        }
+    }
+    entries
+}
+
+/// The command that does on this machine what the row's main action does here.
+fn command(bridge: &Instance) -> String {
+    let verb = if bridge.is_live() { "logs -f" } else { "resume" };
+    format!("svc {verb} {}", bridge.instance_id.short())
+}
+
+#[component]
+fn Rename(bridge: Signal<Arc<Instance>>, on_done: Callback<()>) -> impl IntoView {
+    let page = page();
+    let field = NodeRef::<html::Input>::new();
+    let now = bridge.get_untracked();
+    let refusal = RwSignal::new(None::<String>);
+    browser::after_paint(move || {
+        if let Some(field) = field.get_untracked() {
+            field.select();
+        }
+    });
+    let save = move |event: SubmitEvent| {
+        event.prevent_default();
+        let typed = field.get_untracked().map(|field| field.value()).unwrap_or_default();
+        match session_name(&typed) {
+            Ok(name) => {
+                on_done.run(());
+                page.rename(Target::of(&bridge.get_untracked()), name.unwrap_or_default());
+            }
+            Err(why) => refusal.set(Some(launch_words::name_refused(&why.to_string()))),
+        }
+    };
+    let escape = move |event: KeyboardEvent| {
+        if event.key() == "Escape" {
+            event.stop_propagation();
+            on_done.run(());
+        }
+    };
+    view! {
+        <form class="rename" on:submit=save on:keydown=escape>
+            {move || refusal.get().map(|why| view! { <span class="reason help-error" role="alert">{why}</span> })}
+            <input
+                node_ref=field
+                class="input"
+                aria-label=page_words::NEW_NAME
+                aria-invalid=move || refusal.get().map(|_| "true")
+                autocomplete="off"
+                prop:value=now.label.clone()
+                data-testid="rename-field"
+            />
+            <button type="submit" class=Look::Soft.class() data-testid="rename-save">{page_words::SAVE}</button>
+            <button type="button" class=Look::Ghost.class() on:click=move |_| on_done.run(())>
+                {launch_words::CANCEL}
+            </button>
+        </form>
+    }
+}

@@ -1,0 +1,87 @@
+//! Every field of a bridge, and the commands that do the same.
+
+use crate::app::page;
+use crate::model::launch;
+use crate::model::shown::shown;
+use crate::parts::copy::Copyable;
+use crate::parts::times::absolute;
+use crate::text::page::session::field as words;
+use crate::text::status;
+use leptos::prelude::*;
+use std::sync::Arc;
+use svc_shared::api::instances::Instance;
+
+/// The tab.
+#[component]
+pub fn Details(
+    /// The record.
+    bridge: Signal<Arc<Instance>>,
+) -> impl IntoView {
+    let page = page();
+    let rows = Memo::new(move |_| {
+        let labels = page.live.bootstrap.get();
+        let bridge = bridge.get();
+        let mode = bridge.permission_mode.to_string();
+        let may_do = labels
+            .map_or_else(|| mode.clone(), |b| launch::label(&b.permission_labels, &mode).long);
+        fields(&bridge, may_do)
+    });
+    let commands = Memo::new(move |_| commands(&bridge.get()));
+    let id = bridge.get_untracked().instance_id.to_string();
+    view! {
+        <dl class="card details" data-testid="details">
+            {move || rows
+                .get()
+                .into_iter()
+                .map(|(name, value)| {
+                    let value = value.map_or_else(|| words::NONE.to_owned(), |v| shown(&v).into_owned());
+                    view! { <dt>{name}</dt> <dd><bdi>{value}</bdi></dd> }
+                })
+                .collect_view()}
+            <dt>{words::ID}</dt>
+            <dd><Copyable shown=id.clone() full=id what=words::ID /></dd>
+            <dt>{words::COMMANDS}</dt>
+            {move || commands
+                .get()
+                .into_iter()
+                .map(|command| view! {
+                    <dd class="command"><Copyable shown=command.clone() full=command what=words::COMMANDS /></dd>
+                })
+                .collect_view()}
+        </dl>
+    }
+}
+
+fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String>)> {
+    let kind = status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string());
+    let place = status::spawn_mode(&bridge.spawn_mode.to_string()).to_owned();
+    vec![
+        (words::PROJECT, Some(bridge.project.clone())),
+        (words::LABEL, Some(bridge.label.clone())),
+        (words::KIND, Some(kind)),
+        (words::STATUS, Some(bridge.status.to_string())),
+        (words::PHASE, Some(bridge.phase.to_string())),
+        (words::SINCE, Some(absolute(bridge.status_since))),
+        (words::STARTED, bridge.started_at.map(absolute)),
+        (words::ENDED, bridge.ended_at.map(absolute)),
+        (words::REASON, bridge.exit_reason.as_ref().map(ToString::to_string)),
+        (words::CODE, bridge.exit_code.map(|n| n.to_string())),
+        (words::SIGNAL, bridge.exit_signal.map(|n| n.to_string())),
+        (words::MAY_DO, Some(may_do)),
+        (words::RUNS_IN, Some(place)),
+        (words::ORIGIN, Some(bridge.origin.to_string())),
+        (words::GENERATION, Some(bridge.generation.to_string())),
+        (words::PID, bridge.bridge_pid.map(|n| n.to_string())),
+        (words::AGENT, bridge.agent_version.clone()),
+        (words::SESSION_REF, bridge.session_ref.as_ref().map(ToString::to_string)),
+        (words::ENVIRONMENT_REF, bridge.environment_ref.as_ref().map(ToString::to_string)),
+        (words::REUSE, bridge.reuse_expires_at.map(absolute)),
+    ]
+}
+
+fn commands(bridge: &Instance) -> Vec<String> {
+    let id = bridge.instance_id.short();
+    let verbs: &[&str] =
+        if bridge.is_live() { &["logs -f", "open", "stop"] } else { &["logs", "resume", "forget"] };
+    verbs.iter().map(|verb| format!("svc {verb} {id}")).collect()
+}

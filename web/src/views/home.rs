@@ -1,0 +1,256 @@
+//! Home: what needs a person first, then what runs, what ended, and where to launch.
+
+use crate::app::page;
+use crate::browser;
+use crate::live::Link;
+use crate::model::launch::Choice;
+use crate::model::projects::Query;
+use crate::model::sections::Section;
+use crate::model::shown::shown;
+use crate::model::status::Tone;
+use crate::model::stream::SKEW_MS;
+use crate::model::time;
+use crate::parts::button::Look;
+use crate::parts::icon::{icon, symbol};
+use crate::shell::nav::{enter, nav};
+use crate::text::launch as launch_words;
+use crate::text::page::{home as words, link, nav as nav_words};
+use crate::text::session::named;
+use crate::views::session_row::SessionRow;
+use crate::views::welcome::Welcome;
+use leptos::prelude::*;
+use svc_shared::Timestamp;
+
+/// Ended rows shown before "Show all".
+const FEW_ENDED: usize = 10;
+/// Projects shown on Home.
+const FEW_PROJECTS: usize = 8;
+/// Query member that shows every ended row.
+const ENDED: &str = "ended";
+
+/// The view.
+#[component]
+pub fn Home() -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    enter(nav_words::HOME);
+    let section = move |section| Memo::new(move |_| page.store.section(section));
+    let needs_look = section(Section::NeedsLook);
+    let live = section(Section::Live);
+    let ended = section(Section::Ended);
+    let shows_all = Memo::new(move |_| nav.member(ENDED) == "all");
+    let few_ended = Memo::new(move |_| {
+        let take = if shows_all.get() { usize::MAX } else { FEW_ENDED };
+        ended.with(|ids| ids.iter().take(take).cloned().collect::<Vec<_>>())
+    });
+    let is_empty = Memo::new(move |_| {
+        page.store.count_projects() == 0
+            && [needs_look, live, ended].iter().all(|ids| ids.with(Vec::is_empty))
+    });
+    let toggle = move |event: web_sys::MouseEvent| {
+        event.prevent_default();
+        let next = if shows_all.get_untracked() { "" } else { "all" };
+        nav.set_query(&[(ENDED, next)], true);
+    };
+    let more = move || {
+        (ended.with(Vec::len) > FEW_ENDED).then(|| {
+            view! {
+                <button type="button" class="linkish" data-testid="ended-all" on:click=toggle>
+                    {move || if shows_all.get() { words::SHOW_FEWER } else { words::SHOW_ALL }}
+                </button>
+            }
+        })
+    };
+    view! {
+        {move || match (page.store.is_loaded.get(), is_empty.get()) {
+            (false, _) => view! { <Loading /> }.into_any(),
+            (true, true) => view! { <Strips /> <Welcome /> }.into_any(),
+            (true, false) => view! {
+                <Strips />
+                <Rows title=words::NEEDS_LOOK ids=needs_look section=Section::NeedsLook total=needs_look />
+                <LiveRows ids=live />
+                <Rows title=words::ENDED ids=few_ended section=Section::Ended total=ended more=ViewFn::from(more) />
+                <Quick />
+            }.into_any(),
+        }}
+    }
+}
+
+/// How old the data is, beside the headings while the connection is lost.
+#[component]
+fn AsOf() -> impl IntoView {
+    let page = page();
+    view! {
+        {move || match page.live.link.get() {
+            Link::Lost { as_of, .. } if page.live.is_offline.get() => {
+                let at = time::clock(Timestamp::from_millis(as_of), browser::zone(as_of));
+                Some(view! { <span class="count num">{link::as_of_offline(&at)}</span> })
+            }
+            _ => None,
+        }}
+    }
+}
+
+fn testid(section: Section) -> &'static str {
+    match section {
+        Section::NeedsLook => "section-needs-look",
+        Section::Live => "section-live",
+        Section::Ended => "section-ended",
+    }
+}
+
+#[component]
+fn Rows(
+    title: &'static str,
+    ids: Memo<Vec<String>>,
+    section: Section,
+    total: Memo<Vec<String>>,
+    #[prop(optional, into)] more: ViewFn,
+) -> impl IntoView {
+    let is_empty = Memo::new(move |_| ids.with(Vec::is_empty));
+    let dense = section == Section::Ended;
+    view! {
+        {move || (!is_empty.get()).then(|| view! {
+            <section aria-label=title data-testid=testid(section)>
+                <div class="section-head">
+                    <h2>{title}</h2>
+                    <span class="count num">{move || total.with(Vec::len)}</span>
+                    <AsOf />
+                    <span class="end">{more.run()}</span>
+                </div>
+                <ul class="card list rows" class:dense=dense>
+                    <For
+                        each=move || ids.get()
+                        key=|id| id.clone()
+                        children=move |id| view! { <SessionRow id=id section=section /> }
+                    />
+                </ul>
+            </section>
+        })}
+    }
+}
+
+#[component]
+fn LiveRows(ids: Memo<Vec<String>>) -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let is_empty = Memo::new(move |_| ids.with(Vec::is_empty));
+    let first = Memo::new(move |_| page.store.list_projects(&Query::default()).into_iter().next());
+    view! {
+        <Rows title=words::LIVE ids=ids section=Section::Live total=ids />
+        {move || is_empty.get().then(|| view! {
+            <section aria-label=words::LIVE data-testid="section-live-empty">
+                <div class="section-head"><h2>{words::LIVE}</h2><AsOf /></div>
+                <div class="card empty">
+                    <p>{words::NO_LIVE}</p>
+                    {move || first.get().map(|name| {
+                        let label = words::launch_in(&shown(&name));
+                        let open = move |_| nav.open_launch(&name, &Choice::default());
+                        view! { <button type="button" class=Look::Primary.class() on:click=open>{label}</button> }
+                    })}
+                </div>
+            </section>
+        })}
+    }
+}
+
+/// The projects one is most likely to launch in.
+#[component]
+fn Quick() -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let names = Memo::new(move |_| {
+        let mut names = page.store.list_projects(&Query::default());
+        names.truncate(FEW_PROJECTS);
+        names
+    });
+    let row = move |name: String| {
+        let href = browser::href(&format!("/ui/projects?q={}", svc_shared::paths::segment(&name)));
+        let label = shown(&name).into_owned();
+        let launches = named(launch_words::LAUNCH, &label);
+        let project = name.clone();
+        let open = move |_| nav.open_launch(&name, &Choice::default());
+        view! {
+            <li data-testid="quick-project" data-project=project>
+                {icon("folder", 16)} <a class="name" href=href><bdi>{label}</bdi></a>
+                <button
+                    type="button"
+                    class=Look::Soft.class()
+                    aria-label=launches
+                    data-testid="act-launch"
+                    on:click=open
+                >
+                    {icon("play", 16)} {launch_words::LAUNCH}
+                </button>
+            </li>
+        }
+    };
+    view! {
+        {move || (!names.with(Vec::is_empty)).then(|| view! {
+            <section aria-label=words::PROJECTS data-testid="section-projects">
+                <div class="section-head">
+                    <h2>{words::PROJECTS}</h2>
+                    <span class="count num">{move || page.store.count_projects()}</span>
+                    <span class="end"><a href=browser::href("/ui/projects")>{words::ALL_PROJECTS}</a></span>
+                </div>
+                <ul class="card list quick">
+                    <For each=move || names.get() key=|name| name.clone() children=row />
+                </ul>
+            </section>
+        })}
+    }
+}
+
+/// One line for everything that concerns all launches.
+#[component]
+fn Strips() -> impl IntoView {
+    let page = page();
+    let agent = move || {
+        page.store.health.with(|health| {
+            let health = health.as_ref()?;
+            if !health.claude_ok {
+                Some((words::NO_AGENT, words::NO_AGENT_HOW))
+            } else if !health.claude_login_ok {
+                Some((words::NOT_SIGNED_IN, words::NOT_SIGNED_IN_HOW))
+            } else {
+                None
+            }
+        })
+    };
+    let skew = move || {
+        let skew = page.clock.skew();
+        (skew.abs() > SKEW_MS).then(|| words::skew(&time::span(skew.abs())))
+    };
+    let strip = |text: String, how: &'static str| {
+        view! {
+            <div class=format!("strip {}", Tone::Warn.class()) data-testid="strip">
+                {symbol("g-triangle", "glyph")} <p><b>{text}</b> " " {how}</p>
+            </div>
+        }
+    };
+    view! {
+        {move || agent().map(|(text, how)| strip(text.to_owned(), how))}
+        {move || skew().map(|text| strip(text, ""))}
+    }
+}
+
+/// Rows of the real height until the first state is there; or why it does not come.
+#[component]
+pub fn Loading() -> impl IntoView {
+    let page = page();
+    view! {
+        {move || match page.live.no_start.get() {
+            Some(problem) => view! { <super::missing::NoStart problem=problem /> }.into_any(),
+            None => view! {
+                <div aria-busy="true" aria-label=crate::text::page::LOADING>
+                    <div class="skeleton skeleton-heading"></div>
+                    <div class="card">
+                        <div class="skeleton-row"></div>
+                        <div class="skeleton-row"></div>
+                        <div class="skeleton-row"></div>
+                    </div>
+                </div>
+            }.into_any(),
+        }}
+    }
+}

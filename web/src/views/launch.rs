@@ -1,0 +1,515 @@
+//! The launch dialog: choices with their meaning, gates before anything runs, one request.
+
+use crate::api::{self, Change};
+use crate::app::{Page, page};
+use crate::browser;
+use crate::model::launch::{self as rules, Block, Choice, Form, Ground};
+use crate::model::outcome;
+use crate::model::problem::Problem;
+use crate::model::shown::shown;
+use crate::model::status::Tone;
+use crate::parts::button::Look;
+use crate::parts::dialog::Dialog;
+use crate::parts::icon::{icon, symbol};
+use crate::shell::nav::{LAUNCH, Nav, nav};
+use crate::text::{launch as words, page as page_words, status as status_words};
+use crate::views::trust::Gate;
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use std::sync::Arc;
+use svc_shared::api::instances::{SpawnRequest, SpawnResult};
+use svc_shared::api::projects::Project;
+use svc_shared::internal::{Bootstrap, Preflight};
+use svc_shared::paths;
+use svc_shared::status::SpawnMode;
+
+/// Key of the last choice of a project in this browser.
+fn memory(project: &str) -> String {
+    format!("svc.launch.{project}")
+}
+
+fn last_choice(project: &str) -> Choice {
+    browser::stored(&memory(project))
+        .and_then(|json| serde_json::from_str(&json).ok())
+        .unwrap_or_default()
+}
+
+fn remember(project: &str, form: &Form) {
+    let choice = Choice {
+        permission_mode: (!rules::is_bypass(form)).then(|| form.permission_mode.clone()),
+        spawn_mode: Some(form.spawn_mode.clone()),
+        name: None,
+    };
+    if let Ok(json) = serde_json::to_string(&choice) {
+        browser::store(&memory(project), Some(&json));
+    }
+}
+
+/// Shows the dialog while the address asks for it.
+#[component]
+pub fn LaunchHost() -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let wanted = Memo::new(move |_| nav.member(LAUNCH));
+    let is_ready =
+        Memo::new(move |_| page.store.is_loaded.get() && page.live.bootstrap.with(Option::is_some));
+    view! {
+        {move || {
+            let name = wanted.get();
+            if name.is_empty() || !is_ready.get() {
+                return ().into_any();
+            }
+            let project = page.store.project(&name).map(|signal| signal.get_untracked());
+            match (project, page.live.bootstrap.get_untracked()) {
+                (Some(project), Some(bootstrap)) => {
+                    view! { <LaunchDialog project=project bootstrap=bootstrap /> }.into_any()
+                }
+                _ => view! { <Unknown name=name /> }.into_any(),
+            }
+        }}
+    }
+}
+
+#[component]
+fn Unknown(name: String) -> impl IntoView {
+    let nav = nav();
+    let close = Callback::new(move |()| nav.close_launch());
+    view! {
+        <Dialog title=words::title(&shown(&name)) on_close=close testid="launch-dialog">
+            <div class="dialog-body"><p class="wide">{words::no_project(&shown(&name))}</p></div>
+        </Dialog>
+    }
+}
+
+/// What the parts of the dialog share.
+#[derive(Clone, Copy)]
+struct Desk {
+    page: Page,
+    nav: Nav,
+    project: StoredValue<Arc<Project>>,
+    bootstrap: StoredValue<Arc<Bootstrap>>,
+    preflight: RwSignal<Option<Result<Preflight, Problem>>>,
+    form: RwSignal<Form>,
+    is_pending: RwSignal<bool>,
+    problem: RwSignal<Option<Problem>>,
+    key: StoredValue<String>,
+    is_gone: StoredValue<bool>,
+}
+
+impl Desk {
+    /// Asks the rules. Tracks form and preflight where `read` does.
+    fn with<T>(self, read: impl FnOnce(&Ground<'_>, &Form) -> T) -> T {
+        let project = self.project.get_value();
+        let bootstrap = self.bootstrap.get_value();
+        self.preflight.with(|preflight| {
+            let preflight = preflight.as_ref().and_then(|p| p.as_ref().ok());
+            let ground = Ground { project: &project, bootstrap: &bootstrap, preflight };
+            self.form.with(|form| read(&ground, form))
+        })
+    }
+
+    fn name(self) -> String {
+        self.project.with_value(|project| project.name.to_string())
+    }
+
+    fn close(self) {
+        self.is_gone.set_value(true);
+        self.nav.close_launch();
+    }
+
+    fn submit(self) {
+        if self.is_pending.get_untracked() || self.page.live.is_offline.get_untracked() {
+            return;
+        }
+        let (request, block) = untrack(|| {
+            self.with(|ground, form| {
+                let first = ground.blocks(form).into_iter().next();
+                (ground.request(form), first)
+            })
+        });
+        if let Some(block) = block {
+            self.page.say.politely(&block.words());
+            return;
+        }
+        remember(&self.name(), &self.form.get_untracked());
+        self.is_pending.set(true);
+        self.problem.set(None);
+        let key = self.key.get_value();
+        spawn_local(async move {
+            let path = format!("{}?wait=0", paths::instances());
+            let answer: Result<SpawnResult, Problem> = api::change(Change {
+                method: Method::POST,
+                path: &path,
+                body: Some(&request),
+                key: Some(&key),
+            })
+            .await;
+            self.answered(answer, &request);
+        });
+    }
+
+    fn answered(self, answer: Result<SpawnResult, Problem>, request: &SpawnRequest) {
+        // Closed while the request was on its way: its signals are gone, the messages are not.
+        let is_gone = self.is_gone.try_get_value().unwrap_or(true);
+        match answer {
+            Ok(result) => {
+                if !is_gone {
+                    self.close();
+                }
+                let at = result.instance.status_since.as_millis();
+                for notice in outcome::launched(&result, request, browser::zone(at)) {
+                    self.page.notice_of(notice);
+                }
+            }
+            Err(problem) if is_gone => {
+                let title = page_words::not_done(words::LAUNCH, &request.project);
+                self.page.say.notice(outcome::Notice::new(
+                    outcome::Level::Danger,
+                    title,
+                    problem.words(),
+                ));
+            }
+            Err(problem) => {
+                self.is_pending.set(false);
+                self.page.say.alert(&problem.words());
+                if problem == Problem::NoAnswer {
+                    self.page.live.look_again();
+                } else {
+                    // Refused for sure: the next try is another launch.
+                    self.key.set_value(browser::repeat_key());
+                }
+                self.problem.set(Some(problem));
+            }
+        }
+    }
+}
+
+#[component]
+fn LaunchDialog(project: Arc<Project>, bootstrap: Arc<Bootstrap>) -> impl IntoView {
+    let (page, nav) = (page(), nav());
+    let member = |name| Some(untrack(|| nav.member(name))).filter(|value| !value.is_empty());
+    let asked = Choice {
+        permission_mode: member("permission_mode"),
+        spawn_mode: member("spawn_mode"),
+        name: member("name"),
+    };
+    let name = project.name.to_string();
+    let first = Ground { project: &project, bootstrap: &bootstrap, preflight: None }
+        .form(&last_choice(&name), &asked);
+    let desk = Desk {
+        page,
+        nav,
+        project: StoredValue::new(Arc::clone(&project)),
+        bootstrap: StoredValue::new(bootstrap),
+        preflight: RwSignal::new(None),
+        form: RwSignal::new(first),
+        is_pending: RwSignal::new(false),
+        problem: RwSignal::new(None),
+        key: StoredValue::new(browser::repeat_key()),
+        is_gone: StoredValue::new(false),
+    };
+    let path = format!("{}?facts=true", paths::project_action(&name, "preflight"));
+    spawn_local(async move {
+        let found = api::get::<Preflight>(&path).await;
+        if !desk.is_gone.try_get_value().unwrap_or(true) {
+            desk.preflight.set(Some(found));
+        }
+    });
+    let agreed = RwSignal::new(false);
+    Effect::new(move |_| {
+        let trusts = agreed.get();
+        desk.form.update(|form| form.trusts = trusts);
+    });
+    let needs_trust = untrack(|| desk.with(|ground, _| ground.needs_trust()));
+    let facts = Memo::new(move |_| {
+        desk.preflight.with(|p| p.as_ref().and_then(|p| p.as_ref().ok()?.facts.clone()))
+    });
+    let is_dirty = Signal::derive(move || {
+        desk.is_pending.get() || desk.form.with(|f| !f.name.is_empty() || !f.typed.is_empty())
+    });
+    let close = Callback::new(move |()| desk.close());
+    view! {
+        <Dialog title=words::title(&shown(&name)) on_close=close is_dirty=is_dirty testid="launch-dialog">
+            <div class="dialog-body">
+                <span class="label">{words::HOW}</span>
+                <div class="radio-card">
+                    <div><b>{words::SERVER_MODE}</b><span>{words::SERVER_MODE_EFFECT}</span></div>
+                </div>
+                <Already desk=desk />
+                <Permission desk=desk />
+                <RunsIn desk=desk />
+                <SessionName desk=desk />
+                {needs_trust.then(|| view! {
+                    <div class="wide"><Gate project=project facts=facts agreed=agreed /></div>
+                })}
+                <Bypass desk=desk />
+                <Checks desk=desk />
+            </div>
+            <Foot desk=desk />
+        </Dialog>
+    }
+}
+
+/// A live bridge of the project: a second launch would only give it back.
+#[component]
+fn Already(desk: Desk) -> impl IntoView {
+    let live = Memo::new(move |_| desk.page.store.live_of(&desk.name()));
+    view! {
+        {move || {
+            let bridge = desk.page.store.instance(&live.get()?)?.get_untracked();
+            let since = crate::parts::times::absolute(bridge.started_at.unwrap_or(bridge.status_since));
+            let href = browser::session_href(bridge.instance_id.as_str());
+            Some(view! {
+                <p class="wide strip tone-info" data-testid="launch-already">
+                    <span>{words::already(&since)}</span>
+                    <a class="btn btn-secondary strip-end" href=href>{words::VIEW_IT}</a>
+                </p>
+            })
+        }}
+    }
+}
+
+#[component]
+fn Permission(desk: Desk) -> impl IntoView {
+    let modes = untrack(|| desk.with(|ground, _| ground.permission_modes()));
+    let options = modes
+        .iter()
+        .map(|(mode, label)| {
+            let word = mode.as_str();
+            let chosen = move || desk.form.with(|form| form.permission_mode == word);
+            view! { <option value=word selected=chosen>{label.long.clone()}</option> }
+        })
+        .collect_view();
+    let effects = modes
+        .iter()
+        .map(|(_, label)| view! { <dt>{label.short.clone()}</dt> <dd>{label.effect.clone()}</dd> })
+        .collect_view();
+    let effect = move || {
+        let mode = desk.form.with(|form| form.permission_mode.clone());
+        let found = modes.iter().find(|(m, _)| m.as_str() == mode);
+        let effect = found.map(|(_, label)| label.effect.clone()).unwrap_or_default();
+        let inherits = desk.preflight.with(|p| {
+            let fact = &p.as_ref()?.as_ref().ok()?.facts.as_ref()?.inherit;
+            (mode == "inherit").then(|| words::inherits(&fact.mode, fact.source.as_deref()))
+        });
+        match inherits {
+            Some(now) => format!("{effect} {now}"),
+            None => effect,
+        }
+    };
+    let choose = move |event| {
+        let mode = event_target_value(&event);
+        desk.form.update(|form| {
+            form.permission_mode = mode;
+            form.typed.clear();
+        });
+    };
+    view! {
+        <label for="launch-permission">{words::MAY_DO}</label>
+        <div>
+            <span class="select">
+                <select id="launch-permission" aria-describedby="launch-effect" data-testid="launch-permission" on:change=choose>
+                    {options}
+                </select>
+                {icon("chevron-down", 16)}
+            </span>
+            <p class="help" id="launch-effect">{effect}</p>
+            <details class="effects"><summary>{words::ALL_MODES}</summary><dl>{effects}</dl></details>
+        </div>
+    }
+}
+
+#[component]
+fn RunsIn(desk: Desk) -> impl IntoView {
+    let is_git = desk.project.with_value(|project| project.is_git_repo);
+    let options = SpawnMode::ALL
+        .iter()
+        .map(|mode| {
+            let word = mode.as_str();
+            let chosen = move || desk.form.with(|form| form.spawn_mode == word);
+            let off = *mode == SpawnMode::Worktree && !is_git;
+            let label = if off { words::WORKTREE_OFF } else { status_words::spawn_mode(word) };
+            view! { <option value=word selected=chosen disabled=off>{label}</option> }
+        })
+        .collect_view();
+    let effect = move || desk.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode));
+    let choose = move |event| {
+        let mode = event_target_value(&event);
+        desk.form.update(|form| form.spawn_mode = mode);
+    };
+    view! {
+        <label for="launch-spawn">{words::RUNS_IN}</label>
+        <div>
+            <span class="select">
+                <select id="launch-spawn" aria-describedby="launch-spawn-effect" data-testid="launch-spawn" on:change=choose>
+                    {options}
+                </select>
+                {icon("chevron-down", 16)}
+            </span>
+            <p class="help" id="launch-spawn-effect">{effect}</p>
+        </div>
+    }
+}
+
+#[component]
+fn SessionName(desk: Desk) -> impl IntoView {
+    let refusal = Memo::new(move |_| {
+        let name = desk.form.with(|form| form.name.clone());
+        svc_shared::text::session_name(&name).err().map(|why| words::name_refused(&why.to_string()))
+    });
+    let help = move || refusal.get().unwrap_or_else(|| words::NAME_HELP.to_owned());
+    view! {
+        <label for="launch-name">{words::SESSION_NAME}</label>
+        <div>
+            // A text area: password managers put user names into one-line fields.
+            <textarea
+                id="launch-name"
+                class="input"
+                rows="1"
+                autocomplete="off"
+                placeholder=desk.name()
+                aria-describedby="launch-name-help"
+                aria-invalid=move || refusal.get().map(|_| "true")
+                data-testid="launch-name"
+                prop:value=desk.form.with_untracked(|form| form.name.clone())
+                on:input=move |event| {
+                    let name = event_target_value(&event);
+                    desk.form.update(|form| form.name = name);
+                }
+            ></textarea>
+            <p class="help" class:help-error=move || refusal.get().is_some() id="launch-name-help">{help}</p>
+        </div>
+    }
+}
+
+/// Typing the project's name, where everything would run without asking.
+#[component]
+fn Bypass(desk: Desk) -> impl IntoView {
+    let is_on = Memo::new(move |_| desk.form.with(rules::is_bypass));
+    view! {
+        {move || is_on.get().then(|| view! {
+            <div class=format!("wide gate {}", Tone::Danger.class()) data-testid="bypass-gate">
+                <h3>{symbol("g-triangle", "glyph")} {words::BYPASS}</h3>
+                <p>{words::type_name(&shown(&desk.name()))}</p>
+                <input
+                    class="input"
+                    aria-label=words::TYPED_NAME
+                    autocomplete="off"
+                    data-testid="bypass-name"
+                    on:input=move |event| {
+                        let typed = event_target_value(&event);
+                        desk.form.update(|form| form.typed = typed);
+                    }
+                />
+            </div>
+        })}
+    }
+}
+
+/// What was found beforehand.
+#[component]
+fn Checks(desk: Desk) -> impl IntoView {
+    let found = Memo::new(move |_| {
+        desk.with(|ground, form| {
+            let failed: Vec<(String, Option<String>)> = ground
+                .blocks(form)
+                .into_iter()
+                .filter_map(|block| match block {
+                    Block::Check { detail, hint } => Some((detail, hint)),
+                    Block::Alias(_) | Block::Worktree => Some((block.words(), None)),
+                    Block::Trust | Block::Bypass | Block::Name(_) => None,
+                })
+                .collect();
+            (failed, ground.remarks())
+        })
+    });
+    let capacity = move || {
+        desk.preflight.with(|p| {
+            let fact = &p.as_ref()?.as_ref().ok()?.facts.as_ref()?.capacity;
+            Some(words::capacity(fact.live, fact.max?))
+        })
+    };
+    let row = |tone: Tone, shape, (detail, hint): (String, Option<String>)| {
+        view! {
+            <li class=tone.class()>
+                {symbol(shape, "glyph")}
+                <span>
+                    <span class="word">{shown(&detail).into_owned()}</span>
+                    {hint.map(|hint| view! { <span class="hint">" " {shown(&hint).into_owned()}</span> })}
+                </span>
+            </li>
+        }
+    };
+    let unchecked = move || {
+        desk.preflight.with(|p| {
+            let problem = p.as_ref()?.as_ref().err()?;
+            Some((words::unchecked(&problem.words()), None))
+        })
+    };
+    view! {
+        <ul class="checks wide" aria-live="polite" data-testid="launch-checks">
+            {move || desk.preflight.with(Option::is_none).then(|| view! { <li class="muted">{words::CHECKING}</li> })}
+            {move || unchecked().map(|text| row(Tone::Warn, "g-triangle", text))}
+            {move || {
+                let (failed, remarks) = found.get();
+                let failed = failed.into_iter().map(|text| row(Tone::Danger, "g-octagon", text));
+                let remarks = remarks.into_iter().map(|text| row(Tone::Warn, "g-triangle", text));
+                failed.chain(remarks).collect_view()
+            }}
+            {move || capacity().map(|text| view! { <li class="muted">{text}</li> })}
+        </ul>
+    }
+}
+
+#[component]
+fn Foot(desk: Desk) -> impl IntoView {
+    let blocked =
+        Memo::new(move |_| desk.with(|ground, form| ground.blocks(form).first().map(Block::words)));
+    let summary = Memo::new(move |_| desk.with(|ground, form| ground.summary(form)));
+    let is_bypass = Memo::new(move |_| desk.form.with(rules::is_bypass));
+    let why = move || {
+        if desk.is_pending.get() {
+            Some(words::PENDING.to_owned())
+        } else if desk.page.live.is_offline.get() {
+            Some(page_words::link::OFFLINE.to_owned())
+        } else {
+            blocked.get()
+        }
+    };
+    let says = move || {
+        match desk.problem.get() {
+        Some(problem) if !desk.is_pending.get() => view! {
+            <span class="help-error" role="alert" data-testid="launch-problem">{problem.words()}</span>
+        }
+        .into_any(),
+        _ => why().into_any(),
+    }
+    };
+    let label = move || match desk.problem.get() {
+        Some(problem) if problem.may_pass() => words::TRY_AGAIN,
+        _ => words::LAUNCH,
+    };
+    let look = move || {
+        if is_bypass.get() { Look::Danger.class() } else { Look::Primary.class() }
+    };
+    view! {
+        <div class="dialog-foot">
+            <span class="says" id="launch-says"><b>{summary}</b> {says}</span>
+            <button type="button" class=Look::Ghost.class() data-testid="launch-cancel" on:click=move |_| desk.close()>
+                {words::CANCEL}
+            </button>
+            <button
+                type="button"
+                class=look
+                aria-disabled=move || why().map(|_| "true")
+                aria-busy=move || desk.is_pending.get().then_some("true")
+                aria-describedby="launch-says"
+                data-testid="launch-submit"
+                on:click=move |_| desk.submit()
+            >
+                {move || desk.is_pending.get().then(|| symbol("g-arc", "icon icon-14 turns"))} {label}
+            </button>
+        </div>
+    }
+}

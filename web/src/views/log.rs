@@ -1,0 +1,247 @@
+//! The log panel: follows the end until the reader scrolls up, and never moves the reader.
+
+use crate::app::page;
+use crate::browser;
+use crate::log_feed::{Feed, Feeding};
+use crate::model::find::Needle;
+use crate::model::log::Older;
+use crate::model::time;
+use crate::parts::button::Look;
+use crate::parts::icon::icon;
+use crate::text::page::log as words;
+use crate::views::log_bar::Bar;
+use crate::views::log_lines::ChunkView;
+use leptos::html;
+use leptos::prelude::*;
+use std::time::Duration;
+use svc_shared::Timestamp;
+
+/// Closer to the end than this counts as at the end, pixels.
+const AT_END_PX: i32 = 24;
+/// Closer to the start than this reads the page before, pixels.
+const NEAR_START_PX: i32 = 200;
+
+/// What the parts of the panel share.
+#[derive(Clone, Copy)]
+pub struct Reader {
+    /// The log.
+    pub feed: Feed,
+    /// Keeps the end in view.
+    pub follows: RwSignal<bool>,
+    /// Breaks long lines.
+    pub wraps: RwSignal<bool>,
+    /// What is looked for.
+    pub needle: Memo<Needle>,
+    /// As typed.
+    pub typed: RwSignal<String>,
+    /// Where it was found.
+    pub hits: Memo<Vec<(i64, usize)>>,
+    /// Which of the hits is looked at.
+    pub current: RwSignal<usize>,
+    /// The scrolling part.
+    pub lines: NodeRef<html::Div>,
+    seen: RwSignal<usize>,
+}
+
+impl Reader {
+    /// The hit looked at. Tracked.
+    pub fn hit(self) -> Option<(i64, usize)> {
+        self.hits.with(|hits| hits.get(self.current.get()).copied())
+    }
+
+    /// Goes to the end and stays there.
+    pub fn to_end(self) {
+        self.follows.set(true);
+        self.seen.set(self.feed.arrived.get_untracked());
+        browser::after_paint(move || self.scroll_to_end());
+    }
+
+    fn scroll_to_end(self) {
+        if let Some(lines) = self.lines.try_get_untracked().flatten() {
+            lines.set_scroll_top(lines.scroll_height());
+        }
+    }
+
+    /// Goes to another hit: one step forwards or backwards, around the ends.
+    pub fn step(self, forwards: bool) {
+        let count = self.hits.with_untracked(Vec::len);
+        if count == 0 {
+            return;
+        }
+        self.current.update(|at| {
+            *at = match (forwards, *at) {
+                (true, at) if at + 1 < count => at + 1,
+                (true, _) => 0,
+                (false, 0) => count - 1,
+                (false, at) => at - 1,
+            };
+        });
+        self.show_hit();
+    }
+
+    /// Brings the hit into view. Its chunk may have to be made first.
+    pub fn show_hit(self) {
+        let Some((chunk, _)) = untrack(|| self.hit()) else {
+            return;
+        };
+        self.follows.set(false);
+        if let Some(chunk) = browser::element(&format!("[data-chunk=\"{chunk}\"]")) {
+            chunk.scroll_into_view();
+        }
+        set_timeout(
+            || {
+                if let (Some(line), Some(lines)) =
+                    (browser::element(".log-line.hit"), browser::element(".log-lines"))
+                {
+                    lines.set_scroll_top(line.offset_top() - lines.client_height() / 2);
+                }
+            },
+            Duration::from_millis(80),
+        );
+    }
+
+    fn scrolled(self, last_top: StoredValue<i32>) {
+        let Some(lines) = self.lines.get_untracked() else {
+            return;
+        };
+        let top = lines.scroll_top();
+        let before = last_top.try_update_value(|last| std::mem::replace(last, top));
+        let is_at_end = lines.scroll_height() - top - lines.client_height() <= AT_END_PX;
+        if is_at_end {
+            self.follows.set(true);
+            self.seen.set(self.feed.arrived.get_untracked());
+        } else if before.is_some_and(|before| top < before) {
+            self.follows.set(false);
+            if top < NEAR_START_PX {
+                self.older();
+            }
+        }
+    }
+
+    /// Reads the page before, without moving the reader.
+    pub fn older(self) {
+        let Some(lines) = self.lines.get_untracked() else {
+            return;
+        };
+        let below = lines.scroll_height() - lines.scroll_top();
+        self.feed.read_older(move || {
+            browser::after_paint(move || lines.set_scroll_top(lines.scroll_height() - below));
+        });
+    }
+}
+
+/// The panel.
+#[component]
+pub fn LogPanel(
+    /// Instance id.
+    id: String,
+) -> impl IntoView {
+    let page = page();
+    let feed = Feed::open(page, id);
+    let typed = RwSignal::new(String::new());
+    let needle = Memo::new(move |_| Needle::new(&typed.get()));
+    let hits =
+        Memo::new(move |_| {
+            feed.arrived.track();
+            feed.chunks.track();
+            needle.with(|needle| {
+                if needle.is_empty() { Vec::new() } else { feed.with(|log| log.hits(needle)) }
+            })
+        });
+    let reader = Reader {
+        feed,
+        follows: RwSignal::new(true),
+        wraps: RwSignal::new(true),
+        needle,
+        typed,
+        hits,
+        current: RwSignal::new(0),
+        lines: NodeRef::new(),
+        seen: RwSignal::new(0),
+    };
+    Effect::new(move |_| {
+        let arrived = feed.arrived.get();
+        feed.chunks.track();
+        if reader.follows.get_untracked() {
+            reader.seen.set(arrived);
+            browser::after_paint(move || reader.scroll_to_end());
+        }
+    });
+    let last_top = StoredValue::new(0);
+    let keys = move |event: web_sys::KeyboardEvent| {
+        if (event.ctrl_key() || event.meta_key()) && event.key() == "f" {
+            event.prevent_default();
+            browser::focus("[data-testid=log-find]");
+        }
+    };
+    let unread = Memo::new(move |_| feed.arrived.get().saturating_sub(reader.seen.get()));
+    view! {
+        <section class="card log" aria-label=words::LABEL data-testid="log" on:keydown=keys>
+            <Bar reader=reader />
+            <div
+                class="log-lines"
+                class:wrap=move || reader.wraps.get()
+                node_ref=reader.lines
+                tabindex="0"
+                role="region"
+                aria-label=words::LABEL
+                on:scroll=move |_| reader.scrolled(last_top)
+            >
+                <Top reader=reader />
+                <For
+                    each=move || feed.chunks.get()
+                    key=|id| *id
+                    children=move |id| view! { <ChunkView reader=reader id=id /> }
+                />
+                <Empty feed=feed />
+            </div>
+            {move || (!reader.follows.get() && unread.get() > 0).then(|| view! {
+                <button
+                    type="button"
+                    class=format!("{} log-pill", Look::Primary.class())
+                    data-testid="log-pill"
+                    on:click=move |_| reader.to_end()
+                >
+                    {icon("chevron-down", 16)} {move || words::new_lines(unread.get())}
+                </button>
+            })}
+        </section>
+    }
+}
+
+/// The start of what is kept, with the way further back.
+#[component]
+fn Top(reader: Reader) -> impl IntoView {
+    view! {
+        {move || match reader.feed.older.get() {
+            Older::Unknown => ().into_any(),
+            Older::Start => view! { <p class="log-top">{words::START}</p> }.into_any(),
+            Older::Full => view! { <p class="log-top">{words::FULL}</p> }.into_any(),
+            Older::Before { .. } => view! {
+                <p class="log-top">
+                    <button type="button" class="linkish" data-testid="log-older" on:click=move |_| reader.older()>
+                        {words::OLDER}
+                    </button>
+                </p>
+            }.into_any(),
+        }}
+    }
+}
+
+/// Words in the place of lines, and below them when the socket is gone.
+#[component]
+fn Empty(feed: Feed) -> impl IntoView {
+    let is_empty = Memo::new(move |_| feed.chunks.with(Vec::is_empty));
+    let text = move || match feed.feeding.get() {
+        Feeding::Connecting => is_empty.get().then(|| words::CONNECTING.to_owned()),
+        Feeding::Open(since) => is_empty.get().then(|| {
+            words::empty(&time::clock(Timestamp::from_millis(since), browser::zone(since)))
+        }),
+        Feeding::Lost => Some(words::RECONNECTING.to_owned()),
+        Feeding::NoLog => Some(words::NONE.to_owned()),
+        Feeding::Gone => Some(words::GONE.to_owned()),
+    };
+    view! {
+        {move || text().map(|text| view! { <p class="log-empty" data-testid="log-empty">{text}</p> })}
+    }
+}

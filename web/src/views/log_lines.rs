@@ -1,0 +1,154 @@
+//! The lines: in chunks, of which only those near the visible part have elements.
+
+use crate::browser;
+use crate::model::find::Needle;
+use crate::model::log::{Entry, Weight, parts};
+use crate::model::shown::shown;
+use crate::model::time;
+use crate::text::page::log as words;
+use crate::views::log::Reader;
+use leptos::html;
+use leptos::prelude::*;
+use svc_shared::Timestamp;
+use svc_shared::stream::MarkKind;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::Closure;
+use web_sys::{IntersectionObserver, IntersectionObserverEntry, IntersectionObserverInit};
+
+/// How far outside the visible part chunks still have elements.
+const MARGIN: &str = "1200px 0px";
+
+/// An observer that stops when it is dropped.
+struct Watch {
+    observer: IntersectionObserver,
+    _seen: Closure<dyn FnMut(js_sys::Array)>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.observer.disconnect();
+    }
+}
+
+/// A run of lines; space of the same height while it is far away.
+#[component]
+pub fn ChunkView(
+    /// The panel.
+    reader: Reader,
+    /// Chunk id.
+    id: i64,
+) -> impl IntoView {
+    let Some(rows) = reader.feed.rows(id) else {
+        return ().into_any();
+    };
+    let node = NodeRef::<html::Div>::new();
+    let is_near = RwSignal::new(true);
+    let height = RwSignal::new(0);
+    let watch = StoredValue::new_local(None::<Watch>);
+    Effect::new(move |_| {
+        let (Some(chunk), Some(lines)) = (node.get(), reader.lines.get()) else {
+            return;
+        };
+        let measured = chunk.clone();
+        let seen = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
+            let last = entries.pop().unchecked_into::<IntersectionObserverEntry>();
+            let near = last.is_intersecting();
+            if !near && is_near.get_untracked() {
+                height.set(measured.offset_height());
+            }
+            is_near.set(near);
+        });
+        let init = IntersectionObserverInit::new();
+        init.set_root(Some(lines.as_ref()));
+        init.set_root_margin(MARGIN);
+        let made = IntersectionObserver::new_with_options(seen.as_ref().unchecked_ref(), &init);
+        if let Ok(observer) = made {
+            observer.observe(&chunk);
+            watch.set_value(Some(Watch { observer, _seen: seen }));
+        }
+    });
+    let space = move || (!is_near.get()).then(|| format!("{}px", height.get()));
+    let count = {
+        let rows = rows.clone();
+        move || if is_near.get() { rows.with(|rows| rows.len()) } else { 0 }
+    };
+    view! {
+        <div node_ref=node data-chunk=id.to_string() style:height=space>
+            <For
+                each=move || 0..count()
+                key=|at| *at
+                children=move |at| {
+                    let row = rows.with_untracked(|rows| rows.get(at).cloned());
+                    row.map(|row| view_row(reader, id, at, row))
+                }
+            />
+        </div>
+    }
+    .into_any()
+}
+
+fn view_row(reader: Reader, chunk: i64, at: usize, row: Entry) -> AnyView {
+    match row {
+        Entry::Line { text, .. } => {
+            view! { <Line reader=reader chunk=chunk at=at text=text /> }.into_any()
+        }
+        Entry::Mark { kind, generation, at } => view_mark(kind, generation, at),
+    }
+}
+
+fn view_mark(kind: MarkKind, generation: u32, at: i64) -> AnyView {
+    let (text, tone, name) = match kind {
+        MarkKind::Resumed => (words::resumed(generation), "tone-ok", "resumed"),
+        MarkKind::Rotated => (words::ROTATED.to_owned(), "", "rotated"),
+        MarkKind::Gap => (words::GAP.to_owned(), "tone-warn", "gap"),
+        MarkKind::Ended => (words::ENDED.to_owned(), "", "ended"),
+    };
+    let seen = time::clock(Timestamp::from_millis(at), browser::zone(at));
+    view! {
+        <div class=format!("log-mark {tone}") role="separator" data-testid="log-mark" data-mark=name>
+            <b>{text}</b> <span class="num">{seen}</span>
+        </div>
+    }
+    .into_any()
+}
+
+#[component]
+fn Line(reader: Reader, chunk: i64, at: usize, text: String) -> impl IntoView {
+    let text = shown(&text).into_owned();
+    let weight = match parts(&text).weight {
+        Weight::Plain => "log-line",
+        Weight::Warn => "log-line warn",
+        Weight::Error => "log-line error",
+    };
+    let is_hit = Memo::new(move |_| reader.hit() == Some((chunk, at)));
+    let body = move || {
+        let parts = parts(&text);
+        reader.needle.with(|needle| {
+            let piece = |class: &'static str, text: &str| {
+                (!text.is_empty())
+                    .then(|| view! { <span class=class>{marked(needle, text)}</span> })
+            };
+            (piece("stamp", parts.stamp), piece("level", parts.level), marked(needle, parts.rest))
+        })
+    };
+    view! {
+        <div class=weight class:hit=is_hit data-testid="log-line">
+            {body}
+        </div>
+    }
+}
+
+fn marked(needle: &Needle, text: &str) -> AnyView {
+    if needle.is_empty() {
+        return text.to_owned().into_any();
+    }
+    needle
+        .split(text)
+        .into_iter()
+        .map(|(piece, hit)| {
+            let piece = piece.to_owned();
+            if hit { view! { <mark>{piece}</mark> }.into_any() } else { piece.into_any() }
+        })
+        .collect_view()
+        .into_any()
+}

@@ -1,0 +1,161 @@
+//! One project in the list.
+
+use crate::act::TrustGate;
+use crate::app::page;
+use crate::model::find::Needle;
+use crate::model::launch::Choice;
+use crate::model::shown::shown;
+use crate::model::status::Tone;
+use crate::parts::button::{ActButton, Look};
+use crate::parts::icon::{glyph, icon, symbol};
+use crate::shell::nav::nav;
+use crate::text::{launch, page::projects as words, session::named, status::rollup};
+use leptos::prelude::*;
+use svc_shared::status::TrustState;
+
+/// A row; nothing when the record is gone.
+#[component]
+pub fn ProjectRow(
+    /// Project name.
+    name: String,
+    /// Position in the list, from 0.
+    at: ReadSignal<usize>,
+) -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let Some(record) = page.store.project(&name) else {
+        return ().into_any();
+    };
+    let project = Signal::derive(move || record.get());
+    let is_trusted = Memo::new(move |_| project.get().trust_state.is(&TrustState::Trusted));
+    let path = Memo::new(move |_| shown(&project.get().path).into_owned());
+    let label = shown(&name).into_owned();
+    let title = {
+        let label = label.clone();
+        move || {
+            let needle = Needle::new(&nav.member("q"));
+            needle
+                .split(&label)
+                .into_iter()
+                .map(|(piece, hit)| {
+                    let piece = piece.to_owned();
+                    if hit { view! { <mark>{piece}</mark> }.into_any() } else { piece.into_any() }
+                })
+                .collect_view()
+        }
+    };
+    let key = StoredValue::new(name.clone());
+    let open = move |_| nav.open_launch(&key.get_value(), &Choice::default());
+    let launch_name = named(launch::LAUNCH, &label);
+    let ask = Callback::new(move |()| {
+        page.trust_gate.set(Some(TrustGate::Project(key.get_value())));
+    });
+    let trust_name = named(launch::TRUST_DOTS, &label);
+    let is_pending = Signal::derive(move || page.pending.has(&key.get_value()));
+    view! {
+        <li
+            class="project"
+            data-testid="project-row"
+            data-project=name
+            data-trust=move || project.get().trust_state.to_string()
+            aria-posinset=move || (at.get() + 1).to_string()
+            aria-setsize=move || page.store.count_projects().to_string()
+        >
+            <TrustMark is_trusted=is_trusted />
+            <div class="project-text">
+                <div class="row-line">
+                    <span class="name"><bdi>{title}</bdi></span> <Marks project=project />
+                </div>
+                <span class="path"><bdi>{path}</bdi></span>
+            </div>
+            <Rollup project=key />
+            <div class="project-actions">
+                {move || (!is_trusted.get()).then(|| view! {
+                    <ActButton
+                        label=launch::TRUST_DOTS name=trust_name.clone() on_act=ask look=Look::Ghost
+                        is_pending=is_pending testid="act-trust"
+                    />
+                })}
+                <button
+                    type="button"
+                    class=Look::Soft.class()
+                    aria-label=launch_name
+                    data-testid="act-launch"
+                    on:click=open
+                >
+                    {icon("play", 16)} {launch::LAUNCH}
+                </button>
+            </div>
+        </li>
+    }
+    .into_any()
+}
+
+#[component]
+fn TrustMark(is_trusted: Memo<bool>) -> impl IntoView {
+    view! {
+        {move || {
+            let (shape, word, tone) = if is_trusted.get() {
+                ("g-shield-ok", words::TRUSTED, Tone::Ok)
+            } else {
+                ("g-shield", words::NOT_TRUSTED, Tone::Neutral)
+            };
+            view! {
+                <span class=tone.class() title=word>
+                    {symbol(shape, "glyph")} <span class="sr-only">{word}</span>
+                </span>
+            }
+        }}
+    }
+}
+
+#[component]
+fn Marks(project: Signal<std::sync::Arc<svc_shared::api::projects::Project>>) -> impl IntoView {
+    let marks = Memo::new(move |_| {
+        let project = project.get();
+        let mut marks: Vec<String> = Vec::new();
+        let mut mark = |is: bool, word: &str| {
+            if is {
+                marks.push(word.to_owned());
+            }
+        };
+        mark(project.is_git_repo, words::IS_GIT);
+        mark(project.has_claude_md, words::HAS_CLAUDE_MD);
+        mark(project.has_claude_dir, words::HAS_CLAUDE_DIR);
+        if let Some(of) = &project.alias_of {
+            marks.push(words::alias(of.as_str()));
+        }
+        marks
+    });
+    let is_trusted = Memo::new(move |_| project.get().trust_state.is(&TrustState::Trusted));
+    view! {
+        {move || marks.get().into_iter().map(|mark| view! { <span class="chip">{mark}</span> }).collect_view()}
+        {move || (!is_trusted.get()).then(|| view! {
+            <span class="below only-wide" aria-hidden="true">{words::NOT_TRUSTED}</span>
+        })}
+    }
+}
+
+#[component]
+fn Rollup(project: StoredValue<String>) -> impl IntoView {
+    let page = page();
+    let parts = Memo::new(move |_| {
+        let all = page.store.rollups.get();
+        all.get(&project.get_value()).map(crate::model::projects::Rollup::parts).unwrap_or_default()
+    });
+    view! {
+        <div class="rollup" data-testid="rollup">
+            {move || {
+                let parts = parts.get();
+                if parts.is_empty() {
+                    return view! { <span class="muted">{rollup::NONE}</span> }.into_any();
+                }
+                parts
+                    .into_iter()
+                    .map(|(shape, tone, words)| view! { <span class=tone.class()>{glyph(shape)} {words}</span> })
+                    .collect_view()
+                    .into_any()
+            }}
+        </div>
+    }
+}

@@ -1,0 +1,258 @@
+//! The page of one bridge: how it stands, what can be done, its log and its details.
+
+use crate::app::page;
+use crate::browser;
+use crate::model::cause::{cause, uptime};
+use crate::model::link::Found;
+use crate::model::offers::{Offer, offers};
+use crate::model::shown::shown;
+use crate::model::status::face;
+use crate::model::time;
+use crate::parts::copy::Copyable;
+use crate::parts::icon::{glyph, icon};
+use crate::parts::times::{Age, When};
+use crate::shell::nav::{enter, nav};
+use crate::text::page::{nav as nav_words, session as words};
+use crate::text::{session as said, status as status_words};
+use crate::views::actions::{Actions, Place};
+use crate::views::cause::CauseCard;
+use crate::views::details::Details;
+use crate::views::home::Loading;
+use crate::views::log::LogPanel;
+use crate::views::session_row::Chips;
+use leptos::prelude::*;
+use leptos_router::hooks::use_params_map;
+use std::sync::Arc;
+use svc_shared::api::instances::Instance;
+use svc_shared::api::sessions::WorkingSession;
+
+/// Query member that names the tab.
+const TAB: &str = "tab";
+/// Its value for the details; the log has none.
+const DETAILS: &str = "details";
+
+/// The view.
+#[component]
+pub fn Session() -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let params = use_params_map();
+    let reference = Memo::new(move |_| params.with(|p| p.get("id")).unwrap_or_default());
+    let found =
+        Memo::new(move |_| page.store.is_loaded.get().then(|| page.store.find(&reference.get())));
+    Effect::new(move |_| {
+        if let Some(Found::Prefix(id)) = found.get() {
+            nav.replace(&browser::session_href(&id));
+        }
+    });
+    view! {
+        {move || match found.get() {
+            None => {
+                enter(nav_words::SESSION);
+                view! { <Loading /> }.into_any()
+            }
+            Some(Found::Exact(id) | Found::Prefix(id)) => view! { <Known id=id /> }.into_any(),
+            Some(Found::Several(ids)) => view! { <Several ids=ids /> }.into_any(),
+            Some(Found::None) => view! { <Unknown reference=reference.get() /> }.into_any(),
+        }}
+    }
+}
+
+#[component]
+fn Unknown(reference: String) -> impl IntoView {
+    enter(words::UNKNOWN);
+    view! {
+        <div class="card page-card" data-testid="not-found">
+            <h1 tabindex="-1">{words::UNKNOWN}</h1>
+            <code><bdi>{shown(&reference).into_owned()}</bdi></code>
+            <p>{words::UNKNOWN_WHY}</p>
+            <a class="btn btn-secondary" href=browser::href("/ui/")>{crate::text::page::GO_HOME}</a>
+        </div>
+    }
+}
+
+#[component]
+fn Several(ids: Vec<String>) -> impl IntoView {
+    let page = page();
+    enter(words::SEVERAL);
+    let rows = ids
+        .into_iter()
+        .map(|id| {
+            let project = page.store.instance(&id).map(|b| b.get_untracked().project.clone());
+            view! {
+                <li>
+                    <a href=browser::session_href(&id)><bdi>{project}</bdi></a> " " <code>{id}</code>
+                </li>
+            }
+        })
+        .collect_view();
+    view! {
+        <div class="card page-card" data-testid="several">
+            <h1 tabindex="-1">{words::SEVERAL}</h1>
+            <ul>{rows}</ul>
+        </div>
+    }
+}
+
+#[component]
+fn Known(id: String) -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let Some(record) = page.store.instance(&id) else {
+        return ().into_any();
+    };
+    let tracked = page.store.inside(&id);
+    let bridge = Signal::derive(move || record.get());
+    let inside = Signal::derive(move || tracked.get());
+    enter(shown(&bridge.get_untracked().project).into_owned());
+    let seen_id = id.clone();
+    Effect::new(move |_| {
+        let is_new = page.store.unseen.with(|unseen| unseen.contains(&seen_id));
+        if is_new {
+            page.store.unseen.update(|unseen| {
+                unseen.remove(&seen_id);
+            });
+        }
+    });
+    let is_details = Memo::new(move |_| nav.member(TAB) == DETAILS);
+    let log_id = id.clone();
+    view! {
+        <article class="session-view" data-testid="session" data-instance=id data-status=move || bridge.get().status.to_string() data-project=move || bridge.get().project.clone()>
+            <Head bridge=bridge inside=inside />
+            <Explained bridge=bridge inside=inside />
+            <Tabs is_details=is_details />
+            {move || if is_details.get() {
+                view! {
+                    <div role="tabpanel" id="panel" aria-labelledby="tab-details"><Details bridge=bridge /></div>
+                }.into_any()
+            } else {
+                view! {
+                    <div role="tabpanel" id="panel" aria-labelledby="tab-log"><LogPanel id=log_id.clone() /></div>
+                }.into_any()
+            }}
+        </article>
+    }
+    .into_any()
+}
+
+#[component]
+fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>) -> impl IntoView {
+    let seen = Memo::new(move |_| face(&bridge.get(), &inside.get()));
+    let label = Memo::new(move |_| {
+        let bridge = bridge.get();
+        (bridge.label != bridge.project).then(|| shown(&bridge.label).into_owned())
+    });
+    let kind = Memo::new(move |_| {
+        let bridge = bridge.get();
+        status_words::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string())
+    });
+    let is_live = Memo::new(move |_| bridge.get().is_live());
+    let generation = Memo::new(move |_| bridge.get().generation);
+    let since = Signal::derive(move || bridge.get().status_since);
+    let session = Memo::new(move |_| bridge.get().session_ref.clone());
+    let id = bridge.get_untracked().instance_id.clone();
+    view! {
+        <div class="session-head">
+            <div class="session-line">
+                <h1 tabindex="-1"><bdi>{move || shown(&bridge.get().project).into_owned()}</bdi></h1>
+                {move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> })}
+                <div class="end"><Actions bridge=bridge inside=inside place=Place::Head /></div>
+            </div>
+            <div class="session-line session-facts">
+                {move || {
+                    let face = seen.get();
+                    view! {
+                        <span class=format!("pill {}", face.tone.class()) data-testid="status-word">
+                            {glyph(face.glyph)} {face.word}
+                        </span>
+                    }
+                }}
+                {move || if is_live.get() {
+                    view! { <span><Age since=since /></span> }.into_any()
+                } else {
+                    view! { <span><When at=since /></span> }.into_any()
+                }}
+                <span class="badge">{kind}</span> <Chips bridge=bridge />
+                <span class="ids end">
+                    {words::ID} " " <Copyable shown=id.short() full=id.as_str() what=words::ID />
+                    {move || session.get().map(|session| view! {
+                        {words::REF} " " <Copyable shown=session.as_str() full=session.as_str() what=words::REF />
+                    })}
+                    <span class="num">{move || words::generation(generation.get())}</span>
+                </span>
+            </div>
+        </div>
+    }
+}
+
+/// The cause of a bad end, and why Resume would not work.
+#[component]
+fn Explained(
+    bridge: Signal<Arc<Instance>>,
+    inside: Signal<Arc<Vec<WorkingSession>>>,
+) -> impl IntoView {
+    let page = page();
+    let card = Memo::new(move |_| {
+        let bridge = bridge.get();
+        let after = uptime(&bridge).map(|lived| said::after(&time::span(lived)));
+        cause(&bridge).map(|cause| (cause, face(&bridge, &inside.get()), after))
+    });
+    let declined = Memo::new(move |_| {
+        let bridge = bridge.get();
+        let sibling = page.store.live_sibling(&bridge);
+        match offers(&bridge, sibling.as_deref()).resume {
+            Offer::Refused(why) if card.with(Option::is_some) => Some(why),
+            _ => None,
+        }
+    });
+    view! {
+        {move || card.get().map(|(cause, face, after)| view! { <CauseCard cause=cause face=face after=after /> })}
+        {move || declined.get().map(|why| view! {
+            <section class="card decline tone-warn" data-testid="resume-declined">
+                {glyph(crate::model::status::Glyph::Triangle)}
+                <span class="says">{words::resume_declined(&why)}</span>
+            </section>
+        })}
+    }
+}
+
+#[component]
+fn Tabs(is_details: Memo<bool>) -> impl IntoView {
+    let nav = nav();
+    let choose = move |details: bool| {
+        nav.set_query(&[(TAB, if details { DETAILS } else { "" })], true);
+    };
+    let keys = move |event: web_sys::KeyboardEvent| {
+        if matches!(event.key().as_str(), "ArrowLeft" | "ArrowRight") {
+            event.prevent_default();
+            choose(!is_details.get_untracked());
+            browser::after_paint(|| {
+                browser::focus("[role=tab][aria-selected=true]");
+            });
+        }
+    };
+    let tab = move |details: bool, id: &'static str, symbol: &'static str, label: &'static str| {
+        let is_on = move || is_details.get() == details;
+        view! {
+            <button
+                type="button"
+                role="tab"
+                class="tab"
+                id=id
+                aria-controls="panel"
+                aria-selected=move || is_on().to_string()
+                tabindex=move || if is_on() { "0" } else { "-1" }
+                data-testid=id
+                on:click=move |_| choose(details)
+            >
+                {icon(symbol, 16)} {label}
+            </button>
+        }
+    };
+    view! {
+        <div class="tabs" role="tablist" aria-label=words::TABS on:keydown=keys>
+            {tab(false, "tab-log", "log", words::TAB_LOG)}
+            {tab(true, "tab-details", "list", words::TAB_DETAILS)}
+        </div>
+    }
+}

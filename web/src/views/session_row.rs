@@ -1,0 +1,241 @@
+//! One bridge in a list: what it is, how it stands, why it ended, what can be done.
+
+use crate::app::page;
+use crate::browser;
+use crate::model::cause::{cause, ended_facts};
+use crate::model::sections::Section;
+use crate::model::shown::shown;
+use crate::model::status::{self, Face, face};
+use crate::model::time;
+use crate::parts::icon::glyph;
+use crate::parts::times::{Age, When};
+use crate::text::{cause as cause_words, page::link, session as said, status as words};
+use crate::views::actions::{Actions, Place};
+use crate::views::cause::CauseLine;
+use leptos::prelude::*;
+use std::sync::Arc;
+use svc_shared::api::instances::Instance;
+use svc_shared::api::sessions::WorkingSession;
+use svc_shared::status::{BridgeStatus, PermissionMode};
+
+/// A stop longer than this is worth a remark, milliseconds.
+const SLOW_STOP_MS: i64 = 15_000;
+/// A link not there after this long is worth a remark, milliseconds.
+const NO_LINK_MS: i64 = 30_000;
+
+/// A row; nothing when the record is gone.
+#[component]
+pub fn SessionRow(
+    /// Instance id.
+    id: String,
+    /// Section it stands in.
+    section: Section,
+) -> impl IntoView {
+    let page = page();
+    let Some(record) = page.store.instance(&id) else {
+        return ().into_any();
+    };
+    let tracked = page.store.inside(&id);
+    let bridge = Signal::derive(move || record.get());
+    let inside = Signal::derive(move || tracked.get());
+    let seen = Memo::new(move |_| face(&bridge.get(), &inside.get()));
+    let text = move |pick: fn(&Instance) -> String| Memo::new(move |_| pick(&bridge.get()));
+    let project = text(|b| shown(&b.project).into_owned());
+    let wire_status = text(|b| b.status.to_string());
+    let kind = text(|b| words::kind(&b.channel.to_string(), &b.resume_mode.to_string()));
+    let label = Memo::new(move |_| {
+        let bridge = bridge.get();
+        (bridge.label != bridge.project).then(|| shown(&bridge.label).into_owned())
+    });
+    let explained = Memo::new(move |_| {
+        let bridge = bridge.get();
+        (section == Section::NeedsLook).then(|| cause(&bridge)).flatten()
+    });
+    let place = if section == Section::Ended { Place::Dense } else { Place::Row };
+    let href = browser::session_href(&id);
+    let log_href = href.clone();
+    view! {
+        <li
+            class=move || format!("row {}", seen.with(|face| face.tone.class()))
+            data-testid="session-row"
+            data-project=move || bridge.get().project.clone()
+            data-instance=id
+            data-status=wire_status
+            aria-label=move || format!("{}, {}", project.get(), seen.get().word)
+        >
+            <span class="glyphs">
+                {move || seen.with(|face| (glyph(face.glyph), face.under.map(glyph)))}
+            </span>
+            <div class="row-text">
+                <div class="row-line row-top">
+                    <a class="name" href=href><bdi>{project}</bdi></a>
+                    {move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> })}
+                    <span class="badge">{kind}</span> <Chips bridge=bridge />
+                </div>
+                <div class="row-line row-second">
+                    <span class="word" data-testid="status-word">{move || seen.with(|face| face.word.clone())}</span>
+                    <Facts bridge=bridge face=seen section=section inside=inside />
+                </div>
+            </div>
+            <div class="row-actions"><Actions bridge=bridge inside=inside place=place /></div>
+            {move || explained.get().map(|cause| view! {
+                <CauseLine cause=cause href=log_href.clone() />
+            })}
+        </li>
+    }
+    .into_any()
+}
+
+/// What differs from the usual.
+#[component]
+pub fn Chips(
+    /// The record.
+    bridge: Signal<Arc<Instance>>,
+) -> impl IntoView {
+    let page = page();
+    let chips = Memo::new(move |_| {
+        let bridge = bridge.get();
+        let mut chips = Vec::new();
+        let mode = bridge.permission_mode.to_string();
+        if mode != PermissionMode::Default.as_str() {
+            let labels = page.live.bootstrap.get();
+            let label = labels.map_or_else(
+                || mode.clone(),
+                |b| crate::model::launch::label(&b.permission_labels, &mode).short,
+            );
+            let class = if mode == PermissionMode::BypassPermissions.as_str() {
+                "chip chip-danger"
+            } else {
+                "chip"
+            };
+            chips.push((label, class));
+        }
+        if let Some(place) = words::spawn_mode_chip(&bridge.spawn_mode.to_string()) {
+            chips.push((place.to_owned(), "chip"));
+        }
+        if bridge.adopted {
+            chips.push((said::ADOPTED.to_owned(), "chip"));
+        }
+        chips
+    });
+    view! {
+        {move || {
+            chips.get().into_iter().map(|(text, class)| view! { <span class=class>{text}</span> }).collect_view()
+        }}
+    }
+}
+
+/// The facts after the status word.
+#[component]
+fn Facts(
+    bridge: Signal<Arc<Instance>>,
+    face: Memo<Face>,
+    section: Section,
+    inside: Signal<Arc<Vec<WorkingSession>>>,
+) -> impl IntoView {
+    let page = page();
+    let last_seen = Memo::new(move |_| match page.live.link.get() {
+        crate::live::Link::Lost { as_of, .. } if page.live.is_offline.get() => {
+            let at = svc_shared::Timestamp::from_millis(as_of);
+            Some(link::last_seen(&time::clock(at, browser::zone(as_of))))
+        }
+        _ => None,
+    });
+    let facts = Memo::new(move |_| {
+        let bridge = bridge.get();
+        match section {
+            Section::Live => Vec::new(),
+            Section::NeedsLook => held_facts(&bridge).unwrap_or_else(|| ended_facts(&bridge)),
+            Section::Ended => ended_words(&bridge),
+        }
+    });
+    let since = Signal::derive(move || bridge.get().status_since);
+    let ended = Signal::derive(move || bridge.get().ended_at.unwrap_or(bridge.get().status_since));
+    let inside_count = Memo::new(move |_| inside.with(|inside| inside.len()));
+    let _ = face;
+    view! {
+        {move || last_seen.get().map(fact)}
+        {move || facts.get().into_iter().map(fact).collect_view()}
+        {(section == Section::Live).then(|| view! { <LiveFacts bridge=bridge since=since /> })}
+        {(section != Section::Live).then(|| view! { <span class="fact"><When at=ended /></span> })}
+        {move || (inside_count.get() > 0).then(|| fact(said::inside(inside_count.get())))}
+        {move || bridge.get().notice.as_ref().map(|notice| view! {
+            <span class="fact fact-notice"><bdi>{shown(notice).into_owned()}</bdi></span>
+        })}
+    }
+}
+
+fn fact(text: String) -> AnyView {
+    view! { <span class="fact">{text}</span> }.into_any()
+}
+
+fn held_facts(bridge: &Instance) -> Option<Vec<String>> {
+    let hold = bridge.quarantined.as_ref()?;
+    Some(vec![if status::is_held(bridge) {
+        cause_words::held(&hold.code)
+    } else {
+        cause_words::crash_loop(bridge.restart.crashes_in_window)
+    }])
+}
+
+fn ended_words(bridge: &Instance) -> Vec<String> {
+    let mut facts: Vec<String> = crate::model::cause::headline(bridge).into_iter().collect();
+    if facts.is_empty() && bridge.intentional_stop {
+        facts.extend(
+            cause_words::reason(svc_shared::status::ExitReason::OperatorStop).map(str::to_owned),
+        );
+    }
+    if !status::ended_as_meant(bridge) && bridge.resumable {
+        facts.push(said::RESUME_TO_CONTINUE.to_owned());
+    }
+    facts
+}
+
+/// The facts of a bridge with a process: for how long, and whether the link is there.
+#[component]
+fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>) -> impl IntoView {
+    let page = page();
+    let is_starting = Memo::new(move |_| bridge.get().status.is(&BridgeStatus::Starting));
+    let version = Memo::new(move |_| bridge.get().agent_version.clone());
+    let remark = Memo::new(move |_| {
+        if page.live.is_offline.get() {
+            return None;
+        }
+        let bridge = bridge.get();
+        let age =
+            page.clock.for_age(bridge.status_since.as_millis()) - bridge.status_since.as_millis();
+        if status::is_stopping(&bridge) {
+            return (age > SLOW_STOP_MS).then_some(said::SLOW_STOP);
+        }
+        if bridge.connect.available || bridge.notice.is_some() {
+            return None;
+        }
+        let running = bridge.status.is(&BridgeStatus::Running);
+        Some(if running && age > NO_LINK_MS { said::NO_LINK_YET } else { said::LINK_PENDING })
+    });
+    let starting = Memo::new(move |_| {
+        let bridge = bridge.get();
+        if bridge.adopted {
+            return said::WAITING_READY.to_owned();
+        }
+        let age = page.clock.seconds() - bridge.status_since.as_millis();
+        let allowed = page
+            .live
+            .bootstrap
+            .with(|b| b.as_ref().map_or(0.0, |b| b.limits.startup_grace_seconds));
+        #[expect(clippy::cast_possible_truncation, reason = "a setting in seconds")]
+        let allowed = (allowed * 1000.0) as i64;
+        said::starting_for(&time::span(age), &time::span(allowed))
+    });
+    view! {
+        {move || {
+            if is_starting.get() && !page.live.is_offline.get() {
+                view! { <span class="fact num">{starting}</span> }.into_any()
+            } else {
+                view! { <span class="fact"><Age since=since /></span> }.into_any()
+            }
+        }}
+        {move || version.get().map(|version| fact(said::agent(&version)))}
+        {move || remark.get().map(|text| fact(text.to_owned()))}
+    }
+}

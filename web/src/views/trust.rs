@@ -1,0 +1,130 @@
+//! The gate before a folder is trusted: what it is, and what trusting means.
+
+use crate::act::TrustGate;
+use crate::app::page;
+use crate::model::shown::shown;
+use crate::model::status::Tone;
+use crate::parts::button::Look;
+use crate::parts::dialog::Dialog;
+use crate::parts::icon::{icon, symbol};
+use crate::text::launch as words;
+use leptos::html;
+use leptos::prelude::*;
+use std::sync::Arc;
+use svc_shared::api::projects::Project;
+use svc_shared::internal::Facts;
+
+/// Shows the gate when something asks for it.
+#[component]
+pub fn TrustHost() -> impl IntoView {
+    let page = page();
+    view! {
+        {move || page.trust_gate.get().map(|gate| view! { <TrustDialog gate=gate /> })}
+    }
+}
+
+#[component]
+fn TrustDialog(gate: TrustGate) -> impl IntoView {
+    let page = page();
+    let name = gate.project().to_owned();
+    let project = page.store.project(&name).map(|signal| signal.get_untracked());
+    let (title, verb) = match &gate {
+        TrustGate::Project(_) => (words::trust_title(&shown(&name)), words::TRUST),
+        TrustGate::Resume(_) => (words::trust_resume_title(&shown(&name)), words::TRUST_AND_RESUME),
+    };
+    let agreed = RwSignal::new(false);
+    let close = Callback::new(move |()| page.trust_gate.set(None));
+    let grant = move |_| {
+        if !agreed.get_untracked() || page.live.is_offline.get_untracked() {
+            page.say.politely(words::WAITS_FOR_BOX);
+            return;
+        }
+        page.trust_gate.set(None);
+        match gate.clone() {
+            TrustGate::Project(project) => page.trust(project),
+            TrustGate::Resume(target) => page.resume(target, true),
+        }
+    };
+    let is_ready = move || agreed.get() && !page.live.is_offline.get();
+    view! {
+        <Dialog title=title on_close=close testid="trust-dialog">
+            <div class="dialog-body">
+                <div class="wide">
+                    {match project {
+                        Some(project) => view! { <Gate project=project facts=Signal::stored(None) agreed=agreed /> }.into_any(),
+                        None => view! { <p>{words::no_project(&name)}</p> }.into_any(),
+                    }}
+                </div>
+            </div>
+            <div class="dialog-foot">
+                <span class="says">{words::TRUST_LASTS}</span>
+                <button type="button" class=Look::Ghost.class() on:click=move |_| close.run(())>{words::CANCEL}</button>
+                <button
+                    type="button"
+                    class=Look::Primary.class()
+                    aria-disabled=move || (!is_ready()).then_some("true")
+                    data-testid="trust-confirm"
+                    on:click=grant
+                >
+                    {verb}
+                </button>
+            </div>
+        </Dialog>
+    }
+}
+
+/// The gate itself, also part of the launch dialog.
+#[component]
+pub fn Gate(
+    /// The project.
+    project: Arc<Project>,
+    /// What it brings, once known.
+    #[prop(into)]
+    facts: Signal<Option<Facts>>,
+    /// The box.
+    agreed: RwSignal<bool>,
+) -> impl IntoView {
+    let path = shown(&project.path).into_owned();
+    let marks = Memo::new(move |_| {
+        let mut marks: Vec<(&'static str, String)> = Vec::new();
+        if project.has_claude_md {
+            marks.push(("file", words::CLAUDE_MD.to_owned()));
+        }
+        if project.has_claude_dir {
+            marks.push(("folder", words::CLAUDE_DIR.to_owned()));
+        }
+        if let Some(facts) = facts.get() {
+            if !facts.hooks.is_empty() {
+                marks.push(("bolt", words::hooks(&facts.hooks)));
+            }
+            let servers = facts.mcp_servers.iter();
+            marks.extend(servers.map(|server| ("plug", words::mcp_server(&server.name))));
+        }
+        marks
+    });
+    let allows = move || {
+        if marks.with(Vec::is_empty) { words::TRUST_ALLOWS_PLAIN } else { words::TRUST_ALLOWS }
+    };
+    let field = NodeRef::<html::Input>::new();
+    let change = move |_| {
+        agreed.set(field.get_untracked().is_some_and(|field| field.checked()));
+    };
+    view! {
+        <div class=format!("gate {}", Tone::Warn.class()) data-testid="trust-gate">
+            <h3>{symbol("g-triangle", "glyph")} {words::NOT_TRUSTED}</h3>
+            <code data-testid="trust-path"><bdi>{path}</bdi></code>
+            <p>{allows}</p>
+            <ul>
+                {move || marks
+                    .get()
+                    .into_iter()
+                    .map(|(symbol, text)| view! { <li>{icon(symbol, 16)} <bdi>{shown(&text).into_owned()}</bdi></li> })
+                    .collect_view()}
+            </ul>
+            <label class="check">
+                <input type="checkbox" node_ref=field data-testid="trust-box" on:change=change />
+                {words::I_TRUST}
+            </label>
+        </div>
+    }
+}
