@@ -11,6 +11,7 @@ mod failpoint;
 mod forget;
 mod launch;
 // mod logs;
+mod look;
 mod lookup;
 mod options;
 mod preflight;

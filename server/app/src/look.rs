@@ -1,0 +1,119 @@
+//! Use-cases that only look: nothing is written, no event leaves.
+
+use crate::{App, AppError, Class};
+use svc_domain::agent_log::evidence::Readiness;
+use svc_domain::bridge::{Anchor, Bridge, Stage};
+use svc_domain::effect::Step;
+use svc_domain::identity::{GoneBecause, Verdict};
+use svc_domain::observe::{Cause, Fact, observe};
+use svc_shared::api::instances::Instance;
+use svc_shared::error::ErrorCode;
+use svc_shared::internal::Connect;
+use svc_shared::status::{BridgeStatus, ConnectKind, ExitReason};
+use svc_store::{Content, Stored};
+
+/// Where links of the agent's remote client lead (agent 2.1.197).
+const CLIENT: &str = "https://claude.ai/code";
+
+impl App {
+    /// One record, as this process last saw it.
+    ///
+    /// # Errors
+    /// Nothing or several match the reference.
+    pub fn instance(&self, reference: &str) -> Result<Instance, AppError> {
+        let rows = self.registry().rows();
+        let id = self.resolve(reference, &rows)?;
+        self.instances_of(&rows)
+            .into_iter()
+            .find(|instance| instance.instance_id.as_str() == id)
+            .ok_or_else(|| crate::lookup::unknown_instance(reference))
+    }
+
+    /// The link for the remote client. A credential: it leaves by this way only.
+    ///
+    /// # Errors
+    /// The bridge is not running or has registered nothing that could be linked.
+    pub async fn connect(&self, reference: &str) -> Result<Connect, AppError> {
+        let bridge = self.bridge(reference).await?;
+        let none = || {
+            AppError::new(
+                ErrorCode::InvalidValue,
+                Class::Conflict,
+                format!(
+                    "bridge {} is {} and has no link; wait until it runs or resume it",
+                    bridge.id.short(),
+                    bridge.status()
+                ),
+            )
+        };
+        if bridge.status() != BridgeStatus::Running {
+            return Err(none());
+        }
+        match (&bridge.anchor.session_id, &bridge.anchor.environment_id) {
+            (Some(session), _) => Ok(Connect {
+                url: format!("{CLIENT}/{session}?from=cli"),
+                kind: ConnectKind::Session.into(),
+            }),
+            (None, Some(environment)) => Ok(Connect {
+                url: format!("{CLIENT}?environment={environment}"),
+                kind: ConnectKind::Environment.into(),
+            }),
+            (None, None) => Err(none()),
+        }
+    }
+
+    /// All records as the processes are now, without writing what was found: for commands that
+    /// look while no service may be running.
+    ///
+    /// # Errors
+    /// The registry cannot be read.
+    pub async fn reconciled_instances(&self) -> Result<Vec<Instance>, AppError> {
+        let app = self.clone();
+        let rows = self.store().bridges().await?;
+        tokio::task::spawn_blocking(move || {
+            let rows: Vec<Stored> = rows.into_iter().map(|stored| app.as_it_is(stored)).collect();
+            app.registry().replace(rows.clone());
+            app.instances_of(&rows)
+        })
+        .await
+        .map_err(AppError::internal)
+    }
+
+    fn as_it_is(&self, stored: Stored) -> Stored {
+        let Content::Bridge(bridge) = &stored.content else { return stored };
+        match self.seen_fact(bridge) {
+            Some(fact) => match observe(bridge, fact, self.clock().now()) {
+                Step::Becomes { next, .. } => Stored { content: Content::Bridge(next), ..stored },
+                Step::Unchanged => stored,
+            },
+            None => stored,
+        }
+    }
+
+    fn seen_fact(&self, bridge: &Bridge) -> Option<Fact> {
+        let live = bridge.live()?;
+        match self.host().probe(bridge.process.as_ref()?) {
+            Verdict::Gone(GoneBecause::OtherBoot) => Some(Fact::HostRestarted),
+            Verdict::Gone(GoneBecause::NoProcess | GoneBecause::Reused) => {
+                Some(Fact::FoundGone(Cause::plain(ExitReason::DiedUnsupervised)))
+            }
+            Verdict::Unknown => None,
+            Verdict::Same => match live.stage {
+                Stage::Ready | Stage::Launching { .. } => None,
+                Stage::Registering { .. } => {
+                    let set = self.log_set(&bridge.launch.as_ref()?.log_stem)?;
+                    let evidence = svc_agent::debug_watch::scan(&set);
+                    let id = |id: &Option<svc_domain::agent_log::RemoteId>| {
+                        id.as_ref().map(|id| id.expose().to_owned())
+                    };
+                    (evidence.readiness() == Readiness::Ready).then(|| {
+                        Fact::Registered(Anchor {
+                            environment_id: id(&evidence.environment),
+                            session_id: id(&evidence.starter_session),
+                        })
+                    })
+                }
+            },
+        }
+    }
+}
