@@ -8,6 +8,7 @@ mod framing;
 mod wire;
 
 use crate::door::Door;
+use futures_util::task::AtomicWaker;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -21,10 +22,11 @@ use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use wire::Wire;
 
@@ -45,7 +47,7 @@ pub struct ServeOptions {
     pub max_connections: usize,
     /// Most connections of one peer address; loopback is exempt.
     pub max_per_peer: usize,
-    /// Most open WebSockets.
+    /// Most open `WebSocket`s.
     pub max_sockets: usize,
     /// A request head must be complete this long after its first byte.
     pub head: Duration,
@@ -93,10 +95,14 @@ pub(crate) struct ConnectionFacts {
 struct Shared {
     opened: Instant,
     requests: AtomicUsize,
+    answered: AtomicU64,
+    on_answer: AtomicWaker,
     is_upgraded: AtomicBool,
     /// Milliseconds after `opened` at which the last request ended.
     last_used: AtomicU64,
     drop_now: CancellationToken,
+    /// Cancelled when the socket that came out of this connection is gone.
+    socket_over: CancellationToken,
 }
 
 impl ConnectionFacts {
@@ -104,16 +110,21 @@ impl ConnectionFacts {
         let shared = Shared {
             opened: Instant::now(),
             requests: AtomicUsize::new(0),
+            answered: AtomicU64::new(0),
+            on_answer: AtomicWaker::new(),
             is_upgraded: AtomicBool::new(false),
             last_used: AtomicU64::new(0),
             drop_now: CancellationToken::new(),
+            socket_over: CancellationToken::new(),
         };
         Self { peer: peer.to_canonical(), shared: Arc::new(shared) }
     }
 
-    /// The connection changes its protocol with the reply to this request.
-    pub(crate) fn upgraded(&self) {
+    /// The connection changes its protocol with the reply to this request. It keeps its place
+    /// until the returned guard is dropped.
+    pub(crate) fn upgraded(&self) -> DropGuard {
         self.shared.is_upgraded.store(true, Ordering::Release);
+        self.shared.socket_over.clone().drop_guard()
     }
 
     fn is_upgraded(&self) -> bool {
@@ -123,6 +134,15 @@ impl ConnectionFacts {
     /// A request is under way.
     fn is_busy(&self) -> bool {
         self.shared.requests.load(Ordering::Acquire) > 0
+    }
+
+    /// Requests that were answered.
+    fn answered(&self) -> u64 {
+        self.shared.answered.load(Ordering::Acquire)
+    }
+
+    fn wake_when_answered(&self, waker: &Waker) {
+        self.shared.on_answer.register(waker);
     }
 
     /// When it was last used, if nothing uses it now.
@@ -146,7 +166,9 @@ impl Drop for Flight {
         let shared = &self.0.shared;
         let used = u64::try_from(shared.opened.elapsed().as_millis()).unwrap_or(u64::MAX);
         shared.last_used.store(used, Ordering::Release);
+        shared.answered.fetch_add(1, Ordering::AcqRel);
         shared.requests.fetch_sub(1, Ordering::AcqRel);
+        shared.on_answer.wake();
     }
 }
 
@@ -265,7 +287,7 @@ impl Connection {
         let Self { socket, local, peer, facts } = self;
         // Replies are small and complete: waiting to fill a packet only delays them.
         let _ = socket.set_nodelay(true);
-        let drop_now = facts.shared.drop_now.clone();
+        let shared = Arc::clone(&facts.shared);
         let service = service_fn({
             let facts = facts.clone();
             move |request: hyper::Request<Incoming>| {
@@ -295,8 +317,13 @@ impl Connection {
         let mut connection = pin!(connection);
         tokio::select! {
             // An error is the peer's: it left, or what it sent was no request.
-            _ = connection.as_mut() => return,
-            () = drop_now.cancelled() => return,
+            _ = connection.as_mut() => {
+                if shared.is_upgraded.load(Ordering::Acquire) {
+                    shared.socket_over.cancelled().await;
+                }
+                return;
+            }
+            () = shared.drop_now.cancelled() => return,
             () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
         }
         // Bounded by the grace period of the loop.
@@ -372,7 +399,7 @@ mod tests {
         assert!(connections.admit(3, &facts([127, 0, 0, 1]), &options));
         assert!(idle.shared.drop_now.is_cancelled());
         assert!(!busy.shared.drop_now.is_cancelled());
-        connections.lock().get(&3).unwrap().upgraded();
+        let _socket = connections.lock().get(&3).unwrap().upgraded();
         assert!(!connections.admit(4, &facts([127, 0, 0, 1]), &options));
         drop(flight);
         assert!(connections.admit(5, &facts([127, 0, 0, 1]), &options));

@@ -21,6 +21,21 @@ const OMITTED: [(&str, &str); 1] = [("Health", "demo")];
 /// The instance without "and nothing else", so that a launch result can be an instance and more.
 const OPEN_INSTANCE: &str = "InstanceMembers";
 
+/// Words of a problem with a request (`http-api` §0.3).
+const PROBLEMS: [&str; 9] = [
+    "json_invalid",
+    "object_type",
+    "missing",
+    "string_type",
+    "bool_type",
+    "int_type",
+    "list_type",
+    "too_long",
+    "enum",
+];
+/// Words for whose a working session is.
+const ATTRIBUTIONS: [&str; 4] = ["tracked", "hosted", "untracked", "external"];
+
 /// What depends on the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
@@ -166,6 +181,8 @@ fn limits(schemas: &mut Map<String, Value>) {
         ("StopAgentResult", "id", job.clone()),
         ("ResumeAgentResult", "id", job),
         ("Error", "code", codes),
+        ("SchemaProblem", "type", json!({"enum": PROBLEMS})),
+        ("WorkingSession", "attribution", json!({"enum": ATTRIBUTIONS})),
         ("SchemaError", "code", json!({"enum": ["schema"]})),
         ("AmbiguousError", "code", json!({"enum": ["ambiguous"]})),
         ("Health", "status", json!({"enum": ["ok"]})),
@@ -177,16 +194,9 @@ fn limits(schemas: &mut Map<String, Value>) {
             .and_then(|schema| schema.get_mut("properties"))
             .and_then(|members| members.get_mut(member));
         let Some(found) = found else { continue };
-        // A defect has an id beside its text.
-        let is_nullable = found.get("nullable").is_some();
-        if let (Some(target), Some(rule)) = (found.as_object_mut(), rule.as_object()) {
-            target.extend(rule.clone());
-            if is_nullable && let Some(words) = target.get_mut("enum").and_then(Value::as_array_mut)
-            {
-                words.push(Value::Null);
-            }
-        }
+        apply_rule(found, rule);
     }
+    // A defect has an id beside its text.
     let error_id = json!({
         "type": "string",
         "pattern": "^[0-9a-f]{8}$",
@@ -196,6 +206,19 @@ fn limits(schemas: &mut Map<String, Value>) {
         && let Some(error) = error.as_object_mut()
     {
         error.insert("error_id".into(), error_id);
+    }
+}
+
+fn apply_rule(schema: &mut Value, rule: Value) {
+    let is_nullable = schema.get("nullable").is_some();
+    if let (Some(schema), Value::Object(rule)) = (schema.as_object_mut(), rule) {
+        if is_nullable && rule.contains_key("enum") {
+            let mut words = rule;
+            words.extend(schema.remove("type").map(|kind| ("type".to_owned(), kind)));
+            schema.insert("allOf".into(), json!([words]));
+        } else {
+            schema.extend(rule);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! WebSockets: the handshake, the limits of what comes in, and one loop for every stream
+//! Sockets: the handshake, the limits of what comes in, and one loop for every stream
 //! (`http-api` §4.1, H57–H61). What is sent is decided by a [`Source`].
 
 pub(crate) mod bridge_log;
@@ -6,6 +6,7 @@ pub(crate) mod events;
 mod handshake;
 mod meter;
 
+use crate::accept::ConnectionFacts;
 use crate::error::Refusal;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
@@ -92,11 +93,10 @@ impl Sockets {
             return Err(handshake::too_many());
         };
         let upgrade = request.take_upgrade().map_err(|_| handshake::not_upgradable())?;
-        if let Some(facts) = request.data::<crate::accept::ConnectionFacts>() {
-            facts.upgraded();
-        }
+        let connection = request.data::<ConnectionFacts>().map(ConnectionFacts::upgraded);
         let closing = self.closing.clone();
         self.tasks.spawn(async move {
+            let _connection = connection;
             let Ok(Ok(io)) = tokio::time::timeout(STALL, upgrade).await else {
                 return;
             };

@@ -56,11 +56,12 @@ pub(super) struct Framing {
     held: BytesMut,
     /// How far `held` was searched for its end.
     searched: usize,
+    requests: u64,
 }
 
 impl Framing {
     pub(super) fn new() -> Self {
-        Self { state: State::Head, held: BytesMut::new(), searched: 0 }
+        Self { state: State::Head, held: BytesMut::new(), searched: 0, requests: 0 }
     }
 
     /// Takes bytes from the peer and puts those that may go on into `onward`.
@@ -104,6 +105,16 @@ impl Framing {
         onward.extend_from_slice(&self.held.split());
     }
 
+    /// Requests whose heads went on.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Inside the body of a request.
+    pub(super) fn is_inside_body(&self) -> bool {
+        !matches!(self.state, State::Head | State::Through)
+    }
+
     /// A head has begun and is not complete.
     pub(super) fn is_inside_head(&self) -> bool {
         self.state == State::Head && !self.held.is_empty()
@@ -136,6 +147,7 @@ impl Framing {
         let head = self.held.split_to(end).freeze();
         self.searched = 0;
         self.state = body_of(&head)?;
+        self.requests += 1;
         onward.extend_from_slice(&head);
         Ok(true)
     }

@@ -59,6 +59,12 @@ impl Wire {
         }
     }
 
+    /// Whether requests that went on are not answered yet; the task is woken when one is.
+    fn owes_answers(&self, cx: &Context<'_>) -> bool {
+        self.facts.wake_when_answered(cx.waker());
+        self.facts.answered() < self.framing.requests()
+    }
+
     /// When the peer must have sent something; none while we owe it an answer.
     fn deadline(&mut self) -> Option<Instant> {
         if self.framing.is_inside_head() {
@@ -96,7 +102,9 @@ impl Wire {
         if buf.filled().is_empty() {
             self.end = Some(End::Closed);
         } else if let Err(fault) = self.framing.feed(buf.filled(), &mut self.onward) {
-            self.end = Some(End::Fault(fault));
+            // The request whose body this is gets its own refusal for an incomplete body.
+            let is_told = self.framing.is_inside_body();
+            self.end = Some(if is_told { End::Closed } else { End::Fault(fault) });
         }
         Poll::Ready(Ok(()))
     }
@@ -143,9 +151,9 @@ impl AsyncRead for Wire {
             match this.end {
                 None => {}
                 Some(End::Closed) => return Poll::Ready(Ok(())),
-                // The library takes the end of input as reason to drop a request under way; it
-                // asks again when that is answered.
-                Some(End::Fault(_) | End::Told) if this.facts.is_busy() => return Poll::Pending,
+                // The library takes the end of input as reason to drop requests before it; it
+                // asks again when they are answered.
+                Some(End::Fault(_) | End::Told) if this.owes_answers(cx) => return Poll::Pending,
                 Some(End::Fault(_) | End::Told) => return Poll::Ready(Ok(())),
             }
             match this.poll_fill(cx)? {

@@ -1,0 +1,29 @@
+//! The door over real sockets: guards, framing, routes, sockets, page and description.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "a helper that cannot go on fails its test"
+)]
+
+#[path = "door/app.rs"]
+mod app;
+#[path = "door/client.rs"]
+mod client;
+#[path = "door/coverage.rs"]
+mod coverage;
+#[path = "door/document.rs"]
+mod document;
+#[path = "door/guards.rs"]
+mod guards;
+#[path = "door/harness.rs"]
+mod harness;
+#[path = "door/page.rs"]
+mod page;
+#[path = "door/public.rs"]
+mod public;
+#[path = "door/sockets.rs"]
+mod sockets;
+#[path = "door/wire.rs"]
+mod wire;

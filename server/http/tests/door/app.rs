@@ -1,0 +1,118 @@
+//! The real use-cases over a temporary tree: two projects, three ended bridges, and a program
+//! that is not there as agent. Nothing supervises, so that a test decides what readers see.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+use svc_agent::cli::{AgentCli, AgentSetup};
+use svc_agent::environment::Variables;
+use svc_app::refs::Refs;
+use svc_app::{Agent, App, Parts, ProjectSource, Role};
+use svc_domain::bridge::{Anchor, Bridge, Ended, Outcome, State};
+use svc_ports::Clock;
+use svc_process::{Host, HostOptions};
+use svc_projects::{Projects, Rules, scan};
+use svc_shared::Timestamp;
+use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
+use svc_store::{Access, Cap, Store};
+use svc_watch::Watcher;
+use tokio::sync::watch;
+
+static NOW: LazyLock<Timestamp> = LazyLock::new(|| Timestamp::from_millis(1_767_225_600_000));
+
+/// The bridges in the registry: id and project.
+pub const BRIDGES: [(&str, &str); 3] = [
+    ("b0000000-0000-4000-8000-000000000001", "api"),
+    ("a0000000-0000-4000-8000-000000000002", "api"),
+    ("a1000000-0000-4000-8000-000000000003", "has space"),
+];
+
+/// The use-cases, with more lines of configuration.
+pub async fn over(tree: &Path, configuration: &str) -> App {
+    let (projects, state) = (tree.join("projects"), tree.join("state"));
+    for directory in [projects.join("api"), projects.join("has space"), state.clone()] {
+        std::fs::create_dir_all(directory).unwrap();
+    }
+    let text = format!(
+        "projects_root: {}\nstate_dir: {}\nclaude:\n  binary: {}\n{configuration}",
+        projects.display(),
+        state.display(),
+        tree.join("no-agent").display()
+    );
+    let config = svc_config::load_text(&text, tree).unwrap().config;
+    let store = Store::open(&state, Access::ReadWrite { snapshot: false }).await.unwrap();
+    for (id, project) in BRIDGES {
+        store.insert(&ended(id, project, tree), Cap { max_live: None }, *NOW).await.unwrap();
+    }
+    let agent = AgentCli::new(AgentSetup {
+        binary: config.claude.binary.clone(),
+        env: Variables::from([("HOME".into(), tree.as_os_str().to_owned())]),
+        cwd: state.clone(),
+        locks: state.join("locks"),
+    });
+    let found = scan(&Rules { root: projects, refused: vec![state] });
+    App::new(Parts {
+        config,
+        role: Role::Command,
+        demo: false,
+        store,
+        host: Arc::new(Host::new(HostOptions::default()).unwrap()),
+        clock: Arc::new(Still),
+        agent: Arc::new(Agent::new(agent, None)),
+        watcher: Watcher::new(),
+        projects: Arc::new(Fixed(Arc::new(found))),
+        refs: Some(Refs::from_secret(&[7; 32])),
+        umask: 0o022,
+        port: 0,
+    })
+}
+
+fn ended(id: &str, project: &str, tree: &Path) -> Bridge {
+    Bridge {
+        id: id.parse().unwrap(),
+        project: project.parse().unwrap(),
+        cwd: tree.join("projects").join(project),
+        custom_name: None,
+        resume_mode: ResumeMode::Standard,
+        spawn_mode: SpawnMode::SameDir,
+        permission_mode: PermissionMode::Default,
+        origin: Origin::Spawned,
+        generation: 1,
+        state: State::Ended(Ended {
+            outcome: Outcome::Stopped,
+            at: *NOW,
+            intentional: true,
+            forced: false,
+            reason: None,
+            exit_code: None,
+            exit_signal: None,
+            detail: None,
+        }),
+        status_since: *NOW,
+        started_at: None,
+        launch: None,
+        process: None,
+        anchor: Anchor::default(),
+        notice: None,
+        quarantine: None,
+    }
+}
+
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        *NOW
+    }
+}
+
+struct Fixed(Arc<Projects>);
+
+impl ProjectSource for Fixed {
+    fn snapshot(&self) -> Arc<Projects> {
+        Arc::clone(&self.0)
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+}

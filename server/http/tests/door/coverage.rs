@@ -1,0 +1,205 @@
+//! Every route is known here with the statuses it can reach. A route without a row fails.
+
+use crate::client::Sent;
+use crate::harness::Server;
+use serde_json::{Value, json};
+use svc_http::{BodyKind, Route, RouteKind, ServeOptions};
+
+/// One request of the coverage table and the statuses it may end with.
+struct Row {
+    route: &'static str,
+    /// Query or body that makes the difference.
+    asks: &'static [(Ask, u16)],
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Ask {
+    /// With placeholders that name something there.
+    Known,
+    /// With placeholders that name nothing.
+    Unknown,
+    /// With a reference that matches two instances.
+    Ambiguous,
+    /// With a query that does not fit.
+    BadQuery(&'static str),
+    /// With a body.
+    Body(&'static str),
+    /// With a body that is not JSON.
+    PlainBody,
+    /// With a body that is too large.
+    LargeBody,
+}
+
+use Ask::{Ambiguous, BadQuery, Body, Known, LargeBody, PlainBody, Unknown};
+
+const TABLE: &[Row] = &[
+    Row { route: "GET /projects", asks: &[(Known, 200), (BadQuery("trust=x"), 422)] },
+    Row { route: "GET /sessions", asks: &[(Known, 200)] },
+    Row { route: "GET /sessions/tracked", asks: &[(Known, 200)] },
+    Row { route: "GET /sessions/adoptable", asks: &[(Known, 200)] },
+    Row { route: "GET /instances", asks: &[(Known, 200), (BadQuery("status=x"), 422)] },
+    Row {
+        route: "POST /instances",
+        asks: &[
+            (Body(r#"{"project":"nope"}"#), 404),
+            (Body(r#"{"project":"api","spawn_mode":"x"}"#), 422),
+            (Body("{}"), 422),
+            (BadQuery("wait=99"), 415),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row {
+        route: "GET /instances/{instance_id}",
+        asks: &[(Known, 200), (Unknown, 404), (Ambiguous, 409)],
+    },
+    Row { route: "DELETE /instances/{instance_id}", asks: &[(Unknown, 404), (Ambiguous, 409)] },
+    Row {
+        route: "POST /instances/{instance_id}/resume",
+        asks: &[
+            (Unknown, 404),
+            (Ambiguous, 409),
+            (BadQuery("wait=99"), 422),
+            (Body(r#"{"trust":5}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row { route: "GET /agents", asks: &[(Known, 200)] },
+    Row {
+        route: "POST /agents",
+        asks: &[
+            (Body(r#"{"project":"nope","prompt":"x"}"#), 404),
+            (Body(r#"{"project":"api"}"#), 422),
+            (Body(r#"{"project":"api","prompt":"x"}"#), 503),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row { route: "DELETE /agents/{job_id}", asks: &[(Unknown, 422)] },
+    Row { route: "POST /agents/{job_id}/resume", asks: &[(Unknown, 422), (PlainBody, 415)] },
+    Row { route: "GET /healthz", asks: &[(Known, 200)] },
+    Row { route: "GET /", asks: &[(Known, PAGE)] },
+    Row { route: "GET /ui/{*page}", asks: &[(Known, PAGE)] },
+    Row { route: "GET /static/{*file}", asks: &[(Unknown, 404)] },
+    Row { route: "GET /openapi.json", asks: &[(Known, 200)] },
+    Row { route: "GET /api/bootstrap", asks: &[(Known, 200)] },
+    Row { route: "GET /api/state", asks: &[(Known, 200)] },
+    Row { route: "GET /api/widget", asks: &[(Known, 200)] },
+    Row { route: "GET /api/login-status", asks: &[(Known, 200)] },
+    Row {
+        route: "PATCH /api/instances/{id}",
+        asks: &[(PlainBody, 415), (LargeBody, 413), (Body(r#"{"label":5}"#), 422)],
+    },
+    Row {
+        route: "GET /api/instances/{id}/log",
+        asks: &[
+            (Unknown, 404),
+            (Ambiguous, 409),
+            (BadQuery("tail=x"), 422),
+            (BadQuery("cursor=1:0&before=1:0"), 422),
+        ],
+    },
+    Row { route: "POST /api/instances/{id}/connect", asks: &[(Unknown, 404), (Ambiguous, 409)] },
+    Row { route: "POST /api/instances/{id}/forget", asks: &[(Unknown, 404), (Ambiguous, 409)] },
+    Row { route: "GET /api/projects/preflight", asks: &[(Known, 200)] },
+    Row {
+        route: "POST /api/projects/trust-all",
+        asks: &[
+            (Body("{}"), 422),
+            (Body(r#"{"names":[5]}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row {
+        route: "GET /api/projects/{name}/preflight",
+        asks: &[(Unknown, 404), (BadQuery("facts=x"), 422)],
+    },
+    Row { route: "POST /api/projects/{name}/trust", asks: &[(Unknown, 404)] },
+    Row { route: "GET /ws/events", asks: &[(Known, 426)] },
+    Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
+];
+
+/// Depends on whether the page is built.
+const PAGE: u16 = 0;
+
+fn name_of(route: &Route) -> String {
+    let public = |pattern: &str| {
+        let local = pattern.strip_prefix("/api/v1")?;
+        Some(format!("{} {local}", route.method))
+    };
+    public(&route.pattern).unwrap_or_else(|| format!("{} {}", route.method, route.pattern))
+}
+
+/// A path of the route with placeholders that name nothing.
+pub fn path_of(route: &Route) -> String {
+    fill(&route.pattern, "nothing-here")
+}
+
+fn fill(pattern: &str, value: &str) -> String {
+    let parts: Vec<&str> =
+        pattern.split('/').map(|part| if part.starts_with('{') { value } else { part }).collect();
+    parts.join("/")
+}
+
+fn row_of(route: &Route) -> &'static Row {
+    let name = name_of(route);
+    let bare = name.replacen(" /api/", " /", 1);
+    let row = TABLE.iter().find(|row| row.route == name || row.route == bare);
+    row.unwrap_or_else(|| panic!("{name} has no row in the coverage table"))
+}
+
+fn request(route: &Route, ask: Ask) -> Sent {
+    let method = route.method.as_str();
+    let known = match route.kind {
+        RouteKind::Plain | RouteKind::Health | RouteKind::Socket => "b0000000",
+    };
+    let path = match ask {
+        Known => fill(&route.pattern, known),
+        Ambiguous => fill(&route.pattern, "a"),
+        BadQuery(query) => format!("{}?{query}", fill(&route.pattern, known)),
+        Unknown | Body(_) | PlainBody | LargeBody => path_of(route),
+    };
+    let sent = Sent::new(method, &path);
+    match ask {
+        Body(body) => sent.json(&serde_json::from_str::<Value>(body).unwrap()),
+        PlainBody => sent.body("text/plain", b"{}"),
+        LargeBody => sent.json(&json!({"project": "x".repeat(1024 * 1024)})),
+        Known | Unknown | Ambiguous | BadQuery(_) => sent,
+    }
+}
+
+#[tokio::test]
+async fn every_route_reaches_its_documented_statuses() {
+    let configuration = "api:\n  openapi_enabled: true\n";
+    let server = Server::with(configuration, ServeOptions::default()).await;
+    server.fill();
+    let page = if svc_http::has_page() { 200 } else { 503 };
+    for route in svc_http::table() {
+        for (ask, expected) in row_of(&route).asks {
+            let expected = if *expected == PAGE { page } else { *expected };
+            let reply = server.send(request(&route, *ask)).await;
+            let asked = format!("{} {} {ask:?}", route.method, route.pattern);
+            assert_eq!(reply.status, expected, "{asked}: {}", reply.text());
+        }
+    }
+}
+
+#[test]
+fn the_table_lists_no_route_that_is_gone() {
+    let names: Vec<String> = svc_http::table().iter().map(name_of).collect();
+    for row in TABLE {
+        assert!(names.iter().any(|name| name == row.route), "{}", row.route);
+    }
+}
+
+#[test]
+fn a_route_with_a_body_is_asked_with_the_wrong_ones() {
+    for route in svc_http::table() {
+        if route.body != BodyKind::None {
+            let asks = row_of(&route).asks;
+            assert!(asks.iter().any(|(ask, _)| matches!(ask, PlainBody)), "{}", route.pattern);
+        }
+    }
+}

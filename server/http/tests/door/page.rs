@@ -1,0 +1,82 @@
+//! The page's document and files. The page may or may not be built; both must be right.
+
+use crate::client::Sent;
+use crate::harness::Server;
+use svc_http::ServeOptions;
+
+fn nonce_of(policy: &str) -> &str {
+    policy.split("'nonce-").nth(1).unwrap().split('\'').next().unwrap()
+}
+
+#[tokio::test]
+async fn the_document_has_prefix_and_nonce_of_its_reply_or_says_how_to_build_it() {
+    let server = Server::with("root_path: /a/b\n", ServeOptions::default()).await;
+    for path in ["/a/b/", "/a/b", "/", "/ui/p/has.dot", "/a/b/ui/s/x"] {
+        let reply = server.get(path).await;
+        let text = reply.text();
+        let policy = reply.header("content-security-policy").unwrap();
+        let is_page = policy.split([' ', ';']).any(|source| source == "'wasm-unsafe-eval'");
+        assert!(reply.header("content-type").unwrap().starts_with("text/html"), "{path}");
+        if svc_http::has_page() {
+            assert_eq!(reply.status, 200, "{path}");
+            assert!(is_page);
+            assert!(text.contains(&format!("nonce=\"{}\"", nonce_of(policy))), "{text}");
+            assert!(text.contains("content=\"/a/b\""), "{text}");
+            assert!(!text.contains("__ROOT_PATH__") && !text.contains("__CSP_NONCE__"), "{text}");
+        } else {
+            assert_eq!(reply.status, 503, "{path}");
+            assert!(!is_page && text.contains("cargo xtask dist"), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn files_are_served_by_exact_name_only() {
+    let server = Server::start().await;
+    for path in ["/static/index.html", "/static/nothing.js", "/static/.stage/index.html"] {
+        let reply = server.get(path).await;
+        assert_eq!(reply.status, 404, "{path}");
+        assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");
+    }
+    if !svc_http::has_page() {
+        return;
+    }
+    let document = server.get("/").await.text();
+    let script = document
+        .split('"')
+        .find(|part| part.starts_with("/static/") && part.ends_with(".wasm"))
+        .expect("the document names its module")
+        .to_owned();
+    let plain = server.get(&script).await;
+    assert_eq!(plain.header("content-type"), Some("application/wasm"));
+    assert_eq!(plain.header("cache-control"), Some("public, max-age=31536000, immutable"));
+    assert_eq!(plain.header("vary"), Some("accept-encoding"));
+    assert_eq!(plain.header("content-encoding"), None);
+    let ask = |codings: &str| Sent::new("GET", &script).header("Accept-Encoding", codings);
+    for (codings, expected) in [
+        ("br, gzip", Some("br")),
+        ("gzip", Some("gzip")),
+        ("br;q=0, gzip", Some("gzip")),
+        ("x", None),
+    ] {
+        let reply = server.send(ask(codings)).await;
+        assert_eq!(reply.header("content-encoding"), expected, "{codings}");
+        let tag = reply.header("etag").unwrap();
+        assert_eq!(tag.ends_with("-br\""), expected == Some("br"));
+        let again = server.send(ask(codings).header("If-None-Match", tag)).await;
+        assert_eq!((again.status, again.body.len()), (304, 0));
+        assert_eq!(again.header("cache-control"), reply.header("cache-control"));
+    }
+    for suffix in [".br", ".gz"] {
+        assert_eq!(server.get(&format!("{script}{suffix}")).await.status, 404);
+    }
+}
+
+#[tokio::test]
+async fn bootstrap_names_the_page_that_is_served() {
+    let server = Server::start().await;
+    let bootstrap = server.get("/api/bootstrap").await.json();
+    let build = bootstrap["build"].as_str().unwrap();
+    assert_eq!(build.len(), if svc_http::has_page() { 16 } else { 0 });
+    assert_eq!(bootstrap["auth"]["method"], "off");
+}
