@@ -1,11 +1,13 @@
 //! Working sessions of the agent: whose they are.
 
-use crate::App;
+use crate::{App, AppError, Class};
 use std::collections::{BTreeMap, HashMap};
 use svc_agent::registry::Entry;
+use svc_agent::session_list::CliSession;
 use svc_domain::redact::redact_text;
 use svc_ports::process::ProcessFacts;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 
 impl App {
@@ -65,6 +67,51 @@ impl App {
         lists
     }
 
+    /// The agent's own list of working sessions, for a command.
+    ///
+    /// # Errors
+    /// The agent gave no list; the message says why.
+    pub async fn agent_sessions(&self) -> Result<Vec<WorkingSession>, AppError> {
+        let rows = self.store().bridges().await?;
+        self.registry().replace(rows);
+        let listed = self.agent().cli().sessions_now().await.map_err(|error| {
+            AppError::new(ErrorCode::AgentFailed, Class::Upstream, error.to_string())
+        })?;
+        let app = self.clone();
+        tokio::task::spawn_blocking(move || {
+            let owners = app.owners();
+            listed.list.iter().filter_map(|item| app.listed_session(item, &owners)).collect()
+        })
+        .await
+        .map_err(AppError::internal)
+    }
+
+    fn listed_session(
+        &self,
+        item: &CliSession,
+        owners: &HashMap<i32, InstanceId>,
+    ) -> Option<WorkingSession> {
+        let pid = item.pid?;
+        let owner = self.host().inspect(pid).and_then(|facts| self.owner(&facts, owners));
+        let attribution = match (&owner, item.kind.as_str()) {
+            (Some(_), _) => "tracked",
+            (None, "interactive" | "") => "external",
+            (None, _) => "untracked",
+        };
+        Some(WorkingSession {
+            pid: pid.get(),
+            cwd: item.cwd.to_string_lossy().into_owned(),
+            kind: item.kind.clone(),
+            state: item.state.clone().unwrap_or_default(),
+            name: item.name.as_deref().map(redact_text),
+            waiting_for: item.waiting_for.as_deref().map(redact_text),
+            started_at: item.started_at.as_millis(),
+            session_ref: self.refs().and_then(|refs| refs.session(&item.session_id)),
+            attribution: attribution.to_owned(),
+            parent_instance: owner,
+        })
+    }
+
     /// Live managed bridges by pid.
     fn owners(&self) -> HashMap<i32, InstanceId> {
         self.registry()
@@ -76,11 +123,7 @@ impl App {
     }
 
     /// The managed bridge that a process descends from.
-    fn owner(
-        &self,
-        facts: &ProcessFacts,
-        owners: &HashMap<i32, InstanceId>,
-    ) -> Option<InstanceId> {
+    fn owner(&self, facts: &ProcessFacts, owners: &HashMap<i32, InstanceId>) -> Option<InstanceId> {
         let mut pid = facts.identity.pid;
         let mut parent = facts.parent;
         // Deeper trees do not exist; a cycle cannot be walked for ever.

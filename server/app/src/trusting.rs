@@ -51,6 +51,19 @@ impl App {
         .await
     }
 
+    /// Records of all projects, in their order.
+    ///
+    /// # Errors
+    /// The scan was interrupted.
+    pub async fn project_records(&self) -> Result<Vec<projects::Project>, AppError> {
+        let app = self.clone();
+        tokio::task::spawn_blocking(move || {
+            app.projects().iter().map(|project| app.project_record(project)).collect()
+        })
+        .await
+        .map_err(AppError::internal)
+    }
+
     /// Writes the grant if there is none.
     pub(crate) async fn grant_trust(&self, project: &Project) -> Result<(), AppError> {
         let granted = self.agent().grant_trust(&project.path, project.git_root.as_deref()).await;
