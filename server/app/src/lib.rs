@@ -10,7 +10,7 @@ mod error;
 mod failpoint;
 mod forget;
 mod launch;
-// mod logs;
+mod logs;
 mod look;
 mod lookup;
 mod options;
@@ -32,7 +32,7 @@ mod view;
 pub use about::VERSION;
 pub use agent::Agent;
 pub use error::{AppError, Class};
-// pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
+pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use supervise::Supervisor;
 
 use read_model::ReadModel;
@@ -117,6 +117,8 @@ struct Inner {
     read_model: Arc<ReadModel>,
     registry: Registry,
     extras: view::Extras,
+    /// Live bridges when readiness was last published.
+    published_live: std::sync::atomic::AtomicUsize,
     locks: FileLocks,
     /// Stops under way in this process: their ends are theirs to record.
     stopping: Mutex<HashMap<InstanceId, u32>>,
@@ -137,6 +139,7 @@ impl App {
                 read_model: ReadModel::new(),
                 registry: Registry::default(),
                 extras: view::Extras::default(),
+                published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
                 stopping: Mutex::default(),
                 wake: Notify::new(),

@@ -16,6 +16,10 @@ impl App {
         let rows = self.registry().rows();
         self.read_model().replace_instances(self.instances_of(&rows));
         self.publish_health();
+        if self.settings().instance_defaults.max_bridges.is_some() && self.live_count_changed() {
+            // With a cap, the readiness of every project depends on how many bridges are live.
+            self.read_model().replace_preflight(self.summaries(&self.projects()));
+        }
     }
 
     /// Brings the projects of the read model up to date, with their readiness.
@@ -43,6 +47,11 @@ impl App {
         if let Err(error) = done.await {
             tracing::error!(error = %error, "the page was not brought up to date");
         }
+    }
+
+    fn live_count_changed(&self) -> bool {
+        let live = self.registry().bridges().iter().filter(|bridge| bridge.is_live()).count();
+        self.inner.published_live.swap(live, std::sync::atomic::Ordering::Relaxed) != live
     }
 
     pub(crate) fn publish_health(&self) {

@@ -1,4 +1,5 @@
 //! The state table of a bridge: one row per transition, and rules no sequence may break.
+#![expect(clippy::unwrap_used, reason = "helpers of tests outside of test functions")]
 
 use proptest::prelude::*;
 use std::path::PathBuf;
