@@ -38,6 +38,8 @@ pub(crate) async fn open(call: Call) -> Result<Response, Refusal> {
         Some(cursor) => LogStart::Cursor(cursor.to_owned()),
         None => LogStart::Tail(call.query.number("tail", 0..=LONGEST_TAIL)?.unwrap_or(TAIL)),
     };
+    // Before anything is opened for a request that is no handshake.
+    super::handshake::check(&call.request)?;
     let source = match call.context.app.follow_log(call.param(), start).await {
         Ok(log) => BridgeLog::Following { log, format },
         Err(error) => match close_code(&error) {
@@ -109,5 +111,36 @@ fn encode(frame: &LogFrame, format: Format) -> Option<bytes::Bytes> {
         (Format::Json, frame) => serde_json::to_vec(frame).ok().map(Into::into),
         (Format::Plain, LogFrame::Line { text, .. }) => Some(text.clone().into_bytes().into()),
         (Format::Plain, LogFrame::Mark { .. }) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use svc_app::Class;
+    use svc_shared::stream::MarkKind;
+
+    #[test]
+    fn plain_framing_is_the_bare_line_and_no_mark() {
+        let line = LogFrame::Line { cursor: "1:5".into(), text: "a \"b\"".into() };
+        let mark = LogFrame::Mark { kind: MarkKind::Ended, generation: 1 };
+        let text = |frame, format| encode(frame, format).map(|bytes| bytes.to_vec());
+        assert_eq!(text(&line, Format::Plain), Some(b"a \"b\"".to_vec()));
+        assert_eq!(text(&mark, Format::Plain), None);
+        assert_eq!(
+            text(&mark, Format::Json),
+            Some(br#"{"type":"mark","kind":"ended","generation":1}"#.to_vec())
+        );
+    }
+
+    #[test]
+    fn an_ambiguous_reference_names_as_many_ids_as_a_close_can_hold() {
+        let mut error = AppError::new(ErrorCode::Ambiguous, Class::Conflict, "ambiguous");
+        error.candidates =
+            (0..9).map(|n| format!("a000000{n}-0000-4000-8000-000000000000")).collect();
+        assert_eq!(close_code(&error), Some(4409));
+        let reason = reason(&error);
+        assert_eq!(reason.matches("-4000-").count(), 3);
+        assert!(reason.len() <= 123);
     }
 }

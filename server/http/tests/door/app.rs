@@ -4,7 +4,6 @@
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 use svc_agent::cli::{AgentCli, AgentSetup};
-use svc_agent::environment::Variables;
 use svc_app::refs::Refs;
 use svc_app::{Agent, App, Parts, ProjectSource, Role};
 use svc_domain::bridge::{Anchor, Bridge, Ended, Outcome, State};
@@ -13,21 +12,22 @@ use svc_process::{Host, HostOptions};
 use svc_projects::{Projects, Rules, scan};
 use svc_shared::Timestamp;
 use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
-use svc_store::{Access, Cap, Store};
+use svc_store::{Access, Cap, Inserted, Store};
 use svc_watch::Watcher;
 use tokio::sync::watch;
 
 static NOW: LazyLock<Timestamp> = LazyLock::new(|| Timestamp::from_millis(1_767_225_600_000));
 
-/// The bridges in the registry: id and project.
-pub const BRIDGES: [(&str, &str); 3] = [
-    ("b0000000-0000-4000-8000-000000000001", "api"),
-    ("a0000000-0000-4000-8000-000000000002", "api"),
-    ("a1000000-0000-4000-8000-000000000003", "has space"),
+/// The bridges in the registry: id, project and how it ended.
+const BRIDGES: [(&str, &str, Outcome); 3] = [
+    ("b0000000-0000-4000-8000-000000000001", "api", Outcome::Failed),
+    ("a0000000-0000-4000-8000-000000000002", "api", Outcome::Stopped),
+    ("a1000000-0000-4000-8000-000000000003", "has space", Outcome::Crashed),
 ];
 
-/// The use-cases, with more lines of configuration.
-pub async fn over(tree: &Path, configuration: &str) -> App {
+/// The use-cases, with more lines of configuration. Without a home of its user the agent's own
+/// files cannot be found.
+pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App {
     let (projects, state) = (tree.join("projects"), tree.join("state"));
     for directory in [projects.join("api"), projects.join("has space"), state.clone()] {
         std::fs::create_dir_all(directory).unwrap();
@@ -40,12 +40,16 @@ pub async fn over(tree: &Path, configuration: &str) -> App {
     );
     let config = svc_config::load_text(&text, tree).unwrap().config;
     let store = Store::open(&state, Access::ReadWrite { snapshot: false }).await.unwrap();
-    for (id, project) in BRIDGES {
-        store.insert(&ended(id, project, tree), Cap { max_live: None }, *NOW).await.unwrap();
+    for (id, project, outcome) in BRIDGES {
+        let inserted = store
+            .insert(&ended(id, project, outcome, tree), Cap { max_live: None }, *NOW)
+            .await
+            .unwrap();
+        assert_eq!(inserted, Inserted::Yes);
     }
     let agent = AgentCli::new(AgentSetup {
         binary: config.claude.binary.clone(),
-        env: Variables::from([("HOME".into(), tree.as_os_str().to_owned())]),
+        env: home.map(|home| ("HOME".into(), home.into())).into_iter().collect(),
         cwd: state.clone(),
         locks: state.join("locks"),
     });
@@ -66,7 +70,7 @@ pub async fn over(tree: &Path, configuration: &str) -> App {
     })
 }
 
-fn ended(id: &str, project: &str, tree: &Path) -> Bridge {
+fn ended(id: &str, project: &str, outcome: Outcome, tree: &Path) -> Bridge {
     Bridge {
         id: id.parse().unwrap(),
         project: project.parse().unwrap(),
@@ -78,9 +82,9 @@ fn ended(id: &str, project: &str, tree: &Path) -> Bridge {
         origin: Origin::Spawned,
         generation: 1,
         state: State::Ended(Ended {
-            outcome: Outcome::Stopped,
+            outcome,
             at: *NOW,
-            intentional: true,
+            intentional: outcome == Outcome::Stopped,
             forced: false,
             reason: None,
             exit_code: None,

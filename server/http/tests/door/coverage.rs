@@ -3,7 +3,7 @@
 use crate::client::Sent;
 use crate::harness::Server;
 use serde_json::{Value, json};
-use svc_http::{BodyKind, Route, RouteKind, ServeOptions};
+use svc_http::{BodyKind, Route, ServeOptions};
 
 /// One request of the coverage table and the statuses it may end with.
 struct Row {
@@ -22,6 +22,8 @@ enum Ask {
     Ambiguous,
     /// With a query that does not fit.
     BadQuery(&'static str),
+    /// With a body, about something there.
+    KnownBody(&'static str),
     /// With a body.
     Body(&'static str),
     /// With a body that is not JSON.
@@ -30,7 +32,7 @@ enum Ask {
     LargeBody,
 }
 
-use Ask::{Ambiguous, BadQuery, Body, Known, LargeBody, PlainBody, Unknown};
+use Ask::{Ambiguous, BadQuery, Body, Known, KnownBody, LargeBody, PlainBody, Unknown};
 
 const TABLE: &[Row] = &[
     Row { route: "GET /projects", asks: &[(Known, 200), (BadQuery("trust=x"), 422)] },
@@ -42,6 +44,10 @@ const TABLE: &[Row] = &[
         route: "POST /instances",
         asks: &[
             (Body(r#"{"project":"nope"}"#), 404),
+            (Body(r#"{"project":"api"}"#), 409),
+            (Body(r#"{"project":"api","permission_mode":"bypassPermissions"}"#), 403),
+            (Body(r#"{"project":"api","channel":"hosted","trust":true}"#), 503),
+            (Body(r#"{"project":"api","trust":true}"#), 503),
             (Body(r#"{"project":"api","spawn_mode":"x"}"#), 422),
             (Body("{}"), 422),
             (BadQuery("wait=99"), 415),
@@ -53,10 +59,15 @@ const TABLE: &[Row] = &[
         route: "GET /instances/{instance_id}",
         asks: &[(Known, 200), (Unknown, 404), (Ambiguous, 409)],
     },
-    Row { route: "DELETE /instances/{instance_id}", asks: &[(Unknown, 404), (Ambiguous, 409)] },
+    Row {
+        route: "DELETE /instances/{instance_id}",
+        asks: &[(Known, 200), (Unknown, 404), (Ambiguous, 409)],
+    },
     Row {
         route: "POST /instances/{instance_id}/resume",
         asks: &[
+            // The directory is not trusted.
+            (Known, 409),
             (Unknown, 404),
             (Ambiguous, 409),
             (BadQuery("wait=99"), 422),
@@ -89,7 +100,14 @@ const TABLE: &[Row] = &[
     Row { route: "GET /api/login-status", asks: &[(Known, 200)] },
     Row {
         route: "PATCH /api/instances/{id}",
-        asks: &[(PlainBody, 415), (LargeBody, 413), (Body(r#"{"label":5}"#), 422)],
+        asks: &[
+            (KnownBody(r#"{"label":"nightly"}"#), 200),
+            (KnownBody(r#"{"label":"--help"}"#), 422),
+            (KnownBody(r#"{"label":5}"#), 422),
+            (Body(r#"{"label":"nightly"}"#), 404),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
     },
     Row {
         route: "GET /api/instances/{id}/log",
@@ -100,12 +118,20 @@ const TABLE: &[Row] = &[
             (BadQuery("cursor=1:0&before=1:0"), 422),
         ],
     },
-    Row { route: "POST /api/instances/{id}/connect", asks: &[(Unknown, 404), (Ambiguous, 409)] },
-    Row { route: "POST /api/instances/{id}/forget", asks: &[(Unknown, 404), (Ambiguous, 409)] },
+    Row {
+        route: "POST /api/instances/{id}/connect",
+        asks: &[(Known, 409), (Unknown, 404), (Ambiguous, 409)],
+    },
+    Row {
+        route: "POST /api/instances/{id}/forget",
+        asks: &[(Known, 200), (Known, 404), (Unknown, 404), (Ambiguous, 409)],
+    },
     Row { route: "GET /api/projects/preflight", asks: &[(Known, 200)] },
     Row {
         route: "POST /api/projects/trust-all",
         asks: &[
+            (Body(r#"{"names":["api"]}"#), 200),
+            (Body(r#"{"names":["nope"]}"#), 404),
             (Body("{}"), 422),
             (Body(r#"{"names":[5]}"#), 422),
             (PlainBody, 415),
@@ -114,9 +140,9 @@ const TABLE: &[Row] = &[
     },
     Row {
         route: "GET /api/projects/{name}/preflight",
-        asks: &[(Unknown, 404), (BadQuery("facts=x"), 422)],
+        asks: &[(Known, 200), (Unknown, 404), (BadQuery("facts=x"), 422)],
     },
-    Row { route: "POST /api/projects/{name}/trust", asks: &[(Unknown, 404)] },
+    Row { route: "POST /api/projects/{name}/trust", asks: &[(Known, 200), (Unknown, 404)] },
     Row { route: "GET /ws/events", asks: &[(Known, 426)] },
     Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
 ];
@@ -152,18 +178,16 @@ fn row_of(route: &Route) -> &'static Row {
 
 fn request(route: &Route, ask: Ask) -> Sent {
     let method = route.method.as_str();
-    let known = match route.kind {
-        RouteKind::Plain | RouteKind::Health | RouteKind::Socket => "b0000000",
-    };
+    let known = if route.pattern.contains("{name}") { "api" } else { "b0000000" };
     let path = match ask {
-        Known => fill(&route.pattern, known),
+        Known | KnownBody(_) => fill(&route.pattern, known),
         Ambiguous => fill(&route.pattern, "a"),
         BadQuery(query) => format!("{}?{query}", fill(&route.pattern, known)),
         Unknown | Body(_) | PlainBody | LargeBody => path_of(route),
     };
     let sent = Sent::new(method, &path);
     match ask {
-        Body(body) => sent.json(&serde_json::from_str::<Value>(body).unwrap()),
+        Body(body) | KnownBody(body) => sent.json(&serde_json::from_str::<Value>(body).unwrap()),
         PlainBody => sent.body("text/plain", b"{}"),
         LargeBody => sent.json(&json!({"project": "x".repeat(1024 * 1024)})),
         Known | Unknown | Ambiguous | BadQuery(_) => sent,
@@ -174,16 +198,20 @@ fn request(route: &Route, ask: Ask) -> Sent {
 async fn every_route_reaches_its_documented_statuses() {
     let configuration = "api:\n  openapi_enabled: true\n";
     let server = Server::with(configuration, ServeOptions::default()).await;
-    server.fill();
+    server.fill().await;
     let page = if svc_http::has_page() { 200 } else { 503 };
+    let mut wrong = Vec::new();
     for route in svc_http::table() {
         for (ask, expected) in row_of(&route).asks {
             let expected = if *expected == PAGE { page } else { *expected };
             let reply = server.send(request(&route, *ask)).await;
-            let asked = format!("{} {} {ask:?}", route.method, route.pattern);
-            assert_eq!(reply.status, expected, "{asked}: {}", reply.text());
+            if reply.status != expected {
+                let asked = format!("{} {} {ask:?}", route.method, route.pattern);
+                wrong.push(format!("{asked}: {} not {expected}: {}", reply.status, reply.text()));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 #[test]

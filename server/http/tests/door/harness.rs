@@ -34,30 +34,37 @@ impl Server {
     /// With more lines of configuration, or other limits.
     pub async fn with(configuration: &str, options: ServeOptions) -> Self {
         let tree = tempfile::tempdir().unwrap();
-        let app = app::over(tree.path(), configuration).await;
+        let app = app::over(tree.path(), configuration, Some(tree.path())).await;
+        Self::of(tree, app, options).await
+    }
+
+    /// For a user without a home.
+    pub async fn homeless() -> Self {
+        let tree = tempfile::tempdir().unwrap();
+        let app = app::over(tree.path(), "", None).await;
+        Self::of(tree, app, ServeOptions::default()).await
+    }
+
+    async fn of(tree: TempDir, app: App, options: ServeOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = tokio::spawn(svc_http::serve(listener, app.clone(), options));
         Self { app, address, task, _tree: tree }
     }
 
-    /// Two projects and three instances.
+    /// Two projects, and the bridges of the registry.
     pub async fn filled() -> Self {
         let server = Self::start().await;
-        server.fill();
+        server.fill().await;
         server
     }
 
-    pub fn fill(&self) {
+    pub async fn fill(&self) {
         let model = self.app.read_model();
         model.replace_projects(
             [project("api", "trusted"), project("has space", "untrusted")].into_iter().collect(),
         );
-        model.replace_instances(vec![
-            instance("b0000000-0000-4000-8000-000000000001", "api", "running"),
-            instance("a0000000-0000-4000-8000-000000000002", "api", "stopped"),
-            instance("a1000000-0000-4000-8000-000000000003", "has space", "crashed"),
-        ]);
+        model.replace_instances(self.app.reconciled_instances().await.unwrap());
     }
 
     pub async fn get(&self, path: &str) -> Reply {

@@ -1,4 +1,4 @@
-//! The WebSockets as a client sees them.
+//! The sockets as a client sees them.
 
 use crate::client::Sent;
 use crate::harness::{DEADLINE, Server, instance, many_projects};
