@@ -5,11 +5,13 @@ use crate::accept::ConnectionFacts;
 use crate::context::Context;
 use crate::error::{self, Refusal};
 use crate::idempotency::Idempotency;
+use crate::internal::rate::LinkRate;
 use crate::layers::headers::{self, Policy};
 use crate::layers::host::{HostRule, Served};
 use crate::layers::{access, body, compress, limits, origin, request_id};
 use crate::public::ParsedBody;
 use crate::routes::{self, Call, Found, Route, RouteKind, Serve};
+use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
 use crate::ws::Sockets;
 use crate::{ServeOptions, reply};
@@ -69,6 +71,8 @@ impl Door {
             root: RootPath::new(&settings.root_path),
             sockets: Sockets::new(options.max_sockets, app.shutdown().clone()),
             idempotency: Arc::new(Idempotency::default()),
+            flights: SingleFlight::default(),
+            links: LinkRate::default(),
             description: OnceLock::new(),
             app,
         });

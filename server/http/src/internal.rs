@@ -4,3 +4,4 @@
 pub(crate) mod instances;
 pub(crate) mod ops;
 pub(crate) mod projects;
+pub(crate) mod rate;

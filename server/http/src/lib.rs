@@ -16,6 +16,7 @@ mod openapi;
 mod public;
 mod reply;
 mod routes;
+mod single_flight;
 mod spa;
 mod target;
 mod ws;

@@ -36,6 +36,7 @@ fn log_query(query: &Query) -> Result<LogQuery, Refusal> {
 
 /// The link is a credential: never compressed, so that its length tells nothing.
 pub(crate) async fn connect(call: Call) -> Result<Response, Refusal> {
+    call.context.links.take()?;
     let connect = call.context.app.connect(call.param()).await?;
     let mut response = reply::json(StatusCode::OK, &connect);
     response.extensions_mut().insert(NeverCompress);

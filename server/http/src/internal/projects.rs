@@ -4,8 +4,10 @@ use crate::body::fields;
 use crate::error::Refusal;
 use crate::reply;
 use crate::routes::Call;
+use bytes::Bytes;
 use poem::Response;
 use poem::http::StatusCode;
+use serde::Serialize;
 use svc_shared::internal::TrustAllRequest;
 
 pub(crate) async fn trust(call: Call) -> Result<Response, Refusal> {
@@ -21,11 +23,25 @@ pub(crate) async fn trust_all(mut call: Call) -> Result<Response, Refusal> {
 
 pub(crate) async fn preflight(call: Call) -> Result<Response, Refusal> {
     let with_facts = call.query.flag("facts")?;
-    let preflight = call.context.app.preflight(call.param(), with_facts).await?;
-    Ok(reply::json(StatusCode::OK, &preflight))
+    let (app, name) = (call.context.app.clone(), call.param().to_owned());
+    let question = format!("preflight {with_facts} {name}");
+    let answer = call
+        .context
+        .flights
+        .run(question, || async move { encode(&app.preflight(&name, with_facts).await?) });
+    Ok(reply::json_bytes(StatusCode::OK, answer.await?))
 }
 
 pub(crate) async fn preflight_all(call: Call) -> Result<Response, Refusal> {
-    let all = call.context.app.preflight_all().await?;
-    Ok(reply::json(StatusCode::OK, &all))
+    let app = call.context.app.clone();
+    let answer = call
+        .context
+        .flights
+        .run("preflight".into(), || async move { encode(&app.preflight_all().await?) });
+    Ok(reply::json_bytes(StatusCode::OK, answer.await?))
+}
+
+fn encode<T: Serialize>(value: &T) -> Result<Bytes, Refusal> {
+    let bytes = serde_json::to_vec(value).map_err(|error| Refusal::internal(&error.to_string()))?;
+    Ok(bytes.into())
 }
