@@ -105,6 +105,13 @@ impl AgentCli {
         Scopes::read(&self.home().ok()?, project).default_mode()
     }
 
+    /// Whether a start without `--permission-mode` may bypass permissions: a settings file says so,
+    /// or one that could is not understood. Blocks.
+    #[must_use]
+    pub fn may_bypass(&self, project: &Path) -> bool {
+        self.home().is_ok_and(|home| Scopes::read(&home, project).may_bypass())
+    }
+
     /// Hooks and servers at work in a project. Blocks.
     #[must_use]
     pub fn project_settings(&self, project: &Path) -> ProjectSettings {

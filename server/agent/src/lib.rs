@@ -14,6 +14,7 @@ pub mod log_tail;
 pub mod login;
 pub mod node;
 pub mod pointer;
+mod project_file;
 pub mod registry;
 pub mod role;
 pub mod run;

@@ -1,16 +1,27 @@
 //! What the agent's settings say about a start in a project: names and modes, never values.
 
 use crate::home::AgentHome;
+use crate::project_file;
 use crate::trust::{Approvals, Known, keys, words};
 use rustix::fs::{Mode, OFlags, open};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _};
+use std::path::Path;
+use svc_shared::text::is_unprintable;
 
 /// Larger files are no settings.
 const SIZE_CAP: u64 = 1024 * 1024;
+
+/// Names of each kind that are passed on; a repository may bring along any number.
+const MAX_NAMES: usize = 200;
+
+/// Characters of a name that are passed on.
+const NAME_CHARS: usize = 128;
+
+/// The mode that asks for nothing.
+const BYPASS: &str = "bypassPermissions";
 
 /// Settings of the machine's administrator (agent 2.1.197).
 const MANAGED: &str = "/etc/claude-code/managed-settings.json";
@@ -42,12 +53,36 @@ pub struct ProjectSettings {
     pub mcp_servers: Vec<McpServer>,
 }
 
-/// The settings files of one project, highest precedence first. A file that is missing or not
-/// understood says nothing.
+/// The settings files of one project, highest precedence first.
 #[derive(Debug)]
 pub(crate) struct Scopes {
-    files: [(&'static str, Option<Value>); 4],
+    files: [(&'static str, Scope); 4],
     project_servers: Vec<String>,
+}
+
+/// One settings file.
+#[derive(Debug)]
+enum Scope {
+    /// There is none, or the agent cannot read it either.
+    Missing,
+    /// Its content.
+    Known(Value),
+    /// It stands there, but what the agent reads in it cannot be told: too large, no regular file,
+    /// a link out of the project, or not JSON to us.
+    Unclear,
+}
+
+impl Scope {
+    fn known(&self) -> Option<&Value> {
+        match self {
+            Self::Known(value) => Some(value),
+            Self::Missing | Self::Unclear => None,
+        }
+    }
+
+    fn default_mode(&self) -> Option<&str> {
+        self.known()?.pointer("/permissions/defaultMode")?.as_str()
+    }
 }
 
 impl Scopes {
@@ -57,26 +92,41 @@ impl Scopes {
     }
 
     fn read_with(home: &AgentHome, project: &Path, managed: &Path) -> Self {
-        let own = project.join(".claude");
-        let scope = |path: PathBuf| read(&path);
+        let own = |inside: &str| read(project_file::open(project, Path::new(inside)));
+        let servers = own(".mcp.json");
         Self {
             files: [
-                ("managed", scope(managed.to_owned())),
-                ("local", scope(own.join("settings.local.json"))),
-                ("project", scope(own.join("settings.json"))),
-                ("user", scope(home.dir().join("settings.json"))),
+                ("managed", read(follow(managed))),
+                ("local", own(".claude/settings.local.json")),
+                ("project", own(".claude/settings.json")),
+                ("user", read(follow(&home.dir().join("settings.json")))),
             ],
-            project_servers: keys(
-                scope(project.join(".mcp.json")).as_ref().and_then(|file| file.get("mcpServers")),
-            ),
+            project_servers: keys(servers.known().and_then(|file| file.get("mcpServers"))),
         }
     }
 
     pub(crate) fn default_mode(&self) -> Option<DefaultMode> {
         self.files.iter().find_map(|(source, file)| {
-            let mode = file.as_ref()?.pointer("/permissions/defaultMode")?.as_str()?;
-            Some(DefaultMode { mode: mode.to_owned(), source })
+            Some(DefaultMode { mode: shown(file.default_mode()?), source })
         })
+    }
+
+    /// Whether a start without `--permission-mode` bypasses permissions, as far as can be told. A
+    /// file that might say so and is not understood here counts as saying so: content of strangers
+    /// must not get past a ceiling by being odd.
+    pub(crate) fn may_bypass(&self) -> bool {
+        for (_, file) in &self.files {
+            match file {
+                Scope::Missing => {}
+                Scope::Unclear => return true,
+                Scope::Known(_) => {
+                    if let Some(mode) = file.default_mode() {
+                        return mode == BYPASS;
+                    }
+                }
+            }
+        }
+        false
     }
 
     pub(crate) fn project_settings(&self, known: &Known, project: &Path) -> ProjectSettings {
@@ -90,25 +140,26 @@ impl Scopes {
             hooks: self.hooks(),
             mcp_servers: servers
                 .into_iter()
-                .map(|(name, approved)| McpServer { name, approved })
+                .take(MAX_NAMES)
+                .map(|(name, approved)| McpServer { name: shown(&name), approved })
                 .collect(),
         }
     }
 
     fn hooks(&self) -> Vec<String> {
-        let files = self.files.iter().filter_map(|(_, file)| file.as_ref());
+        let files = self.files.iter().filter_map(|(_, file)| file.known());
         let events: BTreeSet<String> = files
             .filter_map(|file| file.get("hooks")?.as_object())
             .flatten()
             // An event without an entry runs nothing.
             .filter(|(_, entries)| entries.as_array().is_some_and(|entries| !entries.is_empty()))
-            .map(|(event, _)| event.clone())
+            .map(|(event, _)| shown(event))
             .collect();
-        events.into_iter().collect()
+        events.into_iter().take(MAX_NAMES).collect()
     }
 
     fn approval(&self, name: &String, own: &Approvals) -> Option<bool> {
-        let files = || self.files.iter().filter_map(|(_, file)| file.as_ref());
+        let files = || self.files.iter().filter_map(|(_, file)| file.known());
         let listed = |key: &str| files().any(|file| words(file.get(key)).contains(name));
         if own.disabled.contains(name) || listed("disabledMcpjsonServers") {
             return Some(false);
@@ -120,17 +171,45 @@ impl Scopes {
     }
 }
 
-fn read(path: &Path) -> Option<Value> {
-    // A project is not ours: a pipe in the place of a file must not hold anybody up.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty()).ok()?);
-    let facts = file.metadata().ok()?;
-    if !facts.is_file() || facts.len() > SIZE_CAP {
+/// A file of the user or the administrator, who may link where they like.
+fn follow(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(File::from(open(path, flags, Mode::empty())?))
+}
+
+fn read(file: io::Result<File>) -> Scope {
+    use io::ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    let file = match file {
+        Ok(file) => file,
+        // The agent runs as the same user and cannot read it either.
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory | PermissionDenied) => {
+            return Scope::Missing;
+        }
+        Err(_) => return Scope::Unclear,
+    };
+    match content(file) {
+        Some(bytes) if bytes.trim_ascii().is_empty() => Scope::Missing,
+        Some(bytes) => {
+            let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+            serde_json::from_slice(text).map_or(Scope::Unclear, Scope::Known)
+        }
+        None => Scope::Unclear,
+    }
+}
+
+fn content(file: File) -> Option<Vec<u8>> {
+    if !file.metadata().ok()?.is_file() {
         return None;
     }
     let mut bytes = Vec::new();
-    file.take(SIZE_CAP).read_to_end(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
+    let read = file.take(SIZE_CAP + 1).read_to_end(&mut bytes).ok()?;
+    u64::try_from(read).is_ok_and(|read| read <= SIZE_CAP).then_some(bytes)
+}
+
+/// A name as strangers wrote it, fit to be shown: nothing invisible, nothing endless.
+fn shown(name: &str) -> String {
+    let safe = |c| if is_unprintable(c) { char::REPLACEMENT_CHARACTER } else { c };
+    name.chars().take(NAME_CHARS).map(safe).collect()
 }
 
 #[cfg(test)]
@@ -218,14 +297,77 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_or_a_giant_in_the_place_of_settings_says_nothing() {
-        let bench = Bench::new(&[("p/.claude/x", "")]);
-        let own = bench.root.path().join("p/.claude");
-        let kind = rustix::fs::FileType::Fifo;
-        let mode = Mode::from_raw_mode(0o600);
-        rustix::fs::mknodat(rustix::fs::CWD, own.join("settings.json"), kind, mode, 0).unwrap();
-        let giant = File::create(own.join("settings.local.json")).unwrap();
-        giant.set_len(SIZE_CAP + 1).unwrap();
+    fn names_of_strangers_are_shown_without_tricks() {
+        let long = "x".repeat(1000);
+        let file = serde_json::json!({"mcpServers": {"a\u{202e}b\n": {}, &long: {}}}).to_string();
+        let bench = Bench::new(&[("p/.mcp.json", &file)]);
+        let found =
+            bench.scopes().project_settings(&Known::default(), &bench.root.path().join("p"));
+        let names: Vec<&str> = found.mcp_servers.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["a\u{fffd}b\u{fffd}", &long[..NAME_CHARS]]);
+    }
+
+    #[test]
+    fn a_start_that_inherits_bypasses_when_the_highest_scope_says_so() {
+        let check = |files: &[(&str, &str)], expected: bool| {
+            assert_eq!(Bench::new(files).scopes().may_bypass(), expected, "{files:?}");
+        };
+        let (bypass, plan) = (mode(BYPASS), mode("plan"));
+        check(&[], false);
+        check(&[("p/.claude/settings.json", &bypass)], true);
+        check(&[("p/.claude/settings.json", &bypass), ("managed.json", &plan)], false);
+        check(&[("home/.claude/settings.json", &bypass), ("p/.claude/settings.json", "{}")], true);
+        check(
+            &[("home/.claude/settings.json", &bypass), ("p/.claude/settings.json", &plan)],
+            false,
+        );
+        check(&[("p/.claude/settings.json", &format!("\u{feff}{bypass}"))], true);
+        check(&[("p/.claude/settings.json", " \n"), ("managed.json", "[]")], false);
+    }
+
+    /// H41: JSON to the agent may be none to us, and the other way round.
+    #[test]
+    fn settings_that_are_not_understood_count_as_a_bypass_unless_a_higher_scope_decides() {
+        let surrogate = mode(BYPASS).replacen('{', r#"{"x":"\ud800","#, 1);
+        let deep = format!("{{\"x\":{}1{}}}", "[".repeat(200), "]".repeat(200));
+        let giant = format!("{}{}", mode(BYPASS), " ".repeat(1024 * 1024));
+        for text in ["{", surrogate.as_str(), &deep, &giant] {
+            let unclear = ("p/.claude/settings.json", text);
+            let found = Bench::new(&[unclear]).scopes();
+            assert_eq!(found.default_mode(), None);
+            assert!(found.may_bypass(), "{text:.40}");
+            let decided = ("p/.claude/settings.local.json", mode("plan"));
+            let found = Bench::new(&[unclear, (decided.0, &decided.1)]).scopes();
+            assert!(!found.may_bypass(), "{text:.40}");
+        }
+    }
+
+    /// H38, H41.
+    #[test]
+    fn what_is_no_file_of_the_project_is_neither_read_nor_waited_for() {
+        use rustix::fs::{CWD, FileType, mknodat};
+        use std::os::unix::fs::symlink;
+        let bench = Bench::new(&[
+            ("p/.claude/x", ""),
+            ("out/settings.json", &mode("plan")),
+            ("dotfiles/settings.json", &mode("acceptEdits")),
+            ("home/.claude/x", ""),
+        ]);
+        let root = bench.root.path();
+        let own = root.join("p/.claude/settings.json");
+        mknodat(CWD, &own, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
         assert_eq!(bench.scopes().default_mode(), None);
+        assert!(bench.scopes().may_bypass());
+
+        fs::remove_file(&own).unwrap();
+        symlink("../../out/settings.json", &own).unwrap();
+        assert_eq!(bench.scopes().default_mode(), None);
+        assert!(bench.scopes().may_bypass());
+
+        fs::remove_file(&own).unwrap();
+        let user = root.join("home/.claude/settings.json");
+        symlink(root.join("dotfiles/settings.json"), user).unwrap();
+        let found = bench.scopes().default_mode().unwrap();
+        assert_eq!((found.mode.as_str(), found.source), ("acceptEdits", "user"));
     }
 }
