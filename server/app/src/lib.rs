@@ -44,8 +44,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use svc_agent::log_set::{LogSet, LogSetKey};
+use svc_agent::log_tail::LogTails;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
+use svc_domain::redact::Colour;
 use svc_ports::{Clock, ProcessHost};
 use svc_process::locks::{FileLock, FileLocks, LockError};
 use svc_projects::Projects;
@@ -117,6 +119,8 @@ struct Inner {
     read_model: Arc<ReadModel>,
     registry: Registry,
     extras: view::Extras,
+    /// Logs that are read, each once however many read it.
+    log_tails: LogTails,
     /// Live bridges when readiness was last published.
     published_live: std::sync::atomic::AtomicUsize,
     locks: FileLocks,
@@ -129,16 +133,27 @@ struct Inner {
     shutdown: CancellationToken,
 }
 
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("role", &self.inner.parts.role).finish_non_exhaustive()
+    }
+}
+
 impl App {
     /// Puts the parts together. Nothing runs yet: see [`App::supervise`].
     #[must_use]
     pub fn new(parts: Parts) -> Self {
         let locks = FileLocks::new(parts.config.state_dir.join("locks"));
+        let colour = match parts.config.logs.strip_ansi_in_stream {
+            true => Colour::Strip,
+            false => Colour::Keep,
+        };
         Self {
             inner: Arc::new(Inner {
                 read_model: ReadModel::new(),
                 registry: Registry::default(),
                 extras: view::Extras::default(),
+                log_tails: LogTails::new(colour),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
                 stopping: Mutex::default(),
@@ -247,6 +262,10 @@ impl App {
     /// The log files of a stem that a record names; `None` for a stem that was never ours.
     pub(crate) fn log_set(&self, stem: &str) -> Option<LogSet> {
         stem.parse::<LogSetKey>().ok().map(|_| LogSet::at(&self.log_dir(), stem))
+    }
+
+    pub(crate) fn log_tails(&self) -> &LogTails {
+        &self.inner.log_tails
     }
 
     pub(crate) fn watcher(&self) -> &svc_watch::Watcher {

@@ -22,8 +22,12 @@ impl App {
         if let Ok(id) = reference.parse::<InstanceId>()
             && let Some(stored) = self.store().bridge(&id).await?
         {
+            let learned = stored.clone();
             return Ok(match stored.content {
-                Content::Bridge(bridge) => Row::Bridge(bridge),
+                Content::Bridge(bridge) => {
+                    self.registry().learn(learned);
+                    Row::Bridge(bridge)
+                }
                 Content::Corrupt { id, .. } => Row::Corrupt { id },
             });
         }

@@ -10,7 +10,7 @@ mod reconcile;
 mod relaunch;
 mod unmanaged;
 
-pub(crate) use change_watch::nudge;
+pub(crate) use change_watch::{keep_current, nudge};
 
 use crate::{App, AppError};
 use std::collections::HashMap;

@@ -92,6 +92,24 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>) {
     }
 }
 
+/// Keeps the copies of the records current in a process without a supervisor.
+pub(crate) async fn keep_current(app: App) {
+    let wal = app.store().path().with_file_name("svc.db-wal");
+    let mut wal = app.watcher().file(&wal, Pace::every(SAFETY_TICK));
+    let Ok(mut watch) = app.store().watch().await else { return };
+    loop {
+        tokio::select! {
+            () = app.shutdown().cancelled() => return,
+            _ = wal.changed() => {}
+        }
+        if watch.changed().await.unwrap_or(true)
+            && let Err(error) = app.reload().await
+        {
+            debug!(error = %error, "the records could not be read again");
+        }
+    }
+}
+
 async fn nudged(listener: Option<&UnixDatagram>, buffer: &mut [u8]) -> std::io::Result<usize> {
     match listener {
         Some(listener) => listener.recv(buffer).await,
