@@ -92,6 +92,11 @@ impl Agent {
         self.cli.default_mode(project)
     }
 
+    /// Whether a start without a mode could bypass permissions; unclear settings count as yes.
+    pub(crate) fn may_bypass(&self, project: &Path) -> bool {
+        self.cli.may_bypass(project)
+    }
+
     /// What a project brings along.
     pub(crate) fn project_settings(&self, project: &Path) -> ProjectSettings {
         self.cli.project_settings(project)

@@ -42,7 +42,6 @@ impl App {
         scene: &Scene,
     ) -> Circumstances {
         let config = self.settings();
-        let bypass = PermissionMode::BypassPermissions.as_str();
         Circumstances {
             alias_of: project.alias_of.clone(),
             is_git_repo: project.is_git_repo(),
@@ -50,10 +49,7 @@ impl App {
             has_commit: wanted.spawn_mode != SpawnMode::Worktree || project.has_commit(),
             bypass_allowed: config.project(&project.name).allow_bypass_permissions,
             inherits_bypass: wanted.permission_mode == PermissionMode::Inherit
-                && self
-                    .agent()
-                    .default_mode(&project.path)
-                    .is_some_and(|default| default.mode == bypass),
+                && self.agent().may_bypass(&project.path),
             live_standard: scene.occupied.get(&project.name).cloned(),
             trust: self.agent().trust(&project.path, project.git_root.as_deref()),
             live_bridges: scene.live_bridges,
