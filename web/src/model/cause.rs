@@ -58,9 +58,14 @@ pub fn cause(bridge: &Instance) -> Option<Cause> {
     }
     let blank = output.iter().take_while(|line| line.is_empty()).count();
     output.drain(..blank);
+    let line = output.last().map(|line| line.trim_start().to_owned());
+    // A bridge that was not our child leaves no exit status: then its last words say it best.
+    let headline = headline(bridge)
+        .or_else(|| line.clone())
+        .unwrap_or_else(|| words::NO_OUTPUT.to_owned());
     Some(Cause {
-        headline: headline(bridge).unwrap_or_else(|| words::NO_OUTPUT.to_owned()),
-        line: output.last().map(|line| line.trim_start().to_owned()),
+        headline,
+        line,
         output,
         advice: bridge
             .exit_reason
@@ -99,6 +104,14 @@ mod tests {
         assert_eq!(cause.line.as_deref(), Some("fatal: no memory"));
         assert_eq!(cause.output, ["  first", "fatal: no memory"]);
         assert_eq!(cause.headline, "killed by signal KILL (137), possibly out of memory");
+    }
+
+    #[test]
+    fn without_an_exit_status_the_last_words_are_the_headline() {
+        let mut row = bridge("a", BridgeStatus::Crashed);
+        row.exit_reason = Some(ExitReason::Unknown.into());
+        row.error_detail = Some("first\nError: out of luck".into());
+        assert_eq!(cause(&row).unwrap().headline, "Error: out of luck");
     }
 
     #[test]
