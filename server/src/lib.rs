@@ -1,1 +1,12 @@
-//! The service: use-cases, supervisor, HTTP and command line.
+//! The program: command line and composition.
+//!
+//! `cli` reads arguments and prints results, `compose` puts the service together, `serve` runs it.
+//! What the service does is in the crates below this one.
+
+pub mod cli;
+pub mod safety;
+
+mod compose;
+mod logging;
+mod serve;
+mod signals;

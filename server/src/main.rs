@@ -1,1 +1,13 @@
-fn main() {}
+//! The program `svc`: hidden launcher first, then the safety of the process, then the command line.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Before anything else: the launcher becomes an agent, and nothing of the service may be in it.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__launch__") {
+        return svc_process::launcher::run();
+    }
+    let umask = svc_process::process_umask::harden();
+    svc_server::safety::no_core_dumps();
+    svc_server::cli::main(umask)
+}

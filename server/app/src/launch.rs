@@ -182,7 +182,12 @@ impl App {
             if !open {
                 return Some(bridge);
             }
-            if tokio::time::timeout_at(deadline, changes.changed()).await.is_err() {
+            // Whoever ends the process has the answer as it is; the launch itself is done.
+            let over = tokio::select! {
+                changed = tokio::time::timeout_at(deadline, changes.changed()) => changed.is_err(),
+                () = self.shutdown().cancelled() => true,
+            };
+            if over {
                 return Some(bridge);
             }
         }

@@ -1,3 +1,5 @@
+//! What the redactor masks, and what it leaves alone.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,0 +1,154 @@
+//! The command line: reads the arguments, runs one command, turns its end into output and exit
+//! code.
+
+mod arguments;
+mod config;
+mod demo;
+mod exit_code;
+mod failure;
+mod logs;
+mod open;
+mod output;
+mod read;
+mod run;
+mod work;
+mod write;
+
+use crate::compose::Surroundings;
+use arguments::{Arguments, Command};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches};
+use exit_code::Exit;
+use failure::{End, Failure};
+use output::Output;
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use svc_config::{Environment, Loaded};
+
+/// What every command is given.
+#[derive(Debug)]
+pub(crate) struct Call {
+    /// File named on the command line.
+    pub(crate) config: Option<PathBuf>,
+    pub(crate) environment: Environment,
+    pub(crate) output: Output,
+    /// Umask the process was started with.
+    pub(crate) umask: u32,
+}
+
+/// Runs the command that the arguments of this process ask for.
+///
+/// `umask` is the one the process was started with.
+#[must_use]
+pub fn main(umask: u32) -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let output = Output::new(arguments.iter().any(|argument| argument == "--no-color"));
+    let (end, json) = match parse(&arguments) {
+        Err(error) => {
+            let json = arguments.iter().any(|argument| argument == "--json");
+            (not_understood(&error, output), json)
+        }
+        Ok(Arguments { config, no_color: _, command }) => {
+            let command = command.unwrap_or(Command::Run);
+            let json = command.wants_json();
+            let environment = std::env::vars_os().collect();
+            let call = Call { config, environment, output, umask };
+            (dispatch(&call, &command), json)
+        }
+    };
+    ExitCode::from(exit(end, json, output).code())
+}
+
+fn parse(arguments: &[OsString]) -> Result<Arguments, clap::Error> {
+    // Colour is ours to decide: by `--no-color` and by where the text goes.
+    let matches = Arguments::command().try_get_matches_from(arguments)?;
+    Arguments::from_arg_matches(&matches)
+}
+
+/// Help and version are results; everything else is a usage error.
+fn not_understood(error: &clap::Error, output: Output) -> Result<Exit, End> {
+    let text = error.render();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            output.help(&text)?;
+            Ok(Exit::Done)
+        }
+        _ => {
+            let text = text.to_string();
+            let mut lines =
+                text.lines().filter(|line| !line.trim().is_empty()).map(ToOwned::to_owned);
+            let first = lines.next().unwrap_or_else(|| "the arguments are not understood".into());
+            let mut failure = Failure::new(Exit::Refused, "usage", first);
+            failure.lines.extend(lines);
+            Err(failure.into())
+        }
+    }
+}
+
+fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
+    match command {
+        Command::Run => run::run(call),
+        Command::Demo(demo) => demo::run(call, demo),
+        Command::Config(command) => config::run(call, command),
+        Command::Projects(listing) => read::projects(call, listing),
+        Command::Status(listing) => read::status(call, listing),
+        Command::Sessions(listing) => read::sessions(call, listing),
+        Command::Start(start) => write::start(call, start),
+        Command::Stop(named) => write::stop(call, named),
+        Command::Resume(resume) => write::resume(call, resume),
+        Command::Forget(named) => write::forget(call, named),
+        Command::Logs(logs) => logs::logs(call, logs),
+        Command::Open(options) => open::open(call, options),
+    }
+}
+
+impl Call {
+    /// This call with a configuration, as the parts of the service need it.
+    fn surroundings(&self, loaded: &Loaded) -> Surroundings {
+        Surroundings {
+            config: Arc::clone(&loaded.config),
+            config_file: loaded.path.clone(),
+            variables: std::env::vars_os().collect(),
+            umask: self.umask,
+            demo: false,
+        }
+    }
+}
+
+/// Runs a command on a runtime of its own. What still blocks at the end is left behind: the
+/// process ends with it.
+fn block_on<T>(work: impl Future<Output = Result<T, End>>) -> Result<T, End> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(End::of_machine)?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    done
+}
+
+/// Says why a command ended early, and gives the exit code.
+fn exit(end: Result<Exit, End>, json: bool, output: Output) -> Exit {
+    match end {
+        Ok(exit) => exit,
+        Err(End::Unread) => Exit::Done,
+        Err(End::Signal(exit)) => exit,
+        Err(End::Failure(failure)) => {
+            for line in &failure.lines {
+                output.note(line);
+            }
+            if json {
+                // Where the document cannot be written, the exit code still tells.
+                let _ = output.json(&failure.document());
+            }
+            failure.exit
+        }
+    }
+}
+
+/// An error and its causes on one line, as the log shows it, too.
+pub(crate) fn chain_of(error: &(dyn std::error::Error + 'static)) -> String {
+    failure::chain(error)
+}

@@ -1,0 +1,311 @@
+//! The argument tree: commands, options and their help.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Where the configuration is looked for, as the top help says it.
+const SEARCH: &str = "\
+The configuration is the first file that exists of:
+  1. -c FILE                 (then nothing else is looked at)
+  2. $SVC_CONFIG             (when set, nothing else is looked at)
+  3. ./svc.yml
+  4. $SVC_HOME/svc.yml
+  5. $XDG_CONFIG_HOME/svc/svc.yml   (without it: ~/.config/svc/svc.yml)
+  6. /etc/svc/svc.yml
+
+Examples:
+  svc demo                   try it: sample projects, a simulated agent, nothing to install
+  svc -c ./svc.yml           serve
+  svc start api --wait       start a bridge of the project `api` and wait until it runs
+  svc status --json          all bridges, for a program
+
+Exit codes: 0 done; 1 attempted and failed; 2 cannot be attempted as asked;
+3 blocked by a strictness flag; 130/143 interrupted.";
+
+/// Starts, tracks and shows remote-control bridges of the projects on this machine.
+#[derive(Debug, Parser)]
+#[command(name = "svc", version, after_help = SEARCH, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    /// Configuration file; without it the places that `svc --help` lists are searched.
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// No colour, also on a terminal (the variable `NO_COLOR` does the same).
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Without one: `run`.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve API and page until SIGTERM or SIGINT; bridges keep running. The default.
+    #[command(after_help = "Examples:\n  svc run\n  svc run -c /etc/svc/svc.yml")]
+    Run,
+    /// Serve a private temporary tree with sample projects and a simulated agent.
+    #[command(after_help = "\
+Needs no configuration, login or network, and reads none of yours. At the end its bridges are
+stopped and the tree is removed.
+
+Examples:
+  svc demo
+  svc demo --port 8080 --open
+  svc demo --keep ./demo     keep projects, state and logs for another time")]
+    Demo(Demo),
+    /// Check, show or locate the configuration.
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        after_help = "Examples:\n  svc config check --strict\n  svc config show --effective\n  svc config path"
+    )]
+    Config(Config),
+    /// List the projects.
+    #[command(after_help = "Examples:\n  svc projects\n  svc projects --json")]
+    Projects(Listing),
+    /// List the bridges, ended ones included.
+    #[command(after_help = "Examples:\n  svc status\n  svc status --json")]
+    Status(Listing),
+    /// List the working sessions of the agent, whoever started them.
+    #[command(after_help = "Examples:\n  svc sessions\n  svc sessions --json")]
+    Sessions(Listing),
+    /// Start a bridge of a project, or name the one that is live.
+    #[command(after_help = "\
+Waits up to 15 seconds for the outcome; a bridge that is still starting then goes on.
+
+Examples:
+  svc start api
+  svc start api --wait                      until it runs; exit 1 if it does not
+  svc start api --spawn-mode worktree --permission-mode acceptEdits
+  svc start api --trust                     trust the directory first")]
+    Start(Start),
+    /// Stop a bridge.
+    #[command(after_help = "Examples:\n  svc stop api\n  svc stop 3f2a")]
+    Stop(Named),
+    /// Start an ended bridge again, in the same record.
+    #[command(after_help = "Examples:\n  svc resume api\n  svc resume 3f2a --json")]
+    Resume(Resume),
+    /// Remove the record of an ended bridge.
+    #[command(after_help = "Examples:\n  svc forget 3f2a")]
+    Forget(Named),
+    /// Print the log of a bridge, secrets masked; also of an ended one.
+    #[command(after_help = "\
+Examples:
+  svc logs api               the last 64 KiB
+  svc logs api -n 20 -f      the last 20 lines, then new ones until Ctrl-C")]
+    Logs(Logs),
+    /// Print the link under which the remote client finds a running bridge.
+    #[command(after_help = "Examples:\n  svc open api\n  svc open api --launch")]
+    Open(Open),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Validate the configuration and list its warnings.
+    #[command(after_help = "\
+Exit 0 when it is valid, 2 when not, 3 with --strict and warnings.
+
+Examples:
+  svc config check -c ./svc.yml
+  svc config check --strict")]
+    Check(Check),
+    /// Print every key, its value and where it comes from; secrets are masked.
+    #[command(after_help = "Examples:\n  svc config show\n  svc config show --effective --json")]
+    Show(Show),
+    /// Print the file in use and the search list.
+    #[command(after_help = "Examples:\n  svc config path")]
+    Path(Listing),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Warnings count: exit 3.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Values as the service uses them, derived ones filled in.
+    #[arg(long)]
+    pub(crate) effective: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Listing {
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Start {
+    /// Name of the project.
+    pub(crate) project: String,
+    /// `standard` (Server Mode) or `pty` (Interactive Session).
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<String>,
+    /// Where its sessions work: `same-dir`, `worktree` or `session`.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) spawn_mode: Option<String>,
+    /// Permission mode handed to the agent, or `inherit`.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// Session name shown by the remote client; without it the project name.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) name: Option<String>,
+    /// `default`, `on` or `off`; checked, has no effect.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) sandbox: Option<String>,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Wait until it runs or has ended; without SECONDS as long as `claude.startup_grace_seconds`.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1)]
+    pub(crate) wait: Option<Option<u32>>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// Go on with new lines until interrupted.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Begin with the last LINES lines; without it with the last 64 KiB.
+    #[arg(short = 'n', long, value_name = "LINES")]
+    pub(crate) lines: Option<usize>,
+    /// Print one JSON document per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Open {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// Open the link in a browser, too.
+    #[arg(long)]
+    pub(crate) launch: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Port to serve on; without it a free one.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Build the tree here and leave it: a new or empty directory, or one of an earlier demo.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Scenario of the simulated agent (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Seed of everything random in the simulated agent.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Open the page in a browser.
+    #[arg(long)]
+    pub(crate) open: bool,
+}
+
+impl Command {
+    /// Whether standard output belongs to JSON.
+    pub(crate) fn wants_json(&self) -> bool {
+        match self {
+            Self::Run | Self::Demo(_) => false,
+            Self::Config(Config::Check(Check { json, .. }) | Config::Show(Show { json, .. }))
+            | Self::Config(Config::Path(Listing { json }))
+            | Self::Projects(Listing { json })
+            | Self::Status(Listing { json })
+            | Self::Sessions(Listing { json })
+            | Self::Start(Start { json, .. })
+            | Self::Stop(Named { json, .. })
+            | Self::Resume(Resume { json, .. })
+            | Self::Forget(Named { json, .. })
+            | Self::Logs(Logs { json, .. })
+            | Self::Open(Open { json, .. }) => *json,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn parsed(words: &str) -> Arguments {
+        Arguments::try_parse_from(words.split(' ')).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn the_tree_is_consistent_and_every_command_has_an_example() {
+        Arguments::command().debug_assert();
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("svc {}", command.get_name())), "{help}");
+        }
+    }
+
+    #[test]
+    fn the_config_option_stands_before_or_after_the_command() {
+        for words in
+            ["svc -c x.yml status", "svc status -c x.yml", "svc status --config=x.yml --json"]
+        {
+            assert_eq!(parsed(words).config, Some(PathBuf::from("x.yml")), "{words}");
+        }
+        assert!(parsed("svc -c x.yml").command.is_none());
+        assert_eq!(parsed("svc config path -c x.yml").config, Some(PathBuf::from("x.yml")));
+    }
+
+    #[test]
+    fn waiting_takes_seconds_or_none() {
+        let wait = |words: &str| match parsed(words).command {
+            Some(Command::Start(start)) => (start.project, start.wait),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(wait("svc start api"), ("api".into(), None));
+        assert_eq!(wait("svc start api --wait"), ("api".into(), Some(None)));
+        assert_eq!(wait("svc start api --wait 5 --json"), ("api".into(), Some(Some(5))));
+        assert_eq!(wait("svc start --wait=5 api"), ("api".into(), Some(Some(5))));
+    }
+
+    #[test]
+    fn a_name_that_begins_with_a_dash_reaches_the_check_that_explains_it() {
+        match parsed("svc start api --name --help").command {
+            Some(Command::Start(start)) => assert_eq!(start.name.as_deref(), Some("--help")),
+            other => panic!("{other:?}"),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! `svc config …`, and how every other command comes to its configuration.
+
+use crate::cli::arguments::{Check, Config, Listing, Show};
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::output::Cell;
+use crate::cli::{Call, output::Output};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use svc_config::{
+    Candidate, Concern, ConfigErrors, FindError, Found, Loaded, Step, View, Warning, find, load,
+    show,
+};
+
+/// Which warnings a command repeats.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// All: somebody is about to rely on the whole configuration.
+    All,
+    /// Old names only, which warn at every load; the rest is for `run` and `config check`.
+    Deprecated,
+}
+
+/// Runs one of the configuration commands.
+pub(crate) fn run(call: &Call, command: &Config) -> Result<Exit, End> {
+    match command {
+        Config::Check(check) => run_check(call, check),
+        Config::Show(show) => run_show(call, show),
+        Config::Path(listing) => run_path(call, listing),
+    }
+}
+
+/// The configuration of this call, its warnings repeated on standard error.
+pub(crate) fn loaded(call: &Call, heard: Heard) -> Result<Loaded, End> {
+    let loaded = load(&found(call)?, &call.environment)?;
+    for warning in &loaded.warnings {
+        if heard == Heard::All || warning.concern == Concern::Deprecated {
+            call.output.note(&format!("warning: {warning}"));
+        }
+    }
+    Ok(loaded)
+}
+
+fn found(call: &Call) -> Result<Found, End> {
+    let here = std::env::current_dir().or_else(|error| match &call.config {
+        // A complete path needs no working directory.
+        Some(path) if path.is_absolute() => Ok(PathBuf::from("/")),
+        Some(_) | None => Err(Failure::new(
+            Exit::Refused,
+            "config",
+            format!(
+                "the working directory cannot be read ({error}), so no configuration can be \
+                 looked for; change to another directory, or name the file with an absolute -c"
+            ),
+        )),
+    })?;
+    find(call.config.as_deref(), &call.environment, &here).map_err(|error| match error {
+        FindError::NotFound { searched } => not_found(&searched).into(),
+        FindError::Unusable(errors) => End::from(errors),
+    })
+}
+
+fn not_found(searched: &[Candidate]) -> Failure {
+    let mut failure =
+        Failure::new(Exit::Refused, "config_missing", "no configuration found; searched:");
+    for candidate in searched {
+        failure = failure.line(format!("  {}", shown(candidate)));
+    }
+    failure.line(
+        "write one of these (one line does: `projects_root: DIR`), name one with -c, or \
+         try `svc demo`, which needs none",
+    )
+}
+
+fn shown(candidate: &Candidate) -> String {
+    format!("{} ({})", candidate.path.display(), describe(candidate.step))
+}
+
+fn describe(step: Step) -> &'static str {
+    match step {
+        Step::Argument => "-c",
+        Step::Variable => "SVC_CONFIG",
+        Step::WorkingDirectory => "working directory",
+        Step::Home => "SVC_HOME",
+        Step::User => "user",
+        Step::System => "system",
+    }
+}
+
+fn run_path(call: &Call, listing: &Listing) -> Result<Exit, End> {
+    let found = found(call)?;
+    if listing.json {
+        let searched: Vec<Value> = found
+            .searched
+            .iter()
+            .map(|one| json!({ "path": one.path.to_string_lossy(), "step": describe(one.step) }))
+            .collect();
+        let document = json!({
+            "path": found.path.to_string_lossy(),
+            "step": describe(found.step),
+            "searched": searched,
+        });
+        call.output.json(&document)?;
+        return Ok(Exit::Done);
+    }
+    // Alone on the first line, for scripts.
+    call.output.line(&found.path.to_string_lossy())?;
+    call.output.line("searched:")?;
+    for candidate in &found.searched {
+        let mark = if candidate.path == found.path { " <- in use" } else { "" };
+        call.output.line(&format!("  {}{mark}", shown(candidate)))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn run_show(call: &Call, options: &Show) -> Result<Exit, End> {
+    let loaded = loaded(call, Heard::Deprecated)?;
+    let view = if options.effective { View::Effective } else { View::Configured };
+    let rows = show(&loaded, view);
+    if options.json {
+        let keys: Map<String, Value> = rows
+            .into_iter()
+            .map(|row| {
+                let source = row.source.to_string();
+                (row.key, json!({ "value": row.value, "source": source }))
+            })
+            .collect();
+        let path = loaded.path.map(|path| path.to_string_lossy().into_owned());
+        call.output.json(&json!({ "path": path, "keys": keys }))?;
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<[Cell; 3]> = rows
+        .into_iter()
+        .map(|row| [row.key.as_str().into(), row.text().into(), row.source.to_string().into()])
+        .collect();
+    call.output.table(["KEY", "VALUE", "SOURCE"], &rows)?;
+    Ok(Exit::Done)
+}
+
+fn run_check(call: &Call, check: &Check) -> Result<Exit, End> {
+    let found = found(call)?;
+    let path = found.path.to_string_lossy().into_owned();
+    let loaded = load(&found, &call.environment).map_err(|errors| invalid(&path, errors))?;
+    let warnings = &loaded.warnings;
+    if check.strict && !warnings.is_empty() {
+        let count = counted(warnings.len());
+        let mut failure = Failure::new(
+            Exit::Blocked,
+            "config_warnings",
+            format!("{path} is valid but has {count}, and --strict does not accept any"),
+        )
+        .beside("path", path.into())
+        .beside("warnings", warnings.iter().map(warning_json).collect());
+        failure.lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
+        return Err(failure.into());
+    }
+    if check.json {
+        let warnings: Vec<Value> = warnings.iter().map(warning_json).collect();
+        call.output.json(&json!({ "ok": true, "path": path, "warnings": warnings }))?;
+    } else {
+        list_warnings(call.output, warnings)?;
+        call.output.line(&format!("{path} is valid, {}", counted(warnings.len())))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn list_warnings(output: Output, warnings: &[Warning]) -> Result<(), End> {
+    for warning in warnings {
+        output.line(&format!("warning: {warning}"))?;
+    }
+    Ok(())
+}
+
+fn counted(warnings: usize) -> String {
+    match warnings {
+        0 => "no warnings".to_owned(),
+        1 => "1 warning".to_owned(),
+        many => format!("{many} warnings"),
+    }
+}
+
+fn invalid(path: &str, errors: ConfigErrors) -> Failure {
+    let problems: Value = errors
+        .problems
+        .iter()
+        .map(|problem| {
+            json!({
+                "place": problem.place.to_string(),
+                "key": problem.key,
+                "reason": problem.reason,
+            })
+        })
+        .collect();
+    let warnings: Value = errors.warnings.iter().map(warning_json).collect();
+    let heard: Vec<String> =
+        errors.warnings.iter().map(|warning| format!("warning: {warning}")).collect();
+    let mut failure = Failure::from(errors)
+        .beside("path", path.into())
+        .beside("problems", problems)
+        .beside("warnings", warnings);
+    failure.lines.extend(heard);
+    failure
+}
+
+fn warning_json(warning: &Warning) -> Value {
+    json!({
+        "place": warning.place.to_string(),
+        "keys": warning.keys,
+        "message": warning.message,
+    })
+}

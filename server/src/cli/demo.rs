@@ -1,0 +1,198 @@
+//! `svc demo`: the service on a private tree, with the simulator as agent.
+
+mod tree;
+
+use crate::cli::arguments::Demo;
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::run::failure;
+use crate::cli::{Call, block_on};
+use crate::compose::Surroundings;
+use crate::logging::{self, Shape};
+use crate::serve::Running;
+use crate::signals::Signals;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use svc_app::App;
+use svc_config::LogLevel;
+use svc_shared::api::instances::{Instance, SpawnRequest};
+use tokio::net::TcpListener;
+use tokio::task::{JoinSet, spawn_blocking};
+use tree::{STARTED, Tree, Wishes};
+
+/// The program that plays the agent; built with the tests.
+const SIMULATOR: &str = "svc-agent-sim";
+
+/// Serves the samples until it is asked to end.
+pub(crate) fn run(call: &Call, demo: &Demo) -> Result<Exit, End> {
+    if call.config.is_some() {
+        return Err(refused(
+            "`svc demo` takes no configuration; leave out -c, or use `svc run`".to_owned(),
+        ));
+    }
+    let simulator = simulator()?;
+    let scenario = demo.scenario.as_deref().map(scenario).transpose()?;
+    logging::start(Shape::Text, LogLevel::Info);
+    crate::safety::report_panics();
+    block_on(async {
+        // First of all, so that an early Ctrl-C still removes the tree.
+        let mut signals = Signals::of_server().map_err(End::of_machine)?;
+        let tree = match &demo.keep {
+            Some(directory) => Tree::kept(directory)?,
+            None => Tree::temporary()?,
+        };
+        let done = Stage { call, demo, tree: &tree, simulator, scenario }.play(&mut signals).await;
+        let removed = spawn_blocking(move || tree.remove()).await.map_err(End::of_machine)?;
+        done?;
+        removed?;
+        Ok(Exit::Done)
+    })
+}
+
+fn refused(words: String) -> End {
+    Failure::new(Exit::Refused, "demo", words).into()
+}
+
+/// The simulator lies beside this program.
+fn simulator() -> Result<PathBuf, End> {
+    let own = std::env::current_exe().map_err(|error| Failure::chain("demo", &error))?;
+    let program = own.with_file_name(SIMULATOR);
+    if program.is_file() {
+        return Ok(program);
+    }
+    let release = if cfg!(debug_assertions) { "" } else { " --release" };
+    let words = format!(
+        "the agent simulator is missing: {} does not exist; build it with \
+         `cargo build{release} -p svc-tests --bin {SIMULATOR}`",
+        program.display()
+    );
+    Err(Failure::new(Exit::Failed, "simulator_missing", words).into())
+}
+
+/// The simulator is started in other directories, so the path must not depend on ours.
+fn scenario(path: &Path) -> Result<PathBuf, End> {
+    path.canonicalize()
+        .map_err(|error| refused(format!("--scenario {} cannot be used: {error}", path.display())))
+}
+
+struct Stage<'a> {
+    call: &'a Call,
+    demo: &'a Demo,
+    tree: &'a Tree,
+    simulator: PathBuf,
+    scenario: Option<PathBuf>,
+}
+
+impl Stage<'_> {
+    async fn play(&self, signals: &mut Signals) -> Result<(), End> {
+        if let Some(note) = self.tree.build(&self.simulator)? {
+            self.call.output.note(&note);
+        }
+        // Bound first: the configuration then names a port that nobody else can take.
+        let listener = self.listen().await?;
+        let around = self.surroundings(&listener)?;
+        let mut running = Running::start(&around, Some(listener)).await.map_err(failure)?;
+        let told = self.tell(running.url());
+        if told.is_ok() {
+            start_samples(running.app()).await;
+            running.until_asked(signals).await;
+        }
+        // Nothing new may begin while what runs is stopped.
+        running.app().shutdown().cancel();
+        stop_everything(running.app()).await;
+        running.end().await;
+        told
+    }
+
+    async fn listen(&self) -> Result<TcpListener, End> {
+        let port = self.demo.port.unwrap_or(0);
+        TcpListener::bind(("127.0.0.1", port)).await.map_err(|error| {
+            let words = format!(
+                "cannot listen on 127.0.0.1:{port} ({error}); name a free port with --port, or none"
+            );
+            Failure::new(Exit::Failed, "bind", words).into()
+        })
+    }
+
+    fn surroundings(&self, listener: &TcpListener) -> Result<Surroundings, End> {
+        let wishes = Wishes {
+            port: listener.local_addr().map_err(End::of_machine)?.port(),
+            simulator: &self.simulator,
+            scenario: self.scenario.as_deref(),
+            seed: self.demo.seed,
+        };
+        let text = self.tree.config_text(&wishes);
+        // For commands in another terminal; the demo itself goes by the text.
+        svc_process::files::replace(&self.tree.config_file(), text.as_bytes())
+            .map_err(|error| Failure::chain("demo", &error))?;
+        let loaded = svc_config::load_text(&text, self.tree.root())?;
+        Ok(Surroundings {
+            config: loaded.config,
+            config_file: None,
+            variables: self.tree.variables(),
+            umask: self.call.umask,
+            demo: true,
+        })
+    }
+
+    /// The address alone on standard output; the rest for people.
+    fn tell(&self, url: &str) -> Result<(), End> {
+        let output = self.call.output;
+        let fate = if self.tree.is_kept() { "stops its bridges" } else { "stops and removes it" };
+        output.note(&format!(
+            "DEMO with sample projects and a simulated agent in {}; Ctrl-C {fate}",
+            self.tree.root().display()
+        ));
+        output.note(&format!(
+            "commands in another terminal find it by: export SVC_CONFIG={}",
+            self.tree.config_file().display()
+        ));
+        output.line(url)?;
+        if self.demo.open
+            && let Err(error) = ::open::that_detached(url)
+        {
+            output.note(&format!("warning: no browser could be opened ({error}); visit {url}"));
+        }
+        Ok(())
+    }
+}
+
+/// Starts what makes the page worth a look. A sample that does not start is no reason to stop.
+async fn start_samples(app: &App) {
+    for (project, spawn_mode) in STARTED {
+        let request = SpawnRequest {
+            project: project.to_owned(),
+            spawn_mode: Some(spawn_mode.to_owned()),
+            ..SpawnRequest::default()
+        };
+        if let Err(error) = app.spawn(request, Duration::ZERO).await {
+            tracing::warn!("the sample `{project}` was not started: {error}");
+        }
+    }
+}
+
+/// Stops every bridge of the tree, each by its proven identity. A start that was under way when
+/// the demo ended may show up late: looked again until there is nothing.
+async fn stop_everything(app: &App) {
+    for _ in 0..3 {
+        let live: Vec<Instance> =
+            app.read_model().snapshot().instances().filter(|one| one.is_live()).cloned().collect();
+        if live.is_empty() {
+            return;
+        }
+        let mut stops = JoinSet::new();
+        for instance in live {
+            let app = app.clone();
+            stops.spawn(async move {
+                let id = instance.instance_id.to_string();
+                if let Err(error) = app.stop(&id).await {
+                    tracing::warn!(
+                        "bridge {} was not stopped: {error}",
+                        instance.instance_id.short()
+                    );
+                }
+            });
+        }
+        stops.join_all().await;
+    }
+}

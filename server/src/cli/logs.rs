@@ -1,0 +1,99 @@
+//! `svc logs`: the redacted log of a bridge, once or followed.
+
+use crate::cli::Call;
+use crate::cli::arguments::Logs;
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::output::Output;
+use crate::cli::work::look;
+use serde_json::json;
+use std::collections::VecDeque;
+use svc_app::{App, LogItem, LogQuery, LogStart};
+use svc_shared::stream::{LogFrame, MarkKind};
+
+/// Bytes from the end when no number of lines is given.
+const TAIL: u64 = 64 * 1024;
+
+/// Bytes that are read at once on the way back to a number of lines.
+const PAGE: u64 = 1024 * 1024;
+
+/// Prints the end of the log and, if wanted, what is added to it.
+pub(crate) fn logs(call: &Call, options: &Logs) -> Result<Exit, End> {
+    let done = look(call, async |app| {
+        let cursor = print_end(app, call.output, options).await?;
+        if options.follow { follow(app, call.output, options, cursor).await } else { Ok(()) }
+    });
+    match done {
+        Ok(()) => Ok(Exit::Done),
+        // The only way to end it.
+        Err(End::Signal(_)) if options.follow => Ok(Exit::Done),
+        Err(end) => Err(end),
+    }
+}
+
+/// Prints the last lines; returns where to go on.
+async fn print_end(app: &App, output: Output, options: &Logs) -> Result<String, End> {
+    let reference = &options.instance;
+    let tail = if options.lines.is_some() { PAGE } else { TAIL };
+    let query = LogQuery { tail, cursor: None, before: None };
+    let page = app.log_page(reference, query).await?;
+    let mut lines = VecDeque::from(page.lines);
+    if let Some(wanted) = options.lines {
+        let mut before = page.first;
+        while lines.len() < wanted
+            && let Some(step) = before
+        {
+            let query = LogQuery { tail: PAGE, cursor: None, before: Some(step) };
+            let earlier = app.log_page(reference, query).await?;
+            for line in earlier.lines.into_iter().rev() {
+                lines.push_front(line);
+            }
+            before = earlier.first;
+        }
+        let surplus = lines.len().saturating_sub(wanted);
+        lines.drain(..surplus);
+    }
+    for line in &lines {
+        print(output, options.json, line)?;
+    }
+    Ok(page.cursor)
+}
+
+async fn follow(app: &App, output: Output, options: &Logs, cursor: String) -> Result<(), End> {
+    let mut log = app.follow_log(&options.instance, LogStart::Cursor(cursor)).await?;
+    loop {
+        match log.next().await {
+            Some(LogItem::Frame(LogFrame::Line { text, cursor: _ })) => {
+                print(output, options.json, &text)?;
+            }
+            Some(LogItem::Frame(LogFrame::Mark { kind, generation })) => {
+                output.note(&remark(kind, generation));
+            }
+            Some(LogItem::Closed(_, reason)) => {
+                let words = format!("the log cannot be followed any longer: {reason}");
+                return Err(Failure::new(Exit::Failed, reason.to_string(), words).into());
+            }
+            None => return Ok(()),
+        }
+    }
+}
+
+fn remark(kind: MarkKind, generation: u32) -> String {
+    match kind {
+        MarkKind::Resumed => format!("resumed: generation {generation} begins here"),
+        MarkKind::Rotated => "the log was rotated; it goes on with the new file".to_owned(),
+        MarkKind::Gap => {
+            "lines were left out: they came faster than they could be shown".to_owned()
+        }
+        MarkKind::Ended => "the bridge has ended; Ctrl-C stops waiting for a resume".to_owned(),
+    }
+}
+
+fn print(output: Output, json: bool, line: &str) -> Result<(), End> {
+    if json {
+        output.json_line(&json!({ "line": line }))?;
+    } else {
+        output.log_line(line)?;
+    }
+    Ok(())
+}

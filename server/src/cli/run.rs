@@ -1,0 +1,70 @@
+//! `svc run`: serves until it is asked to end.
+
+use crate::cli::config::{Heard, loaded};
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::{Call, block_on};
+use crate::logging;
+use crate::serve::{Running, StartError};
+use crate::signals::Signals;
+use svc_config::Config;
+
+/// Serves the configured projects.
+pub(crate) fn run(call: &Call) -> Result<Exit, End> {
+    let loaded = loaded(call, Heard::All)?;
+    logging::start(loaded.config.log_format.into(), loaded.config.log_level);
+    crate::safety::report_panics();
+    let around = call.surroundings(&loaded);
+    block_on(async {
+        let mut signals = Signals::of_server().map_err(End::of_machine)?;
+        let running = tokio::select! {
+            running = Running::start(&around, None) => running.map_err(failure)?,
+            _ = signals.asked() => return Ok(Exit::Done),
+        };
+        serve(call, running, &around.config, &mut signals).await;
+        Ok(Exit::Done)
+    })
+}
+
+/// Says that the service is there, serves, and ends it. A second signal ends the process at once.
+async fn serve(call: &Call, mut running: Running, config: &Config, signals: &mut Signals) {
+    let banner = {
+        let running = &running;
+        async move { banner(running, config).await }
+    };
+    tokio::select! {
+        // The probe of the agent may take its time; the service is there already.
+        line = banner => call.output.note(&line),
+        _ = signals.asked() => return end(call, running, signals).await,
+    }
+    running.until_asked(signals).await;
+    end(call, running, signals).await;
+}
+
+async fn end(call: &Call, running: Running, signals: &mut Signals) {
+    tokio::select! {
+        () = running.end() => {}
+        _ = signals.asked() => call.output.note("asked twice: ending without waiting"),
+    }
+}
+
+async fn banner(running: &Running, config: &Config) -> String {
+    let agent = match running.agent_version().await {
+        Some(version) => format!("agent {version}"),
+        None => "agent not available".to_owned(),
+    };
+    format!(
+        "svc {}, {agent}, projects in {}, {}",
+        env!("CARGO_PKG_VERSION"),
+        config.projects_root.display(),
+        running.url()
+    )
+}
+
+/// Why nothing is served.
+pub(crate) fn failure(error: StartError) -> End {
+    match error {
+        StartError::App(error) => error.into(),
+        other => Failure::chain(other.code(), &other).into(),
+    }
+}

@@ -1,0 +1,75 @@
+//! How a command comes to the use-cases, and what a signal does to it.
+
+use crate::cli::config::{Heard, loaded};
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::{Call, block_on};
+use crate::compose::{self, ComposeError};
+use crate::logging::{self, Shape};
+use crate::signals::{Asked, Signals};
+use svc_app::App;
+use svc_config::LogLevel;
+
+/// Runs a command that only looks.
+pub(crate) fn look<T>(
+    call: &Call,
+    work: impl AsyncFnOnce(&App) -> Result<T, End>,
+) -> Result<T, End> {
+    run(call, Kind::Look, work)
+}
+
+/// Runs a command that changes something.
+pub(crate) fn act<T>(
+    call: &Call,
+    work: impl AsyncFnOnce(&App) -> Result<T, End>,
+) -> Result<T, End> {
+    run(call, Kind::Act, work)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Look,
+    Act,
+}
+
+fn run<T>(
+    call: &Call,
+    kind: Kind,
+    work: impl AsyncFnOnce(&App) -> Result<T, End>,
+) -> Result<T, End> {
+    let loaded = loaded(call, Heard::Deprecated)?;
+    logging::start(Shape::Remark, LogLevel::Warning);
+    crate::safety::report_panics();
+    let around = call.surroundings(&loaded);
+    block_on(async {
+        let mut signals = Signals::of_command().map_err(End::of_machine)?;
+        let composed = match kind {
+            Kind::Look => compose::reader(&around).await,
+            Kind::Act => compose::command(&around).await,
+        };
+        let app = composed.map_err(Failure::from)?.app;
+        let asked = tokio::select! {
+            done = work(&app) => {
+                app.close().await;
+                return done;
+            }
+            asked = signals.asked() => asked,
+        };
+        // What has begun is brought to a point that others can go on from; who asks twice is not
+        // made to wait for that.
+        tokio::select! {
+            () = app.close() => {}
+            _ = signals.asked() => {}
+        }
+        Err(End::Signal(match asked {
+            Asked::Interrupt => Exit::Interrupted,
+            Asked::Terminate => Exit::Terminated,
+        }))
+    })
+}
+
+impl From<ComposeError> for Failure {
+    fn from(error: ComposeError) -> Self {
+        Self::chain(error.code, &error)
+    }
+}

@@ -1,0 +1,266 @@
+//! The composition root: the only file that names adapters and puts the service together.
+
+use crate::cli::chain_of;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+use svc_agent::cli::{AgentCli, AgentSetup};
+use svc_agent::environment::{ChildEnvironment, Variables};
+use svc_agent::node::default_node_bin;
+use svc_app::refs::{Refs, session_secret};
+use svc_app::{Agent, App, Parts, ProjectSource, Role};
+use svc_config::Config;
+use svc_ports::{Clock, ProcessHost};
+use svc_process::{Host, HostOptions};
+use svc_projects::{Discovery, Projects, Rules, scan};
+use svc_shared::Timestamp;
+use svc_store::{Access, OpenError, Store};
+use svc_watch::Watcher;
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+
+/// Where this process runs, as far as the parts depend on it.
+#[derive(Debug, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) config: Arc<Config>,
+    /// The configuration file; what it lies in is no project.
+    pub(crate) config_file: Option<PathBuf>,
+    /// Environment that agents inherit, before anything is taken out of it.
+    pub(crate) variables: Vec<(OsString, OsString)>,
+    /// Umask that agents get.
+    pub(crate) umask: u32,
+    /// On a private temporary tree.
+    pub(crate) demo: bool,
+}
+
+/// What could not be put together, with its causes on one line, fit to be shown.
+#[derive(Debug, thiserror::Error)]
+#[error("{words}")]
+pub(crate) struct ComposeError {
+    /// The word for programs.
+    pub(crate) code: &'static str,
+    words: String,
+}
+
+impl ComposeError {
+    fn new(code: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
+        Self { code, words: chain_of(error) }
+    }
+}
+
+/// The service itself. The state directory is private and locked by the caller.
+pub(crate) async fn server(around: &Surroundings, port: u16) -> Result<Composed, ComposeError> {
+    let store = open(around, writing(around)).await?;
+    let refs = refs(around, true).await?;
+    let watcher = Watcher::new();
+    let projects = Discovery::start(rules(around), &watcher).await;
+    let source = Arc::new(Watched(projects));
+    put_together(around, Ingredients { role: Role::Server, store, refs, watcher, source, port })
+        .await
+}
+
+/// A command that writes beside a server or without one.
+pub(crate) async fn command(around: &Surroundings) -> Result<Composed, ComposeError> {
+    let state_dir = around.config.state_dir.clone();
+    spawn_blocking(move || svc_process::files::private_directory(&state_dir))
+        .await
+        .map_err(|error| ComposeError::new("internal", &error))?
+        .map_err(|error| ComposeError::new("state_dir", &error))?;
+    let store = open(around, writing(around)).await?;
+    let refs = refs(around, true).await?;
+    scanned(around, Role::Command, store, refs).await
+}
+
+/// A command that only looks. Where nothing was started yet there is nothing to see, and nothing
+/// is created.
+pub(crate) async fn reader(around: &Surroundings) -> Result<Composed, ComposeError> {
+    let store = match Store::open(&around.config.state_dir, Access::ReadOnly).await {
+        Err(OpenError::Missing(_)) => nothing_yet().await,
+        other => other,
+    };
+    let store = store.map_err(|error| ComposeError::new("store", &error))?;
+    let refs = refs(around, false).await?;
+    scanned(around, Role::Reader, store, refs).await
+}
+
+/// A registry without rows, away from the state directory, which must not come into being by
+/// looking. It lives for the moment of one command.
+async fn nothing_yet() -> Result<Store, OpenError> {
+    let private =
+        tempfile::tempdir().map_err(|cause| OpenError::Io { path: std::env::temp_dir(), cause })?;
+    Store::open(private.path(), Access::ReadWrite { snapshot: false }).await
+}
+
+/// The service and the parts of it that a start talks about.
+pub(crate) struct Composed {
+    pub(crate) app: App,
+    agent: AgentCli,
+}
+
+impl Composed {
+    /// Version of the agent that would run now; `None` when there is no usable one.
+    pub(crate) async fn agent_version(&self) -> Option<String> {
+        let agent = self.agent.clone();
+        agent.version_now().await.ok().map(|(_, version)| version.as_str().to_owned())
+    }
+}
+
+fn writing(around: &Surroundings) -> Access {
+    Access::ReadWrite { snapshot: around.config.db.backup_before_migrate }
+}
+
+async fn open(around: &Surroundings, access: Access) -> Result<Store, ComposeError> {
+    Store::open(&around.config.state_dir, access)
+        .await
+        .map_err(|error| ComposeError::new("store", &error))
+}
+
+async fn refs(around: &Surroundings, create: bool) -> Result<Option<Refs>, ComposeError> {
+    let config = Arc::clone(&around.config);
+    let secret = spawn_blocking(move || {
+        let configured = config
+            .session_secret
+            .as_ref()
+            .map(|secret| ("SVC_SESSION_SECRET", secret.expose().as_bytes().to_vec()));
+        session_secret(&config.state_dir, configured, create)
+    });
+    let secret = secret
+        .await
+        .map_err(|error| ComposeError::new("internal", &error))?
+        .map_err(|error| ComposeError::new("session_secret", &error))?;
+    Ok(secret.map(|secret| Refs::from_secret(&secret)))
+}
+
+async fn scanned(
+    around: &Surroundings,
+    role: Role,
+    store: Store,
+    refs: Option<Refs>,
+) -> Result<Composed, ComposeError> {
+    let rules = rules(around);
+    let projects = spawn_blocking(move || scan(&rules))
+        .await
+        .map_err(|error| ComposeError::new("internal", &error))?;
+    if let Some(trouble) = &projects.trouble {
+        tracing::warn!("{trouble}");
+    }
+    let source = Arc::new(Scanned(Arc::new(projects)));
+    let port = around.config.port;
+    put_together(around, Ingredients { role, store, refs, watcher: Watcher::new(), source, port })
+        .await
+}
+
+/// What differs between server, command and reader.
+struct Ingredients {
+    role: Role,
+    store: Store,
+    refs: Option<Refs>,
+    watcher: Watcher,
+    source: Arc<dyn ProjectSource>,
+    port: u16,
+}
+
+async fn put_together(around: &Surroundings, own: Ingredients) -> Result<Composed, ComposeError> {
+    let host = Host::new(HostOptions::default())
+        .map_err(|error| ComposeError::new("process_table", &error))?;
+    let agent = AgentCli::new(AgentSetup {
+        binary: around.config.claude.binary.clone(),
+        env: child_environment(around).await,
+        cwd: around.config.state_dir.clone(),
+        locks: around.config.state_dir.join("locks"),
+    });
+    let app = App::new(Parts {
+        config: Arc::clone(&around.config),
+        role: own.role,
+        demo: around.demo,
+        store: own.store,
+        host: Arc::new(host) as Arc<dyn ProcessHost>,
+        clock: Arc::new(WallClock),
+        agent: Arc::new(Agent::new(agent.clone(), boot_time())),
+        watcher: own.watcher,
+        projects: own.source,
+        refs: own.refs,
+        umask: around.umask,
+        port: own.port,
+    });
+    Ok(Composed { app, agent })
+}
+
+async fn child_environment(around: &Surroundings) -> Variables {
+    let claude = &around.config.claude;
+    let inherited: Variables = around.variables.iter().cloned().collect();
+    let overlay: BTreeMap<String, String> =
+        claude.env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned())).collect();
+    let node_bin = if claude.node_from_nvm { default_node_bin(&inherited).await } else { None };
+    ChildEnvironment {
+        inherited: &inherited,
+        overlay: &overlay,
+        path_append: &claude.path_append,
+        node_bin: node_bin.as_deref(),
+    }
+    .variables()
+}
+
+/// Directories of the service and the home of its user are no projects (H38).
+fn rules(around: &Surroundings) -> Rules {
+    let config_directory = around.config_file.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let home = around
+        .variables
+        .iter()
+        .find(|(name, value)| name == "HOME" && !value.is_empty())
+        .map(|(_, value)| PathBuf::from(value));
+    let refused = [Some(around.config.state_dir.clone()), config_directory, home]
+        .into_iter()
+        .flatten()
+        .map(|directory| directory.canonicalize().unwrap_or(directory))
+        .collect();
+    Rules { root: around.config.projects_root.clone(), refused }
+}
+
+/// When this boot began (`btime` of `/proc/stat`, seconds since the epoch).
+fn boot_time() -> Option<Timestamp> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let seconds: i64 =
+        stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
+    Some(Timestamp::from_millis(seconds.saturating_mul(1000)))
+}
+
+struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}
+
+/// The time of day.
+pub(crate) fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+struct Watched(Discovery);
+
+impl ProjectSource for Watched {
+    fn snapshot(&self) -> Arc<Projects> {
+        self.0.snapshot()
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        Some(self.0.changes())
+    }
+}
+
+struct Scanned(Arc<Projects>);
+
+impl ProjectSource for Scanned {
+    fn snapshot(&self) -> Arc<Projects> {
+        Arc::clone(&self.0)
+    }
+
+    fn changes(&self) -> Option<watch::Receiver<u64>> {
+        None
+    }
+}

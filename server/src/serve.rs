@@ -1,0 +1,204 @@
+//! A running service: from the lock on its state directory to the last request.
+
+use crate::compose::{self, ComposeError, Composed, Surroundings};
+use crate::signals::Signals;
+use sd_notify::NotifyState;
+use std::io;
+use std::net::SocketAddr;
+use svc_app::{App, AppError};
+use svc_http::ServeOptions;
+use svc_process::run_lock::{RunLock, RunLockError, RunRecord};
+use svc_process::table::ProcTable;
+use tokio::net::TcpListener;
+use tokio::task::{JoinHandle, spawn_blocking};
+
+/// Why the service does not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    /// The state directory cannot be made private.
+    #[error("the state directory cannot be used")]
+    StateDirectory(#[source] svc_process::files::FileError),
+    /// Another server has it.
+    #[error(transparent)]
+    Lock(RunLockError),
+    /// A part of the service is missing.
+    #[error(transparent)]
+    Compose(#[from] ComposeError),
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {words}")]
+    Bind {
+        /// Host and port as configured.
+        address: String,
+        /// Why, and what to do.
+        words: String,
+    },
+    /// The registry cannot be read.
+    #[error(transparent)]
+    App(#[from] AppError),
+    /// A defect, or the machine.
+    #[error("the service cannot be started")]
+    Io(#[from] io::Error),
+}
+
+impl StartError {
+    /// The word for programs.
+    pub(crate) fn code(&self) -> &'static str {
+        match self {
+            Self::StateDirectory(_) => "state_dir",
+            Self::Lock(_) => "already_served",
+            Self::Compose(error) => error.code,
+            Self::Bind { .. } => "bind",
+            Self::App(error) => error.code.as_str(),
+            Self::Io(_) => "internal",
+        }
+    }
+}
+
+/// A service that serves.
+pub(crate) struct Running {
+    composed: Composed,
+    url: String,
+    serving: JoinHandle<io::Result<()>>,
+    /// Held until everything else has ended.
+    lock: RunLock,
+}
+
+impl Running {
+    /// Starts the service, on a listener that exists already or on the configured address.
+    pub(crate) async fn start(
+        around: &Surroundings,
+        listener: Option<TcpListener>,
+    ) -> Result<Self, StartError> {
+        let mut lock = lock(around).await?;
+        // The port is settled only when it is bound, and that is done last: nobody may be told of
+        // a service that then does not come up.
+        let config = &around.config;
+        let wanted = match &listener {
+            Some(listener) => listener.local_addr()?.port(),
+            None => config.port,
+        };
+        let composed = compose::server(around, wanted).await?;
+        let listener = match listener {
+            Some(listener) => listener,
+            None => bind(&config.host, config.port).await?,
+        };
+        let address = listener.local_addr()?;
+        let url = format!("http://{}{}/", shown(&config.host, address), config.root_path);
+        let app = composed.app.clone();
+        app.supervise().await?;
+        let serving = tokio::spawn(svc_http::serve(listener, app, ServeOptions::default()));
+        if let Err(error) = lock.set_address(url.clone()) {
+            tracing::warn!("the address is not in the lock file: {error}");
+        }
+        notify(&[NotifyState::Ready]);
+        Ok(Self { composed, url, serving, lock })
+    }
+
+    /// Address of the page.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    pub(crate) fn app(&self) -> &App {
+        &self.composed.app
+    }
+
+    /// Version of the agent that would run now.
+    pub(crate) async fn agent_version(&self) -> Option<String> {
+        self.composed.agent_version().await
+    }
+
+    /// Serves until a signal asks for an end, or serving ends by itself.
+    pub(crate) async fn until_asked(&mut self, signals: &mut Signals) {
+        tokio::select! {
+            asked = signals.asked() => tracing::info!("ending, as asked by {asked:?}"),
+            ended = &mut self.serving => {
+                // Only a listener without an address ends it, or a defect.
+                tracing::error!("serving ended by itself: {ended:?}");
+            }
+        }
+        notify(&[NotifyState::Stopping]);
+    }
+
+    /// Ends requests and use-cases under way, each within ten seconds. Bridges stay.
+    pub(crate) async fn end(self) {
+        let Self { composed, serving, lock, url: _ } = self;
+        composed.app.shutdown().cancel();
+        if !serving.is_finished() {
+            // Its own deadline is inside.
+            let _ = serving.await;
+        }
+        composed.app.close().await;
+        drop(lock);
+    }
+}
+
+async fn lock(around: &Surroundings) -> Result<RunLock, StartError> {
+    let state_dir = around.config.state_dir.clone();
+    spawn_blocking(move || {
+        svc_process::files::private_directory(&state_dir).map_err(StartError::StateDirectory)?;
+        let table = ProcTable::open().map_err(io::Error::other)?;
+        let record = RunRecord::of_this_process(&table, compose::now().as_millis())?;
+        RunLock::take(&state_dir, record).map_err(StartError::Lock)
+    })
+    .await
+    .map_err(io::Error::other)?
+}
+
+async fn bind(host: &str, port: u16) -> Result<TcpListener, StartError> {
+    TcpListener::bind((host, port)).await.map_err(|error| {
+        let remedy = match error.kind() {
+            io::ErrorKind::AddrInUse => {
+                "another program listens there; stop that one, or set another `port`"
+            }
+            io::ErrorKind::AddrNotAvailable => {
+                "this machine does not have that address; correct `host`"
+            }
+            io::ErrorKind::PermissionDenied => {
+                "this user may not use that port; set `port` to one above 1023"
+            }
+            _ => "correct `host` and `port`",
+        };
+        StartError::Bind { address: format!("{host}:{port}"), words: format!("{remedy} ({error})") }
+    })
+}
+
+/// The configured name is what the operator will type; an IPv6 address needs its brackets.
+fn shown(host: &str, address: SocketAddr) -> String {
+    if host.contains(':') {
+        format!("[{host}]:{}", address.port())
+    } else {
+        format!("{host}:{}", address.port())
+    }
+}
+
+/// Tells the service manager, where there is one.
+fn notify(state: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(state) {
+        tracing::warn!("the service manager was not told: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_as_it_is_typed_into_a_browser() {
+        let four: SocketAddr = "127.0.0.1:7621".parse().unwrap();
+        let six: SocketAddr = "[::1]:7621".parse().unwrap();
+        assert_eq!(shown("localhost", four), "localhost:7621");
+        assert_eq!(shown("::1", six), "[::1]:7621");
+    }
+
+    #[tokio::test]
+    async fn a_taken_port_is_explained() {
+        let taken = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let port = taken.local_addr().unwrap().port();
+        let error = bind("127.0.0.1", port).await.unwrap_err().to_string();
+        assert!(error.contains(&format!("127.0.0.1:{port}")), "{error}");
+        assert!(error.contains("another `port`"), "{error}");
+        let error = bind("203.0.113.7", port).await.unwrap_err().to_string();
+        assert!(error.contains("correct `host`"), "{error}");
+    }
+}

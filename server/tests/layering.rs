@@ -1,0 +1,240 @@
+//! The house rules that the compiler does not check: who may depend on whom, which modules may
+//! name what, and how long a file may be.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests: a panic is how they fail"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Who may depend on which packages of this workspace; the arrows of `docs/architecture.md`.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("svc-shared", &[]),
+    ("svc-domain", &["svc-shared"]),
+    ("svc-ports", &["svc-domain", "svc-shared"]),
+    // Adapters know the rules and the ports, never the use-cases.
+    ("svc-watch", &[]),
+    ("svc-config", &["svc-domain", "svc-shared"]),
+    ("svc-store", &["svc-domain", "svc-shared"]),
+    ("svc-process", &["svc-domain", "svc-ports", "svc-shared"]),
+    ("svc-agent", &["svc-domain", "svc-ports", "svc-process", "svc-shared", "svc-watch"]),
+    ("svc-projects", &["svc-domain", "svc-shared", "svc-watch"]),
+    (
+        "svc-app",
+        &[
+            "svc-agent",
+            "svc-config",
+            "svc-domain",
+            "svc-ports",
+            "svc-process",
+            "svc-projects",
+            "svc-shared",
+            "svc-store",
+            "svc-watch",
+        ],
+    ),
+    ("svc-http", &["svc-app", "svc-domain", "svc-shared"]),
+    (
+        "svc-server",
+        &[
+            "svc-agent",
+            "svc-app",
+            "svc-config",
+            "svc-domain",
+            "svc-http",
+            "svc-ports",
+            "svc-process",
+            "svc-projects",
+            "svc-shared",
+            "svc-store",
+            "svc-watch",
+        ],
+    ),
+    ("svc-web", &["svc-shared"]),
+    // Black box: it may know the wire, never the code under test.
+    ("svc-tests", &["svc-shared"]),
+    ("xtask", &[]),
+];
+
+/// What the sources below a folder must not name, and where the one exception is.
+struct Ban {
+    folder: &'static str,
+    words: &'static [&'static str],
+    except: &'static [&'static str],
+}
+
+const BANS: &[Ban] = &[
+    // Use-cases know no door.
+    Ban {
+        folder: "server/app/src",
+        words: &["svc_http", "svc_server", "poem::", "poem_openapi", "hyper::", "clap::"],
+        except: &[],
+    },
+    // Decisions take values and return values.
+    Ban {
+        folder: "server/domain/src",
+        words: &[
+            "tokio",
+            "serde::",
+            "std::fs",
+            "TcpStream",
+            "ToSocketAddrs",
+            "std::process",
+            "std::thread",
+            "std::env",
+            "SystemTime",
+            "Instant::now",
+        ],
+        except: &[],
+    },
+    // The door of requests reaches the outside through use-cases only.
+    Ban {
+        folder: "server/http/src",
+        words: &["svc_store", "svc_agent", "svc_process", "svc_projects", "svc_config", "sqlx"],
+        except: &[],
+    },
+    // Commands as well; one file names the adapters.
+    Ban {
+        folder: "server/src",
+        words: &["svc_store", "svc_agent", "svc_projects", "svc_watch", "svc_ports", "Host::new"],
+        except: &["server/src/compose.rs"],
+    },
+    Ban { folder: "tests/src", words: &["svc_app", "svc_domain", "svc_config"], except: &[] },
+];
+
+const LONGEST: usize = 600;
+const LONGEST_TEST: usize = 800;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn manifests() -> BTreeMap<String, toml::Table> {
+    let workspace: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
+    let members = workspace["workspace"]["members"].as_array().unwrap();
+    members
+        .iter()
+        .map(|member| {
+            let path = root().join(member.as_str().unwrap()).join("Cargo.toml");
+            let manifest: toml::Table = read(&path).parse().unwrap();
+            (manifest["package"]["name"].as_str().unwrap().to_owned(), manifest)
+        })
+        .collect()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// Packages of this workspace among the dependencies, those of single platforms and builds
+/// included, those of tests left out.
+fn depends_on(manifest: &toml::Table, own: &BTreeSet<&String>) -> BTreeSet<String> {
+    let of_table = |table: &toml::Table| -> Vec<String> {
+        ["dependencies", "build-dependencies"]
+            .iter()
+            .filter_map(|key| table.get(*key)?.as_table())
+            .flat_map(|dependencies| dependencies.keys().cloned().collect::<Vec<_>>())
+            .collect()
+    };
+    let mut all = of_table(manifest);
+    if let Some(targets) = manifest.get("target").and_then(toml::Value::as_table) {
+        all.extend(targets.values().filter_map(toml::Value::as_table).flat_map(of_table));
+    }
+    all.into_iter().filter(|name| own.contains(name)).collect()
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            if !matches!(entry.file_name().to_str(), Some("target" | "node_modules")) {
+                rust_files(&path, found);
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let mut files = Vec::new();
+    rust_files(&root().join(folder), &mut files);
+    assert!(!files.is_empty(), "no sources in {folder}");
+    files
+        .into_iter()
+        .map(|path| {
+            let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+            (name, read(&path))
+        })
+        .collect()
+}
+
+#[test]
+fn no_package_depends_against_the_arrows() {
+    let manifests = manifests();
+    let own: BTreeSet<&String> = manifests.keys().collect();
+    let allowed: BTreeMap<&str, &[&str]> = ALLOWED.iter().copied().collect();
+    let mut wrong = Vec::new();
+    for (name, manifest) in &manifests {
+        let Some(allowed) = allowed.get(name.as_str()) else {
+            wrong.push(format!("{name} has no row in the table of this test"));
+            continue;
+        };
+        for other in depends_on(manifest, &own) {
+            if !allowed.contains(&other.as_str()) {
+                wrong.push(format!("{name} -> {other}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert_eq!(ALLOWED.len(), manifests.len(), "the table names a package that is gone");
+}
+
+#[test]
+fn no_module_names_what_is_none_of_its_business() {
+    let mut wrong = Vec::new();
+    for ban in BANS {
+        for (name, text) in sources(ban.folder) {
+            if ban.except.contains(&name.as_str()) {
+                continue;
+            }
+            for (number, line) in text.lines().enumerate() {
+                // Tests may build what they like; by convention they end the file.
+                if line.starts_with("#[cfg(test)]") || name.ends_with("/tests.rs") {
+                    break;
+                }
+                let code = line.split("//").next().unwrap_or_default();
+                for word in ban.words.iter().filter(|word| code.contains(*word)) {
+                    wrong.push(format!("{name}:{} names {word}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_file_is_longer_than_its_norm_and_each_says_what_it_owns() {
+    let mut wrong = Vec::new();
+    for folder in ["server", "shared", "web", "tests", "xtask", "tools"] {
+        for (name, text) in sources(folder) {
+            let is_test = name.contains("/tests/") || name.ends_with("/tests.rs");
+            let most = if is_test { LONGEST_TEST } else { LONGEST };
+            let lines = text.lines().count();
+            if lines > most {
+                wrong.push(format!("{name} has {lines} lines, the norm is {most}"));
+            }
+            if !text.starts_with("//!") {
+                wrong.push(format!("{name} does not open with `//!`"));
+            }
+            if name.ends_with("/mod.rs") {
+                wrong.push(format!("{name}: modules are `name.rs` beside `name/`"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
