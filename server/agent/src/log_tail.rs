@@ -1,1 +1,116 @@
-//! Reading and following the log of one launch: pages, the tail, and a shared live tail.
+//! Reading and following the logs of launches: pages, and a live tail that viewers share.
+//!
+//! Everything that leaves this module is redacted. Cursors are offsets over all files of a log,
+//! rotated ones included (`files`). Leaves alone: which log belongs to which row.
+
+mod fan_out;
+mod files;
+mod page;
+mod reader;
+#[cfg(test)]
+mod tests;
+mod viewer;
+
+pub use page::{Page, Part, Writer};
+pub use reader::{Begin, TailItem};
+pub use viewer::{Broken, Viewer};
+
+use crate::log_set::LogSet;
+use fan_out::{Seat, Tailer};
+use files::LogFiles;
+use reader::{Lease, OpenLog, Reader};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use svc_domain::redact::Colour;
+use svc_watch::Watcher;
+
+/// Logs remembered. Forgetting one costs the exact meaning of cursors that are older than its last
+/// rotation, nothing else.
+const REMEMBERED: usize = 4096;
+
+/// The logs of this process, each opened once however many read it. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LogTails {
+    colour: Colour,
+    logs: Arc<Mutex<HashMap<PathBuf, Arc<Log>>>>,
+}
+
+/// The debug log of one launch with its rotated files.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    colour: Colour,
+    files: Arc<Mutex<LogFiles>>,
+    shared: Mutex<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    lease: Weak<Lease>,
+    tailer: Weak<Tailer>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LogTails {
+    /// None read yet.
+    #[must_use]
+    pub fn new(colour: Colour) -> Self {
+        Self { colour, logs: Arc::default() }
+    }
+
+    /// The log of a set, whether or not its files are there. Does not block.
+    #[must_use]
+    pub fn log(&self, set: &LogSet) -> Arc<Log> {
+        let path = set.debug_file();
+        let mut logs = lock(&self.logs);
+        if let Some(log) = logs.get(&path) {
+            return Arc::clone(log);
+        }
+        if logs.len() >= REMEMBERED {
+            logs.retain(|_, log| Arc::strong_count(log) > 1);
+        }
+        let log = Arc::new(Log::new(path.clone(), self.colour));
+        logs.insert(path, Arc::clone(&log));
+        log
+    }
+}
+
+impl Log {
+    fn new(path: PathBuf, colour: Colour) -> Self {
+        let files = Arc::new(Mutex::new(LogFiles::new(path.clone())));
+        Self { path, colour, files, shared: Mutex::default() }
+    }
+
+    /// Shows the log from `begin` on and whatever is added. Nothing is read yet.
+    #[must_use]
+    pub fn view(self: &Arc<Self>, begin: Begin, watcher: &Watcher) -> Viewer {
+        Viewer::new(Arc::clone(self), watcher.clone(), begin)
+    }
+
+    fn open(&self) -> OpenLog {
+        let mut shared = lock(&self.shared);
+        if let Some(lease) = shared.lease.upgrade() {
+            return OpenLog::from_lease(lease);
+        }
+        let open = OpenLog::new(Arc::clone(&self.files));
+        shared.lease = Arc::downgrade(open.lease());
+        open
+    }
+
+    /// A seat at the tailer for a viewer that has seen all of `reader`. The first viewer's reader
+    /// becomes the tailer's; any other's comes back when the tailer is out of its reach.
+    fn seat(&self, reader: Box<Reader>, watcher: &Watcher) -> Result<Seat, Box<Reader>> {
+        let mut shared = lock(&self.shared);
+        if let Some(tailer) = shared.tailer.upgrade().filter(|tailer| tailer.is_alive()) {
+            return tailer.join(reader.resting()).ok_or(reader);
+        }
+        let woken = watcher.file(&self.path, svc_watch::Pace::VIEW);
+        let seat = Tailer::start(*reader, woken);
+        shared.tailer = Arc::downgrade(seat.tailer());
+        Ok(seat)
+    }
+}

@@ -1,0 +1,212 @@
+//! What one viewer sees: its own reading up to the present, then the shared tailer.
+
+use super::Log;
+use super::fan_out::{Offer, Seat};
+use super::reader::{Begin, Progress, Reader, TailItem};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use svc_watch::Watcher;
+use tokio::task::JoinHandle;
+
+/// Why a viewer sees nothing any more.
+#[derive(Debug, thiserror::Error)]
+#[error("the log cannot be read")]
+pub struct Broken(#[source] Arc<io::Error>);
+
+/// One viewer of one log. It reads what it has not seen on its own, at the pace it is asked, and
+/// shares the work with all others once it is up to date.
+#[derive(Debug)]
+pub struct Viewer {
+    log: Arc<Log>,
+    watcher: Watcher,
+    source: Source,
+    /// Read and not yet handed out.
+    pending: VecDeque<TailItem>,
+    /// Where a reader would go on after what was handed out; `None` before the first line.
+    place: Option<u64>,
+    /// Begin of the file it saw last.
+    file: Option<u64>,
+    conclude: bool,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Not opened yet.
+    Closed(Begin),
+    /// A round of reading is under way.
+    Reading(JoinHandle<Round>),
+    /// Up to date, on its own. `None` while it changes hands.
+    UpToDate(Option<Box<Reader>>),
+    Live(Seat),
+    Done,
+    Broken(Arc<io::Error>),
+}
+
+#[derive(Debug)]
+struct Round {
+    items: Vec<TailItem>,
+    outcome: io::Result<(Box<Reader>, After)>,
+}
+
+#[derive(Debug)]
+enum After {
+    More,
+    UpToDate,
+    Finished,
+}
+
+/// What a round starts from.
+enum Job {
+    Open(Begin),
+    Continue(Box<Reader>),
+}
+
+impl Viewer {
+    pub(super) fn new(log: Arc<Log>, watcher: Watcher, begin: Begin) -> Self {
+        Self {
+            log,
+            watcher,
+            source: Source::Closed(begin),
+            pending: VecDeque::new(),
+            place: match begin {
+                Begin::At(at) => Some(at),
+                Begin::Oldest | Begin::Tail(_) => None,
+            },
+            file: None,
+            conclude: false,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.source, Source::Live(_))
+    }
+
+    /// Changing over between its own reading and the tailer, a viewer comes across the same things
+    /// twice.
+    fn is_news(&mut self, item: &TailItem) -> bool {
+        match item {
+            TailItem::Line { end, .. } => {
+                let is_new = self.place.is_none_or(|place| place < *end);
+                self.place = self.place.max(Some(*end));
+                is_new
+            }
+            TailItem::Rotated { start } => {
+                let is_new = self.file.is_none_or(|file| file < *start);
+                if is_new {
+                    self.file = Some(*start);
+                    // Back to the begin of a log whose earlier offsets nobody remembers.
+                    self.place = self.place.min(Some(*start));
+                }
+                is_new
+            }
+            TailItem::Gap => true,
+        }
+    }
+
+    /// The next thing to show; `None` after the last line, once [`Viewer::conclude`] was called.
+    /// Losing the future loses nothing.
+    ///
+    /// # Errors
+    /// Something that is no readable file is in the place of the log.
+    pub async fn next(&mut self) -> Result<Option<TailItem>, Broken> {
+        loop {
+            if let Some(item) = self.pending.pop_front() {
+                if self.is_news(&item) {
+                    return Ok(Some(item));
+                }
+                continue;
+            }
+            match &mut self.source {
+                Source::Closed(begin) => {
+                    let job = Job::Open(*begin);
+                    self.read(job);
+                }
+                Source::Reading(round) => match round.await {
+                    Ok(round) => self.take(round),
+                    Err(error) => self.source = Source::Broken(Arc::new(io::Error::other(error))),
+                },
+                Source::UpToDate(reader) => match reader.take() {
+                    Some(reader) => self.join(reader),
+                    None => self.source = Source::Done,
+                },
+                Source::Live(seat) => match seat.next().await {
+                    Offer::Items(items) => self.pending.extend(items),
+                    Offer::Broken(error) => self.source = Source::Broken(error),
+                },
+                Source::Done => return Ok(None),
+                Source::Broken(error) => return Err(Broken(Arc::clone(error))),
+            }
+        }
+    }
+
+    /// Nobody writes the log any more: it is read to its end, an unfinished last line included.
+    pub fn conclude(&mut self) {
+        if std::mem::replace(&mut self.conclude, true) {
+            return;
+        }
+        if matches!(self.source, Source::Live(_)) {
+            // Its own reading finds all that the ring had, and what the ring had lost.
+            self.pending.clear();
+            self.source = Source::Closed(self.place.map_or(Begin::Oldest, Begin::At));
+        }
+    }
+
+    fn take(&mut self, round: Round) {
+        self.pending.extend(round.items);
+        match round.outcome {
+            Ok((reader, After::More)) => self.read(Job::Continue(reader)),
+            Ok((reader, After::UpToDate)) => self.source = Source::UpToDate(Some(reader)),
+            Ok((_, After::Finished)) => self.source = Source::Done,
+            Err(error) => self.source = Source::Broken(Arc::new(error)),
+        }
+    }
+
+    /// Changes over to the tailer, or reads on when that is already too far ahead.
+    fn join(&mut self, reader: Box<Reader>) {
+        if self.conclude {
+            return self.read(Job::Continue(reader));
+        }
+        self.place = Some(reader.resting());
+        self.file = reader.file();
+        match self.log.seat(reader, &self.watcher) {
+            Ok(seat) => self.source = Source::Live(seat),
+            Err(reader) => self.read(Job::Continue(reader)),
+        }
+    }
+
+    fn read(&mut self, job: Job) {
+        let (log, conclude) = (Arc::clone(&self.log), self.conclude);
+        self.source = Source::Reading(tokio::task::spawn_blocking(move || {
+            let mut items = Vec::new();
+            let outcome = round(&log, job, conclude, &mut items);
+            Round { items, outcome }
+        }));
+    }
+}
+
+fn round(
+    log: &Arc<Log>,
+    job: Job,
+    conclude: bool,
+    items: &mut Vec<TailItem>,
+) -> io::Result<(Box<Reader>, After)> {
+    let mut reader = match job {
+        Job::Open(begin) => {
+            let (reader, lost) = Reader::open(log.open(), log.colour, begin)?;
+            items.extend(lost);
+            Box::new(reader)
+        }
+        Job::Continue(reader) => reader,
+    };
+    let after = match reader.step(items)? {
+        Progress::More => After::More,
+        Progress::UpToDate | Progress::Gone if conclude => {
+            items.extend(reader.finish());
+            After::Finished
+        }
+        Progress::UpToDate | Progress::Gone => After::UpToDate,
+    };
+    Ok((reader, after))
+}
