@@ -48,13 +48,16 @@ CREATE TABLE bridges (
     updated_at       INTEGER NOT NULL,
     CHECK ((status IN ('starting', 'running')) = (phase <> 'exited')),
     CHECK ((status IN ('stopped', 'crashed', 'error')) = (ended_at IS NOT NULL)),
-    CHECK (status <> 'running' OR phase = 'ready')
+    CHECK ((status = 'running') = (phase = 'ready'))
 ) STRICT;
 
 -- At most one live Server Mode bridge per project: the locks see to it, this proves it.
 CREATE UNIQUE INDEX one_live_server_mode_bridge
     ON bridges (project)
     WHERE resume_mode = 'standard' AND status IN ('starting', 'running');
+
+-- What changed since a reader last looked is answered from this index alone, without the rows.
+CREATE INDEX bridges_by_revision ON bridges (revision);
 
 CREATE TABLE session_events (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,

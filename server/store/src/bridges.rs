@@ -1,10 +1,11 @@
 //! Statements on `bridges`.
 
 use crate::history::{self, HistoryRow};
-use crate::row::{BridgeRow, COLUMNS};
+use crate::row::{BridgeRow, select_bridges};
 use crate::{Store, StoreError};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{FromRow, Row, Sqlite};
+use std::collections::BTreeMap;
 use svc_domain::bridge::Bridge;
 use svc_domain::effect::Lifecycle;
 use svc_shared::Timestamp;
@@ -28,12 +29,36 @@ const UPDATE: &str = "UPDATE bridges SET project = ?2, cwd = ?3, custom_name = ?
      exit_code = ?29, exit_signal = ?30, error_detail = ?31, notice = ?32, quarantine_code = ?33, \
      updated_at = ?34, revision = revision + 1 WHERE instance_id = ?1 AND revision = ?35";
 
+const ALL: &str = select_bridges!("ORDER BY number");
+const ONE: &str = select_bridges!("WHERE instance_id = ?");
+const THESE: &str =
+    select_bridges!("WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number");
+/// One row instead of one for each bridge: that is what takes the time with many.
+pub(crate) const REVISIONS: &str = "SELECT json_group_array(number), json_group_array(\
+     CASE typeof(revision) WHEN 'integer' THEN revision ELSE 0 END) FROM bridges";
 const COUNT_LIVE: &str = "SELECT COUNT(*) FROM bridges WHERE status IN ('starting', 'running')";
 const DELETE: &str = "DELETE FROM bridges WHERE instance_id = ? AND revision = ?";
 const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) VALUES (?1, ?2, ?2) \
      ON CONFLICT (name) DO UPDATE SET updated_at = ?2";
+const PROJECTS: &str = "SELECT name FROM projects ORDER BY name";
 const ANNOUNCE: &str = "INSERT INTO announcements (instance_id, generation, event, at) \
      VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
+const DROP_ANNOUNCEMENTS: &str = "DELETE FROM announcements WHERE instance_id = ?";
+
+pub(crate) const STATEMENTS: &[&str] = &[
+    INSERT,
+    UPDATE,
+    ALL,
+    ONE,
+    THESE,
+    REVISIONS,
+    COUNT_LIVE,
+    DELETE,
+    SAW_PROJECT,
+    PROJECTS,
+    ANNOUNCE,
+    DROP_ANNOUNCEMENTS,
+];
 
 /// A row with the revision it was read at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,15 +98,24 @@ impl Stored {
     }
 }
 
+/// What differs from an earlier reading.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Rows that are new or have another revision, in the order of registration.
+    pub changed: Vec<Stored>,
+    /// Numbers of rows that are gone.
+    pub gone: Vec<i64>,
+}
+
 /// What an insert did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Inserted {
     /// The row is durable.
     Yes,
-    /// The cap was reached meanwhile.
+    /// Live bridges are at the cap.
     CapReached,
-    /// The project has a live Server Mode bridge meanwhile.
+    /// The project has a live Server Mode bridge.
     Occupied,
 }
 
@@ -95,14 +129,14 @@ pub enum Saved {
     Stale,
     /// The project has another live Server Mode bridge.
     Occupied,
-    /// The cap was reached meanwhile.
+    /// Live bridges are at the cap, and this would be one more.
     CapReached,
 }
 
-/// Limits that are counted in the transaction of a write that makes a row live.
+/// Limits that are counted in the transaction of a write that leaves a row live.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cap {
-    /// Most live bridges; `None` without a cap.
+    /// Most live bridges, this one included; `None` without a cap.
     pub max_live: Option<u32>,
 }
 
@@ -153,7 +187,9 @@ fn is_occupied(error: &sqlx::Error) -> bool {
 
 /// A failing decode of a single column is that row's problem, not the list's.
 fn stored(row: &SqliteRow) -> Result<Stored, sqlx::Error> {
-    let content = match BridgeRow::from_row(row) {
+    // A save could never compare a revision of another type.
+    let columns = row.try_get::<i64, _>("revision").and_then(|_| BridgeRow::from_row(row));
+    let content = match columns {
         Ok(columns) => {
             let (id, project) = (columns.instance_id.clone(), columns.project.clone());
             match Bridge::try_from(columns) {
@@ -162,15 +198,25 @@ fn stored(row: &SqliteRow) -> Result<Stored, sqlx::Error> {
             }
         }
         Err(error) => Content::Corrupt {
-            id: row.try_get("instance_id")?,
-            project: row.try_get("project")?,
+            id: any_text(row, "instance_id"),
+            project: any_text(row, "project"),
             problem: match error {
-                sqlx::Error::ColumnDecode { index, .. } => format!("column {index} is unreadable"),
+                sqlx::Error::ColumnDecode { index, .. } => {
+                    format!("column {} is unreadable", index.replace('"', "`"))
+                }
                 _ => "a column is unreadable".to_owned(),
             },
         },
     };
-    Ok(Stored { number: row.try_get("number")?, revision: row.try_get("revision")?, content })
+    // 0, which no row of ours has, when it is of another type.
+    let revision = row.try_get("revision").unwrap_or(0);
+    Ok(Stored { number: row.try_get("number")?, revision, content })
+}
+
+/// Whatever a column holds that should hold text.
+fn any_text(row: &SqliteRow, column: &str) -> String {
+    let bytes = row.try_get_unchecked::<Vec<u8>, _>(column).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 impl Store {
@@ -179,8 +225,7 @@ impl Store {
     /// # Errors
     /// The database cannot be read; a corrupt row is not an error.
     pub async fn bridges(&self) -> Result<Vec<Stored>, StoreError> {
-        let sql = format!("SELECT number, revision, {COLUMNS} FROM bridges ORDER BY number");
-        let rows = sqlx::query(&sql).fetch_all(&self.pool).await?;
+        let rows = sqlx::query(ALL).fetch_all(&self.readers).await?;
         Ok(rows.iter().map(stored).collect::<Result<_, _>>()?)
     }
 
@@ -189,9 +234,38 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn bridge(&self, id: &InstanceId) -> Result<Option<Stored>, StoreError> {
-        let sql = format!("SELECT number, revision, {COLUMNS} FROM bridges WHERE instance_id = ?");
-        let row = sqlx::query(&sql).bind(id.as_str()).fetch_optional(&self.pool).await?;
+        let row = sqlx::query(ONE).bind(id.as_str()).fetch_optional(&self.readers).await?;
         Ok(row.as_ref().map(stored).transpose()?)
+    }
+
+    /// What differs from the rows that the caller knows, given as revisions by number. Reads only
+    /// what differs. A row that somebody edited by hand without a new revision is not seen.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn changed_since(&self, known: &BTreeMap<i64, i64>) -> Result<Changes, StoreError> {
+        // Both queries see the same state.
+        let mut transaction = self.readers.begin().await?;
+        let (numbers, revisions): (String, String) =
+            sqlx::query_as(REVISIONS).fetch_one(&mut *transaction).await?;
+        let numbers: Vec<i64> = integers(&numbers)?;
+        let mut gone = known.clone();
+        let numbers: Vec<i64> = numbers
+            .into_iter()
+            .zip(integers(&revisions)?)
+            .filter_map(|(number, revision)| {
+                (gone.remove(&number) != Some(revision)).then_some(number)
+            })
+            .collect();
+        let changed = if numbers.is_empty() {
+            Vec::new()
+        } else {
+            let numbers = serde_json::json!(numbers).to_string();
+            let rows = sqlx::query(THESE).bind(numbers).fetch_all(&mut *transaction).await?;
+            rows.iter().map(stored).collect::<Result<_, _>>()?
+        };
+        transaction.commit().await?;
+        Ok(Changes { changed, gone: gone.into_keys().collect() })
     }
 
     /// Records a new bridge. The cap is counted in the same transaction, so it is exact.
@@ -204,11 +278,17 @@ impl Store {
         cap: Cap,
         now: Timestamp,
     ) -> Result<Inserted, StoreError> {
+        self.noted(self.insert_now(bridge, cap, now).await)
+    }
+
+    async fn insert_now(
+        &self,
+        bridge: &Bridge,
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<Inserted, StoreError> {
         let row = BridgeRow::try_from(bridge)?;
         let mut transaction = self.begin().await?;
-        if cap_reached(&mut transaction, cap).await? {
-            return Ok(Inserted::CapReached);
-        }
         sqlx::query(SAW_PROJECT)
             .bind(bridge.project.as_str())
             .bind(now.as_millis())
@@ -217,8 +297,15 @@ impl Store {
         let query = bind(sqlx::query(INSERT), row).bind(now.as_millis());
         match query.execute(&mut *transaction).await {
             Ok(_) => {}
-            Err(error) if is_occupied(&error) => return Ok(Inserted::Occupied),
+            Err(error) if is_occupied(&error) => {
+                transaction.rollback().await?;
+                return Ok(Inserted::Occupied);
+            }
             Err(error) => return Err(error.into()),
+        }
+        if bridge.is_live() && exceeds(&mut transaction, cap).await? {
+            transaction.rollback().await?;
+            return Ok(Inserted::CapReached);
         }
         transaction.commit().await?;
         Ok(Inserted::Yes)
@@ -236,34 +323,62 @@ impl Store {
         cap: Cap,
         now: Timestamp,
     ) -> Result<Saved, StoreError> {
+        self.noted(self.save_now(revision, next, history, cap, now).await)
+    }
+
+    async fn save_now(
+        &self,
+        revision: i64,
+        next: &Bridge,
+        history: &[HistoryRow],
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<Saved, StoreError> {
         let row = BridgeRow::try_from(next)?;
         let mut transaction = self.begin().await?;
-        if cap_reached(&mut transaction, cap).await? {
-            return Ok(Saved::CapReached);
-        }
         let query = bind(sqlx::query(UPDATE), row).bind(now.as_millis()).bind(revision);
         let changed = match query.execute(&mut *transaction).await {
             Ok(done) => done.rows_affected(),
-            Err(error) if is_occupied(&error) => return Ok(Saved::Occupied),
+            Err(error) if is_occupied(&error) => {
+                transaction.rollback().await?;
+                return Ok(Saved::Occupied);
+            }
             Err(error) => return Err(error.into()),
         };
         if changed == 0 {
+            transaction.rollback().await?;
             return Ok(Saved::Stale);
+        }
+        if next.is_live() && exceeds(&mut transaction, cap).await? {
+            transaction.rollback().await?;
+            return Ok(Saved::CapReached);
         }
         for event in history {
             history::insert(&mut transaction, event).await?;
         }
         transaction.commit().await?;
-        Ok(Saved::Yes(revision + 1))
+        // The largest revision cannot be counted up: the database has refused that above.
+        Ok(Saved::Yes(revision.saturating_add(1)))
     }
 
-    /// Removes a row if nobody has written it since; tells whether it did.
+    /// Removes a row if nobody has written it since; tells whether it did. Its history stays.
     ///
     /// # Errors
     /// Nothing was removed.
     pub async fn delete(&self, id: &InstanceId, revision: i64) -> Result<bool, StoreError> {
-        let done = sqlx::query(DELETE).bind(id.as_str()).bind(revision).execute(&self.pool).await?;
-        Ok(done.rows_affected() == 1)
+        self.noted(self.delete_now(id, revision).await)
+    }
+
+    async fn delete_now(&self, id: &InstanceId, revision: i64) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        let query = sqlx::query(DELETE).bind(id.as_str()).bind(revision);
+        if query.execute(&mut *transaction).await?.rows_affected() == 0 {
+            transaction.rollback().await?;
+            return Ok(false);
+        }
+        sqlx::query(DROP_ANNOUNCEMENTS).bind(id.as_str()).execute(&mut *transaction).await?;
+        transaction.commit().await?;
+        Ok(true)
     }
 
     /// Claims an announcement; tells whether this caller is the first.
@@ -277,29 +392,44 @@ impl Store {
         event: Lifecycle,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
+        self.noted(self.claim_now(id, generation, event, now).await)
+    }
+
+    async fn claim_now(
+        &self,
+        id: &InstanceId,
+        generation: u32,
+        event: Lifecycle,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
         let done = sqlx::query(ANNOUNCE)
             .bind(id.as_str())
             .bind(generation)
             .bind(event.as_str())
             .bind(now.as_millis())
-            .execute(&self.pool)
+            .execute(&mut *transaction)
             .await?;
+        transaction.commit().await?;
         Ok(done.rows_affected() == 1)
     }
 
-    /// Names of all projects that ever had a bridge.
+    /// Names of all projects that ever had a bridge. A name that is none is left out.
     ///
     /// # Errors
     /// The database cannot be read.
     pub async fn known_projects(&self) -> Result<Vec<ProjectName>, StoreError> {
-        let names: Vec<String> = sqlx::query_scalar("SELECT name FROM projects ORDER BY name")
-            .fetch_all(&self.pool)
-            .await?;
-        Ok(names.into_iter().filter_map(|name| name.parse().ok()).collect())
+        let rows = sqlx::query(PROJECTS).fetch_all(&self.readers).await?;
+        Ok(rows.iter().filter_map(|row| any_text(row, "name").parse().ok()).collect())
     }
 }
 
-async fn cap_reached(
+fn integers(json: &str) -> Result<Vec<i64>, sqlx::Error> {
+    serde_json::from_str(json).map_err(|error| sqlx::Error::Decode(error.into()))
+}
+
+/// Whether more bridges are live than the cap allows, the one just written included.
+async fn exceeds(
     transaction: &mut sqlx::Transaction<'static, Sqlite>,
     cap: Cap,
 ) -> Result<bool, StoreError> {
@@ -307,5 +437,5 @@ async fn cap_reached(
         return Ok(false);
     };
     let live: i64 = sqlx::query_scalar(COUNT_LIVE).fetch_one(&mut **transaction).await?;
-    Ok(live >= i64::from(max))
+    Ok(live > i64::from(max))
 }

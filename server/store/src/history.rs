@@ -16,7 +16,13 @@ const KEEP_ROWS: i64 = 10_000;
 const KEEP_MILLIS: i64 = 365 * 24 * 3600 * 1000;
 
 const PRUNE: &str = "DELETE FROM session_events WHERE at < ?1 \
-     OR id <= (SELECT MAX(id) FROM session_events) - ?2";
+     OR id <= (SELECT id FROM session_events ORDER BY id DESC LIMIT 1 OFFSET ?2)";
+
+/// An announcement may be claimed just after its bridge was forgotten.
+const PRUNE_ANNOUNCEMENTS: &str = "DELETE FROM announcements \
+     WHERE instance_id NOT IN (SELECT instance_id FROM bridges)";
+
+pub(crate) const STATEMENTS: &[&str] = &[INSERT, PRUNE, PRUNE_ANNOUNCEMENTS];
 
 /// One event of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,16 +61,24 @@ pub(crate) async fn insert(
 }
 
 impl Store {
-    /// Drops history beyond the newest 10,000 rows or older than a year.
+    /// Drops history beyond the newest 10,000 rows or older than a year, and tells how many rows
+    /// that were.
     ///
     /// # Errors
     /// Nothing was dropped.
     pub async fn prune_history(&self, now: Timestamp) -> Result<u64, StoreError> {
+        self.noted(self.prune_now(now).await)
+    }
+
+    async fn prune_now(&self, now: Timestamp) -> Result<u64, StoreError> {
+        let mut transaction = self.begin().await?;
         let done = sqlx::query(PRUNE)
-            .bind(now.as_millis() - KEEP_MILLIS)
+            .bind(now.as_millis().saturating_sub(KEEP_MILLIS))
             .bind(KEEP_ROWS)
-            .execute(&self.pool)
+            .execute(&mut *transaction)
             .await?;
+        sqlx::query(PRUNE_ANNOUNCEMENTS).execute(&mut *transaction).await?;
+        transaction.commit().await?;
         Ok(done.rows_affected())
     }
 }

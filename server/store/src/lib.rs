@@ -5,21 +5,32 @@
 
 mod bridges;
 mod history;
+mod inspect;
+mod migrate;
 mod open;
+mod open_error;
 mod row;
+mod snapshot;
+mod store;
 
-pub use bridges::{Cap, Content, Inserted, Saved, Stored};
+pub use bridges::{Cap, Changes, Content, Inserted, Saved, Stored};
 pub use history::HistoryRow;
-pub use open::{Access, OpenError, Store, Watch};
+pub use open::Access;
+pub use open_error::OpenError;
+pub use store::{Store, Watch};
+
+/// Every statement on our tables. A database in which one of them cannot be prepared has another
+/// schema, whatever version it claims.
+const STATEMENTS: &[&[&str]] = &[bridges::STATEMENTS, history::STATEMENTS];
 
 /// Why the registry did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Another process holds the write lock for longer than the busy timeout.
-    #[error("the database is busy; try again")]
+    #[error("the database is locked by another process; try again")]
     Busy(#[source] sqlx::Error),
-    /// No space left for the write.
-    #[error("the file system of the database is full; free some space")]
+    /// No space left for the write, or a quota is used up.
+    #[error("the file system of the database is full, over quota or failing; free some space")]
     Full(#[source] sqlx::Error),
     /// It may not be written.
     #[error("the database may not be written; check its permissions and its file system")]
@@ -32,18 +43,32 @@ pub enum StoreError {
     PathNotText,
 }
 
+// Result codes of SQLite (https://www.sqlite.org/rescode.html).
+const BUSY: u32 = 5;
+const LOCKED: u32 = 6;
+const READONLY: u32 = 8;
+const FULL: u32 = 13;
+/// A write failed with another errno than ENOSPC, which SQLite reports as FULL: EDQUOT, or a
+/// failing device.
+const IOERR_WRITE: u32 = 778;
+/// The index of the write-ahead log could not be extended: it is allocated in advance, so a full
+/// file system shows here first.
+const IOERR_SHMSIZE: u32 = 4874;
+
 impl From<sqlx::Error> for StoreError {
     fn from(error: sqlx::Error) -> Self {
-        // Extended result codes carry the primary code in their low byte.
-        let primary = error
+        let code = error
             .as_database_error()
             .and_then(|error| error.code())
-            .and_then(|code| code.parse::<u32>().ok())
-            .map(|code| code & 0xff);
-        match primary {
-            Some(5 | 6) => Self::Busy(error),
-            Some(13) => Self::Full(error),
-            Some(8) => Self::ReadOnly(error),
+            .and_then(|code| code.parse::<u32>().ok());
+        if let Some(IOERR_WRITE | IOERR_SHMSIZE) = code {
+            return Self::Full(error);
+        }
+        // Extended result codes carry the primary code in their low byte.
+        match code.map(|code| code & 0xff) {
+            Some(BUSY | LOCKED) => Self::Busy(error),
+            Some(FULL) => Self::Full(error),
+            Some(READONLY) => Self::ReadOnly(error),
             _ if matches!(error, sqlx::Error::PoolTimedOut) => Self::Busy(error),
             _ => Self::Failed(error),
         }

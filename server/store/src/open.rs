@@ -1,30 +1,22 @@
-//! Opening: what a start accepts as a database, migrations, snapshots.
+//! Opening: one process at a time creates or migrates, the others wait.
 
-use crate::StoreError;
+use crate::inspect::{Depth, Found, Side, Subject};
+use crate::migrate::{self, Script};
+use crate::open_error::OpenError;
+use crate::snapshot::{private_dir, private_file};
+use crate::store::{Store, side_file};
 use rustix::fs::{FlockOperation, Mode, OFlags};
-use sqlx::migrate::{Migration, MigrationType, Migrator};
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
-};
-use sqlx::{ConnectOptions, Connection, Row, SqlitePool};
-use std::io::Read;
+use rustix::io::Errno;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{ConnectOptions, Connection};
+use std::io;
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use tracing::{info, warn};
-
-/// Version, description, statements. Released files are never edited, only followed by new ones.
-const MIGRATIONS: &[(i64, &str, &str)] =
-    &[(1, "initial", include_str!("../../../migrations/0001_initial.sql"))];
-
-/// `svcr`: tells this registry from other SQLite files.
-const APPLICATION_ID: i64 = 1_937_072_434;
-
-/// Snapshots before migrations that are kept.
-const SNAPSHOTS: usize = 5;
-
-/// First 16 bytes of every SQLite file (file format, "the database header").
-const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+use tokio::time::Instant;
+use tracing::info;
 
 /// What the caller is going to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,453 +30,273 @@ pub enum Access {
     ReadOnly,
 }
 
-/// Why a registry was not opened. The file is left as it is.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Read-only access, and there is nothing yet.
-    #[error("no database at {0}: nothing was started here yet")]
-    Missing(PathBuf),
-    /// Something that is not our database is in its place.
-    #[error(
-        "{path} is not usable as the database: {problem}; move it away, or put a snapshot from `backups/` beside it in its place (stop the service first, delete the files ending in -wal and -shm)"
-    )]
-    Unusable {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// Written by a newer version.
-    #[error(
-        "{path} has schema {found}, this version knows {known}: start the newer version again, or restore the newest snapshot in `backups/`"
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: i64,
-        /// Our schema.
-        known: i64,
-    },
-    /// A read command met an older schema.
-    #[error("{path} has schema {found} and needs {known}: run `svc run` once, which migrates it")]
-    Pending {
-        /// The file.
-        path: PathBuf,
-        /// Its schema.
-        found: i64,
-        /// Our schema.
-        known: i64,
-    },
-    /// The snapshot before a migration failed, so nothing was migrated.
-    #[error(
-        "cannot write the snapshot {path} before the migration, so nothing was changed; check space and permissions of that directory"
-    )]
-    Snapshot {
-        /// The snapshot.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        cause: sqlx::Error,
-    },
-    /// A migration failed and was rolled back.
-    #[error("the migration of {path} failed and was rolled back; the state before it is in {}", snapshot.as_ref().map_or_else(|| "the file itself".to_owned(), |path| path.display().to_string()))]
-    Migration {
-        /// The file.
-        path: PathBuf,
-        /// Snapshot that was taken, if any.
-        snapshot: Option<PathBuf>,
-        /// Why.
-        #[source]
-        cause: sqlx::Error,
-    },
-    /// Files around the database cannot be used.
-    #[error("cannot open {path}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        cause: std::io::Error,
-    },
-    /// SQLite refused.
-    #[error("cannot open {path}")]
-    Sqlite {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        cause: sqlx::Error,
-    },
-}
+/// How long a start waits for another one that creates or migrates. A migration copies the whole
+/// database first; a slow disk takes some seconds for 100 MB.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+/// Between two tries: a waiting `flock` would need a thread that nobody can take back.
+const LOCK_RETRY: Duration = Duration::from_millis(20);
 
-/// The open registry. Cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Store {
-    pub(crate) pool: SqlitePool,
-    path: PathBuf,
-}
-
-/// Tells whether another connection has committed since the last question.
-#[derive(Debug)]
-pub struct Watch {
-    connection: SqliteConnection,
-    last: i64,
-}
-
-impl Watch {
-    /// Whether anybody committed since the last call. Costs no disk access when nobody did.
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn changed(&mut self) -> Result<bool, StoreError> {
-        let now: i64 =
-            sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut self.connection).await?;
-        Ok(std::mem::replace(&mut self.last, now) != now)
-    }
-}
+/// Looks at a database that another process changes under them.
+const LOOKS: u32 = 3;
 
 impl Store {
-    /// Opens `svc.db` in the state directory.
+    /// Opens `svc.db` in the state directory, which has to exist.
     ///
     /// # Errors
     /// Anything but a missing file, a current registry or an older one of ours is refused and left
     /// byte for byte as it is.
     pub async fn open(state_dir: &Path, access: Access) -> Result<Self, OpenError> {
-        let path = state_dir.join("svc.db");
-        let io = |cause| OpenError::Io { path: path.clone(), cause };
-        match access {
-            Access::ReadOnly => {
-                if !inspect_file(&path)? {
-                    return Err(OpenError::Missing(path));
-                }
-                let found = check_schema(&path, true).await?;
-                if found < head() {
-                    return Err(OpenError::Pending { path, found, known: head() });
-                }
+        open_with(state_dir, access, migrate::ALL).await
+    }
+}
+
+async fn open_with(
+    state_dir: &Path,
+    access: Access,
+    scripts: &'static [Script],
+) -> Result<Store, OpenError> {
+    // See `OPEN`: a look at the files must not fall between another opening and its entry.
+    static OPENING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _alone = OPENING.lock().await;
+    match access {
+        Access::ReadWrite { snapshot } => read_write(state_dir, snapshot, scripts).await,
+        Access::ReadOnly => read_only(state_dir, scripts).await,
+    }
+}
+
+async fn read_write(
+    state_dir: &Path,
+    snapshot: bool,
+    scripts: &'static [Script],
+) -> Result<Store, OpenError> {
+    let path = state_dir.join("svc.db");
+    // Held until connections stand: from then on every start sees that the database is in use.
+    let _guard = lock(state_dir).await?;
+    if let Some(opened) = Opened::again(&path) {
+        return connect(path, opened, false, false).await;
+    }
+    let subject = Subject { state_dir, path: &path, scripts };
+    match subject.look()? {
+        Found::Nothing => create(state_dir, &path, scripts).await?,
+        Found::Database(side) => {
+            let found = subject.check(side, Depth::Whole).await?;
+            tighten(&path)?;
+            if found < migrate::head(scripts) {
+                migrate::migrate(state_dir, &path, found, snapshot, scripts).await?;
             }
-            Access::ReadWrite { snapshot } => {
-                // Creation and migration happen in one process at a time.
-                let _guard = lock(state_dir.join("locks/store.lock")).await.map_err(io)?;
-                if inspect_file(&path)? {
-                    let found = check_schema(&path, false).await?;
-                    if found < head() {
-                        migrate(state_dir, &path, found, snapshot).await?;
-                    }
-                } else {
-                    create(state_dir, &path).await?;
-                }
-            }
-        }
-        let pool = SqlitePoolOptions::new()
-            .max_connections(4)
-            .acquire_timeout(Duration::from_secs(8))
-            .connect_with(options(&path, access == Access::ReadOnly))
-            .await
-            .map_err(|cause| OpenError::Sqlite { path: path.clone(), cause })?;
-        let store = Self { pool, path };
-        store.warn_without_wal().await;
-        Ok(store)
-    }
-
-    /// The database file.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// A connection of its own that notices commits of others.
-    ///
-    /// # Errors
-    /// No further connection can be opened.
-    pub async fn watch(&self) -> Result<Watch, StoreError> {
-        let mut connection = options(&self.path, true).connect().await?;
-        let last = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut connection).await?;
-        Ok(Watch { connection, last })
-    }
-
-    /// Closes all connections.
-    pub async fn close(&self) {
-        self.pool.close().await;
-    }
-
-    /// A transaction that takes the write lock at once: a later upgrade from reading to writing
-    /// would fail under WAL whatever the busy timeout is.
-    pub(crate) async fn begin(
-        &self,
-    ) -> Result<sqlx::Transaction<'static, sqlx::Sqlite>, StoreError> {
-        Ok(self.pool.begin_with("BEGIN IMMEDIATE").await?)
-    }
-
-    async fn warn_without_wal(&self) {
-        let mode: Result<String, _> =
-            sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&self.pool).await;
-        if mode.is_ok_and(|mode| !mode.eq_ignore_ascii_case("wal")) {
-            warn!(
-                "the file system of {} does not support the write-ahead log; \
-                 readers will wait for writers",
-                self.path.display()
-            );
         }
     }
+    let opened = Opened::first(&path)?;
+    connect(path, opened, false, false).await
 }
 
-/// Schema this version writes.
-fn head() -> i64 {
-    MIGRATIONS.iter().map(|(version, ..)| *version).max().unwrap_or(0)
-}
-
-fn migrator() -> Migrator {
-    let migrations = MIGRATIONS
-        .iter()
-        .map(|(version, description, sql)| {
-            let kind = MigrationType::Simple;
-            Migration::new(*version, (*description).into(), kind, (*sql).into(), false)
-        })
-        .collect();
-    Migrator { migrations, ..Migrator::DEFAULT }
-}
-
-fn options(path: &Path, read_only: bool) -> SqliteConnectOptions {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .read_only(read_only)
-        .create_if_missing(false)
-        .foreign_keys(true)
-        .busy_timeout(Duration::from_secs(5))
-        .synchronous(SqliteSynchronous::Full)
-        .log_statements(log::LevelFilter::Trace);
-    if read_only { options } else { options.journal_mode(SqliteJournalMode::Wal) }
-}
-
-/// Whether a file exists that may be our database. Looks at it without opening it in SQLite, which
-/// would already create side files.
-fn inspect_file(path: &Path) -> Result<bool, OpenError> {
-    let unusable =
-        |problem: &str| OpenError::Unusable { path: path.to_owned(), problem: problem.to_owned() };
-    let meta = match std::fs::symlink_metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let wal = path.with_file_name("svc.db-wal");
-            return if wal.exists() {
-                Err(unusable("it is missing, but its write-ahead log is there"))
-            } else {
-                Ok(false)
-            };
-        }
-        Err(cause) => {
-            return Err(OpenError::Io { path: path.to_owned(), cause });
+async fn read_only(state_dir: &Path, scripts: &'static [Script]) -> Result<Store, OpenError> {
+    let path = state_dir.join("svc.db");
+    if let Some(opened) = Opened::again(&path) {
+        return connect(path, opened, true, false).await;
+    }
+    let subject = Subject { state_dir, path: &path, scripts };
+    let mut looks = 0;
+    let (side, found) = loop {
+        looks += 1;
+        let side = match subject.look()? {
+            Found::Nothing => return Err(OpenError::Missing(path)),
+            Found::Database(side) => side,
+        };
+        match subject.check(side, Depth::Schema).await {
+            Ok(found) => break (side, found),
+            // Without the lock, somebody may have opened it for writing under the check.
+            Err(_) if looks < LOOKS && subject.look()? != Found::Database(side) => {}
+            Err(error) => return Err(error),
         }
     };
-    if meta.is_symlink() {
-        return Err(unusable("it is a symbolic link"));
+    let known = migrate::head(scripts);
+    if found < known {
+        return Err(OpenError::Pending { path, found, known });
     }
-    if !meta.is_file() {
-        return Err(unusable("it is not a regular file"));
+    // Where nothing can be created beside it, only a file that nobody changes can be read.
+    let may_create = rustix::fs::access(state_dir, rustix::fs::Access::WRITE_OK).is_ok();
+    let immutable = side == Side::Nothing && !may_create;
+    let opened = Opened::first(&path)?;
+    connect(path, opened, true, immutable).await
+}
+
+async fn connect(
+    path: PathBuf,
+    opened: Opened,
+    read_only: bool,
+    immutable: bool,
+) -> Result<Store, OpenError> {
+    Store::connect(path.clone(), opened, read_only, immutable)
+        .await
+        .map_err(|cause| OpenError::Sqlite { path, cause })
+}
+
+/// Databases that this process has open, by device and inode.
+///
+/// `fcntl` locks belong to a process and end when it closes any descriptor of the file. A second
+/// opening must not look at the files by itself, or another process would believe that nobody has
+/// the database open, and remove the log in use.
+static OPEN: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
+
+/// One entry among the open databases.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    dev: u64,
+    ino: u64,
+}
+
+impl Opened {
+    fn first(path: &Path) -> Result<Self, OpenError> {
+        let meta = std::fs::symlink_metadata(path)
+            .map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
+        Ok(Self::enter(meta.dev(), meta.ino()))
     }
-    {
-        use std::os::unix::fs::MetadataExt;
-        if meta.uid() != rustix::process::geteuid().as_raw() {
-            return Err(unusable("it belongs to another user"));
+
+    /// The entry of a database without a file. No file has these numbers.
+    pub(crate) fn nowhere() -> Self {
+        Self::enter(0, 0)
+    }
+
+    pub(crate) fn has_no_file(&self) -> bool {
+        self.is(0, 0)
+    }
+
+    /// Another entry for a database that is open already, and so was found good.
+    fn again(path: &Path) -> Option<Self> {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        let key = (meta.dev(), meta.ino());
+        let is_open = OPEN.lock().unwrap_or_else(PoisonError::into_inner).contains(&key);
+        is_open.then(|| Self::enter(key.0, key.1))
+    }
+
+    fn enter(dev: u64, ino: u64) -> Self {
+        OPEN.lock().unwrap_or_else(PoisonError::into_inner).push((dev, ino));
+        Self { dev, ino }
+    }
+
+    pub fn is(&self, dev: u64, ino: u64) -> bool {
+        (self.dev, self.ino) == (dev, ino)
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = open.iter().position(|entry| self.is(entry.0, entry.1)) {
+            open.swap_remove(at);
         }
     }
-    let mut header = Vec::with_capacity(100);
-    std::fs::File::open(path)
-        .and_then(|file| file.take(100).read_to_end(&mut header))
-        .map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
-    if header.is_empty() {
-        return Err(unusable("it is empty"));
-    }
-    if header.len() < 100 || !header.starts_with(MAGIC) {
-        return Err(unusable("it is not an SQLite database"));
-    }
-    Ok(true)
 }
 
-/// The schema version of a file that passed [`inspect_file`].
-async fn check_schema(path: &Path, read_only: bool) -> Result<i64, OpenError> {
-    let unusable = |problem: String| OpenError::Unusable { path: path.to_owned(), problem };
-    // Reading only: a refused file must not even get its log checkpointed.
-    let mut connection = options(path, true)
-        .connect()
-        .await
-        .map_err(|cause| unusable(format!("SQLite cannot open it ({})", plain(&cause))))?;
-    let answer = async {
-        let application: i64 =
-            sqlx::query_scalar("PRAGMA application_id").fetch_one(&mut connection).await?;
-        let version: i64 =
-            sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut connection).await?;
-        let health: String = if read_only {
-            "ok".to_owned()
-        } else {
-            sqlx::query_scalar("PRAGMA quick_check(1)").fetch_one(&mut connection).await?
-        };
-        Ok::<_, sqlx::Error>((application, version, health))
+/// A file that was put back by hand is as private as one of our own, and what is beside it can be
+/// written when it can: SQLite gives an empty log the mode that the database has at that moment,
+/// which is not taken back with it (H88).
+pub(crate) fn tighten(path: &Path) -> Result<(), OpenError> {
+    let Some(mode) = mode(path)? else {
+        return Ok(());
+    };
+    if mode & 0o077 != 0 {
+        make_private(path)?;
     }
-    .await;
-    let closed = connection.close().await;
-    let (application, version, health) =
-        answer.map_err(|cause| unusable(format!("SQLite cannot read it ({})", plain(&cause))))?;
-    closed.map_err(|cause| OpenError::Sqlite { path: path.to_owned(), cause })?;
-    if application != APPLICATION_ID {
-        return Err(unusable("it belongs to another program".to_owned()));
+    if mode & 0o200 == 0 {
+        return Ok(());
     }
-    if health != "ok" {
-        return Err(unusable("it is damaged".to_owned()));
+    for suffix in ["-wal", "-shm"] {
+        let side = side_file(path, suffix);
+        if self::mode(&side)?.is_some_and(|mode| mode != 0o600) {
+            make_private(&side)?;
+        }
     }
-    if version > head() {
-        return Err(OpenError::Newer { path: path.to_owned(), found: version, known: head() });
-    }
-    Ok(version)
+    Ok(())
 }
 
-fn plain(error: &sqlx::Error) -> String {
-    error
-        .as_database_error()
-        .map_or_else(|| "cannot be opened".to_owned(), |error| error.message().to_owned())
+/// Permission bits of a file; `None` when it is not there, or no file of ours.
+fn mode(path: &Path) -> Result<Option<u32>, OpenError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_file() => Ok(Some(meta.permissions().mode() & 0o777)),
+        Ok(_) => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(OpenError::Io { path: path.to_owned(), cause }),
+    }
+}
+
+fn make_private(path: &Path) -> Result<(), OpenError> {
+    match std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)) {
+        // The last user of a log removes it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(cause) => Err(OpenError::Io { path: path.to_owned(), cause }),
+        Ok(()) => Ok(()),
+    }
 }
 
 /// Creates the database under another name and moves it into place when it is complete: a file
 /// that a crash left half-made would otherwise refuse every later start.
-async fn create(state_dir: &Path, path: &Path) -> Result<(), OpenError> {
+async fn create(state_dir: &Path, path: &Path, scripts: &[Script]) -> Result<(), OpenError> {
     let io = |cause| OpenError::Io { path: path.to_owned(), cause };
+    let sqlite = |cause| OpenError::Sqlite { path: path.to_owned(), cause };
     let temp = state_dir.join("svc.db.new.tmp");
-    for leftover in ["svc.db.new.tmp", "svc.db.new.tmp-journal"] {
-        match std::fs::remove_file(state_dir.join(leftover)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io(error)),
+    remove_with_sides(&temp).map_err(io)?;
+    let written = async {
+        private_file(&temp)?;
+        // The switch to the write-ahead log needs the database alone and does not wait for it, so
+        // it is made here, where nobody else is.
+        let mut connection = SqliteConnectOptions::new()
+            .filename(&temp)
+            .synchronous(SqliteSynchronous::Full)
+            .journal_mode(SqliteJournalMode::Wal)
+            .connect()
+            .await?;
+        migrate::apply(&mut connection, scripts).await?;
+        connection.close().await
+    }
+    .await;
+    let placed = written.map_err(sqlite).and_then(|()| {
+        if side_file(&temp, "-wal").exists() {
+            return Err(io(io::Error::other("its write-ahead log could not be copied into it")));
+        }
+        std::fs::File::open(&temp).and_then(|file| file.sync_all()).map_err(io)?;
+        std::fs::rename(&temp, path).map_err(io)?;
+        std::fs::File::open(state_dir).and_then(|dir| dir.sync_all()).map_err(io)
+    });
+    if placed.is_err() {
+        let _ = remove_with_sides(&temp); // the next start tries again
+    }
+    placed?;
+    info!("created {} with schema {}", path.display(), migrate::head(scripts));
+    Ok(())
+}
+
+fn remove_with_sides(path: &Path) -> io::Result<()> {
+    for suffix in ["", "-journal", "-wal", "-shm"] {
+        match std::fs::remove_file(side_file(path, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
     }
-    private_file(&temp).map_err(io)?;
-    let sqlite = |cause| OpenError::Sqlite { path: path.to_owned(), cause };
-    let fresh = SqliteConnectOptions::new()
-        .filename(&temp)
-        .journal_mode(SqliteJournalMode::Delete)
-        .synchronous(SqliteSynchronous::Full);
-    let mut connection = fresh.connect().await.map_err(sqlite)?;
-    apply(&mut connection).await.map_err(sqlite)?;
-    connection.close().await.map_err(sqlite)?;
-    std::fs::File::open(&temp).and_then(|file| file.sync_all()).map_err(io)?;
-    std::fs::rename(&temp, path).map_err(io)?;
-    std::fs::File::open(state_dir).and_then(|dir| dir.sync_all()).map_err(io)?;
-    info!("created {} with schema {}", path.display(), head());
     Ok(())
 }
 
-async fn migrate(
-    state_dir: &Path,
-    path: &Path,
-    from: i64,
-    snapshot: bool,
-) -> Result<(), OpenError> {
-    let sqlite = |cause| OpenError::Sqlite { path: path.to_owned(), cause };
-    let mut connection =
-        options(path, false).foreign_keys(false).connect().await.map_err(sqlite)?;
-    let snapshot =
-        if snapshot { Some(take_snapshot(&mut connection, state_dir, from).await?) } else { None };
-    apply(&mut connection).await.map_err(|cause| OpenError::Migration {
-        path: path.to_owned(),
-        snapshot: snapshot.clone(),
-        cause,
-    })?;
-    connection.close().await.map_err(sqlite)?;
-    info!("migrated {} from schema {from} to {}", path.display(), head());
-    Ok(())
-}
-
-/// All pending migrations in one transaction: the migrator's own become savepoints of it.
-async fn apply(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    migrator()
-        .run_direct(&mut *transaction)
-        .await
-        .map_err(|error| sqlx::Error::Migrate(Box::new(error)))?;
-    let broken = sqlx::query("PRAGMA foreign_key_check").fetch_optional(&mut *transaction).await?;
-    if let Some(row) = broken {
-        let table: String = row.try_get(0)?;
-        return Err(sqlx::Error::Protocol(format!("a reference of table {table} is broken")));
-    }
-    transaction.commit().await
-}
-
-async fn take_snapshot(
-    connection: &mut SqliteConnection,
-    state_dir: &Path,
-    from: i64,
-) -> Result<PathBuf, OpenError> {
-    let dir = state_dir.join("backups");
-    private_dir(&dir).map_err(|cause| OpenError::Io { path: dir.clone(), cause })?;
-    let stamp = time::OffsetDateTime::now_utc();
-    let name = format!(
-        "pre-{from}-{}-{:04}{:02}{:02}T{:02}{:02}{:02}_{:06}Z.db",
-        head(),
-        stamp.year(),
-        u8::from(stamp.month()),
-        stamp.day(),
-        stamp.hour(),
-        stamp.minute(),
-        stamp.second(),
-        stamp.microsecond()
-    );
-    let path = dir.join(name);
-    let failed = |cause| OpenError::Snapshot { path: path.clone(), cause };
-    let text = path.to_str().ok_or_else(|| failed(sqlx::Error::Protocol("path".into())))?;
-    sqlx::query("VACUUM INTO ?").bind(text).execute(connection).await.map_err(failed)?;
-    std::fs::File::open(&path)
-        .and_then(|file| file.sync_all())
-        .map_err(|cause| failed(sqlx::Error::Io(cause)))?;
-    prune_snapshots(&dir);
-    Ok(path)
-}
-
-/// Keeps the newest snapshots by age, ours only.
-fn prune_snapshots(dir: &Path) {
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return;
-    };
-    let mut ours: Vec<_> = entries
-        .flatten()
-        .filter(|entry| {
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            name.starts_with("pre-") && name.ends_with("Z.db")
-        })
-        .filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path())))
-        .collect();
-    ours.sort();
-    let excess = ours.len().saturating_sub(SNAPSHOTS);
-    for (_, path) in ours.into_iter().take(excess) {
-        if let Err(error) = std::fs::remove_file(&path) {
-            warn!("cannot remove the old snapshot {}: {error}", path.display());
+/// Waits for the lock of creation and migration; released when the descriptor closes.
+async fn lock(state_dir: &Path) -> Result<OwnedFd, OpenError> {
+    let path = state_dir.join("locks/store.lock");
+    let io = |cause: io::Error| OpenError::Io { path: path.clone(), cause };
+    private_dir(&state_dir.join("locks")).map_err(io)?;
+    let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDWR;
+    let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)
+        .map_err(|errno| io(errno.into()))?;
+    let deadline = Instant::now() + LOCK_WAIT;
+    loop {
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(file),
+            Err(Errno::WOULDBLOCK) if Instant::now() >= deadline => {
+                return Err(OpenError::Locked { lock: path, waited_seconds: LOCK_WAIT.as_secs() });
+            }
+            Err(Errno::WOULDBLOCK | Errno::INTR) => tokio::time::sleep(LOCK_RETRY).await,
+            Err(errno) => return Err(io(errno.into())),
         }
     }
 }
 
-fn private_file(path: &Path) -> std::io::Result<()> {
-    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::WRONLY;
-    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
-    Ok(())
-}
-
-fn private_dir(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    match std::fs::DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        other => other,
-    }
-}
-
-/// Waits for the lock of creation and migration; released when the descriptor closes.
-async fn lock(path: PathBuf) -> std::io::Result<OwnedFd> {
-    if let Some(dir) = path.parent() {
-        private_dir(dir)?;
-    }
-    let flags = OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDWR;
-    let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
-    tokio::task::spawn_blocking(move || {
-        rustix::fs::flock(&file, FlockOperation::LockExclusive)?;
-        Ok(file)
-    })
-    .await
-    .map_err(std::io::Error::other)?
-}
+#[cfg(test)]
+mod tests;

@@ -10,12 +10,21 @@ use svc_domain::identity::{Pid, ProcessIdentity};
 use svc_shared::Timestamp;
 use svc_shared::status::{BridgeStatus, ExitReason, Phase, QuarantineCode};
 
-/// Every column of a bridge, in the order of the statements.
-pub(crate) const COLUMNS: &str = "instance_id, project, cwd, custom_name, resume_mode, \
-     spawn_mode, permission_mode, origin, generation, status, phase, stop_requested, \
-     intentional_stop, forced, grace_deadline, status_since, started_at, ended_at, launch_id, \
-     argv, log_stem, relaunched, bridge_pid, bridge_start_ticks, bridge_boot_id, environment_id, \
-     session_id, exit_reason, exit_code, exit_signal, error_detail, notice, quarantine_code";
+/// A query of rows with every column of a bridge, and the given end.
+macro_rules! select_bridges {
+    ($rest:literal) => {
+        concat!(
+            "SELECT number, revision, instance_id, project, cwd, custom_name, resume_mode, \
+             spawn_mode, permission_mode, origin, generation, status, phase, stop_requested, \
+             intentional_stop, forced, grace_deadline, status_since, started_at, ended_at, \
+             launch_id, argv, log_stem, relaunched, bridge_pid, bridge_start_ticks, \
+             bridge_boot_id, environment_id, session_id, exit_reason, exit_code, exit_signal, \
+             error_detail, notice, quarantine_code FROM bridges ",
+            $rest
+        )
+    };
+}
+pub(crate) use select_bridges;
 
 /// A bridge in columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +149,8 @@ impl TryFrom<BridgeRow> for Bridge {
 impl BridgeRow {
     fn state(&self) -> Result<State, Corrupt> {
         let deadline = self.grace_deadline.map(Timestamp::from_millis);
-        let outcome = match word::<BridgeStatus>("status", &self.status)? {
+        let status = word::<BridgeStatus>("status", &self.status)?;
+        let outcome = match status {
             BridgeStatus::Starting | BridgeStatus::Running => {
                 let stage = match word::<Phase>("phase", &self.phase)? {
                     Phase::Launching => Stage::Launching { deadline },
@@ -148,6 +158,9 @@ impl BridgeRow {
                     Phase::Ready => Stage::Ready,
                     Phase::Stopping | Phase::Exited => return Err(Corrupt("phase")),
                 };
+                if (stage == Stage::Ready) != (status == BridgeStatus::Running) {
+                    return Err(Corrupt("phase"));
+                }
                 return Ok(State::Live(Live { stage, stop_requested: self.stop_requested }));
             }
             BridgeStatus::Stopped => Outcome::Stopped,
@@ -155,6 +168,9 @@ impl BridgeRow {
             BridgeStatus::Error => Outcome::Failed,
             BridgeStatus::Stopping => return Err(Corrupt("status")),
         };
+        if word::<Phase>("phase", &self.phase)? != Phase::Exited {
+            return Err(Corrupt("phase"));
+        }
         Ok(State::Ended(Ended {
             outcome,
             at: Timestamp::from_millis(self.ended_at.ok_or(Corrupt("ended_at"))?),
@@ -167,27 +183,28 @@ impl BridgeRow {
         }))
     }
 
-    /// A number that could address another process than the recorded one makes the row corrupt;
-    /// it is never handed to a signal.
+    /// A pid that means no ordinary process is no pid (F7): it never gets near a signal, and the
+    /// process is looked for by its launch instead. An incomplete identity is no identity either,
+    /// but nothing that we would have written.
     fn process(&self) -> Result<Option<ProcessIdentity>, Corrupt> {
-        let (Some(pid), Some(ticks), Some(boot)) =
-            (self.bridge_pid, self.bridge_start_ticks, &self.bridge_boot_id)
-        else {
-            return match (self.bridge_pid, self.bridge_start_ticks, &self.bridge_boot_id) {
-                (None, None, None) => Ok(None),
-                _ => Err(Corrupt("bridge_pid")),
-            };
-        };
-        Ok(Some(ProcessIdentity {
-            pid: Pid::new(pid).ok_or(Corrupt("bridge_pid"))?,
-            start_ticks: u64::try_from(ticks).map_err(|_| Corrupt("bridge_start_ticks"))?,
-            boot_id: word("bridge_boot_id", boot)?,
-        }))
+        match (self.bridge_pid, self.bridge_start_ticks, &self.bridge_boot_id) {
+            (None, None, None) => Ok(None),
+            (Some(pid), Some(ticks), Some(boot)) => {
+                let start_ticks =
+                    u64::try_from(ticks).map_err(|_| Corrupt("bridge_start_ticks"))?;
+                let boot_id = word("bridge_boot_id", boot)?;
+                Ok(Pid::new(pid).map(|pid| ProcessIdentity { pid, start_ticks, boot_id }))
+            }
+            (None, ..) => Err(Corrupt("bridge_pid")),
+            (_, None, _) => Err(Corrupt("bridge_start_ticks")),
+            (_, _, None) => Err(Corrupt("bridge_boot_id")),
+        }
     }
 
     fn launch(&self) -> Result<Option<Launch>, Corrupt> {
         let Some(id) = &self.launch_id else {
-            return Ok(None);
+            let nothing = self.argv.is_none() && self.log_stem.is_none();
+            return if nothing { Ok(None) } else { Err(Corrupt("launch_id")) };
         };
         let argv = self.argv.as_deref().ok_or(Corrupt("argv"))?;
         Ok(Some(Launch {

@@ -1,0 +1,102 @@
+//! Migrations: which there are, and how all pending ones are applied or none.
+
+use crate::open_error::OpenError;
+use crate::snapshot;
+use crate::store::options;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{ConnectOptions, Connection, Row};
+use std::path::Path;
+use tracing::info;
+
+/// One file of `migrations/`. It ends by setting `user_version` to its version.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Script {
+    pub version: i64,
+    pub description: &'static str,
+    pub sql: &'static str,
+}
+
+/// In ascending order. Released files are never edited, only followed by new ones.
+pub(crate) const ALL: &[Script] = &[Script {
+    version: 1,
+    description: "initial",
+    sql: include_str!("../../../migrations/0001_initial.sql"),
+}];
+
+/// The schema that a list of migrations ends with.
+pub(crate) fn head(scripts: &[Script]) -> i64 {
+    scripts.iter().map(|script| script.version).max().unwrap_or(0)
+}
+
+fn migrator(scripts: &[Script]) -> Migrator {
+    let migrations = scripts
+        .iter()
+        .map(|script| {
+            let kind = MigrationType::Simple;
+            let (description, sql) = (script.description.into(), script.sql.into());
+            Migration::new(script.version, description, kind, sql, false)
+        })
+        .collect();
+    Migrator { migrations, ..Migrator::DEFAULT }
+}
+
+/// Brings an older registry of ours to the newest schema.
+pub(crate) async fn migrate(
+    state_dir: &Path,
+    path: &Path,
+    from: i64,
+    take_snapshot: bool,
+    scripts: &[Script],
+) -> Result<(), OpenError> {
+    let sqlite = |cause| OpenError::Sqlite { path: path.to_owned(), cause };
+    let to = head(scripts);
+    // A migration may rebuild a table that others refer to; what it leaves is checked as a whole.
+    let mut connection =
+        options(path, false).foreign_keys(false).connect().await.map_err(sqlite)?;
+    let done = async {
+        let snapshot = if take_snapshot {
+            Some(snapshot::take(&mut connection, state_dir, from, to).await?)
+        } else {
+            None
+        };
+        apply(&mut connection, scripts).await.map_err(|cause| OpenError::Migration {
+            path: path.to_owned(),
+            snapshot,
+            cause,
+        })
+    }
+    .await;
+    let closed = connection.close().await;
+    done?;
+    closed.map_err(sqlite)?;
+    info!("migrated {} from schema {from} to {to}", path.display());
+    Ok(())
+}
+
+/// All pending migrations in one transaction: the migrator's own become savepoints of it.
+pub(crate) async fn apply(
+    connection: &mut SqliteConnection,
+    scripts: &[Script],
+) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    migrator(scripts)
+        .run_direct(&mut *transaction)
+        .await
+        .map_err(|error| sqlx::Error::Migrate(Box::new(error)))?;
+    let broken = sqlx::query("PRAGMA foreign_key_check").fetch_optional(&mut *transaction).await?;
+    if let Some(row) = broken {
+        let table: String = row.try_get(0)?;
+        return Err(sqlx::Error::Protocol(format!("a reference of table {table} is broken")));
+    }
+    // Otherwise every later start would migrate again, and take a snapshot each time.
+    let version: i64 =
+        sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *transaction).await?;
+    if version != head(scripts) {
+        return Err(sqlx::Error::Protocol(format!(
+            "the migrations ended with schema {version} instead of {}",
+            head(scripts)
+        )));
+    }
+    transaction.commit().await
+}

@@ -1,0 +1,247 @@
+//! The open registry: its connections, and how a write gets one.
+
+use crate::open::{self, Opened};
+use crate::{OpenError, StoreError, migrate};
+use sqlx::pool::PoolConnectionMetadata;
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
+};
+use sqlx::{ConnectOptions, Sqlite, SqlitePool};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tracing::warn;
+
+/// 5 s: how long a write waits for another process (H87).
+const BUSY: Duration = Duration::from_secs(5);
+/// A write that waits behind others of this process gives up together with the first of them.
+const WRITER_WAIT: Duration = Duration::from_secs(6);
+const READERS: u32 = 4;
+/// More than connections that can be coming back.
+const CLOSES: u32 = 8;
+
+/// The open registry. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// A writer that waits for another process must not keep readers waiting (H87), and SQLite
+    /// lets one write at a time: so readers have connections of their own, writers share one.
+    pub(crate) readers: SqlitePool,
+    writer: SqlitePool,
+    distrust: Distrust,
+    path: PathBuf,
+    opened: Arc<Opened>,
+}
+
+/// Tells whether another connection has committed since the last question.
+#[derive(Debug)]
+pub struct Watch {
+    connection: SqliteConnection,
+    last: i64,
+    _opened: Arc<Opened>,
+}
+
+impl Watch {
+    /// Whether anybody committed since the last call. Costs no disk access when nobody did.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn changed(&mut self) -> Result<bool, StoreError> {
+        let now: i64 =
+            sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut self.connection).await?;
+        Ok(std::mem::replace(&mut self.last, now) != now)
+    }
+}
+
+/// When a write was last refused as read-only.
+///
+/// SQLite opens a file that may not be written for reading only, without saying so, and stays so
+/// when the file may be written again. Connections from before the refusal are not used again, so
+/// that the service recovers without a restart (H88).
+#[derive(Debug, Clone, Default)]
+struct Distrust(Arc<Mutex<Option<Instant>>>);
+
+impl Distrust {
+    fn since_now(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn is_awake(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn allows(&self, connection: &PoolConnectionMetadata) -> bool {
+        let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        since.is_none_or(|since| connection.age < since.elapsed())
+    }
+}
+
+impl Store {
+    /// Connects to a database that was found good.
+    pub(crate) async fn connect(
+        path: PathBuf,
+        opened: Opened,
+        read_only: bool,
+        immutable: bool,
+    ) -> Result<Self, sqlx::Error> {
+        let distrust = Distrust::default();
+        let readers = pool(READERS);
+        let (readers, writer) = if read_only {
+            let readers = readers.connect_with(options(&path, true).immutable(immutable)).await?;
+            (readers.clone(), readers)
+        } else {
+            let trust = distrust.clone();
+            let writer = pool(1)
+                .acquire_timeout(WRITER_WAIT)
+                .before_acquire(move |_, meta| {
+                    let trusted = trust.allows(&meta);
+                    Box::pin(async move { Ok(trusted) })
+                })
+                .connect_with(options(&path, false))
+                .await?;
+            // Readers come second: they could not create the log.
+            (readers.connect_with(options(&path, true)).await?, writer)
+        };
+        let store = Self { readers, writer, distrust, path, opened: Arc::new(opened) };
+        if !immutable {
+            store.warn_without_wal().await;
+        }
+        Ok(store)
+    }
+
+    /// A registry without a row and without a file: what a reader sees where nothing was started
+    /// yet. Nothing written to it is kept.
+    ///
+    /// # Errors
+    /// SQLite has no memory for it.
+    pub async fn empty() -> Result<Self, OpenError> {
+        let path = PathBuf::from(":memory:");
+        let sqlite = |cause| OpenError::Sqlite { path: PathBuf::from(":memory:"), cause };
+        // One connection: every other one would have a database of its own.
+        let pool = pool(1)
+            .connect_with(SqliteConnectOptions::new().in_memory(true))
+            .await
+            .map_err(sqlite)?;
+        let mut connection = pool.acquire().await.map_err(sqlite)?;
+        migrate::apply(&mut connection, migrate::ALL).await.map_err(sqlite)?;
+        drop(connection);
+        let opened = Arc::new(Opened::nowhere());
+        Ok(Self {
+            readers: pool.clone(),
+            writer: pool,
+            distrust: Distrust::default(),
+            path,
+            opened,
+        })
+    }
+
+    /// The database file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A connection of its own that notices commits of others.
+    ///
+    /// # Errors
+    /// No further connection can be opened.
+    pub async fn watch(&self) -> Result<Watch, StoreError> {
+        let mut connection = options(&self.path, true).connect().await?;
+        let last = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut connection).await?;
+        Ok(Watch { connection, last, _opened: Arc::clone(&self.opened) })
+    }
+
+    /// Closes all connections. The last one to close copies the log into the database, which only
+    /// the writer can.
+    pub async fn close(&self) {
+        for pool in [&self.readers, &self.writer] {
+            // A connection that is just coming back can slip past the first call (sqlx 0.8.6).
+            for _ in 0..CLOSES {
+                pool.close().await;
+                if pool.size() == 0 {
+                    break;
+                }
+            }
+        }
+    }
+
+    /// A transaction that takes the write lock at once: a later upgrade from reading to writing
+    /// would fail under WAL whatever the busy timeout is.
+    pub(crate) async fn begin(&self) -> Result<sqlx::Transaction<'static, Sqlite>, StoreError> {
+        self.opened.is_in_place(&self.path).map_err(sqlx::Error::Io)?;
+        if self.distrust.is_awake() {
+            // When it cannot be done, the write itself tells why.
+            let _ = open::tighten(&self.path);
+        }
+        Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
+    }
+
+    /// Every result of a write passes here: where it was refused as read-only is not known earlier,
+    /// such a connection even begins a transaction.
+    pub(crate) fn noted<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
+        if let Err(StoreError::ReadOnly(_)) = &result {
+            self.distrust.since_now();
+        }
+        result
+    }
+
+    async fn warn_without_wal(&self) {
+        let mode: Result<String, _> =
+            sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&self.readers).await;
+        if mode.is_ok_and(|mode| !mode.eq_ignore_ascii_case("wal")) {
+            warn!(
+                "the file system of {} does not support the write-ahead log; \
+                 readers will wait for writers",
+                self.path.display()
+            );
+        }
+    }
+}
+
+impl Opened {
+    /// A file that was moved away or replaced would take writes that nobody finds again.
+    fn is_in_place(&self, path: &Path) -> io::Result<()> {
+        if self.has_no_file() {
+            return Ok(());
+        }
+        let meta = std::fs::symlink_metadata(path)?;
+        if self.is(meta.dev(), meta.ino()) {
+            return Ok(());
+        }
+        Err(io::Error::other(format!(
+            "{} was replaced while it was open; restart the service to use the new file",
+            path.display()
+        )))
+    }
+}
+
+/// Connections are kept: when the last one of a machine closes, the log is copied and removed, and
+/// an idle server would do that again and again.
+fn pool(connections: u32) -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .max_connections(connections)
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .test_before_acquire(false)
+        .acquire_timeout(BUSY)
+}
+
+pub(crate) fn options(path: &Path, read_only: bool) -> SqliteConnectOptions {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(read_only)
+        .create_if_missing(false)
+        .foreign_keys(true)
+        .busy_timeout(BUSY)
+        .synchronous(SqliteSynchronous::Full)
+        .log_statements(log::LevelFilter::Trace);
+    if read_only { options } else { options.journal_mode(SqliteJournalMode::Wal) }
+}
+
+/// `svc.db-wal` and its like.
+pub(crate) fn side_file(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
