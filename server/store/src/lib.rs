@@ -55,22 +55,44 @@ const IOERR_WRITE: u32 = 778;
 /// file system shows here first.
 const IOERR_SHMSIZE: u32 = 4874;
 
-impl From<sqlx::Error> for StoreError {
-    fn from(error: sqlx::Error) -> Self {
-        let code = error
-            .as_database_error()
-            .and_then(|error| error.code())
-            .and_then(|code| code.parse::<u32>().ok());
-        if let Some(IOERR_WRITE | IOERR_SHMSIZE) = code {
-            return Self::Full(error);
+/// What an error of SQLite means for whoever asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    Busy,
+    Full,
+    ReadOnly,
+    Other,
+}
+
+impl Trouble {
+    fn of(error: &sqlx::Error) -> Self {
+        if matches!(error, sqlx::Error::PoolTimedOut) {
+            return Self::Busy;
+        }
+        let code = error.as_database_error().and_then(|error| error.code());
+        let Some(code) = code.and_then(|code| code.parse::<u32>().ok()) else {
+            return Self::Other;
+        };
+        if let IOERR_WRITE | IOERR_SHMSIZE = code {
+            return Self::Full;
         }
         // Extended result codes carry the primary code in their low byte.
-        match code.map(|code| code & 0xff) {
-            Some(BUSY | LOCKED) => Self::Busy(error),
-            Some(FULL) => Self::Full(error),
-            Some(READONLY) => Self::ReadOnly(error),
-            _ if matches!(error, sqlx::Error::PoolTimedOut) => Self::Busy(error),
-            _ => Self::Failed(error),
+        match code & 0xff {
+            BUSY | LOCKED => Self::Busy,
+            FULL => Self::Full,
+            READONLY => Self::ReadOnly,
+            _ => Self::Other,
+        }
+    }
+}
+
+impl From<sqlx::Error> for StoreError {
+    fn from(error: sqlx::Error) -> Self {
+        match Trouble::of(&error) {
+            Trouble::Busy => Self::Busy(error),
+            Trouble::Full => Self::Full(error),
+            Trouble::ReadOnly => Self::ReadOnly(error),
+            Trouble::Other => Self::Failed(error),
         }
     }
 }

@@ -253,7 +253,11 @@ async fn create(state_dir: &Path, path: &Path, scripts: &[Script]) -> Result<(),
     .await;
     let placed = written.map_err(sqlite).and_then(|()| {
         if side_file(&temp, "-wal").exists() {
-            return Err(io(io::Error::other("its write-ahead log could not be copied into it")));
+            let full = io::Error::new(
+                io::ErrorKind::StorageFull,
+                "its write-ahead log could not be copied into it: is the file system full?",
+            );
+            return Err(io(full));
         }
         std::fs::File::open(&temp).and_then(|file| file.sync_all()).map_err(io)?;
         std::fs::rename(&temp, path).map_err(io)?;

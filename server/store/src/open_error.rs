@@ -1,5 +1,6 @@
 //! Why a registry is not opened, in words that tell what to do next.
 
+use crate::Trouble;
 use std::path::{Path, PathBuf};
 
 /// Why a registry was not opened. The file is left as it is.
@@ -85,7 +86,7 @@ pub enum OpenError {
         cause: std::io::Error,
     },
     /// SQLite refused.
-    #[error("cannot open the database {path}")]
+    #[error("cannot open the database {path}; {}", advice(cause))]
     Sqlite {
         /// The file.
         path: PathBuf,
@@ -111,5 +112,15 @@ fn before(snapshot: Option<&Path>) -> String {
     match snapshot {
         Some(snapshot) => format!("the state before it is also in {}", snapshot.display()),
         None => "the file is as it was before".to_owned(),
+    }
+}
+
+fn advice(cause: &sqlx::Error) -> &'static str {
+    match Trouble::of(cause) {
+        Trouble::Busy => "another process holds it: try again, or end that process",
+        Trouble::Full => "its file system is full, over quota or failing: free some space",
+        Trouble::ReadOnly | Trouble::Other => {
+            "check that it and its directory belong to you and may be read and written"
+        }
     }
 }
