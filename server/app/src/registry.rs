@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_store::{Content, Stored};
+use svc_store::{Changes, Content, Stored};
 use tokio::sync::watch;
 
 /// A readable row and its place in the order of registration.
@@ -72,6 +72,31 @@ impl Registry {
         let differs = *rows != merged;
         if differs {
             *rows = merged;
+            self.changes.send_modify(|count| *count += 1);
+        }
+        differs
+    }
+
+    /// Revisions of the known rows by number.
+    pub fn revisions(&self) -> BTreeMap<i64, i64> {
+        lock(&self.rows).iter().map(|(number, stored)| (*number, stored.revision)).collect()
+    }
+
+    /// Takes over what differs from [`Registry::revisions`]; tells whether anything did.
+    pub fn take(&self, read: Changes) -> bool {
+        let mut rows = lock(&self.rows);
+        let mut differs = false;
+        for number in read.gone {
+            differs |= rows.remove(&number).is_some();
+        }
+        for stored in read.changed {
+            // This process may have written it while the reading was under way.
+            if rows.get(&stored.number).is_none_or(|old| old.revision < stored.revision) {
+                rows.insert(stored.number, stored);
+                differs = true;
+            }
+        }
+        if differs {
             self.changes.send_modify(|count| *count += 1);
         }
         differs

@@ -199,7 +199,9 @@ impl App {
 
     /// All rows, fresh from the registry.
     pub(crate) async fn reload(&self) -> Result<Vec<Bridge>, AppError> {
-        if self.registry().replace(self.store().bridges().await?) {
+        let known = self.registry().revisions();
+        // Thousands of ended rows are not read again because one changed.
+        if self.registry().take(self.store().changed_since(&known).await?) {
             self.publish();
         }
         Ok(self.registry().bridges())
