@@ -1,10 +1,11 @@
 //! Use-cases: read a bridge's log, and follow it through all its generations.
 
 use crate::{App, AppError};
+use std::cmp::Ordering;
 use std::sync::Arc;
-use svc_agent::log_tail::{Begin, Log, Part, TailItem, Viewer, Writer};
+use svc_agent::log_tail::{Begin, Broken, Log, Part, TailItem, Viewer, Writer};
 use svc_domain::bridge::Bridge;
-use svc_domain::tail_lines::{BACKFILL_MAX, Cursor};
+use svc_domain::tail_lines::{BACKFILL_MAX, BadCursor, Cursor};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::internal::LogPage;
@@ -48,13 +49,15 @@ impl App {
     pub async fn log_page(&self, reference: &str, query: LogQuery) -> Result<LogPage, AppError> {
         let bridge = self.bridge(reference).await?;
         let place = |name, raw: &Option<String>| {
-            raw.as_deref().map(|raw| place(name, raw, &bridge)).transpose()
+            let place = raw.as_deref().map(|raw| place(name, raw, &bridge)).transpose();
+            // Everything of the present generation comes after a place of an earlier one.
+            place.map(|place| place.map(|offset| offset.unwrap_or(0)))
         };
         let (after, before) = (place("cursor", &query.cursor)?, place("before", &query.before)?);
         let bytes = query.tail.min(BACKFILL_MAX);
         let part = match (before, after) {
             (Some(at), _) => Part::Before { at, bytes },
-            (None, Some(at)) => Part::After { at, bytes: bytes.max(1) },
+            (None, Some(at)) => Part::After { at, bytes },
             (None, None) => Part::Tail(bytes),
         };
         let writer = if bridge.is_live() { Writer::Lives } else { Writer::Gone };
@@ -92,31 +95,25 @@ impl App {
         start: LogStart,
     ) -> Result<LogSubscription, AppError> {
         let bridge = self.bridge(reference).await?;
-        let begin = match start {
-            LogStart::Tail(bytes) => Begin::Tail(bytes.min(BACKFILL_MAX)),
-            LogStart::Cursor(raw) => {
-                let cursor: Cursor = raw.parse().map_err(|bad| invalid("cursor", &bad))?;
-                if cursor.generation == bridge.generation {
-                    Begin::At(cursor.offset)
-                } else {
-                    // A generation ago: everything of the present one is news.
-                    Begin::Oldest
-                }
-            }
+        let (begin, is_resumed) = match start {
+            LogStart::Tail(bytes) => (Begin::Tail(bytes.min(BACKFILL_MAX)), false),
+            LogStart::Cursor(raw) => match place("cursor", &raw, &bridge)? {
+                Some(offset) => (Begin::At(offset), false),
+                None => (Begin::Oldest, true),
+            },
         };
         if !self.is_server() {
             // Nobody supervises in a command, so it learns of other processes' writes by itself.
             self.tasks().spawn(crate::supervise::keep_current(self.clone()));
         }
-        let mut changes = self.registry().changes();
-        changes.mark_changed();
         let mut subscription = LogSubscription {
             app: self.clone(),
             id: bridge.id.clone(),
             generation: bridge.generation,
             viewer: None,
             stage: Stage::Reading,
-            changes,
+            is_resumed,
+            changes: self.registry().changes(),
         };
         subscription.open(&bridge, begin);
         Ok(subscription)
@@ -128,14 +125,20 @@ impl App {
     }
 }
 
-fn invalid(name: &str, bad: &svc_domain::tail_lines::BadCursor) -> AppError {
-    AppError::invalid(format!("`{name}` cannot be used: {bad}"))
-}
-
-/// A place of the present generation; one of an earlier generation is before its begin.
-fn place(name: &str, raw: &str, bridge: &Bridge) -> Result<u64, AppError> {
-    let cursor: Cursor = raw.parse().map_err(|bad| invalid(name, &bad))?;
-    Ok(if cursor.generation == bridge.generation { cursor.offset } else { 0 })
+/// The offset in the log of the present generation; `None` for a place in an earlier one.
+fn place(name: &str, raw: &str, bridge: &Bridge) -> Result<Option<u64>, AppError> {
+    let cursor: Cursor = raw
+        .parse()
+        .map_err(|bad: BadCursor| AppError::invalid(format!("`{name}` cannot be used: {bad}")))?;
+    match cursor.generation.cmp(&bridge.generation) {
+        Ordering::Less => Ok(None),
+        Ordering::Equal => Ok(Some(cursor.offset)),
+        Ordering::Greater => Err(AppError::invalid(format!(
+            "`{name}` names generation {}, but this bridge has had only {}; pass a cursor back as \
+             it was received for this bridge",
+            cursor.generation, bridge.generation
+        ))),
+    }
 }
 
 fn nothing(bridge: &Bridge) -> LogPage {
@@ -154,8 +157,11 @@ pub struct LogSubscription {
     app: App,
     id: InstanceId,
     generation: u32,
+    /// `None` while there is no log to read.
     viewer: Option<Viewer>,
     stage: Stage,
+    /// The mark of a resume is due.
+    is_resumed: bool,
     changes: watch::Receiver<u64>,
 }
 
@@ -163,7 +169,7 @@ pub struct LogSubscription {
 enum Stage {
     /// The log is read, and may grow.
     Reading,
-    /// The bridge has ended: the rest is read.
+    /// The generation has ended: the rest is read.
     Concluding,
     /// All is shown; a resume begins the next log.
     Ended,
@@ -172,11 +178,97 @@ enum Stage {
 }
 
 impl LogSubscription {
+    /// What comes next; `None` only after [`LogItem::Closed`]. Losing the future loses nothing.
+    pub async fn next(&mut self) -> Option<LogItem> {
+        loop {
+            if std::mem::take(&mut self.is_resumed) {
+                return Some(self.mark(MarkKind::Resumed));
+            }
+            if self.stage == Stage::Closed {
+                return None;
+            }
+            let item = tokio::select! {
+                // A flood of lines must not hide the rest. What is left to read of a log is shown
+                // before the end is told.
+                biased;
+                () = self.app.shutdown().cancelled() => {
+                    Some(self.close(close::GOING_AWAY, ErrorCode::ShuttingDown))
+                }
+                Ok(()) = self.changes.changed() => self.row_changed(),
+                seen = see(&mut self.viewer) => self.saw(seen),
+            };
+            if item.is_some() {
+                return item;
+            }
+        }
+    }
+
     fn open(&mut self, bridge: &Bridge, begin: Begin) {
         self.generation = bridge.generation;
         self.stage = Stage::Reading;
         let log = self.app.log_of(bridge);
         self.viewer = log.map(|log| log.view(begin, self.app.watcher()));
+        // The generation may have ended by now.
+        self.changes.mark_changed();
+    }
+
+    /// The row may have ended, been resumed or forgotten.
+    fn row_changed(&mut self) -> Option<LogItem> {
+        let Some(bridge) = self.app.known(&self.id) else {
+            return Some(self.close(close::UNKNOWN, ErrorCode::UnknownInstance));
+        };
+        let is_over = !bridge.is_live() || bridge.generation != self.generation;
+        match self.stage {
+            Stage::Ended if bridge.generation != self.generation => self.end(),
+            Stage::Reading if is_over => match &mut self.viewer {
+                Some(viewer) => {
+                    viewer.conclude();
+                    self.stage = Stage::Concluding;
+                    None
+                }
+                None => self.end(),
+            },
+            Stage::Reading if self.viewer.is_none() => {
+                // The launch may have got its log by now.
+                let log = self.app.log_of(&bridge);
+                self.viewer = log.map(|log| log.view(Begin::Oldest, self.app.watcher()));
+                None
+            }
+            Stage::Reading | Stage::Concluding | Stage::Ended | Stage::Closed => None,
+        }
+    }
+
+    fn saw(&mut self, seen: Result<Option<TailItem>, Broken>) -> Option<LogItem> {
+        match seen {
+            Ok(Some(TailItem::Line { end, text })) => Some(LogItem::Frame(LogFrame::Line {
+                cursor: Cursor { generation: self.generation, offset: end }.to_string(),
+                text: text.to_string(),
+            })),
+            Ok(Some(TailItem::Rotated { .. })) => Some(self.mark(MarkKind::Rotated)),
+            Ok(Some(TailItem::Gap)) => Some(self.mark(MarkKind::Gap)),
+            Ok(None) => self.end(),
+            Err(broken) => {
+                tracing::warn!(
+                    bridge.id = %self.id, error = &broken as &dyn std::error::Error,
+                    "a log cannot be followed any longer"
+                );
+                Some(self.close(close::INTERNAL, ErrorCode::Internal))
+            }
+        }
+    }
+
+    /// The log of the generation is shown to its end.
+    fn end(&mut self) -> Option<LogItem> {
+        self.viewer = None;
+        let Some(bridge) = self.app.known(&self.id) else {
+            return Some(self.close(close::UNKNOWN, ErrorCode::UnknownInstance));
+        };
+        if bridge.generation == self.generation {
+            self.stage = Stage::Ended;
+            return Some(self.mark(MarkKind::Ended));
+        }
+        self.open(&bridge, Begin::Oldest);
+        Some(self.mark(MarkKind::Resumed))
     }
 
     fn close(&mut self, code: u16, word: ErrorCode) -> LogItem {
@@ -188,79 +280,15 @@ impl LogSubscription {
     fn mark(&self, kind: MarkKind) -> LogItem {
         LogItem::Frame(LogFrame::Mark { kind, generation: self.generation })
     }
+}
 
-    /// What comes next; `None` only after [`LogItem::Closed`]. Losing the future loses nothing.
-    pub async fn next(&mut self) -> Option<LogItem> {
-        loop {
-            match self.stage {
-                Stage::Closed => return None,
-                Stage::Reading | Stage::Concluding => {
-                    let Some(viewer) = &mut self.viewer else {
-                        self.stage = Stage::Ended;
-                        return Some(self.mark(MarkKind::Ended));
-                    };
-                    tokio::select! {
-                        // Lines first: the end is told after the last of them.
-                        biased;
-                        item = viewer.next() => match item {
-                            Ok(Some(item)) => return Some(self.frame(item)),
-                            Ok(None) => {
-                                self.viewer = None;
-                                self.stage = Stage::Ended;
-                                return Some(self.mark(MarkKind::Ended));
-                            }
-                            Err(error) => {
-                                tracing::warn!(error = %error, "a log cannot be followed");
-                                return Some(self.close(close::INTERNAL, ErrorCode::Internal));
-                            }
-                        },
-                        changed = self.changes.changed() => {
-                            if let Some(item) = self.row_changed(changed.is_ok()) {
-                                return Some(item);
-                            }
-                        }
-                    }
-                }
-                Stage::Ended => {
-                    let changed = self.changes.changed().await;
-                    if let Some(item) = self.row_changed(changed.is_ok()) {
-                        return Some(item);
-                    }
-                }
-            }
-        }
-    }
-
-    fn frame(&self, item: TailItem) -> LogItem {
-        match item {
-            TailItem::Line { end, text } => LogItem::Frame(LogFrame::Line {
-                cursor: Cursor { generation: self.generation, offset: end }.to_string(),
-                text: text.to_string(),
-            }),
-            TailItem::Rotated { .. } => self.mark(MarkKind::Rotated),
-            TailItem::Gap => self.mark(MarkKind::Gap),
-        }
-    }
-
-    /// The row may have ended, been resumed or forgotten.
-    fn row_changed(&mut self, is_open: bool) -> Option<LogItem> {
-        if !is_open {
-            return Some(self.close(close::GOING_AWAY, ErrorCode::ShuttingDown));
-        }
-        let Some(bridge) = self.app.known(&self.id) else {
-            return Some(self.close(close::UNKNOWN, ErrorCode::UnknownInstance));
-        };
-        if bridge.generation != self.generation {
-            // What the old generation still had to say is cut short by the new one.
-            self.open(&bridge, Begin::Oldest);
-            return Some(self.mark(MarkKind::Resumed));
-        }
-        if !bridge.is_live() && self.stage == Stage::Reading {
-            self.stage = Stage::Concluding;
-            if let Some(viewer) = &mut self.viewer {
-                viewer.conclude();
-            }
-        }
-        None
+/// What the log has to show, if there is one.
+async fn see(viewer: &mut Option<Viewer>) -> Result<Option<TailItem>, Broken> {
+    match viewer {
+        Some(viewer) => viewer.next().await,
+        None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

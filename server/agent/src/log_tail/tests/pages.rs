@@ -91,7 +91,7 @@ fn going_back_leads_through_the_rotated_files() {
     bench.append(numbered_lines(700..900));
     let all: Vec<String> = (0..900).map(|n| format!("line {n}")).collect();
     assert_eq!(bench.all(), all);
-    for bytes in [1, 7, 100, 3_000, 65_536] {
+    for bytes in [97, 3_000, 65_536] {
         assert_eq!(backwards(&bench, bytes), all, "pages of {bytes} bytes");
         assert_eq!(forwards(&bench, bytes), all, "pages of {bytes} bytes");
     }
