@@ -8,7 +8,7 @@ use svc_domain::redact::redact_text;
 use svc_ports::process::ProcessFacts;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::ErrorCode;
-use svc_shared::ids::InstanceId;
+use svc_shared::ids::{InstanceId, ProjectName};
 
 impl App {
     /// Whether the lists of sessions may be out of date, because the registry of the agent could
@@ -26,6 +26,9 @@ impl App {
             self.read_model().replace_tracked(lists.tracked);
             self.read_model().replace_external(lists.external);
             self.read_model().replace_adoptable(lists.adoptable);
+            if self.extras().set_unmanaged(lists.unmanaged) {
+                self.publish();
+            }
         }
     }
 
@@ -57,12 +60,16 @@ impl App {
                 lists.external.entry(project.name.to_string()).or_default().push(session);
             }
         }
-        lists.adoptable = projects
-            .iter()
-            .filter(|project| lists.external.contains_key(project.name.as_str()))
-            .filter(|project| self.is_adoptable(project))
-            .map(|project| project.name.to_string())
-            .collect();
+        for project in projects.iter() {
+            if !lists.external.contains_key(project.name.as_str()) {
+                continue;
+            }
+            let Some(found) = self.look_for_unmanaged(project) else { continue };
+            if self.is_adoptable(&found) {
+                lists.adoptable.push(project.name.to_string());
+            }
+            lists.unmanaged.insert(project.name.clone(), found.pid.get());
+        }
         lists.adoptable.sort();
         lists
     }
@@ -162,4 +169,6 @@ pub struct SessionLists {
     pub external: BTreeMap<String, Vec<WorkingSession>>,
     /// Projects with a Server Mode bridge that was started by hand.
     pub adoptable: Vec<String>,
+    /// Every live Server Mode bridge without a record, with its process id.
+    pub unmanaged: HashMap<ProjectName, i32>,
 }

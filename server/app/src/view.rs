@@ -2,7 +2,7 @@
 
 use crate::App;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::{Bridge, Outcome};
 use svc_projects::Projects;
 use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
@@ -16,7 +16,11 @@ use svc_store::{Content, Stored};
 
 /// Facts about rows that come from outside the registry and are looked up once per generation.
 #[derive(Debug, Default)]
-pub(crate) struct Extras(Mutex<HashMap<InstanceId, Extra>>);
+pub(crate) struct Extras {
+    rows: Mutex<HashMap<InstanceId, Extra>>,
+    /// Live Server Mode bridges without a record, with their process ids.
+    unmanaged: Mutex<HashMap<ProjectName, i32>>,
+}
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Extra {
@@ -27,9 +31,13 @@ struct Extra {
     reuse_expires_at: Option<Timestamp>,
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Extras {
     fn of(&self, app: &App, bridge: &Bridge) -> Extra {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.rows);
         match all.get(&bridge.id) {
             Some(extra)
                 if extra.generation == bridge.generation && extra.live == bridge.is_live() =>
@@ -46,7 +54,7 @@ impl Extras {
 
     /// Remembers which release a live bridge runs.
     pub fn set_version(&self, id: &InstanceId, generation: u32, version: Option<String>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.rows);
         if let Some(extra) = all.get_mut(id)
             && extra.generation == generation
         {
@@ -56,12 +64,20 @@ impl Extras {
 
     /// Looks everything up anew at the next view: logs were pruned, pointers changed.
     pub fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        lock(&self.rows).clear();
     }
 
     /// Drops what is known of a row that is gone.
     pub fn forget(&self, id: &InstanceId) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+        lock(&self.rows).remove(id);
+    }
+
+    /// Takes over the live bridges without a record; tells whether anything differs.
+    pub fn set_unmanaged(&self, found: HashMap<ProjectName, i32>) -> bool {
+        let mut known = lock(&self.unmanaged);
+        let differs = *known != found;
+        *known = found;
+        differs
     }
 }
 
@@ -85,6 +101,7 @@ pub(crate) struct Surroundings<'a> {
     app: &'a App,
     projects: &'a Projects,
     occupied: HashMap<&'a ProjectName, &'a InstanceId>,
+    unmanaged: HashMap<ProjectName, i32>,
 }
 
 impl<'a> Surroundings<'a> {
@@ -95,7 +112,8 @@ impl<'a> Surroundings<'a> {
             .filter(|bridge| bridge.occupies_project())
             .map(|bridge| (&bridge.project, &bridge.id))
             .collect();
-        Self { app, projects, occupied }
+        let unmanaged = lock(&app.extras().unmanaged).clone();
+        Self { app, projects, occupied, unmanaged }
     }
 
     /// Why a Resume would be declined or refused now.
@@ -110,7 +128,9 @@ impl<'a> Surroundings<'a> {
             ResumeMode::Standard => {}
             ResumeMode::Pty => return Some(ResumeBlocked::HostedUnavailable),
         }
-        if self.occupied.contains_key(&bridge.project) {
+        if self.occupied.contains_key(&bridge.project)
+            || self.unmanaged.contains_key(&bridge.project)
+        {
             return Some(ResumeBlocked::StandardAlreadyLive);
         }
         let Some(project) = self.projects.get(&bridge.project) else {
@@ -189,7 +209,16 @@ impl<'a> Surroundings<'a> {
         if bridge.is_live() && self.projects.get(&bridge.project).is_none() {
             return Some("the project directory is gone; the bridge still runs".to_owned());
         }
-        bridge.notice.clone()
+        // Said before the click: a Resume would be declined because of it.
+        let unmanaged = self.unmanaged.get(&bridge.project).filter(|_| !bridge.is_live());
+        unmanaged.map_or_else(
+            || bridge.notice.clone(),
+            |pid| {
+                Some(format!(
+                    "a bridge that was not started here already runs in this project (pid {pid})"
+                ))
+            },
+        )
     }
 }
 

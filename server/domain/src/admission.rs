@@ -203,11 +203,18 @@ fn state_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     found
 }
 
+/// The bridge that would be handed out instead of a new one.
+fn reused(wanted: Wanted, now: &Circumstances) -> Option<&InstanceId> {
+    now.live_standard.as_ref().filter(|_| wanted.resume_mode == ResumeMode::Standard)
+}
+
 /// Every reason against a launch, for a preflight.
 #[must_use]
 pub fn obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     let mut found = option_obstacles(wanted, now);
-    found.extend(state_obstacles(wanted, now));
+    if reused(wanted, now).is_none() {
+        found.extend(state_obstacles(wanted, now));
+    }
     found
 }
 
@@ -216,9 +223,7 @@ pub fn admit(wanted: Wanted, now: &Circumstances) -> Admission {
     if let Some(first) = option_obstacles(wanted, now).into_iter().next() {
         return Admission::Refused(first);
     }
-    if wanted.resume_mode == ResumeMode::Standard
-        && let Some(live) = &now.live_standard
-    {
+    if let Some(live) = reused(wanted, now) {
         return Admission::Reuse(live.clone());
     }
     match state_obstacles(wanted, now).into_iter().next() {
@@ -298,6 +303,7 @@ mod tests {
             ..fine()
         };
         assert_eq!(admit(wanted(), &now), Admission::Reuse(live()));
+        assert_eq!(obstacles(wanted(), &now), [], "a preflight says the same");
     }
 
     #[test]

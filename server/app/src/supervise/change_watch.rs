@@ -158,15 +158,22 @@ async fn changed(subscription: Option<&mut svc_watch::Subscription>) {
     }
 }
 
-/// Working sessions, as the agent registers them.
+/// Working sessions, as the agent registers them and as bridges come and go. A session that is
+/// killed leaves its entry behind: the poll notices.
 pub(super) async fn sessions(app: App) {
     let Some(dir) = app.agent().sessions_dir() else { return };
     let mut entries = app.watcher().dir(&dir, Pace::every(Duration::from_secs(2)));
+    let mut rows = app.registry().changes();
+    let mut poll = tokio::time::interval(app.settings().claude.agents_json_poll_interval);
+    poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     loop {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
-            _ = entries.changed() => app.publish_sessions().await,
+            _ = entries.changed() => {}
+            Ok(()) = rows.changed() => {}
+            _ = poll.tick() => {}
         }
+        app.publish_sessions().await;
         // Entries are rewritten at every turn of a session; one look per breath is enough.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

@@ -30,19 +30,16 @@ impl App {
         tokio::task::spawn_blocking(move || app.look_for_unmanaged(&project)).await.ok()?
     }
 
-    /// Whether the project has a live Server Mode bridge that could be taken over.
-    pub(crate) fn is_adoptable(&self, project: &Project) -> bool {
-        self.look_for_unmanaged(project).is_some_and(|found| {
-            let log = debug_file(&found.facts.argv);
-            let is_own = log
-                .as_deref()
-                .and_then(|file| LogSet::of_debug_file(&self.log_dir(), file))
-                .is_some();
-            is_own || self.host().launch_of(&found.identity).is_none()
-        })
+    /// Whether a bridge without a record could be taken over: it is not another service's.
+    pub(crate) fn is_adoptable(&self, found: &Unmanaged) -> bool {
+        let log = debug_file(&found.facts.argv);
+        let is_own =
+            log.as_deref().and_then(|file| LogSet::of_debug_file(&self.log_dir(), file)).is_some();
+        is_own || self.host().launch_of(&found.identity).is_none()
     }
 
-    fn look_for_unmanaged(&self, project: &Project) -> Option<Unmanaged> {
+    /// As [`App::unmanaged`]. Blocks: reads the pointer and the process table.
+    pub(crate) fn look_for_unmanaged(&self, project: &Project) -> Option<Unmanaged> {
         let pointer = self.agent().pointer(&project.path)?;
         let identity = self.pointer_identity(&pointer)?;
         let facts = self.host().inspect(identity.pid)?;
