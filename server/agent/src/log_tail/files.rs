@@ -163,7 +163,14 @@ impl LogFiles {
         match self.live.take() {
             None => self.begin(found),
             Some(live) if self.is_same(&live, &found) => self.live = Some(live.grown(found)),
-            Some(live) => self.succeed(live, found),
+            // Its length may have been read before the truncation that the content shows.
+            Some(live) => match Found::new(found.file, None) {
+                Ok(found) => self.succeed(live, found),
+                Err(error) => {
+                    self.live = Some(live);
+                    return Err(error);
+                }
+            },
         }
         Ok(())
     }
