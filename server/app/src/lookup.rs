@@ -26,6 +26,7 @@ impl App {
             return Ok(match stored.content {
                 Content::Bridge(bridge) => {
                     self.registry().learn(learned);
+                    self.publish();
                     Row::Bridge(bridge)
                 }
                 Content::Corrupt { id, .. } => Row::Corrupt { id },
@@ -38,6 +39,7 @@ impl App {
             match stored.content {
                 Content::Bridge(bridge) if bridge.id.as_str() == id => {
                     self.registry().learn(learned);
+                    self.publish();
                     Some(Row::Bridge(bridge))
                 }
                 Content::Corrupt { id: other, .. } if other == id => {

@@ -67,6 +67,7 @@ impl App {
         for _ in 0..TRIES {
             let Some(stored) = self.store().bridge(id).await? else {
                 self.registry().forget(id);
+                self.publish();
                 return Ok(Changed::Late);
             };
             let bridge = match &stored.content {
@@ -79,6 +80,8 @@ impl App {
                 Ok(None) => return Ok(Changed::Late),
                 Ok(Some(Step::Unchanged)) => {
                     let known = self.registry().learn(stored);
+                    // Somebody else may have written what was found here: it shows all the same.
+                    self.publish();
                     return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
                 }
                 Ok(Some(Step::Becomes { next, effects })) => (next, effects),
