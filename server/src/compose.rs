@@ -13,6 +13,8 @@ use svc_app::refs::{Refs, session_secret};
 use svc_app::{Agent, App, Parts, ProjectSource, Role};
 use svc_config::Config;
 use svc_ports::{Clock, ProcessHost};
+use svc_process::run_lock::RunLock;
+use svc_process::table::ProcTable;
 use svc_process::{Host, HostOptions};
 use svc_projects::{Discovery, Projects, Rules, scan};
 use svc_shared::Timestamp;
@@ -73,24 +75,27 @@ pub(crate) async fn command(around: &Surroundings) -> Result<Composed, ComposeEr
     scanned(around, Role::Command, store, refs).await
 }
 
+/// Whether a server runs on the state directory. Unclear counts as yes: it then records what it
+/// sees, and better than a command could.
+pub(crate) async fn is_served(around: &Surroundings) -> bool {
+    let state_dir = around.config.state_dir.clone();
+    let asked = spawn_blocking(move || {
+        let Ok(Some(record)) = RunLock::read(&state_dir) else { return Some(false) };
+        record.is_alive(&ProcTable::open().ok()?)
+    });
+    asked.await.ok().flatten().unwrap_or(true)
+}
+
 /// A command that only looks. Where nothing was started yet there is nothing to see, and nothing
 /// is created.
 pub(crate) async fn reader(around: &Surroundings) -> Result<Composed, ComposeError> {
     let store = match Store::open(&around.config.state_dir, Access::ReadOnly).await {
-        Err(OpenError::Missing(_)) => nothing_yet().await,
+        Err(OpenError::Missing(_)) => Store::empty().await,
         other => other,
     };
     let store = store.map_err(|error| ComposeError::new("store", &error))?;
     let refs = refs(around, false).await?;
     scanned(around, Role::Reader, store, refs).await
-}
-
-/// A registry without rows, away from the state directory, which must not come into being by
-/// looking. It lives for the moment of one command.
-async fn nothing_yet() -> Result<Store, OpenError> {
-    let private =
-        tempfile::tempdir().map_err(|cause| OpenError::Io { path: std::env::temp_dir(), cause })?;
-    Store::open(private.path(), Access::ReadWrite { snapshot: false }).await
 }
 
 /// The service and the parts of it that a start talks about.

@@ -8,6 +8,8 @@
 
 #[path = "binary/commands.rs"]
 mod commands;
+#[path = "binary/lifecycle.rs"]
+mod lifecycle;
 #[path = "binary/place.rs"]
 mod place;
 #[path = "binary/server.rs"]

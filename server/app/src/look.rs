@@ -35,6 +35,7 @@ impl App {
     /// The bridge is not running or has registered nothing that could be linked.
     pub async fn connect(&self, reference: &str) -> Result<Connect, AppError> {
         let bridge = self.bridge(reference).await?;
+        let bridge = if self.is_server() { bridge } else { self.bridge_as_it_is(bridge).await? };
         let none = || {
             AppError::new(
                 ErrorCode::InvalidValue,
@@ -79,14 +80,31 @@ impl App {
         .map_err(AppError::internal)
     }
 
+    /// Nobody supervises in a command, so the record may be behind its process.
+    async fn bridge_as_it_is(&self, bridge: Bridge) -> Result<Bridge, AppError> {
+        let app = self.clone();
+        tokio::task::spawn_blocking(move || match app.as_seen(&bridge) {
+            Some(next) => *next,
+            None => bridge,
+        })
+        .await
+        .map_err(AppError::internal)
+    }
+
     fn as_it_is(&self, stored: Stored) -> Stored {
         let Content::Bridge(bridge) = &stored.content else { return stored };
-        match self.seen_fact(bridge) {
-            Some(fact) => match observe(bridge, fact, self.clock().now()) {
-                Step::Becomes { next, .. } => Stored { content: Content::Bridge(next), ..stored },
-                Step::Unchanged => stored,
-            },
+        match self.as_seen(bridge) {
+            Some(next) => Stored { content: Content::Bridge(next), ..stored },
             None => stored,
+        }
+    }
+
+    /// What the record would become if what can be seen now were written.
+    fn as_seen(&self, bridge: &Bridge) -> Option<Box<Bridge>> {
+        let fact = self.seen_fact(bridge)?;
+        match observe(bridge, fact, self.clock().now()) {
+            Step::Becomes { next, .. } => Some(next),
+            Step::Unchanged => None,
         }
     }
 

@@ -96,6 +96,15 @@ impl App {
         })
     }
 
+    /// Records the ends of processes that ended while nobody watched: for commands that change
+    /// something while no service runs. Otherwise they would take a dead bridge for a live one.
+    ///
+    /// # Errors
+    /// The registry cannot be read or written.
+    pub async fn record_ends(&self) -> Result<(), AppError> {
+        reconcile::record_ends(self).await
+    }
+
     /// Starts the supervisor: first a complete pass over all records, then the standing tasks.
     ///
     /// # Errors

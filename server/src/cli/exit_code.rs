@@ -49,6 +49,7 @@ fn of_conflict(code: ErrorCode) -> Exit {
     if matches!(
         code,
         ErrorCode::Ambiguous
+            | ErrorCode::InvalidValue
             | ErrorCode::NotTrusted
             | ErrorCode::HeldElsewhere
             | ErrorCode::StillLive
@@ -76,6 +77,7 @@ mod tests {
         check(ErrorCode::InvalidValue, Class::Invalid, 2);
         check(ErrorCode::BypassForbidden, Class::Forbidden, 2);
         check(ErrorCode::Ambiguous, Class::Conflict, 2);
+        check(ErrorCode::InvalidValue, Class::Conflict, 2);
         check(ErrorCode::NotTrusted, Class::Conflict, 2);
         check(ErrorCode::StillLive, Class::Conflict, 2);
         check(ErrorCode::Capacity, Class::Conflict, 1);

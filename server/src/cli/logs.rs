@@ -8,7 +8,8 @@ use crate::cli::output::Output;
 use crate::cli::work::look;
 use serde_json::json;
 use std::collections::VecDeque;
-use svc_app::{App, LogItem, LogQuery, LogStart};
+use svc_app::{App, AppError, LogItem, LogQuery, LogStart};
+use svc_shared::error::ErrorCode;
 use svc_shared::stream::{LogFrame, MarkKind};
 
 /// Bytes from the end when no number of lines is given.
@@ -36,7 +37,10 @@ async fn print_end(app: &App, output: Output, options: &Logs) -> Result<String, 
     let reference = &options.instance;
     let tail = if options.lines.is_some() { PAGE } else { TAIL };
     let query = LogQuery { tail, cursor: None, before: None };
-    let page = app.log_page(reference, query).await?;
+    let page = app.log_page(reference, query).await.map_err(unreadable)?;
+    if page.lines.is_empty() {
+        check_for_log(app, options).await?;
+    }
     let mut lines = VecDeque::from(page.lines);
     if let Some(wanted) = options.lines {
         let mut before = page.first;
@@ -57,6 +61,32 @@ async fn print_end(app: &App, output: Output, options: &Logs) -> Result<String, 
         print(output, options.json, line)?;
     }
     Ok(page.cursor)
+}
+
+/// A log that cannot be read is no failed attempt: nothing can be printed as asked.
+fn unreadable(error: AppError) -> End {
+    let is_file = error.code == ErrorCode::Busy && error.cause.is_some();
+    let mut failure = Failure::from(error);
+    if is_file {
+        failure.exit = Exit::Refused;
+    }
+    failure.into()
+}
+
+/// Tells a bridge that said nothing yet from one whose log is not there at all.
+async fn check_for_log(app: &App, options: &Logs) -> Result<(), End> {
+    app.reconciled_instances().await?;
+    let instance = app.instance(&options.instance)?;
+    if instance.has_log || (options.follow && instance.is_live()) {
+        return Ok(());
+    }
+    let words = format!(
+        "bridge {} of {} has no log on disk: none was written, or it has been removed by age or \
+         size (`logs.retention_…`)",
+        instance.instance_id.short(),
+        instance.project
+    );
+    Err(Failure::new(Exit::Refused, "no_log", words).into())
 }
 
 async fn follow(app: &App, output: Output, options: &Logs, cursor: String) -> Result<(), End> {

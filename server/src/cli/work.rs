@@ -48,6 +48,9 @@ fn run<T>(
             Kind::Act => compose::command(&around).await,
         };
         let app = composed.map_err(Failure::from)?.app;
+        if kind == Kind::Act && !compose::is_served(&around).await {
+            app.record_ends().await?;
+        }
         let asked = tokio::select! {
             done = work(&app) => {
                 app.close().await;

@@ -126,11 +126,63 @@ impl Ended {
     }
 }
 
+/// Waits for another process; it has no way to tell us.
+#[track_caller]
+pub fn until(what: &str, is_so: impl Fn() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a process says, line by line, with a deadline.
+pub struct Lines {
+    heard: Receiver<String>,
+    said: Vec<String>,
+}
+
+/// Reads a pipe to its end in the background.
+pub fn lines(pipe: impl Read + Send + 'static) -> Lines {
+    let (sender, heard) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(pipe).lines().map_while(Result::ok) {
+            let _ = sender.send(line);
+        }
+    });
+    Lines { heard, said: Vec::new() }
+}
+
+impl Lines {
+    /// The next line that holds `words`.
+    #[track_caller]
+    pub fn next_with(&mut self, words: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self
+                .heard
+                .recv_timeout(left)
+                .unwrap_or_else(|_| panic!("no line with `{words}`; it said {:#?}", self.said));
+            self.said.push(line.clone());
+            if line.contains(words) {
+                return line;
+            }
+        }
+    }
+
+    /// Waits for the end of the pipe, which is the end of the process.
+    fn end(&self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
+        assert!(Instant::now() < deadline, "it did not end");
+    }
+}
+
 /// A server of this test, killed when the test ends early.
 pub struct Server {
     child: Child,
-    lines: Receiver<String>,
-    said: Vec<String>,
+    lines: Lines,
     pub address: String,
 }
 
@@ -138,14 +190,8 @@ impl Server {
     pub fn start(mut command: Command) -> Self {
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("svc starts");
-        let (sender, lines) = channel();
-        let stderr = child.stderr.take().unwrap();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                let _ = sender.send(line);
-            }
-        });
-        let mut server = Self { child, lines, said: Vec::new(), address: String::new() };
+        let lines = lines(child.stderr.take().unwrap());
+        let mut server = Self { child, lines, address: String::new() };
         let banner = server.line_with("http://");
         let (_, after) = banner.split_once("http://").unwrap();
         server.address = after.trim_end_matches('/').to_owned();
@@ -154,7 +200,7 @@ impl Server {
 
     /// The last line that was waited for; after the start, the banner.
     pub fn said(&self) -> &str {
-        self.said.last().map_or("", String::as_str)
+        self.lines.said.last().map_or("", String::as_str)
     }
 
     pub fn pid(&self) -> u32 {
@@ -162,19 +208,9 @@ impl Server {
     }
 
     /// The next line on standard error that holds `words`.
+    #[track_caller]
     pub fn line_with(&mut self, words: &str) -> String {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let line = self
-                .lines
-                .recv_timeout(left)
-                .unwrap_or_else(|_| panic!("no line with `{words}`; it said {:#?}", self.said));
-            self.said.push(line.clone());
-            if line.contains(words) {
-                return line;
-            }
-        }
+        self.lines.next_with(words)
     }
 
     /// Status line and body of a GET.
@@ -196,10 +232,7 @@ impl Server {
 
     /// Exit code after the process has ended by itself.
     pub fn exit_code(mut self) -> Option<i32> {
-        let deadline = Instant::now() + PATIENCE;
-        // The end of its standard error is the end of the process: no polling.
-        while self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())).is_ok() {}
-        assert!(Instant::now() < deadline, "it did not end");
+        self.lines.end();
         self.child.wait().unwrap().code()
     }
 }

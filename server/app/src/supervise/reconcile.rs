@@ -65,6 +65,25 @@ async fn pass(app: &App, pass: Pass) -> Result<(), AppError> {
     Ok(())
 }
 
+/// What a command does before it changes anything while no service runs: ends that nobody has
+/// recorded. What lives is left to the next service.
+pub(super) async fn record_ends(app: &App) -> Result<(), AppError> {
+    for bridge in app.reload().await?.iter().filter(|bridge| bridge.is_live()) {
+        let gone_by = bridge.process.as_ref().map(|identity| app.host().probe(identity));
+        match gone_by {
+            None => unfinished_launch(app, bridge).await?,
+            Some(Verdict::Gone(GoneBecause::OtherBoot)) => {
+                app.observe(&bridge.id, bridge.generation, Fact::HostRestarted).await?;
+            }
+            Some(Verdict::Gone(GoneBecause::NoProcess | GoneBecause::Reused)) => {
+                gone(app, bridge, Pass::First).await?;
+            }
+            Some(Verdict::Same | Verdict::Unknown) => {}
+        }
+    }
+    Ok(())
+}
+
 enum Looked {
     Done,
     Rebooted,
