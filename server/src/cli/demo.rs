@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use svc_app::App;
 use svc_config::LogLevel;
-use svc_shared::api::instances::{Instance, SpawnRequest};
+use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest};
 use tokio::net::TcpListener;
 use tokio::task::{JoinSet, spawn_blocking};
 use tree::{STARTED, Tree, Wishes};
@@ -157,17 +157,30 @@ impl Stage<'_> {
     }
 }
 
-/// Starts what makes the page worth a look. A sample that does not start is no reason to stop.
+/// Starts what makes the page worth a look; in a kept tree what was there last time goes on. A
+/// sample that does not start is no reason to stop.
 async fn start_samples(app: &App) {
     for (project, spawn_mode) in STARTED {
-        let request = SpawnRequest {
-            project: project.to_owned(),
-            spawn_mode: Some(spawn_mode.to_owned()),
-            ..SpawnRequest::default()
+        let ended = app.read_model().snapshot();
+        let ended = ended.instances().find(|one| one.project == project && one.resumable).cloned();
+        let done = match ended {
+            Some(one) => {
+                let id = one.instance_id.to_string();
+                app.resume(&id, ResumeRequest::default(), Duration::ZERO).await
+            }
+            None => app.spawn(sample(project, spawn_mode), Duration::ZERO).await,
         };
-        if let Err(error) = app.spawn(request, Duration::ZERO).await {
+        if let Err(error) = done {
             tracing::warn!("the sample `{project}` was not started: {error}");
         }
+    }
+}
+
+fn sample(project: &str, spawn_mode: &str) -> SpawnRequest {
+    SpawnRequest {
+        project: project.to_owned(),
+        spawn_mode: Some(spawn_mode.to_owned()),
+        ..SpawnRequest::default()
     }
 }
 
