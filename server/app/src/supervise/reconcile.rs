@@ -135,7 +135,7 @@ async fn alive(app: &App, bridge: &Bridge, identity: &ProcessIdentity) -> Result
         Stage::Launching { .. } => {
             // With the lock in hand nobody is launching: whoever began has died.
             let Some(_lock) = app.try_lock_project(&bridge.cwd).await else { return Ok(()) };
-            if waits_for_order(app, identity) {
+            if !is_agent(app, identity) {
                 wake_after(app, identity.clone());
                 return Ok(());
             }
@@ -150,11 +150,12 @@ async fn alive(app: &App, bridge: &Bridge, identity: &ProcessIdentity) -> Result
     Ok(())
 }
 
-/// A launcher that was never told to go ends by itself; nothing is decided until then.
-fn waits_for_order(app: &App, identity: &ProcessIdentity) -> bool {
-    app.host()
-        .inspect(identity.pid)
-        .is_some_and(|facts| &facts.identity == identity && is_launcher(&facts))
+/// Whether the process has become the agent. A launcher that was never told to go ends by itself,
+/// and one that is just ending shows no arguments: nothing is decided until it is gone.
+fn is_agent(app: &App, identity: &ProcessIdentity) -> bool {
+    app.host().inspect(identity.pid).is_some_and(|facts| {
+        &facts.identity == identity && !facts.argv.is_empty() && !is_launcher(&facts)
+    })
 }
 
 fn is_launcher(facts: &ProcessFacts) -> bool {
