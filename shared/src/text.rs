@@ -1,5 +1,6 @@
 //! Rules for text that people give and that names things.
 
+#[cfg(not(target_arch = "wasm32"))]
 use unicode_general_category::{GeneralCategory, get_general_category};
 
 /// Longest session name in characters (`http-api` §0.5).
@@ -7,9 +8,15 @@ pub const SESSION_NAME_CHARS: usize = 128;
 
 /// Whether a character has no place in a name: controls, format characters (bidi overrides and
 /// zero-width ones among them), surrogates, private use, unassigned, and the two line separators.
+///
+/// In the page (wasm32) unassigned characters pass: their table alone would be a twentieth of the
+/// module, and the server has the last word on every name.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
-    matches!(
+    #[cfg(target_arch = "wasm32")]
+    let is = is_assigned_unprintable(c);
+    #[cfg(not(target_arch = "wasm32"))]
+    let is = matches!(
         get_general_category(c),
         GeneralCategory::Control
             | GeneralCategory::Format
@@ -18,7 +25,22 @@ pub fn is_unprintable(c: char) -> bool {
             | GeneralCategory::Unassigned
             | GeneralCategory::LineSeparator
             | GeneralCategory::ParagraphSeparator
-    )
+    );
+    is
+}
+
+/// The same without unassigned characters (Unicode 16).
+#[cfg(any(target_arch = "wasm32", test))]
+fn is_assigned_unprintable(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{110bd}'
+            | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}'
+            | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }
 
 /// Why a session name was refused.
@@ -143,5 +165,13 @@ mod tests {
         }
         assert_eq!(session_name(&"é".repeat(129)), Err(BadSessionName::TooLong));
         assert!(session_name(&"é".repeat(128)).is_ok());
+    }
+
+    #[test]
+    fn the_page_agrees_on_every_assigned_character() {
+        for c in char::MIN..=char::MAX {
+            let unassigned = get_general_category(c) == GeneralCategory::Unassigned;
+            assert_eq!(is_assigned_unprintable(c), is_unprintable(c) && !unassigned, "{c:?}");
+        }
     }
 }

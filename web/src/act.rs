@@ -1,10 +1,11 @@
 //! What a person can do: each action sends one request and ends in a message naming its object.
 
-use crate::api::{self, Change};
+use crate::api;
 use crate::app::Page;
 use crate::browser;
 use crate::model::outcome::{self, Level, Notice};
 use crate::model::problem::Problem;
+use crate::model::wire::{self, Unreadable};
 use crate::text::{launch as launch_words, page as words, session as said};
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -67,139 +68,143 @@ impl Target {
     }
 }
 
+/// A request that changes something: everything it takes to send it, once more if need be.
+#[derive(Clone)]
+struct Write {
+    /// What is pending meanwhile.
+    about: String,
+    /// Names the action and its object in messages.
+    verb: &'static str,
+    object: String,
+    method: Method,
+    path: String,
+    body: Option<String>,
+    /// Kept over repeats: a repeat of a request that did arrive starts nothing twice.
+    key: Option<String>,
+    done: fn(Page, &Write, &str) -> Result<(), Unreadable>,
+    /// Trust that the folder lacks is asked for instead of shown as a failure.
+    asks_trust: bool,
+}
+
 impl Page {
-    /// Stops a bridge.
-    pub fn stop(self, target: Target) {
-        let Some(claim) = self.pending.take(&target.id) else {
+    fn write(self, write: Write) {
+        let Some(claim) = self.pending.take(&write.about) else {
             return;
         };
         spawn_local(async move {
-            let path = paths::instance(&target.id);
-            let answer = api::call::<Instance>(Method::DELETE, &path).await;
+            let (path, key) = (write.path.as_str(), write.key.as_deref());
+            let answer = api::request(write.method.clone(), path, write.body.clone(), key).await;
             drop(claim);
-            match answer {
-                Ok(bridge) => self.say.notice(outcome::stopped(&bridge)),
-                Err(problem) => {
-                    let again = target.clone();
-                    self.refused(said::act::STOP, &target.project, &problem, move || {
-                        self.stop(again.clone());
-                    });
+            let done = answer.and_then(|(status, text)| {
+                (write.done)(self, &write, &text).map_err(|_| Problem::Unreadable { status })
+            });
+            match done {
+                Ok(()) => {}
+                Err(problem) if write.asks_trust && problem.is(ErrorCode::NotTrusted) => {
+                    let target = Target { id: write.about, project: write.object };
+                    self.trust_gate.set(Some(TrustGate::Resume(target)));
                 }
+                Err(problem) => self.refused(write, &problem),
             }
+        });
+    }
+
+    /// Stops a bridge.
+    pub fn stop(self, target: Target) {
+        self.write(Write {
+            path: paths::instance(&target.id),
+            about: target.id,
+            verb: said::act::STOP,
+            object: target.project,
+            method: Method::DELETE,
+            body: None,
+            key: None,
+            done: |page, _, text| {
+                page.say.notice(outcome::stopped(&wire::read::<Instance>(text)?));
+                Ok(())
+            },
+            asks_trust: false,
         });
     }
 
     /// Resumes a bridge; `trust` also grants the trust that is missing.
     pub fn resume(self, target: Target, trust: bool) {
-        self.resume_as(target, trust, browser::repeat_key());
-    }
-
-    fn resume_as(self, target: Target, trust: bool, key: String) {
-        let Some(claim) = self.pending.take(&target.id) else {
-            return;
-        };
-        spawn_local(async move {
-            let path = format!("{}?wait=0", paths::instance_action(&target.id, "resume"));
-            let body = trust.then_some(ResumeRequest { trust: Some(true) });
-            let answer: Result<SpawnResult, Problem> = api::change(Change {
-                method: Method::POST,
-                path: &path,
-                body: body.as_ref(),
-                key: Some(&key),
-            })
-            .await;
-            drop(claim);
-            match answer {
-                Ok(result) => {
-                    for notice in outcome::resumed(&result) {
-                        self.notice_of(notice);
-                    }
+        self.write(Write {
+            path: format!("{}?wait=0", paths::instance_action(&target.id, "resume")),
+            about: target.id,
+            verb: said::act::RESUME,
+            object: target.project,
+            method: Method::POST,
+            body: trust.then(|| json(&ResumeRequest { trust: Some(true) })),
+            key: Some(browser::repeat_key()),
+            done: |page, _, text| {
+                for notice in outcome::resumed(&wire::read::<SpawnResult>(text)?) {
+                    page.notice_of(notice);
                 }
-                Err(problem) if problem.is(ErrorCode::NotTrusted) && !trust => {
-                    self.trust_gate.set(Some(TrustGate::Resume(target)));
-                }
-                Err(problem) => {
-                    let again = target.clone();
-                    // The same key: a repeat of a request that did arrive starts nothing twice.
-                    self.refused(said::act::RESUME, &target.project, &problem, move || {
-                        self.resume_as(again.clone(), trust, key.clone());
-                    });
-                }
-            }
+                Ok(())
+            },
+            asks_trust: !trust,
         });
     }
 
     /// Removes the row of an ended bridge.
     pub fn forget(self, target: Target) {
-        let Some(claim) = self.pending.take(&target.id) else {
-            return;
-        };
-        spawn_local(async move {
-            let path = paths::instance_action(&target.id, "forget");
-            let answer = api::call::<Forgotten>(Method::POST, &path).await;
-            drop(claim);
-            match answer {
-                Ok(_) => self.say.done(said::forgotten(&target.project)),
-                Err(problem) => {
-                    let again = target.clone();
-                    self.refused(said::act::FORGET, &target.project, &problem, move || {
-                        self.forget(again.clone());
-                    });
-                }
-            }
+        self.write(Write {
+            path: paths::instance_action(&target.id, "forget"),
+            about: target.id,
+            verb: said::act::FORGET,
+            object: target.project,
+            method: Method::POST,
+            body: None,
+            key: None,
+            done: |page, write, text| {
+                wire::read::<Forgotten>(text)?;
+                page.say.done(said::forgotten(&write.object));
+                Ok(())
+            },
+            asks_trust: false,
         });
     }
 
     /// Gives a bridge another session name; blank means the project name.
     pub fn rename(self, target: Target, label: String) {
-        let Some(claim) = self.pending.take(&target.id) else {
-            return;
-        };
-        spawn_local(async move {
-            let path = paths::instance(&target.id);
-            let body = PatchInstance { label: Some(label.clone()) };
-            let answer: Result<Instance, Problem> = api::change(Change {
-                method: Method::PATCH,
-                path: &path,
-                body: Some(&body),
-                key: None,
-            })
-            .await;
-            drop(claim);
-            match answer {
-                Ok(bridge) => self.say.notice(Notice::new(
+        self.write(Write {
+            path: paths::instance(&target.id),
+            about: target.id,
+            verb: said::act::RENAME,
+            object: target.project,
+            method: Method::PATCH,
+            body: Some(json(&PatchInstance { label: Some(label) })),
+            key: None,
+            done: |page, _, text| {
+                let bridge = wire::read::<Instance>(text)?;
+                page.say.notice(Notice::new(
                     Level::Success,
                     said::renamed(&bridge.label),
                     said::RENAMED_BODY,
-                )),
-                Err(problem) => {
-                    let again = target.clone();
-                    self.refused(said::act::RENAME, &target.project, &problem, move || {
-                        self.rename(again.clone(), label.clone());
-                    });
-                }
-            }
+                ));
+                Ok(())
+            },
+            asks_trust: false,
         });
     }
 
     /// Trusts the folder of a project.
     pub fn trust(self, project: String) {
-        let Some(claim) = self.pending.take(&project) else {
-            return;
-        };
-        spawn_local(async move {
-            let path = paths::project_action(&project, "trust");
-            let answer = api::call::<Project>(Method::POST, &path).await;
-            drop(claim);
-            match answer {
-                Ok(_) => self.say.done(said::trusted(&project)),
-                Err(problem) => {
-                    let again = project.clone();
-                    self.refused(launch_words::TRUST, &project, &problem, move || {
-                        self.trust(again.clone());
-                    });
-                }
-            }
+        self.write(Write {
+            path: paths::project_action(&project, "trust"),
+            about: project.clone(),
+            verb: launch_words::TRUST,
+            object: project,
+            method: Method::POST,
+            body: None,
+            key: None,
+            done: |page, write, text| {
+                wire::read::<Project>(text)?;
+                page.say.done(said::trusted(&write.object));
+                Ok(())
+            },
+            asks_trust: false,
         });
     }
 
@@ -221,24 +226,24 @@ impl Page {
     }
 
     /// A request that was not carried out, or not answered.
-    fn refused(
-        self,
-        action: &str,
-        object: &str,
-        problem: &Problem,
-        again: impl Fn() + Send + Sync + 'static,
-    ) {
+    fn refused(self, write: Write, problem: &Problem) {
         if problem.is_wrong_address() {
             self.live.wrong_address.set(true);
             return;
         }
-        let notice = Notice::new(Level::Danger, words::not_done(action, object), problem.words());
-        let repeat = problem.may_pass().then(|| Callback::new(move |()| again()));
+        let title = words::not_done(write.verb, &write.object);
+        let notice = Notice::new(Level::Danger, title, problem.words());
+        let repeat = problem.may_pass().then(|| Callback::new(move |()| self.write(write.clone())));
         self.say.with_repeat(notice, repeat);
         if *problem == Problem::NoAnswer {
             self.live.look_again();
         }
     }
+}
+
+fn json(body: &impl serde::Serialize) -> String {
+    // Our own types always have a JSON form.
+    serde_json::to_string(body).unwrap_or_default()
 }
 
 /// What waits for a person's trust in a folder.

@@ -2,10 +2,10 @@
 
 use crate::browser;
 use crate::model::problem::Problem;
+use crate::model::wire::{self, FromWire};
 use futures_util::future::{Either, select};
-use gloo_net::http::{Method, Request, RequestBuilder, Response};
-use serde::{Serialize, de::DeserializeOwned};
-use std::pin::pin;
+use gloo_net::http::{Method, RequestBuilder};
+use std::pin::{Pin, pin};
 use wasm_bindgen::prelude::JsValue;
 
 /// Milliseconds until a request counts as unanswered.
@@ -13,61 +13,57 @@ const PATIENCE_MS: i32 = 20_000;
 /// A stop answers when the process is gone, which may take its whole grace period.
 const STOP_PATIENCE_MS: i32 = 60_000;
 
-/// A change.
-pub struct Change<'a, B> {
-    /// HTTP method.
-    pub method: Method,
-    /// App-local path with query.
-    pub path: &'a str,
-    /// JSON body.
-    pub body: Option<&'a B>,
-    /// Marks a repeat as one.
-    pub key: Option<&'a str>,
-}
-
 /// Reads a document.
-pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Problem> {
-    let request = Request::get(&browser::href(path));
-    read(within(PATIENCE_MS, send(request.build())).await?).await
+pub async fn get<T: FromWire>(path: &str) -> Result<T, Problem> {
+    call(Method::GET, path).await
 }
 
-/// Asks for a change without a body.
-pub async fn call<T: DeserializeOwned>(method: Method, path: &str) -> Result<T, Problem> {
-    change::<(), T>(Change { method, path, body: None, key: None }).await
+/// Asks for something without a body.
+pub async fn call<T: FromWire>(method: Method, path: &str) -> Result<T, Problem> {
+    understood(request(method, path, None, None).await)
 }
 
-/// Asks for a change.
-pub async fn change<B: Serialize, T: DeserializeOwned>(
-    change: Change<'_, B>,
-) -> Result<T, Problem> {
-    let patience = if change.method == Method::DELETE { STOP_PATIENCE_MS } else { PATIENCE_MS };
-    let mut request = RequestBuilder::new(&browser::href(change.path)).method(change.method);
-    if let Some(key) = change.key {
+/// Reads what was answered.
+pub fn understood<T: FromWire>(answer: Answer) -> Result<T, Problem> {
+    let (status, body) = answer?;
+    wire::read(&body).map_err(|_| Problem::Unreadable { status })
+}
+
+/// Status and text of a success.
+pub type Answer = Result<(u16, String), Problem>;
+
+/// The one request of the page: everything typed stays outside of it. `key` marks a repeat as one.
+pub fn request<'a>(
+    method: Method,
+    path: &'a str,
+    body: Option<String>,
+    key: Option<&'a str>,
+) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
+    Box::pin(async move {
+        let patience = if method == Method::DELETE { STOP_PATIENCE_MS } else { PATIENCE_MS };
+        // The request itself goes on: what it asked for may happen all the same.
+        match select(pin!(send(method, path, body, key)), pin!(sleep(patience))).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right(((), _)) => Err(Problem::NoAnswer),
+        }
+    })
+}
+
+async fn send(method: Method, path: &str, body: Option<String>, key: Option<&str>) -> Answer {
+    let mut request = RequestBuilder::new(&browser::href(path)).method(method);
+    if let Some(key) = key {
         request = request.header("Idempotency-Key", key);
     }
-    let request = match change.body {
-        Some(body) => request.json(body),
+    let request = match body {
+        Some(body) => request.header("Content-Type", "application/json").body(body),
         None => request.build(),
     };
-    read(within(patience, send(request)).await?).await
-}
-
-async fn send(request: Result<Request, gloo_net::Error>) -> Result<Response, Problem> {
     // Both a request that cannot be built and one that fails on the way leave us without answer.
     let request = request.map_err(|_| Problem::NoAnswer)?;
-    request.send().await.map_err(|_| Problem::NoAnswer)
-}
-
-/// Waits for an answer, but not for ever. The request itself goes on: what it asked for may
-/// happen all the same.
-async fn within<T>(
-    millis: i32,
-    answer: impl Future<Output = Result<T, Problem>>,
-) -> Result<T, Problem> {
-    match select(pin!(answer), pin!(sleep(millis))).await {
-        Either::Left((answer, _)) => answer,
-        Either::Right(((), _)) => Err(Problem::NoAnswer),
-    }
+    let response = request.send().await.map_err(|_| Problem::NoAnswer)?;
+    let status = response.status();
+    let body = response.text().await.map_err(|_| Problem::NoAnswer)?;
+    if response.ok() { Ok((status, body)) } else { Err(Problem::of(status, &body)) }
 }
 
 async fn sleep(millis: i32) {
@@ -76,14 +72,4 @@ async fn sleep(millis: i32) {
         let _ = window.set_timeout_with_callback_and_timeout_and_arguments_0(&resolve, millis); // only fails without a window
     });
     let _: Result<JsValue, JsValue> = wasm_bindgen_futures::JsFuture::from(promise).await; // never rejected
-}
-
-async fn read<T: DeserializeOwned>(response: Response) -> Result<T, Problem> {
-    let status = response.status();
-    let body = response.text().await.map_err(|_| Problem::NoAnswer)?;
-    if response.ok() {
-        serde_json::from_str(&body).map_err(|_| Problem::Unreadable { status })
-    } else {
-        Err(Problem::of(status, &body))
-    }
 }

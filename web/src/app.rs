@@ -4,15 +4,16 @@ use crate::act::{Pending, TrustGate};
 use crate::browser;
 use crate::clock::Clock;
 use crate::live::Live;
+use crate::model::route::Route;
+use crate::parts::reactive::dynamic;
 use crate::say::Say;
 use crate::shell::Shell;
+use crate::shell::nav::Nav;
 use crate::store::Store;
+use crate::views::session::Session;
 use crate::views::{about::About, home::Home, missing::Missing, open::Open, projects::Projects};
-use crate::views::{launch_link::LaunchLink, session::Session};
 use crate::{crash, focus};
 use leptos::prelude::*;
-use leptos_router::components::{FlatRoutes, Route, Router};
-use leptos_router::path;
 
 /// Handles to everything shared; copied freely.
 #[derive(Clone, Copy)]
@@ -71,19 +72,23 @@ fn App() -> impl IntoView {
     provide_context(page);
     focus::watch();
     page.live.start();
+    let nav = Nav::start();
+    provide_context(nav);
     view! {
-        <Router base=browser::root()>
-            <Shell>
-                <FlatRoutes fallback=Missing>
-                    <Route path=path!("/") view=Home />
-                    <Route path=path!("/ui") view=Home />
-                    <Route path=path!("/ui/projects") view=Projects />
-                    <Route path=path!("/ui/projects/:name/launch") view=LaunchLink />
-                    <Route path=path!("/ui/s/:id") view=Session />
-                    <Route path=path!("/ui/s/:id/open") view=Open />
-                    <Route path=path!("/ui/about") view=About />
-                </FlatRoutes>
-            </Shell>
-        </Router>
+        <Shell>
+            {dynamic(move || match nav.route.get() {
+                Route::Home => view! { <Home /> }.into_any(),
+                Route::Projects => view! { <Projects /> }.into_any(),
+                Route::Launch(project) => {
+                    // Not from within a view that reads the address.
+                    browser::after_paint(move || nav.to_launch(&project));
+                    ().into_any()
+                }
+                Route::Session(id) => view! { <Session reference=id /> }.into_any(),
+                Route::Open(id) => view! { <Open id=id /> }.into_any(),
+                Route::About => view! { <About /> }.into_any(),
+                Route::Missing => view! { <Missing /> }.into_any(),
+            })}
+        </Shell>
     }
 }

@@ -3,7 +3,6 @@
 use leptos::prelude::{ReadSignal, Set, document, signal, window};
 use std::cell::OnceCell;
 use wasm_bindgen::JsCast;
-use wasm_bindgen::closure::{IntoWasmClosure, WasmClosure};
 use wasm_bindgen::prelude::{Closure, JsValue};
 use web_sys::HtmlElement;
 
@@ -146,18 +145,18 @@ pub fn select(element: &web_sys::Element) {
 }
 
 /// Listens on the window as long as the page lives.
-pub fn on_window<T: ?Sized + WasmClosure>(event: &str, closure: Closure<T>) {
-    let _ = window().add_event_listener_with_callback(event, closure.as_ref().unchecked_ref()); // the names are fixed and legal
-    closure.forget();
+pub fn on_window(event: &str, handler: impl FnMut(web_sys::Event) + 'static) {
+    listen(&window(), event, Box::new(handler));
 }
 
 /// Listens on the document as long as the page lives.
-pub fn on_document<F>(event: &str, handler: F)
-where
-    F: IntoWasmClosure<dyn FnMut(web_sys::Event)> + 'static,
-{
-    let closure: Closure<dyn FnMut(web_sys::Event)> = Closure::new(handler);
-    let _ = document().add_event_listener_with_callback(event, closure.as_ref().unchecked_ref()); // the names are fixed and legal
+pub fn on_document(event: &str, handler: impl FnMut(web_sys::Event) + 'static) {
+    listen(&document(), event, Box::new(handler));
+}
+
+fn listen(on: &web_sys::EventTarget, event: &str, handler: Box<dyn FnMut(web_sys::Event)>) {
+    let closure = Closure::wrap(handler);
+    let _ = on.add_event_listener_with_callback(event, closure.as_ref().unchecked_ref()); // the names are fixed and legal
     closure.forget();
 }
 

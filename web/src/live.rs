@@ -4,7 +4,8 @@ use crate::clock::Clock;
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
 use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
-use crate::model::{link, outcome};
+use crate::model::{link, outcome, wire};
+use crate::parts::reactive::{Cached, memo};
 use crate::say::Say;
 use crate::store::Store;
 use crate::text::{page as words, session, status};
@@ -65,7 +66,7 @@ pub struct Live {
     /// State of the connection.
     pub link: RwSignal<Link>,
     /// Lost for long enough to say so and to stop offering actions.
-    pub is_offline: Memo<bool>,
+    pub is_offline: Cached<bool>,
     /// The page should be loaded anew.
     pub outdated: RwSignal<Option<Outdated>>,
     store: Store,
@@ -108,7 +109,7 @@ impl Live {
             no_start: RwSignal::new(None),
             wrong_address: RwSignal::new(false),
             link,
-            is_offline: Memo::new(move |_| match link.get() {
+            is_offline: memo(move || match link.get() {
                 Link::Connecting | Link::Live => false,
                 Link::Lost { since, .. } => clock.seconds() - since >= BANNER_AFTER_MS,
             }),
@@ -219,7 +220,7 @@ impl Live {
     fn heard(self, text: &str) {
         let step = self.inner.try_update_value(|inner| {
             inner.heard_at = browser::steady_now();
-            match serde_json::from_str::<EventFrame>(text) {
+            match wire::read::<EventFrame>(text) {
                 Ok(frame) => inner.follower.take(frame),
                 Err(_) => {
                     // Half a state is worse than an old one.
@@ -391,10 +392,7 @@ impl Live {
             self.retry_now();
         };
         for event in ["online", "focus", "pageshow"] {
-            browser::on_window(
-                event,
-                Closure::<dyn FnMut(web_sys::Event)>::new(move |_: web_sys::Event| wake()),
-            );
+            browser::on_window(event, move |_| wake());
         }
         browser::on_document("visibilitychange", move |_: web_sys::Event| {
             if !browser::is_hidden() {
@@ -408,7 +406,7 @@ impl Live {
         };
         // A page in the back-forward cache must not hold a socket; `pageshow` brings it back.
         for event in ["offline", "pagehide"] {
-            browser::on_window(event, Closure::<dyn FnMut(web_sys::Event)>::new(gone));
+            browser::on_window(event, gone);
         }
         set_interval(move || self.look_for_silence(), Duration::from_secs(5));
     }

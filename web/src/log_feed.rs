@@ -3,11 +3,11 @@
 use crate::app::Page;
 use crate::model::log::{Entry, Log, Older};
 use crate::model::stream::delay_ms;
+use crate::model::wire;
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_shared::internal::LogPage;
@@ -47,7 +47,7 @@ pub struct Feed {
     page: Page,
     id: StoredValue<String>,
     log: StoredValue<Log>,
-    rows: StoredValue<HashMap<i64, Rows>>,
+    rows: StoredValue<Vec<(i64, Rows)>>,
     /// Ids of the chunks, oldest first.
     pub chunks: RwSignal<Vec<i64>>,
     /// Lines kept.
@@ -104,7 +104,7 @@ impl Feed {
             page,
             id: StoredValue::new(id),
             log: StoredValue::new(Log::default()),
-            rows: StoredValue::new(HashMap::new()),
+            rows: StoredValue::new(Vec::new()),
             chunks: RwSignal::new(Vec::new()),
             lines: RwSignal::new(0),
             older: RwSignal::new(Older::Unknown),
@@ -123,7 +123,9 @@ impl Feed {
 
     /// The rows of a chunk.
     pub fn rows(self, chunk: i64) -> Option<Rows> {
-        self.rows.with_value(|rows| rows.get(&chunk).cloned())
+        self.rows.with_value(|rows| {
+            rows.iter().find(|(id, _)| *id == chunk).map(|(_, rows)| rows.clone())
+        })
     }
 
     /// Reads the log.
@@ -173,7 +175,7 @@ impl Feed {
         let message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
             let text = event.data().as_string().unwrap_or_default();
             // A frame of a newer version says nothing we could show.
-            if let Ok(frame) = serde_json::from_str::<LogFrame>(&text) {
+            if let Ok(frame) = wire::read::<LogFrame>(&text) {
                 self.gather(frame);
             }
         });
@@ -247,7 +249,7 @@ impl Feed {
                     }
                     None => {
                         let rows = ArcRwSignal::new(Arc::clone(&chunk.rows));
-                        self.rows.update_value(|all| drop(all.insert(chunk.id, rows)));
+                        self.rows.update_value(|all| all.push((chunk.id, rows)));
                     }
                 }
             }
@@ -255,7 +257,7 @@ impl Feed {
             self.older.set(log.older());
             ids
         });
-        self.rows.update_value(|all| all.retain(|id, _| ids.binary_search(id).is_ok()));
+        self.rows.update_value(|all| all.retain(|(id, _)| ids.binary_search(id).is_ok()));
         if self.chunks.with_untracked(|now| *now != ids) {
             self.chunks.set(ids);
         }

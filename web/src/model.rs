@@ -6,15 +6,19 @@ pub mod launch;
 pub mod link;
 pub mod log;
 pub mod offers;
+pub mod order;
 pub mod outcome;
 pub mod problem;
 pub mod projects;
+pub mod route;
 pub mod sections;
 pub mod shown;
 pub mod state;
 pub mod status;
 pub mod stream;
 pub mod time;
+pub mod window;
+pub mod wire;
 
 #[cfg(test)]
 pub mod sample;

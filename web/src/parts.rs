@@ -6,5 +6,6 @@ pub mod copy;
 pub mod dialog;
 pub mod icon;
 pub mod menu;
+pub mod reactive;
 pub mod times;
 pub mod window;

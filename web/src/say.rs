@@ -97,6 +97,12 @@ impl Say {
         found
     }
 
+    /// The message with this key.
+    pub fn toast(self, key: &str) -> Option<Toast> {
+        self.toasts
+            .with_untracked(|toasts| toasts.iter().find(|t| t.key.to_string() == key).cloned())
+    }
+
     /// Takes a message away.
     pub fn dismiss(self, key: u64) {
         self.toasts.update(|toasts| toasts.retain(|t| t.key != key));

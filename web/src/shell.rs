@@ -8,20 +8,19 @@ mod toasts;
 
 use crate::app::page;
 use crate::browser;
+use crate::parts::reactive::dynamic;
 use crate::text::page as words;
-use crate::views::{launch::LaunchHost, trust::TrustHost};
+use crate::views::{launch::LaunchHost, missing::WrongAddress, trust::TrustHost};
 use announce::Announcer;
 use banner::{Banner, OutdatedStrip};
 use bars::{BottomBar, Rail, TopBar};
 use leptos::prelude::*;
-use nav::Nav;
 use toasts::Toasts;
 
 /// The frame.
 #[component]
 pub fn Shell(children: Children) -> impl IntoView {
     let page = page();
-    provide_context(Nav::new());
     let title = move || {
         let host = page.live.bootstrap.with(|b| b.as_ref().map(|b| b.hostname.clone()));
         let unseen = page.store.unseen.with(std::collections::HashSet::len);
@@ -33,22 +32,23 @@ pub fn Shell(children: Children) -> impl IntoView {
         browser::focus("#content");
     };
     view! {
-        <a class="btn btn-primary skip" href="#content" on:click=skip>{words::nav::SKIP}</a>
-        <div class="shell" class:stale=move || page.live.is_offline.get()>
-            <Rail />
-            <TopBar />
-            <div class="main">
-                <Banner />
-                <main id="content" class="content" tabindex="-1">
-                    <OutdatedStrip />
-                    {children()}
-                </main>
+            <a class="btn btn-primary skip" href="#content" on:click=skip>{words::nav::SKIP}</a>
+            <div class="shell" class:stale=move || page.live.is_offline.get()>
+                <Rail />
+                <TopBar />
+                <div class="main">
+                    <Banner />
+                    <main id="content" class="content" tabindex="-1">
+                        <OutdatedStrip />
+    {dynamic(move || page.live.wrong_address.get().then(|| view! { <WrongAddress /> }))}
+                        {children()}
+                    </main>
+                </div>
+                <BottomBar />
             </div>
-            <BottomBar />
-        </div>
-        <Toasts />
-        <Announcer />
-        <LaunchHost />
-        <TrustHost />
-    }
+            <Toasts />
+            <Announcer />
+            <LaunchHost />
+            <TrustHost />
+        }
 }

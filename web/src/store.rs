@@ -4,6 +4,7 @@
 use crate::model::sections::{self, Place, Section};
 use crate::model::state::{Book, Changed};
 use crate::model::{link, projects};
+use crate::parts::reactive::{Cached, memo};
 use leptos::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -23,8 +24,8 @@ pub struct Store {
     instances: Records<Instance>,
     projects: Records<Project>,
     tracked: Records<Vec<WorkingSession>>,
-    /// What orders and counts bridges, by id.
-    pub places: RwSignal<BTreeMap<String, Place>>,
+    /// What orders and counts bridges, in no order.
+    pub places: RwSignal<Vec<Place>>,
     /// One more whenever a project came, went or changed.
     projects_step: RwSignal<u64>,
     /// Health report.
@@ -36,13 +37,13 @@ pub struct Store {
     /// Bridges that failed while nobody looked.
     pub unseen: RwSignal<HashSet<String>>,
     /// Bridges per project.
-    pub rollups: Memo<Arc<HashMap<String, projects::Rollup>>>,
+    pub rollups: Cached<Arc<HashMap<String, projects::Rollup>>>,
 }
 
 impl Store {
     /// An empty store.
     pub fn new() -> Self {
-        let places: RwSignal<BTreeMap<String, Place>> = RwSignal::new(BTreeMap::new());
+        let places: RwSignal<Vec<Place>> = RwSignal::new(Vec::new());
         Self {
             book: StoredValue::new(Book::default()),
             instances: StoredValue::new(HashMap::new()),
@@ -54,9 +55,7 @@ impl Store {
             login: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
             unseen: RwSignal::new(HashSet::new()),
-            rollups: Memo::new(move |_| {
-                Arc::new(places.with(|places| projects::rollups(places.values())))
-            }),
+            rollups: memo(move || Arc::new(places.with(|places| projects::rollups(places.iter())))),
         }
     }
 
@@ -99,28 +98,19 @@ impl Store {
         }
     }
 
-    fn place<'a>(
-        self,
-        ids: impl IntoIterator<Item = &'a String>,
-        rows: &BTreeMap<String, Instance>,
-    ) {
-        let moved: Vec<(&String, Option<Place>)> = self.places.with_untracked(|places| {
-            ids.into_iter()
-                .map(|id| (id, rows.get(id).map(sections::place)))
-                .filter(|(id, place)| places.get(*id) != place.as_ref())
-                .collect()
-        });
-        if moved.is_empty() {
-            return;
-        }
-        self.places.update(|places| {
-            for (id, place) in moved {
-                match place {
-                    Some(place) => drop(places.insert(id.clone(), place)),
-                    None => drop(places.remove(id)),
-                }
+    fn place(self, ids: &[String], rows: &BTreeMap<String, Instance>) {
+        for id in ids {
+            let next = rows.get(id).map(sections::place);
+            let is_same = self
+                .places
+                .with_untracked(|places| places.iter().find(|p| p.id == *id) == next.as_ref());
+            if !is_same {
+                self.places.update(|places| {
+                    places.retain(|p| p.id != *id);
+                    places.extend(next);
+                });
             }
-        });
+        }
     }
 
     /// The record of a bridge.
@@ -145,14 +135,14 @@ impl Store {
 
     /// Ids of one section of Home, in order. Tracked.
     pub fn section(self, section: Section) -> Vec<String> {
-        self.places.with(|places| sections::ids_of(places.values(), section))
+        self.places.with(|places| sections::ids_of(places.iter(), section))
     }
 
     /// Another live bridge of the project. Tracked.
     pub fn live_sibling(self, of: &Instance) -> Option<String> {
         let own = of.instance_id.as_str();
         self.places.with(|places| {
-            let mut others = places.values().filter(|p| p.project == of.project && p.id != own);
+            let mut others = places.iter().filter(|p| p.project == of.project && p.id != own);
             others.find(|p| p.section == Section::Live).map(|p| p.id.clone())
         })
     }
@@ -160,14 +150,14 @@ impl Store {
     /// The live bridge of a project. Tracked.
     pub fn live_of(self, project: &str) -> Option<String> {
         self.places.with(|places| {
-            let mut all = places.values();
+            let mut all = places.iter();
             all.find(|p| p.project == project && p.section == Section::Live).map(|p| p.id.clone())
         })
     }
 
     /// What a reference in an address means. Tracked.
     pub fn find(self, reference: &str) -> link::Found {
-        self.places.with(|places| link::find(reference, places.keys().map(String::as_str)))
+        self.places.with(|places| link::find(reference, places.iter().map(|p| p.id.as_str())))
     }
 
     /// Names of projects for a query. Tracked.
@@ -185,12 +175,12 @@ impl Store {
 }
 
 /// Brings the signals of these records up to date.
-fn refresh<'a, T: Clone + Send + Sync + 'static>(
+fn refresh<'a, T>(
     signals: Records<T>,
-    keys: impl IntoIterator<Item = &'a String>,
+    keys: &[String],
     record: impl Fn(&str) -> Option<&'a T>,
 ) where
-    T: 'a,
+    T: Clone + Send + Sync + 'static,
 {
     for key in keys {
         let next = record(key).map(|record| Arc::new(record.clone()));

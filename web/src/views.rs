@@ -6,7 +6,6 @@ mod cause;
 mod details;
 pub mod home;
 pub mod launch;
-pub mod launch_link;
 mod log;
 mod log_bar;
 mod log_lines;

@@ -60,9 +60,8 @@ pub fn cause(bridge: &Instance) -> Option<Cause> {
     output.drain(..blank);
     let line = output.last().map(|line| line.trim_start().to_owned());
     // A bridge that was not our child leaves no exit status: then its last words say it best.
-    let headline = headline(bridge)
-        .or_else(|| line.clone())
-        .unwrap_or_else(|| words::NO_OUTPUT.to_owned());
+    let headline =
+        headline(bridge).or_else(|| line.clone()).unwrap_or_else(|| words::NO_OUTPUT.to_owned());
     Some(Cause {
         headline,
         line,

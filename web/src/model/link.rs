@@ -1,5 +1,7 @@
 //! Which connect links the page follows, and how it names an instance in its own addresses.
 
+use crate::model::order;
+
 /// Hosts of the remote client. Links of bridges are read from process output: nothing else is
 /// followed, whatever it says (H72).
 const CLIENT_HOSTS: [&str; 1] = ["claude.ai"];
@@ -37,13 +39,16 @@ pub fn find<'a>(reference: &str, ids: impl Iterator<Item = &'a str>) -> Found {
     if reference.is_empty() {
         return Found::None;
     }
-    let mut hits: Vec<&str> = ids.filter(|id| id.starts_with(reference)).collect();
-    hits.sort_unstable();
-    match hits.as_slice() {
-        [] => Found::None,
-        [one] if *one == reference => Found::Exact((*one).to_owned()),
-        [one] => Found::Prefix((*one).to_owned()),
-        several => Found::Several(several.iter().map(|id| (*id).to_owned()).collect()),
+    let hits = ids.filter(|id| id.starts_with(reference));
+    let mut hits = order::sorted(hits.map(|id| (String::new(), id.to_owned())).collect());
+    match (hits.pop(), hits.is_empty()) {
+        (None, _) => Found::None,
+        (Some(one), true) if one == reference => Found::Exact(one),
+        (Some(one), true) => Found::Prefix(one),
+        (Some(last), false) => {
+            hits.push(last);
+            Found::Several(hits)
+        }
     }
 }
 

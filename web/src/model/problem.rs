@@ -1,5 +1,6 @@
 //! What went wrong with a request, and what the page says about it.
 
+use crate::model::wire;
 use crate::text::page as words;
 use svc_shared::error::{ErrorBody, ErrorCode};
 
@@ -30,7 +31,7 @@ impl Problem {
     /// From a response other than a success.
     #[must_use]
     pub fn of(status: u16, body: &str) -> Self {
-        match serde_json::from_str::<ErrorBody>(body) {
+        match wire::read::<ErrorBody>(body) {
             Ok(error) => Self::Refused {
                 status,
                 code: error.code,

@@ -1,5 +1,6 @@
 //! Searching, filtering and ordering the project list.
 
+use crate::model::order;
 use crate::model::sections::{CountAs, Place};
 use crate::model::status::{Glyph, Tone};
 use crate::text::status::rollup as words;
@@ -146,7 +147,7 @@ impl Show {
 }
 
 /// How well a project fits a search; smaller is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
     Start,
     Name,
@@ -195,22 +196,19 @@ pub fn list<'a>(
 ) -> Vec<String> {
     let needle = query.search.trim().to_lowercase();
     let quiet = Rollup::default();
-    let mut rows: Vec<_> = projects
-        .filter_map(|project| {
-            let name = project.name.as_str();
-            let rollup = rollups.get(name).unwrap_or(&quiet);
-            let fit = fit(project, &needle)?;
-            query.show.takes(project, rollup.live()).then(|| {
-                let attention = match query.sort {
-                    Sort::Attention => rollup.attention(),
-                    Sort::Name => 0,
-                };
-                (fit, attention, name.to_lowercase(), name)
-            })
+    let rows = projects.filter_map(|project| {
+        let name = project.name.as_str();
+        let rollup = rollups.get(name).unwrap_or(&quiet);
+        let fit = fit(project, &needle)?;
+        query.show.takes(project, rollup.live()).then(|| {
+            let attention = match query.sort {
+                Sort::Attention => rollup.attention(),
+                Sort::Name => 0,
+            };
+            (format!("{}{attention}{}", fit as u8, name.to_lowercase()), name.to_owned())
         })
-        .collect();
-    rows.sort();
-    rows.into_iter().map(|(.., name)| name.to_owned()).collect()
+    });
+    order::sorted(rows.collect())
 }
 
 #[cfg(test)]

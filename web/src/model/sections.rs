@@ -1,7 +1,7 @@
 //! Where a bridge stands on Home, and in which order: what needs a person comes first.
 
+use crate::model::order::{self, PART};
 use crate::model::status;
-use std::cmp::Reverse;
 use svc_shared::api::instances::Instance;
 use svc_shared::status::BridgeStatus;
 
@@ -92,12 +92,12 @@ pub fn place(bridge: &Instance) -> Place {
 
 /// The ids of one section: starting before running, then newest first, then by name.
 pub fn ids_of<'a>(places: impl Iterator<Item = &'a Place>, section: Section) -> Vec<String> {
-    let mut rows: Vec<&Place> = places.filter(|p| p.section == section).collect();
-    rows.sort_by(|a, b| {
-        let key = |p: &'a Place| (p.rank, Reverse(p.at), &p.project, &p.label, &p.id);
-        key(a).cmp(&key(b))
+    let rows = places.filter(|p| p.section == section).map(|p| {
+        let (rank, at) = (p.rank, order::latest_first(p.at));
+        let key = format!("{rank}{at}{}{PART}{}", p.project, p.label);
+        (key, p.id.clone())
     });
-    rows.into_iter().map(|p| p.id.clone()).collect()
+    order::sorted(rows.collect())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The records the page shows, folded by the same function as everywhere else.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use svc_shared::api::instances::Instance;
 use svc_shared::internal::State;
 use svc_shared::status::BridgeStatus;
@@ -10,11 +10,11 @@ use svc_shared::stream::{Op, Put, Record, apply};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changed {
     /// Names.
-    pub projects: BTreeSet<String>,
+    pub projects: Vec<String>,
     /// Ids.
-    pub instances: BTreeSet<String>,
+    pub instances: Vec<String>,
     /// Ids of instances whose inner sessions changed.
-    pub tracked: BTreeSet<String>,
+    pub tracked: Vec<String>,
     /// Health or login.
     pub health: bool,
     /// Ids of bridges that settled, well or badly, in a step of the stream.
@@ -50,9 +50,9 @@ impl Book {
                 Op::Del { k, id } => (k.clone(), id.clone()),
             };
             match kind.as_str() {
-                "project" => drop(changed.projects.insert(id)),
-                "instance" => drop(changed.instances.insert(id)),
-                "tracked" => drop(changed.tracked.insert(id)),
+                "project" => changed.projects.push(id),
+                "instance" => changed.instances.push(id),
+                "tracked" => changed.tracked.push(id),
                 "health" | "login" => changed.health = true,
                 _ => {}
             }
@@ -75,15 +75,12 @@ impl Book {
     /// Takes another state, and says what is different in it.
     pub fn replace(&mut self, next: State) -> Changed {
         fn differing<V: PartialEq>(
-            before: &std::collections::BTreeMap<String, V>,
-            after: &std::collections::BTreeMap<String, V>,
-        ) -> BTreeSet<String> {
-            before
-                .keys()
-                .chain(after.keys())
-                .filter(|key| before.get(*key) != after.get(*key))
-                .cloned()
-                .collect()
+            before: &BTreeMap<String, V>,
+            after: &BTreeMap<String, V>,
+        ) -> Vec<String> {
+            let changed = after.iter().filter(|(key, now)| before.get(*key) != Some(*now));
+            let gone = before.keys().filter(|key| !after.contains_key(*key));
+            changed.map(|(key, _)| key).chain(gone).cloned().collect()
         }
         let before = &self.state;
         let changed = Changed {
@@ -117,11 +114,11 @@ mod tests {
             Op::Put(Put { id: "web".into(), record: Record::Project(Box::new(project("web"))) }),
             Op::Del { k: "moon".into(), id: "full".into() },
         ]);
-        assert_eq!(changed.instances, [id.clone()].into());
-        assert_eq!(changed.projects, ["web".to_owned()].into());
+        assert_eq!(changed.instances.first(), Some(&id));
+        assert_eq!(changed.projects, ["web".to_owned()]);
         assert!(changed.tracked.is_empty() && !changed.health);
         let gone = book.apply(vec![Op::Del { k: "instance".into(), id: id.clone() }]);
-        assert_eq!(gone.instances, [id].into());
+        assert_eq!(gone.instances, [id]);
         assert!(book.state().instances.is_empty());
     }
 
@@ -138,7 +135,7 @@ mod tests {
             row.generation = 2;
             row
         });
-        assert_eq!(book.replace(next).instances, [id].into());
+        assert_eq!(book.replace(next).instances, [id]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::parts::icon::icon;
+use crate::parts::reactive::{derived, dynamic, live};
 use crate::text::page::link;
 use leptos::prelude::*;
 
@@ -78,28 +79,28 @@ pub fn ActButton(
     };
     // One reason per section while offline: the heading has it.
     let shown = move || reason.get().filter(|_| !page.live.is_offline.get());
-    let named = move || match refusal() {
+    let named = derived(move || match refusal() {
         Some(why) => format!("{}: {why}", name.get()),
         None => name.get(),
-    };
+    });
     view! {
-        {move || shown().map(|why| view! { <span class=format!("reason {class}")>{why}</span> })}
+        {dynamic(move || shown().map(|why| view! { <span class=format!("reason {class}")>{why}</span> }))}
         <button
             type="button"
             class=format!("{} {class}", look.class())
             aria-label=named
-            aria-disabled=move || (is_pending.get() || refusal().is_some()).then_some("true")
-            aria-busy=move || is_pending.get().then_some("true")
+            aria-disabled=live(move || (is_pending.get() || refusal().is_some()).then_some("true"))
+            aria-busy=live(move || is_pending.get().then_some("true"))
             data-testid=testid
             on:click=act
         >
-            {move || {
+            {dynamic(move || {
                 if is_pending.get() {
                     Some(crate::parts::icon::symbol("g-arc", "icon icon-14 turns").into_any())
                 } else {
                     symbol.map(|symbol| icon(symbol, 16).into_any())
                 }
-            }}
+            })}
             {label}
         </button>
     }

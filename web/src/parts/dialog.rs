@@ -3,6 +3,7 @@
 use crate::browser;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
+use crate::parts::reactive::effect;
 use crate::text::launch as words;
 use leptos::html;
 use leptos::prelude::*;
@@ -29,7 +30,7 @@ pub fn Dialog(
     let opener =
         document().active_element().and_then(|element| element.dyn_into::<HtmlElement>().ok());
     let opener = StoredValue::new_local(opener);
-    Effect::new(move |_| {
+    effect(move || {
         if let Some(dialog) = node.get()
             && !dialog.open()
         {

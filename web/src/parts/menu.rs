@@ -2,6 +2,7 @@
 
 use crate::browser;
 use crate::parts::icon::icon;
+use crate::parts::reactive::{dynamic, live};
 use crate::text::session::act;
 use leptos::ev;
 use leptos::html;
@@ -91,14 +92,14 @@ pub fn Menu(
                 type="button"
                 class="btn btn-ghost btn-icon"
                 aria-haspopup="menu"
-                aria-expanded=move || is_open.get().to_string()
-                aria-label=move || crate::text::session::named(act::MORE, &of.get())
+                aria-expanded=live(move || is_open.get().to_string())
+                aria-label=live(move || crate::text::session::named(act::MORE, &of.get()))
                 data-testid="act-more"
                 on:click=toggle
             >
                 {icon("more", 20)}
             </button>
-            {move || {
+            {dynamic(move || {
                 is_open
                     .get()
                     .then(|| {
@@ -109,7 +110,7 @@ pub fn Menu(
                             .collect();
                         view! { <div class="menu" role="menu">{rows}</div> }
                     })
-            }}
+            })}
         </div>
     }
 }

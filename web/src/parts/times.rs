@@ -3,6 +3,7 @@
 use crate::app::page;
 use crate::browser;
 use crate::model::time;
+use crate::parts::reactive::{live, memo};
 use crate::text::page::link;
 use leptos::prelude::*;
 use svc_shared::Timestamp;
@@ -15,7 +16,7 @@ pub fn Age(
     since: Signal<Timestamp>,
 ) -> impl IntoView {
     let page = page();
-    let text = Memo::new(move |_| {
+    let text = memo(move || {
         let at = since.get();
         let millis = at.as_millis();
         if page.live.is_offline.get() {
@@ -24,7 +25,7 @@ pub fn Age(
         }
         time::span(page.clock.for_age(millis) - millis)
     });
-    view! { <time datetime=move || since.get().to_string() title=move || absolute(since.get())>{text}</time> }
+    view! { <time datetime=live(move || since.get().to_string()) title=live(move || absolute(since.get()))>{text.live()}</time> }
 }
 
 /// When something happened: relative under a day, absolute otherwise and while the connection is
@@ -36,7 +37,7 @@ pub fn When(
     at: Signal<Timestamp>,
 ) -> impl IntoView {
     let page = page();
-    let text = Memo::new(move |_| {
+    let text = memo(move || {
         let at = at.get();
         let millis = at.as_millis();
         let zone = browser::zone(millis);
@@ -45,7 +46,7 @@ pub fn When(
         }
         time::ago(at, page.clock.for_age(millis), zone)
     });
-    view! { <time datetime=move || at.get().to_string() title=move || absolute(at.get())>{text}</time> }
+    view! { <time datetime=live(move || at.get().to_string()) title=live(move || absolute(at.get()))>{text.live()}</time> }
 }
 
 /// Date and time in the browser's zone.

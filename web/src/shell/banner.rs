@@ -7,6 +7,7 @@ use crate::model::status::Tone;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
+use crate::parts::reactive::dynamic;
 use crate::text::page::link as words;
 use leptos::prelude::*;
 use svc_shared::Timestamp;
@@ -30,7 +31,7 @@ pub fn Banner() -> impl IntoView {
         _ => words::TRYING.to_owned(),
     };
     view! {
-        {move || {
+        {dynamic(move || {
             lost()
                 .map(|(at, at_next)| {
                     view! {
@@ -38,7 +39,7 @@ pub fn Banner() -> impl IntoView {
                             {symbol("g-ring", "glyph")}
                             <span>
                                 <b>{words::RECONNECTING}</b> " · " {as_of(at)}
-                                <span class="num">" · " {move || next(at_next)}</span>
+                                <span class="num">" · " {dynamic(move || next(at_next))}</span>
                             </span>
                             <span class="end">
                                 <span class="wide-only">{words::WAIT}</span>
@@ -54,7 +55,7 @@ pub fn Banner() -> impl IntoView {
                         </div>
                     }
                 })
-        }}
+        })}
     }
 }
 
@@ -66,7 +67,7 @@ pub fn OutdatedStrip() -> impl IntoView {
         let _ = window().location().reload(); // a click can be repeated
     };
     view! {
-        {move || {
+        {dynamic(move || {
             page.live
                 .outdated
                 .get()
@@ -92,6 +93,6 @@ pub fn OutdatedStrip() -> impl IntoView {
                         </div>
                     }
                 })
-        }}
+        })}
     }
 }

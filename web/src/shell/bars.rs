@@ -3,8 +3,10 @@
 use crate::app::page;
 use crate::browser;
 use crate::live::Link;
+use crate::model::route::Route;
 use crate::model::status::Tone;
 use crate::parts::icon::{icon, symbol};
+use crate::parts::reactive::{derived, dynamic, memo};
 use crate::shell::nav::nav;
 use crate::text::page as words;
 use leptos::prelude::*;
@@ -18,14 +20,12 @@ enum Place {
 }
 
 impl Place {
-    fn of(path: &str) -> Option<Self> {
-        let local = path.strip_prefix(&browser::root()).unwrap_or(path);
-        match local.trim_end_matches('/') {
-            "" | "/ui" => Some(Self::Home),
-            "/ui/about" => Some(Self::About),
-            p if p == "/ui/projects" || p.starts_with("/ui/projects/") => Some(Self::Projects),
-            p if p.starts_with("/ui/s/") => Some(Self::Home),
-            _ => None,
+    fn of(route: &Route) -> Option<Self> {
+        match route {
+            Route::Home | Route::Session(_) | Route::Open(_) => Some(Self::Home),
+            Route::Projects | Route::Launch(_) => Some(Self::Projects),
+            Route::About => Some(Self::About),
+            Route::Missing => None,
         }
     }
 
@@ -38,9 +38,9 @@ impl Place {
     }
 }
 
-fn is_here(place: Place) -> impl Fn() -> Option<&'static str> + Copy + 'static {
+fn is_here(place: Place) -> Signal<Option<&'static str>> {
     let nav = nav();
-    move || (Place::of(&nav.path.get()) == Some(place)).then_some("page")
+    derived(move || (nav.route.with(Place::of) == Some(place)).then_some("page"))
 }
 
 fn rail_item(place: Place) -> impl IntoView {
@@ -58,10 +58,10 @@ fn rail_item(place: Place) -> impl IntoView {
 #[component]
 pub fn Rail() -> impl IntoView {
     let page = page();
-    let host = move || {
+    let host = derived(move || {
         let known = page.live.bootstrap.with(|b| b.as_ref().map(|b| b.hostname.clone()));
         known.unwrap_or_default()
-    };
+    });
     view! {
         <nav class="rail" aria-label=words::nav::LABEL>
             <a class="brand" href=browser::href("/ui/")>
@@ -103,11 +103,11 @@ pub fn TopBar() -> impl IntoView {
     let page = page();
     let nav = nav();
     // On the views of one session the heading stands in the content; here is the way back.
-    let is_detail = Memo::new(move |_| nav.path.with(|path| path.contains("/ui/s/")));
+    let is_detail = memo(move || matches!(nav.route.get(), Route::Session(_) | Route::Open(_)));
     let is_demo = move || page.live.bootstrap.with(|b| b.as_ref().is_some_and(|b| b.demo));
     view! {
         <header class="topbar">
-            {move || {
+            {dynamic(move || {
                 if is_detail.get() {
                     view! {
                         <nav class="crumbs" aria-label=words::nav::BREADCRUMB>
@@ -122,8 +122,8 @@ pub fn TopBar() -> impl IntoView {
                 } else {
                     view! { <h1 tabindex="-1">{page.view}</h1> }.into_any()
                 }
-            }} <div class="topbar-end">
-                {move || {
+            })} <div class="topbar-end">
+                {dynamic(move || {
                     is_demo()
                         .then(|| {
                             view! {
@@ -132,7 +132,7 @@ pub fn TopBar() -> impl IntoView {
                                 </span>
                             }
                         })
-                }} <LinkLight /> <ThemeButton />
+                })} <LinkLight /> <ThemeButton />
             </div>
         </header>
     }
@@ -150,16 +150,16 @@ fn LinkLight() -> impl IntoView {
         }
         Link::Lost { .. } => (Tone::Warn, "g-ring", words::link::RECONNECTING, "lost"),
     };
-    let face = Memo::new(move |_| face());
+    let face = memo(face);
     view! {
-        {move || {
+        {dynamic(move || {
             let (tone, shape, word, state) = face.get();
             view! {
                 <span class=format!("link-light {}", tone.class()) data-testid="link" data-link=state>
                     {symbol(shape, "glyph")} <span class="words">{word}</span>
                 </span>
             }
-        }}
+        })}
     }
 }
 
@@ -169,11 +169,11 @@ const THEME: &str = "svc.theme";
 #[component]
 fn ThemeButton() -> impl IntoView {
     let chosen = RwSignal::new(browser::stored(THEME));
-    let label = move || match chosen.get().as_deref() {
+    let label = derived(move || match chosen.get().as_deref() {
         Some("light") => words::theme::LIGHT,
         Some("dark") => words::theme::DARK,
         _ => words::theme::SYSTEM,
-    };
+    });
     let next = move |_| {
         let theme = match chosen.get_untracked().as_deref() {
             Some("light") => Some("dark"),

@@ -1,27 +1,27 @@
 //! Moving between views, and what a change of view means for focus, title and screen readers.
+//!
+//! A router of our own: seven addresses with one parameter at most, which the rules in
+//! `model::route` read. The general one was a tenth of the module.
 
 use crate::app::page;
 use crate::browser;
 use crate::model::launch::Choice;
+use crate::model::route::{Query, Route};
+use crate::parts::reactive::{Cached, memo};
 use leptos::prelude::*;
-use leptos_router::NavigateOptions;
-use leptos_router::hooks::{use_location, use_navigate};
-use leptos_router::params::ParamsMap;
-use std::sync::Arc;
-
-type Go = Arc<dyn Fn(&str, NavigateOptions) + Send + Sync>;
+use wasm_bindgen::JsCast;
+use wasm_bindgen::prelude::JsValue;
+use web_sys::{Element, Event, MouseEvent};
 
 /// Query member that names the project whose launch dialog is open.
 pub const LAUNCH: &str = "launch";
 
-/// Moves between addresses.
+/// Where the page is, and how it gets elsewhere.
 #[derive(Clone, Copy)]
 pub struct Nav {
-    go: StoredValue<Go>,
-    /// Path with prefix.
-    pub path: Memo<String>,
-    /// Query.
-    pub query: Memo<ParamsMap>,
+    at: RwSignal<(String, Query)>,
+    /// The view.
+    pub route: Cached<Route>,
 }
 
 /// The navigation of this page.
@@ -29,41 +29,70 @@ pub fn nav() -> Nav {
     expect_context()
 }
 
+fn here() -> (String, Query) {
+    let at = window().location();
+    let path = at.pathname().unwrap_or_default();
+    let local = path.strip_prefix(&browser::root()).unwrap_or(&path).to_owned();
+    (local, Query::parse(&at.search().unwrap_or_default()))
+}
+
 impl Nav {
-    /// Inside the router only.
-    pub fn new() -> Self {
-        let location = use_location();
-        let navigate = use_navigate();
-        Self {
-            go: StoredValue::new(Arc::new(move |to: &str, options| navigate(to, options))),
-            path: location.pathname,
-            query: location.query,
-        }
+    /// Follows the address bar and takes over the links of the page.
+    pub fn start() -> Self {
+        let at = RwSignal::new(here());
+        let nav = Self { at, route: memo(move || Route::of(&at.with(|(path, _)| path.clone()))) };
+        browser::on_window("popstate", move |_: Event| at.set(here()));
+        browser::on_document("click", move |event: Event| {
+            if let Some(href) = followed(&event) {
+                event.prevent_default();
+                nav.go(&href);
+            }
+        });
+        nav
     }
 
-    /// Goes to an address of this page (with prefix); the one left is forgotten.
+    /// Goes to an address of this page (with prefix).
+    fn go(self, href: &str) {
+        let _ =
+            window().history().and_then(|h| h.push_state_with_url(&JsValue::NULL, "", Some(href))); // refused after many in a short time: the next click works
+        window().scroll_to_with_x_and_y(0.0, 0.0);
+        self.at.set(here());
+    }
+
+    /// The same, and the address left is forgotten.
     pub fn replace(self, href: &str) {
-        let go = self.go.get_value();
-        go(href, options(true, true));
+        let _ = window()
+            .history()
+            .and_then(|h| h.replace_state_with_url(&JsValue::NULL, "", Some(href))); // as above
+        self.at.set(here());
     }
 
     /// Changes members of the query; an empty value removes one.
     pub fn set_query(self, members: &[(&'static str, &str)], replace: bool) {
-        let mut query = self.query.get_untracked();
+        let (path, mut query) = self.at.get_untracked();
         for (name, value) in members {
-            query.remove(name);
-            if !value.is_empty() {
-                query.insert(*name, (*value).to_owned());
-            }
+            query.set(name, value);
         }
-        let to = format!("{}{}", self.path.get_untracked(), query.to_query_string());
-        let go = self.go.get_value();
-        go(&to, options(replace, false));
+        let href = format!("{}{}", browser::href(&path), query.text());
+        if replace {
+            self.replace(&href);
+            return;
+        }
+        let _ =
+            window().history().and_then(|h| h.push_state_with_url(&JsValue::NULL, "", Some(&href))); // as above
+        self.at.set(here());
     }
 
     /// One member of the query; empty when absent. Tracked.
     pub fn member(self, name: &str) -> String {
-        self.query.with(|query| query.get(name)).unwrap_or_default()
+        self.at.with(|(_, query)| query.get(name).to_owned())
+    }
+
+    /// Shows the project list with the launch dialog over it.
+    pub fn to_launch(self, project: &str) {
+        let (_, mut query) = self.at.get_untracked();
+        query.set(LAUNCH, project);
+        self.replace(&format!("{}{}", browser::href("/ui/projects"), query.text()));
     }
 
     /// Opens the launch dialog over this view.
@@ -86,14 +115,20 @@ impl Nav {
     }
 }
 
-fn options(replace: bool, scroll: bool) -> NavigateOptions {
-    NavigateOptions {
-        // Addresses here are complete: the router must not put the prefix in front again.
-        resolve: false,
-        replace,
-        scroll,
-        ..NavigateOptions::default()
+/// The address of a link of this page that was clicked without wish for another tab.
+fn followed(event: &Event) -> Option<String> {
+    let click = event.dyn_ref::<MouseEvent>()?;
+    let plain = click.button() == 0
+        && !(click.ctrl_key() || click.meta_key() || click.shift_key() || click.alt_key());
+    if !plain || event.default_prevented() {
+        return None;
     }
+    let target = event.target()?.dyn_into::<Element>().ok()?;
+    let link = target.closest("a[href]").ok()??;
+    let href = link.get_attribute("href")?;
+    let local = href.strip_prefix(&browser::root())?;
+    let is_ours = local == "/ui" || local.starts_with("/ui/");
+    (is_ours && !link.has_attribute("target")).then_some(href)
 }
 
 /// Called by every view when it appears: names it, and brings the focus to its heading.

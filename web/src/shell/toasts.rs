@@ -9,6 +9,7 @@ use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
 use crate::parts::button::Look;
 use crate::parts::icon::{glyph, icon};
+use crate::parts::reactive::{effect, keyed, memo};
 use crate::say::Toast;
 use crate::shell::nav::nav;
 use crate::text::{launch, page as words, session};
@@ -18,15 +19,16 @@ use leptos::prelude::*;
 #[component]
 pub fn Toasts() -> impl IntoView {
     let page = page();
+    let keys = memo(move || {
+        page.say.toasts.with(|all| all.iter().map(|t| t.key.to_string()).collect::<Vec<_>>())
+    });
     view! {
         <section class="toasts" aria-label=words::MESSAGES>
-            <For
-                each=move || page.say.toasts.get()
-                key=|toast| toast.key
-                children=|toast| view! { <ToastCard toast=toast /> }
-            />
-        </section>
-    }
+                {keyed(keys, move |key| {
+     page.say.toast(&key).map(|toast| view! { <ToastCard toast=toast /> })
+     })}
+    </section>
+        }
 }
 
 fn face(toast: &Toast) -> (Glyph, Tone, &'static str) {
@@ -50,7 +52,7 @@ fn ToastCard(toast: Toast) -> impl IntoView {
     let key = toast.key;
     let held = RwSignal::new(false);
     if let Some(left) = toast.left {
-        Effect::new(move |_| {
+        effect(move || {
             page.clock.seconds();
             if held.get_untracked() {
                 return;

@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::model::time;
+use crate::parts::reactive::dynamic;
 use crate::shell::nav::enter;
 use crate::text::page::{about as words, nav};
 use crate::views::home::Loading;
@@ -31,7 +32,7 @@ pub fn About() -> impl IntoView {
         })
     };
     view! {
-        {move || match page.live.bootstrap.get() {
+        {dynamic(move || match page.live.bootstrap.get() {
             None => view! { <Loading /> }.into_any(),
             Some(about) => {
                 #[expect(clippy::cast_possible_truncation, reason = "a setting in seconds")]
@@ -54,6 +55,6 @@ pub fn About() -> impl IntoView {
                     .collect_view();
                 view! { <dl class="card details" data-testid="about">{rows}</dl> }.into_any()
             }
-        }}
+        })}
     }
 }

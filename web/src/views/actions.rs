@@ -10,6 +10,7 @@ use crate::parts::confirm::Confirm;
 use crate::parts::copy::copy;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
+use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
 use crate::shell::nav::{Nav, nav};
 use crate::text::launch as launch_words;
 use crate::text::page::session as page_words;
@@ -55,8 +56,8 @@ pub fn Actions(
 ) -> impl IntoView {
     let page = page();
     let ask = RwSignal::new(None::<Ask>);
-    let target = Memo::new(move |_| Target::of(&bridge.get()));
-    let offered = Memo::new(move |_| {
+    let target = memo(move || Target::of(&bridge.get()));
+    let offered = memo(move || {
         let bridge = bridge.get();
         let sibling = page.store.live_sibling(&bridge);
         offers(&bridge, sibling.as_deref())
@@ -69,7 +70,7 @@ pub fn Actions(
         });
     });
     view! {
-        {move || match ask.get() {
+        {dynamic(move || match ask.get() {
             Some(Ask::Stop) => {
                 let run = Callback::new(move |()| {
                     ask.set(None);
@@ -90,15 +91,15 @@ pub fn Actions(
             }
             Some(Ask::Rename) => view! { <Rename bridge=bridge on_done=close /> }.into_any(),
             None => view! { <Buttons bridge=bridge target=target offered=offered place=place ask=ask /> }.into_any(),
-        }}
+        })}
     }
 }
 
 #[component]
 fn Buttons(
     bridge: Signal<Arc<Instance>>,
-    target: Memo<Target>,
-    offered: Memo<Offers>,
+    target: Cached<Target>,
+    offered: Cached<Offers>,
     place: Place,
     ask: RwSignal<Option<Ask>>,
 ) -> impl IntoView {
@@ -106,21 +107,21 @@ fn Buttons(
     let nav = nav();
     let project = move || target.with(|target| target.project.clone());
     let id = move || target.with_untracked(|target| target.id.clone());
-    let is_pending = Signal::derive(move || page.pending.has(&target.get().id));
-    let name_of = move |verb: &'static str| Signal::derive(move || named(verb, &project()));
+    let is_pending = derived(move || page.pending.has(&target.get().id));
+    let name_of = move |verb: &'static str| derived(move || named(verb, &project()));
     let can = move |pick: fn(&Offers) -> &Offer| {
-        Memo::new(move |_| offered.with(|offers| *pick(offers) != Offer::Absent))
+        memo(move || offered.with(|offers| *pick(offers) != Offer::Absent))
     };
     let why = move |pick: fn(&Offers) -> &Offer| {
-        Signal::derive(move || match offered.with(|offers| pick(offers).clone()) {
+        derived(move || match offered.with(|offers| pick(offers).clone()) {
             Offer::Refused(why) => Some(why),
             Offer::Absent | Offer::Ready => None,
         })
     };
     let (can_stop, can_resume) = (can(|o| &o.stop), can(|o| &o.resume));
-    let has_log = Memo::new(move |_| place != Place::Head && offered.with(|o| o.log));
-    let can_open = Memo::new(move |_| offered.with(|o| o.open));
-    let instead = Memo::new(move |_| offered.with(|o| o.instead.clone()));
+    let has_log = memo(move || place != Place::Head && offered.with(|o| o.log));
+    let can_open = memo(move || offered.with(|o| o.open));
+    let instead = memo(move || offered.with(|o| o.instead.clone()));
     let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
     let on_resume = Callback::new(move |()| page.resume(target.get_untracked(), false));
     let quiet = if place == Place::Head { Look::Secondary } else { Look::Ghost };
@@ -133,46 +134,46 @@ fn Buttons(
         menu(page, nav, place, &bridge.get_untracked(), &offered.get_untracked(), ask)
     });
     view! {
-        {move || has_log.get().then(|| view! {
+        {dynamic(move || has_log.get().then(|| view! {
             <a
                 class="btn btn-ghost only-wide"
                 href=browser::session_href(&id())
-                aria-label=move || named(act::LOG, &project())
+                aria-label=live(move || named(act::LOG, &project()))
                 data-testid="act-log"
             >
                 {act::LOG}
             </a>
-        })}
-        {move || can_stop.get().then(|| view! {
+        }))}
+        {dynamic(move || can_stop.get().then(|| view! {
             <ActButton
                 label=act::STOP name=name_of(act::STOP) on_act=on_stop look=quiet symbol=(place == Place::Head).then_some("stop")
                 reason=why(|o| &o.stop) is_pending=is_pending testid="act-stop"
             />
-        })}
-        {move || view_instead(instead.get(), page, nav, target)}
-        {move || can_resume.get().then(|| view! {
+        }))}
+        {dynamic(move || view_instead(instead.get(), page, nav, target))}
+        {dynamic(move || can_resume.get().then(|| view! {
             <ActButton
                 label=act::RESUME name=name_of(act::RESUME) on_act=on_resume look=main symbol=Some("resume")
                 reason=why(|o| &o.resume) is_pending=is_pending testid="act-resume"
             />
-        })}
-        {move || can_open.get().then(|| view! {
+        }))}
+        {dynamic(move || can_open.get().then(|| view! {
             <a
                 class=main.class()
                 href=browser::open_href(&id())
                 target="_blank"
                 rel="noopener"
-                aria-label=move || named(act::OPEN, &project())
+                aria-label=live(move || named(act::OPEN, &project()))
                 data-testid="act-open"
             >
                 {icon("open", 16)} {act::OPEN}
             </a>
-        })}
-        <Menu of=Signal::derive(project) entries=entries />
+        }))}
+        <Menu of=derived(project) entries=entries />
     }
 }
 
-fn view_instead(instead: Instead, page: Page, nav: Nav, target: Memo<Target>) -> AnyView {
+fn view_instead(instead: Instead, page: Page, nav: Nav, target: Cached<Target>) -> AnyView {
     match instead {
         Instead::Nothing => ().into_any(),
         Instead::ViewLive(id) => view! {
@@ -186,7 +187,7 @@ fn view_instead(instead: Instead, page: Page, nav: Nav, target: Memo<Target>) ->
             view! {
                 <ActButton
                     label=act::TRUST_RESUME
-                    name=Signal::derive(move || named(act::TRUST_RESUME, &target.get().project))
+                    name=derived(move || named(act::TRUST_RESUME, &target.get().project))
                     on_act=ask
                     testid="act-trust-resume"
                 />
@@ -296,12 +297,12 @@ fn Rename(bridge: Signal<Arc<Instance>>, on_done: Callback<()>) -> impl IntoView
     };
     view! {
         <form class="rename" on:submit=save on:keydown=escape>
-            {move || refusal.get().map(|why| view! { <span class="reason help-error" role="alert">{why}</span> })}
+            {dynamic(move || refusal.get().map(|why| view! { <span class="reason help-error" role="alert">{why}</span> }))}
             <input
                 node_ref=field
                 class="input"
                 aria-label=page_words::NEW_NAME
-                aria-invalid=move || refusal.get().map(|_| "true")
+                aria-invalid=live(move || refusal.get().map(|_| "true"))
                 autocomplete="off"
                 prop:value=now.label.clone()
                 data-testid="rename-field"

@@ -6,6 +6,7 @@ use crate::model::shown::shown;
 use crate::model::status::{Face, Tone};
 use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon};
+use crate::parts::reactive::{dynamic, live};
 use crate::text::page::{home, session as words};
 use crate::text::{cause as cause_words, session};
 use leptos::prelude::*;
@@ -32,21 +33,21 @@ pub fn CauseLine(
                     <button
                         type="button"
                         class="btn btn-ghost"
-                        aria-expanded=move || is_open.get().to_string()
+                        aria-expanded=live(move || is_open.get().to_string())
                         data-testid="show-output"
                         on:click=move |_| is_open.update(|open| *open = !*open)
                     >
                         {icon("chevron-right", 14)}
-                        {move || if is_open.get() { home::HIDE_OUTPUT } else { home::SHOW_OUTPUT }}
+                        {dynamic(move || if is_open.get() { home::HIDE_OUTPUT } else { home::SHOW_OUTPUT })}
                     </button>
                 })}
             </div>
-            {move || is_open.get().then(|| view! {
+            {dynamic(move || is_open.get().then(|| view! {
                 <Tail output=output.get_value() />
                 <p class="advice">
                     {advice} " " <a href=href.get_value()>{words::OPEN_LOG}</a>
                 </p>
-            })}
+            }))}
         </div>
     }
 }

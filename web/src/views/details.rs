@@ -4,6 +4,7 @@ use crate::app::page;
 use crate::model::launch;
 use crate::model::shown::shown;
 use crate::parts::copy::Copyable;
+use crate::parts::reactive::{dynamic, memo};
 use crate::parts::times::absolute;
 use crate::text::page::session::field as words;
 use crate::text::status;
@@ -18,7 +19,7 @@ pub fn Details(
     bridge: Signal<Arc<Instance>>,
 ) -> impl IntoView {
     let page = page();
-    let rows = Memo::new(move |_| {
+    let rows = memo(move || {
         let labels = page.live.bootstrap.get();
         let bridge = bridge.get();
         let mode = bridge.permission_mode.to_string();
@@ -26,28 +27,28 @@ pub fn Details(
             .map_or_else(|| mode.clone(), |b| launch::label(&b.permission_labels, &mode).long);
         fields(&bridge, may_do)
     });
-    let commands = Memo::new(move |_| commands(&bridge.get()));
+    let commands = memo(move || commands(&bridge.get()));
     let id = bridge.get_untracked().instance_id.to_string();
     view! {
         <dl class="card details" data-testid="details">
-            {move || rows
+            {dynamic(move || rows
                 .get()
                 .into_iter()
                 .map(|(name, value)| {
                     let value = value.map_or_else(|| words::NONE.to_owned(), |v| shown(&v).into_owned());
                     view! { <dt>{name}</dt> <dd><bdi>{value}</bdi></dd> }
                 })
-                .collect_view()}
+                .collect_view())}
             <dt>{words::ID}</dt>
             <dd><Copyable shown=id.clone() full=id what=words::ID /></dd>
             <dt>{words::COMMANDS}</dt>
-            {move || commands
+            {dynamic(move || commands
                 .get()
                 .into_iter()
                 .map(|command| view! {
                     <dd class="command"><Copyable shown=command.clone() full=command what=words::COMMANDS /></dd>
                 })
-                .collect_view()}
+                .collect_view())}
         </dl>
     }
 }

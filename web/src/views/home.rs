@@ -12,6 +12,7 @@ use crate::model::stream::SKEW_MS;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
+use crate::parts::reactive::{Cached, dynamic, keyed, memo};
 use crate::shell::nav::{enter, nav};
 use crate::text::launch as launch_words;
 use crate::text::page::{home as words, link, nav as nav_words};
@@ -34,16 +35,16 @@ pub fn Home() -> impl IntoView {
     let page = page();
     let nav = nav();
     enter(nav_words::HOME);
-    let section = move |section| Memo::new(move |_| page.store.section(section));
+    let section = move |section| memo(move || page.store.section(section));
     let needs_look = section(Section::NeedsLook);
     let live = section(Section::Live);
     let ended = section(Section::Ended);
-    let shows_all = Memo::new(move |_| nav.member(ENDED) == "all");
-    let few_ended = Memo::new(move |_| {
+    let shows_all = memo(move || nav.member(ENDED) == "all");
+    let few_ended = memo(move || {
         let take = if shows_all.get() { usize::MAX } else { FEW_ENDED };
         ended.with(|ids| ids.iter().take(take).cloned().collect::<Vec<_>>())
     });
-    let is_empty = Memo::new(move |_| {
+    let is_empty = memo(move || {
         page.store.count_projects() == 0
             && [needs_look, live, ended].iter().all(|ids| ids.with(Vec::is_empty))
     });
@@ -56,13 +57,13 @@ pub fn Home() -> impl IntoView {
         (ended.with(Vec::len) > FEW_ENDED).then(|| {
             view! {
                 <button type="button" class="linkish" data-testid="ended-all" on:click=toggle>
-                    {move || if shows_all.get() { words::SHOW_FEWER } else { words::SHOW_ALL }}
+                    {dynamic(move || if shows_all.get() { words::SHOW_FEWER } else { words::SHOW_ALL })}
                 </button>
             }
         })
     };
     view! {
-        {move || match (page.store.is_loaded.get(), is_empty.get()) {
+        {dynamic(move || match (page.store.is_loaded.get(), is_empty.get()) {
             (false, _) => view! { <Loading /> }.into_any(),
             (true, true) => view! { <Strips /> <Welcome /> }.into_any(),
             (true, false) => view! {
@@ -72,7 +73,7 @@ pub fn Home() -> impl IntoView {
                 <Rows title=words::ENDED ids=few_ended section=Section::Ended total=ended more=ViewFn::from(more) />
                 <Quick />
             }.into_any(),
-        }}
+        })}
     }
 }
 
@@ -81,13 +82,13 @@ pub fn Home() -> impl IntoView {
 fn AsOf() -> impl IntoView {
     let page = page();
     view! {
-        {move || match page.live.link.get() {
+        {dynamic(move || match page.live.link.get() {
             Link::Lost { as_of, .. } if page.live.is_offline.get() => {
                 let at = time::clock(Timestamp::from_millis(as_of), browser::zone(as_of));
                 Some(view! { <span class="count num">{link::as_of_offline(&at)}</span> })
             }
             _ => None,
-        }}
+        })}
     }
 }
 
@@ -102,55 +103,51 @@ fn testid(section: Section) -> &'static str {
 #[component]
 fn Rows(
     title: &'static str,
-    ids: Memo<Vec<String>>,
+    ids: Cached<Vec<String>>,
     section: Section,
-    total: Memo<Vec<String>>,
+    total: Cached<Vec<String>>,
     #[prop(optional, into)] more: ViewFn,
 ) -> impl IntoView {
-    let is_empty = Memo::new(move |_| ids.with(Vec::is_empty));
+    let is_empty = memo(move || ids.with(Vec::is_empty));
     let dense = section == Section::Ended;
     view! {
-        {move || (!is_empty.get()).then(|| view! {
-            <section aria-label=title data-testid=testid(section)>
-                <div class="section-head">
-                    <h2>{title}</h2>
-                    <span class="count num">{move || total.with(Vec::len)}</span>
-                    <AsOf />
-                    <span class="end">{more.run()}</span>
-                </div>
-                <ul class="card list rows" class:dense=dense>
-                    <For
-                        each=move || ids.get()
-                        key=|id| id.clone()
-                        children=move |id| view! { <SessionRow id=id section=section /> }
-                    />
-                </ul>
-            </section>
-        })}
-    }
+            {dynamic(move || (!is_empty.get()).then(|| view! {
+                <section aria-label=title data-testid=testid(section)>
+                    <div class="section-head">
+                        <h2>{title}</h2>
+                        <span class="count num">{dynamic(move || total.with(Vec::len))}</span>
+                        <AsOf />
+                        <span class="end">{more.run()}</span>
+                    </div>
+                    <ul class="card list rows" class:dense=dense>
+                        {keyed(ids, move |id| view! { <SessionRow id=id section=section /> })}
+    </ul>
+                </section>
+            }))}
+        }
 }
 
 #[component]
-fn LiveRows(ids: Memo<Vec<String>>) -> impl IntoView {
+fn LiveRows(ids: Cached<Vec<String>>) -> impl IntoView {
     let page = page();
     let nav = nav();
-    let is_empty = Memo::new(move |_| ids.with(Vec::is_empty));
-    let first = Memo::new(move |_| page.store.list_projects(&Query::default()).into_iter().next());
+    let is_empty = memo(move || ids.with(Vec::is_empty));
+    let first = memo(move || page.store.list_projects(&Query::default()).into_iter().next());
     view! {
         <Rows title=words::LIVE ids=ids section=Section::Live total=ids />
-        {move || is_empty.get().then(|| view! {
+        {dynamic(move || is_empty.get().then(|| view! {
             <section aria-label=words::LIVE data-testid="section-live-empty">
                 <div class="section-head"><h2>{words::LIVE}</h2><AsOf /></div>
                 <div class="card empty">
                     <p>{words::NO_LIVE}</p>
-                    {move || first.get().map(|name| {
+                    {dynamic(move || first.get().map(|name| {
                         let label = words::launch_in(&shown(&name));
                         let open = move |_| nav.open_launch(&name, &Choice::default());
                         view! { <button type="button" class=Look::Primary.class() on:click=open>{label}</button> }
-                    })}
+                    }))}
                 </div>
             </section>
-        })}
+        }))}
     }
 }
 
@@ -159,7 +156,7 @@ fn LiveRows(ids: Memo<Vec<String>>) -> impl IntoView {
 fn Quick() -> impl IntoView {
     let page = page();
     let nav = nav();
-    let names = Memo::new(move |_| {
+    let names = memo(move || {
         let mut names = page.store.list_projects(&Query::default());
         names.truncate(FEW_PROJECTS);
         names
@@ -186,18 +183,18 @@ fn Quick() -> impl IntoView {
         }
     };
     view! {
-        {move || (!names.with(Vec::is_empty)).then(|| view! {
+        {dynamic(move || (!names.with(Vec::is_empty)).then(|| view! {
             <section aria-label=words::PROJECTS data-testid="section-projects">
                 <div class="section-head">
                     <h2>{words::PROJECTS}</h2>
-                    <span class="count num">{move || page.store.count_projects()}</span>
+                    <span class="count num">{dynamic(move || page.store.count_projects())}</span>
                     <span class="end"><a href=browser::href("/ui/projects")>{words::ALL_PROJECTS}</a></span>
                 </div>
                 <ul class="card list quick">
-                    <For each=move || names.get() key=|name| name.clone() children=row />
+                    {keyed(names, row)}
                 </ul>
             </section>
-        })}
+        }))}
     }
 }
 
@@ -229,8 +226,8 @@ fn Strips() -> impl IntoView {
         }
     };
     view! {
-        {move || agent().map(|(text, how)| strip(text.to_owned(), how))}
-        {move || skew().map(|text| strip(text, ""))}
+        {dynamic(move || agent().map(|(text, how)| strip(text.to_owned(), how)))}
+        {dynamic(move || skew().map(|text| strip(text, "")))}
     }
 }
 
@@ -239,7 +236,7 @@ fn Strips() -> impl IntoView {
 pub fn Loading() -> impl IntoView {
     let page = page();
     view! {
-        {move || match page.live.no_start.get() {
+        {dynamic(move || match page.live.no_start.get() {
             Some(problem) => view! { <super::missing::NoStart problem=problem /> }.into_any(),
             None => view! {
                 <div aria-busy="true" aria-label=crate::text::page::LOADING>
@@ -251,6 +248,6 @@ pub fn Loading() -> impl IntoView {
                     </div>
                 </div>
             }.into_any(),
-        }}
+        })}
     }
 }

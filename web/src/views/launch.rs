@@ -1,6 +1,6 @@
 //! The launch dialog: choices with their meaning, gates before anything runs, one request.
 
-use crate::api::{self, Change};
+use crate::api;
 use crate::app::{Page, page};
 use crate::browser;
 use crate::model::launch::{self as rules, Block, Choice, Form, Ground};
@@ -11,6 +11,7 @@ use crate::model::status::Tone;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
+use crate::parts::reactive::{derived, dynamic, effect, live, memo};
 use crate::shell::nav::{LAUNCH, Nav, nav};
 use crate::text::{launch as words, page as page_words, status as status_words};
 use crate::views::trust::Gate;
@@ -51,11 +52,11 @@ fn remember(project: &str, form: &Form) {
 pub fn LaunchHost() -> impl IntoView {
     let page = page();
     let nav = nav();
-    let wanted = Memo::new(move |_| nav.member(LAUNCH));
+    let wanted = memo(move || nav.member(LAUNCH));
     let is_ready =
-        Memo::new(move |_| page.store.is_loaded.get() && page.live.bootstrap.with(Option::is_some));
+        memo(move || page.store.is_loaded.get() && page.live.bootstrap.with(Option::is_some));
     view! {
-        {move || {
+        {dynamic(move || {
             let name = wanted.get();
             if name.is_empty() || !is_ready.get() {
                 return ().into_any();
@@ -67,7 +68,7 @@ pub fn LaunchHost() -> impl IntoView {
                 }
                 _ => view! { <Unknown name=name /> }.into_any(),
             }
-        }}
+        })}
     }
 }
 
@@ -138,13 +139,10 @@ impl Desk {
         let key = self.key.get_value();
         spawn_local(async move {
             let path = format!("{}?wait=0", paths::instances());
-            let answer: Result<SpawnResult, Problem> = api::change(Change {
-                method: Method::POST,
-                path: &path,
-                body: Some(&request),
-                key: Some(&key),
-            })
-            .await;
+            // Our own types always have a JSON form.
+            let body = serde_json::to_string(&request).ok();
+            let answer = api::request(Method::POST, &path, body, Some(&key)).await;
+            let answer = api::understood::<SpawnResult>(answer);
             self.answered(answer, &request);
         });
     }
@@ -217,15 +215,15 @@ fn LaunchDialog(project: Arc<Project>, bootstrap: Arc<Bootstrap>) -> impl IntoVi
         }
     });
     let agreed = RwSignal::new(false);
-    Effect::new(move |_| {
+    effect(move || {
         let trusts = agreed.get();
         desk.form.update(|form| form.trusts = trusts);
     });
     let needs_trust = untrack(|| desk.with(|ground, _| ground.needs_trust()));
-    let facts = Memo::new(move |_| {
+    let facts = memo(move || {
         desk.preflight.with(|p| p.as_ref().and_then(|p| p.as_ref().ok()?.facts.clone()))
     });
-    let is_dirty = Signal::derive(move || {
+    let is_dirty = derived(move || {
         desk.is_pending.get() || desk.form.with(|f| !f.name.is_empty() || !f.typed.is_empty())
     });
     let close = Callback::new(move |()| desk.close());
@@ -241,7 +239,7 @@ fn LaunchDialog(project: Arc<Project>, bootstrap: Arc<Bootstrap>) -> impl IntoVi
                 <RunsIn desk=desk />
                 <SessionName desk=desk />
                 {needs_trust.then(|| view! {
-                    <div class="wide"><Gate project=project facts=facts agreed=agreed /></div>
+                    <div class="wide"><Gate project=project facts=derived(move || facts.get()) agreed=agreed /></div>
                 })}
                 <Bypass desk=desk />
                 <Checks desk=desk />
@@ -254,9 +252,9 @@ fn LaunchDialog(project: Arc<Project>, bootstrap: Arc<Bootstrap>) -> impl IntoVi
 /// A live bridge of the project: a second launch would only give it back.
 #[component]
 fn Already(desk: Desk) -> impl IntoView {
-    let live = Memo::new(move |_| desk.page.store.live_of(&desk.name()));
+    let live = memo(move || desk.page.store.live_of(&desk.name()));
     view! {
-        {move || {
+        {dynamic(move || {
             let bridge = desk.page.store.instance(&live.get()?)?.get_untracked();
             let since = crate::parts::times::absolute(bridge.started_at.unwrap_or(bridge.status_since));
             let href = browser::session_href(bridge.instance_id.as_str());
@@ -266,7 +264,7 @@ fn Already(desk: Desk) -> impl IntoView {
                     <a class="btn btn-secondary strip-end" href=href>{words::VIEW_IT}</a>
                 </p>
             })
-        }}
+        })}
     }
 }
 
@@ -277,7 +275,7 @@ fn Permission(desk: Desk) -> impl IntoView {
         .iter()
         .map(|(mode, label)| {
             let word = mode.as_str();
-            let chosen = move || desk.form.with(|form| form.permission_mode == word);
+            let chosen = derived(move || desk.form.with(|form| form.permission_mode == word));
             view! { <option value=word selected=chosen>{label.long.clone()}</option> }
         })
         .collect_view();
@@ -285,7 +283,7 @@ fn Permission(desk: Desk) -> impl IntoView {
         .iter()
         .map(|(_, label)| view! { <dt>{label.short.clone()}</dt> <dd>{label.effect.clone()}</dd> })
         .collect_view();
-    let effect = move || {
+    let effect = derived(move || {
         let mode = desk.form.with(|form| form.permission_mode.clone());
         let found = modes.iter().find(|(m, _)| m.as_str() == mode);
         let effect = found.map(|(_, label)| label.effect.clone()).unwrap_or_default();
@@ -297,7 +295,7 @@ fn Permission(desk: Desk) -> impl IntoView {
             Some(now) => format!("{effect} {now}"),
             None => effect,
         }
-    };
+    });
     let choose = move |event| {
         let mode = event_target_value(&event);
         desk.form.update(|form| {
@@ -327,13 +325,14 @@ fn RunsIn(desk: Desk) -> impl IntoView {
         .iter()
         .map(|mode| {
             let word = mode.as_str();
-            let chosen = move || desk.form.with(|form| form.spawn_mode == word);
+            let chosen = derived(move || desk.form.with(|form| form.spawn_mode == word));
             let off = *mode == SpawnMode::Worktree && !is_git;
             let label = if off { words::WORKTREE_OFF } else { status_words::spawn_mode(word) };
             view! { <option value=word selected=chosen disabled=off>{label}</option> }
         })
         .collect_view();
-    let effect = move || desk.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode));
+    let effect =
+        derived(move || desk.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode)));
     let choose = move |event| {
         let mode = event_target_value(&event);
         desk.form.update(|form| form.spawn_mode = mode);
@@ -354,11 +353,11 @@ fn RunsIn(desk: Desk) -> impl IntoView {
 
 #[component]
 fn SessionName(desk: Desk) -> impl IntoView {
-    let refusal = Memo::new(move |_| {
+    let refusal = memo(move || {
         let name = desk.form.with(|form| form.name.clone());
         svc_shared::text::session_name(&name).err().map(|why| words::name_refused(&why.to_string()))
     });
-    let help = move || refusal.get().unwrap_or_else(|| words::NAME_HELP.to_owned());
+    let help = derived(move || refusal.get().unwrap_or_else(|| words::NAME_HELP.to_owned()));
     view! {
         <label for="launch-name">{words::SESSION_NAME}</label>
         <div>
@@ -370,7 +369,7 @@ fn SessionName(desk: Desk) -> impl IntoView {
                 autocomplete="off"
                 placeholder=desk.name()
                 aria-describedby="launch-name-help"
-                aria-invalid=move || refusal.get().map(|_| "true")
+                aria-invalid=live(move || refusal.get().map(|_| "true"))
                 data-testid="launch-name"
                 prop:value=desk.form.with_untracked(|form| form.name.clone())
                 on:input=move |event| {
@@ -378,7 +377,7 @@ fn SessionName(desk: Desk) -> impl IntoView {
                     desk.form.update(|form| form.name = name);
                 }
             ></textarea>
-            <p class="help" class:help-error=move || refusal.get().is_some() id="launch-name-help">{help}</p>
+            <p class="help" class:help-error=derived(move || refusal.get().is_some()) id="launch-name-help">{help}</p>
         </div>
     }
 }
@@ -386,9 +385,9 @@ fn SessionName(desk: Desk) -> impl IntoView {
 /// Typing the project's name, where everything would run without asking.
 #[component]
 fn Bypass(desk: Desk) -> impl IntoView {
-    let is_on = Memo::new(move |_| desk.form.with(rules::is_bypass));
+    let is_on = memo(move || desk.form.with(rules::is_bypass));
     view! {
-        {move || is_on.get().then(|| view! {
+        {dynamic(move || is_on.get().then(|| view! {
             <div class=format!("wide gate {}", Tone::Danger.class()) data-testid="bypass-gate">
                 <h3>{symbol("g-triangle", "glyph")} {words::BYPASS}</h3>
                 <p>{words::type_name(&shown(&desk.name()))}</p>
@@ -403,14 +402,14 @@ fn Bypass(desk: Desk) -> impl IntoView {
                     }
                 />
             </div>
-        })}
+        }))}
     }
 }
 
 /// What was found beforehand.
 #[component]
 fn Checks(desk: Desk) -> impl IntoView {
-    let found = Memo::new(move |_| {
+    let found = memo(move || {
         desk.with(|ground, form| {
             let failed: Vec<(String, Option<String>)> = ground
                 .blocks(form)
@@ -449,15 +448,15 @@ fn Checks(desk: Desk) -> impl IntoView {
     };
     view! {
         <ul class="checks wide" aria-live="polite" data-testid="launch-checks">
-            {move || desk.preflight.with(Option::is_none).then(|| view! { <li class="muted">{words::CHECKING}</li> })}
-            {move || unchecked().map(|text| row(Tone::Warn, "g-triangle", text))}
-            {move || {
+            {dynamic(move || desk.preflight.with(Option::is_none).then(|| view! { <li class="muted">{words::CHECKING}</li> }))}
+            {dynamic(move || unchecked().map(|text| row(Tone::Warn, "g-triangle", text)))}
+            {dynamic(move || {
                 let (failed, remarks) = found.get();
                 let failed = failed.into_iter().map(|text| row(Tone::Danger, "g-octagon", text));
                 let remarks = remarks.into_iter().map(|text| row(Tone::Warn, "g-triangle", text));
                 failed.chain(remarks).collect_view()
-            }}
-            {move || capacity().map(|text| view! { <li class="muted">{text}</li> })}
+            })}
+            {dynamic(move || capacity().map(|text| view! { <li class="muted">{text}</li> }))}
         </ul>
     }
 }
@@ -465,9 +464,9 @@ fn Checks(desk: Desk) -> impl IntoView {
 #[component]
 fn Foot(desk: Desk) -> impl IntoView {
     let blocked =
-        Memo::new(move |_| desk.with(|ground, form| ground.blocks(form).first().map(Block::words)));
-    let summary = Memo::new(move |_| desk.with(|ground, form| ground.summary(form)));
-    let is_bypass = Memo::new(move |_| desk.form.with(rules::is_bypass));
+        memo(move || desk.with(|ground, form| ground.blocks(form).first().map(Block::words)));
+    let summary = memo(move || desk.with(|ground, form| ground.summary(form)));
+    let is_bypass = memo(move || desk.form.with(rules::is_bypass));
     let why = move || {
         if desk.is_pending.get() {
             Some(words::PENDING.to_owned())
@@ -477,7 +476,7 @@ fn Foot(desk: Desk) -> impl IntoView {
             blocked.get()
         }
     };
-    let says = move || {
+    let says = dynamic(move || {
         match desk.problem.get() {
         Some(problem) if !desk.is_pending.get() => view! {
             <span class="help-error" role="alert" data-testid="launch-problem">{problem.words()}</span>
@@ -485,30 +484,29 @@ fn Foot(desk: Desk) -> impl IntoView {
         .into_any(),
         _ => why().into_any(),
     }
-    };
-    let label = move || match desk.problem.get() {
+    });
+    let label = derived(move || match desk.problem.get() {
         Some(problem) if problem.may_pass() => words::TRY_AGAIN,
         _ => words::LAUNCH,
-    };
-    let look = move || {
-        if is_bypass.get() { Look::Danger.class() } else { Look::Primary.class() }
-    };
+    });
+    let look =
+        derived(move || if is_bypass.get() { Look::Danger.class() } else { Look::Primary.class() });
     view! {
         <div class="dialog-foot">
-            <span class="says" id="launch-says"><b>{summary}</b> {says}</span>
+            <span class="says" id="launch-says"><b>{summary.live()}</b> {says}</span>
             <button type="button" class=Look::Ghost.class() data-testid="launch-cancel" on:click=move |_| desk.close()>
                 {words::CANCEL}
             </button>
             <button
                 type="button"
                 class=look
-                aria-disabled=move || why().map(|_| "true")
-                aria-busy=move || desk.is_pending.get().then_some("true")
+                aria-disabled=live(move || why().map(|_| "true"))
+                aria-busy=live(move || desk.is_pending.get().then_some("true"))
                 aria-describedby="launch-says"
                 data-testid="launch-submit"
                 on:click=move |_| desk.submit()
             >
-                {move || desk.is_pending.get().then(|| symbol("g-arc", "icon icon-14 turns"))} {label}
+                {dynamic(move || desk.is_pending.get().then(|| symbol("g-arc", "icon icon-14 turns")))} {label}
             </button>
         </div>
     }

@@ -8,6 +8,7 @@ use crate::model::log::Older;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
+use crate::parts::reactive::{Cached, dynamic, effect, keyed, live, memo};
 use crate::text::page::log as words;
 use crate::views::log_bar::Bar;
 use crate::views::log_lines::ChunkView;
@@ -31,11 +32,11 @@ pub struct Reader {
     /// Breaks long lines.
     pub wraps: RwSignal<bool>,
     /// What is looked for.
-    pub needle: Memo<Needle>,
+    pub needle: Cached<Needle>,
     /// As typed.
     pub typed: RwSignal<String>,
     /// Where it was found.
-    pub hits: Memo<Vec<(i64, usize)>>,
+    pub hits: Cached<Vec<(i64, usize)>>,
     /// Which of the hits is looked at.
     pub current: RwSignal<usize>,
     /// The scrolling part.
@@ -139,9 +140,9 @@ pub fn LogPanel(
     let page = page();
     let feed = Feed::open(page, id);
     let typed = RwSignal::new(String::new());
-    let needle = Memo::new(move |_| Needle::new(&typed.get()));
+    let needle = memo(move || Needle::new(&typed.get()));
     let hits =
-        Memo::new(move |_| {
+        memo(move || {
             feed.arrived.track();
             feed.chunks.track();
             needle.with(|needle| {
@@ -159,7 +160,7 @@ pub fn LogPanel(
         lines: NodeRef::new(),
         seen: RwSignal::new(0),
     };
-    Effect::new(move |_| {
+    effect(move || {
         let arrived = feed.arrived.get();
         feed.chunks.track();
         if reader.follows.get_untracked() {
@@ -174,46 +175,46 @@ pub fn LogPanel(
             browser::focus("[data-testid=log-find]");
         }
     };
-    let unread = Memo::new(move |_| feed.arrived.get().saturating_sub(reader.seen.get()));
+    let chunks =
+        memo(move || feed.chunks.with(|ids| ids.iter().map(i64::to_string).collect::<Vec<_>>()));
+    let unread = memo(move || feed.arrived.get().saturating_sub(reader.seen.get()));
     view! {
-        <section class="card log" aria-label=words::LABEL data-testid="log" on:keydown=keys>
-            <Bar reader=reader />
-            <div
-                class="log-lines"
-                class:wrap=move || reader.wraps.get()
-                node_ref=reader.lines
-                tabindex="0"
-                role="region"
-                aria-label=words::LABEL
-                on:scroll=move |_| reader.scrolled(last_top)
-            >
-                <Top reader=reader />
-                <For
-                    each=move || feed.chunks.get()
-                    key=|id| *id
-                    children=move |id| view! { <ChunkView reader=reader id=id /> }
-                />
-                <Empty feed=feed />
-            </div>
-            {move || (!reader.follows.get() && unread.get() > 0).then(|| view! {
-                <button
-                    type="button"
-                    class=format!("{} log-pill", Look::Primary.class())
-                    data-testid="log-pill"
-                    on:click=move |_| reader.to_end()
-                >
-                    {icon("chevron-down", 16)} {move || words::new_lines(unread.get())}
-                </button>
-            })}
-        </section>
-    }
+           <section class="card log" aria-label=words::LABEL data-testid="log" on:keydown=keys>
+               <Bar reader=reader />
+               <div
+                   class="log-lines"
+                   class:wrap=live(move || reader.wraps.get())
+                   node_ref=reader.lines
+                   tabindex="0"
+                   role="region"
+                   aria-label=words::LABEL
+                   on:scroll=move |_| reader.scrolled(last_top)
+               >
+                   <Top reader=reader />
+                   {keyed(chunks, move |id| {
+    view! { <ChunkView reader=reader id=id.parse().unwrap_or(0) /> }
+    })}
+                   <Empty feed=feed />
+               </div>
+               {dynamic(move || (!reader.follows.get() && unread.get() > 0).then(|| view! {
+                   <button
+                       type="button"
+                       class=format!("{} log-pill", Look::Primary.class())
+                       data-testid="log-pill"
+                       on:click=move |_| reader.to_end()
+                   >
+                       {icon("chevron-down", 16)} {dynamic(move || words::new_lines(unread.get()))}
+                   </button>
+               }))}
+           </section>
+       }
 }
 
 /// The start of what is kept, with the way further back.
 #[component]
 fn Top(reader: Reader) -> impl IntoView {
     view! {
-        {move || match reader.feed.older.get() {
+        {dynamic(move || match reader.feed.older.get() {
             Older::Unknown => ().into_any(),
             Older::Start => view! { <p class="log-top">{words::START}</p> }.into_any(),
             Older::Full => view! { <p class="log-top">{words::FULL}</p> }.into_any(),
@@ -224,14 +225,14 @@ fn Top(reader: Reader) -> impl IntoView {
                     </button>
                 </p>
             }.into_any(),
-        }}
+        })}
     }
 }
 
 /// Words in the place of lines, and below them when the socket is gone.
 #[component]
 fn Empty(feed: Feed) -> impl IntoView {
-    let is_empty = Memo::new(move |_| feed.chunks.with(Vec::is_empty));
+    let is_empty = memo(move || feed.chunks.with(Vec::is_empty));
     let text = move || match feed.feeding.get() {
         Feeding::Connecting => is_empty.get().then(|| words::CONNECTING.to_owned()),
         Feeding::Open(since) => is_empty.get().then(|| {
@@ -242,6 +243,6 @@ fn Empty(feed: Feed) -> impl IntoView {
         Feeding::Gone => Some(words::GONE.to_owned()),
     };
     view! {
-        {move || text().map(|text| view! { <p class="log-empty" data-testid="log-empty">{text}</p> })}
+        {dynamic(move || text().map(|text| view! { <p class="log-empty" data-testid="log-empty">{text}</p> }))}
     }
 }

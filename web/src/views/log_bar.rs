@@ -3,6 +3,7 @@
 use crate::app::page;
 use crate::parts::copy::copy;
 use crate::parts::icon::icon;
+use crate::parts::reactive::{dynamic, live, memo};
 use crate::text::page::log as words;
 use crate::views::log::Reader;
 use leptos::prelude::*;
@@ -36,7 +37,7 @@ pub fn Bar(
                 type="button"
                 role="switch"
                 class="switch"
-                aria-checked=move || reader.follows.get().to_string()
+                aria-checked=live(move || reader.follows.get().to_string())
                 data-testid="log-follow"
                 on:click=follow
             >
@@ -46,7 +47,7 @@ pub fn Bar(
                 type="button"
                 role="switch"
                 class="switch"
-                aria-checked=move || reader.wraps.get().to_string()
+                aria-checked=live(move || reader.wraps.get().to_string())
                 data-testid="log-wrap"
                 on:click=move |_| reader.wraps.update(|on| *on = !*on)
             >
@@ -54,7 +55,7 @@ pub fn Bar(
             </button>
             <Find reader=reader />
             <span class="end">
-                <span class="num count" data-testid="log-count">{move || words::lines(reader.feed.lines.get())}</span>
+                <span class="num count" data-testid="log-count">{dynamic(move || words::lines(reader.feed.lines.get()))}</span>
                 <button
                     type="button"
                     class="btn btn-ghost btn-icon"
@@ -72,7 +73,7 @@ pub fn Bar(
 
 #[component]
 fn Find(reader: Reader) -> impl IntoView {
-    let count = Memo::new(move |_| reader.hits.with(Vec::len));
+    let count = memo(move || reader.hits.with(Vec::len));
     let typed = move |event| {
         reader.typed.set(event_target_value(&event));
         // The newest hit is the likeliest to be meant.

@@ -5,6 +5,7 @@ use crate::model::find::Needle;
 use crate::model::log::{Entry, Weight, parts};
 use crate::model::shown::shown;
 use crate::model::time;
+use crate::parts::reactive::{derived, dynamic, effect, keyed, memo};
 use crate::text::page::log as words;
 use crate::views::log::Reader;
 use leptos::html;
@@ -45,7 +46,7 @@ pub fn ChunkView(
     let is_near = RwSignal::new(true);
     let height = RwSignal::new(0);
     let watch = StoredValue::new_local(None::<Watch>);
-    Effect::new(move |_| {
+    effect(move || {
         let (Some(chunk), Some(lines)) = (node.get(), reader.lines.get()) else {
             return;
         };
@@ -67,23 +68,23 @@ pub fn ChunkView(
             watch.set_value(Some(Watch { observer, _seen: seen }));
         }
     });
-    let space = move || (!is_near.get()).then(|| format!("{}px", height.get()));
-    let count = {
+    let space = derived(move || (!is_near.get()).then(|| format!("{}px", height.get())));
+    let keys = {
         let rows = rows.clone();
-        move || if is_near.get() { rows.with(|rows| rows.len()) } else { 0 }
+        memo(move || {
+            let count = if is_near.get() { rows.with(|rows| rows.len()) } else { 0 };
+            (0..count).map(|at| at.to_string()).collect::<Vec<_>>()
+        })
     };
     view! {
-        <div node_ref=node data-chunk=id.to_string() style:height=space>
-            <For
-                each=move || 0..count()
-                key=|at| *at
-                children=move |at| {
-                    let row = rows.with_untracked(|rows| rows.get(at).cloned());
-                    row.map(|row| view_row(reader, id, at, row))
-                }
-            />
-        </div>
-    }
+           <div node_ref=node data-chunk=id.to_string() style:height=space>
+               {keyed(keys, move |at| {
+    let at = at.parse().unwrap_or(0);
+    let row = rows.with_untracked(|rows| rows.get(at).cloned());
+    row.map(|row| view_row(reader, id, at, row))
+    })}
+           </div>
+       }
     .into_any()
 }
 
@@ -120,8 +121,8 @@ fn Line(reader: Reader, chunk: i64, at: usize, text: String) -> impl IntoView {
         Weight::Warn => "log-line warn",
         Weight::Error => "log-line error",
     };
-    let is_hit = Memo::new(move |_| reader.hit() == Some((chunk, at)));
-    let body = move || {
+    let is_hit = memo(move || reader.hit() == Some((chunk, at)));
+    let body = dynamic(move || {
         let parts = parts(&text);
         reader.needle.with(|needle| {
             let piece = |class: &'static str, text: &str| {
@@ -130,9 +131,9 @@ fn Line(reader: Reader, chunk: i64, at: usize, text: String) -> impl IntoView {
             };
             (piece("stamp", parts.stamp), piece("level", parts.level), marked(needle, parts.rest))
         })
-    };
+    });
     view! {
-        <div class=weight class:hit=is_hit data-testid="log-line">
+        <div class=weight class:hit=is_hit.live() data-testid="log-line">
             {body}
         </div>
     }

@@ -10,13 +10,13 @@ use crate::model::link::client_host;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
 use crate::parts::icon::symbol;
+use crate::parts::reactive::dynamic;
 use crate::shell::nav::enter;
 use crate::text::page::open as words;
 use crate::text::session::act;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use leptos_router::hooks::use_params_map;
 use svc_shared::internal::Connect;
 use svc_shared::paths;
 
@@ -30,10 +30,11 @@ enum Step {
 
 /// The view.
 #[component]
-pub fn Open() -> impl IntoView {
+pub fn Open(
+    /// Instance id.
+    id: String,
+) -> impl IntoView {
     let page = page();
-    let params = use_params_map();
-    let id = params.with_untracked(|p| p.get("id")).unwrap_or_default();
     let name = page.store.instance(&id).map_or_else(
         || act::OPEN.to_owned(),
         |bridge| words::title(&bridge.get_untracked().project),
@@ -56,7 +57,7 @@ pub fn Open() -> impl IntoView {
     view! {
         <h1 tabindex="-1" class="sr-only">{name}</h1>
         <div class="card page-card" data-testid="open">
-            {move || match step.get() {
+            {dynamic(move || match step.get() {
                 Step::Asking => view! { <p role="status">{words::ASKING}</p> }.into_any(),
                 Step::Leaving(host) => view! { <p role="status">{words::leaving(host)}</p> }.into_any(),
                 Step::Refused { why, how } => view! {
@@ -70,7 +71,7 @@ pub fn Open() -> impl IntoView {
                         </button>
                     </div>
                 }.into_any(),
-            }}
+            })}
             <a href=back>{words::BACK}</a>
         </div>
     }

@@ -8,6 +8,8 @@ use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::parts::button::{ActButton, Look};
 use crate::parts::icon::{glyph, icon, symbol};
+use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
+use crate::parts::window::Listed;
 use crate::shell::nav::nav;
 use crate::text::{launch, page::projects as words, session::named, status::rollup};
 use leptos::prelude::*;
@@ -18,17 +20,15 @@ use svc_shared::status::TrustState;
 pub fn ProjectRow(
     /// Project name.
     name: String,
-    /// Position in the list, from 0.
-    at: ReadSignal<usize>,
 ) -> impl IntoView {
     let page = page();
     let nav = nav();
     let Some(record) = page.store.project(&name) else {
         return ().into_any();
     };
-    let project = Signal::derive(move || record.get());
-    let is_trusted = Memo::new(move |_| project.get().trust_state.is(&TrustState::Trusted));
-    let path = Memo::new(move |_| shown(&project.get().path).into_owned());
+    let project = derived(move || record.get());
+    let is_trusted = memo(move || project.get().trust_state.is(&TrustState::Trusted));
+    let path = memo(move || shown(&project.get().path).into_owned());
     let label = shown(&name).into_owned();
     let title = {
         let label = label.clone();
@@ -51,31 +51,37 @@ pub fn ProjectRow(
         page.trust_gate.set(Some(TrustGate::Project(key.get_value())));
     });
     let trust_name = named(launch::TRUST_DOTS, &label);
-    let is_pending = Signal::derive(move || page.pending.has(&key.get_value()));
+    let is_pending = derived(move || page.pending.has(&key.get_value()));
+    let listed = expect_context::<Listed>().0;
+    let position = live(move || {
+        let at = listed.with(|names| names.iter().position(|name| *name == key.get_value()));
+        at.map_or(0, |at| at + 1).to_string()
+    });
+    let size = live(move || listed.with(Vec::len).to_string());
     view! {
         <li
             class="project"
             data-testid="project-row"
             data-project=name
-            data-trust=move || project.get().trust_state.to_string()
-            aria-posinset=move || (at.get() + 1).to_string()
-            aria-setsize=move || page.store.count_projects().to_string()
+            aria-posinset=position
+            aria-setsize=size
+            data-trust=live(move || project.get().trust_state.to_string())
         >
             <TrustMark is_trusted=is_trusted />
             <div class="project-text">
                 <div class="row-line">
                     <span class="name"><bdi>{title}</bdi></span> <Marks project=project />
                 </div>
-                <span class="path"><bdi>{path}</bdi></span>
+                <span class="path"><bdi>{path.live()}</bdi></span>
             </div>
             <Rollup project=key />
             <div class="project-actions">
-                {move || (!is_trusted.get()).then(|| view! {
+                {dynamic(move || (!is_trusted.get()).then(|| view! {
                     <ActButton
                         label=launch::TRUST_DOTS name=trust_name.clone() on_act=ask look=Look::Ghost
                         is_pending=is_pending testid="act-trust"
                     />
-                })}
+                }))}
                 <button
                     type="button"
                     class=Look::Soft.class()
@@ -92,9 +98,9 @@ pub fn ProjectRow(
 }
 
 #[component]
-fn TrustMark(is_trusted: Memo<bool>) -> impl IntoView {
+fn TrustMark(is_trusted: Cached<bool>) -> impl IntoView {
     view! {
-        {move || {
+        {dynamic(move || {
             let (shape, word, tone) = if is_trusted.get() {
                 ("g-shield-ok", words::TRUSTED, Tone::Ok)
             } else {
@@ -105,13 +111,13 @@ fn TrustMark(is_trusted: Memo<bool>) -> impl IntoView {
                     {symbol(shape, "glyph")} <span class="sr-only">{word}</span>
                 </span>
             }
-        }}
+        })}
     }
 }
 
 #[component]
 fn Marks(project: Signal<std::sync::Arc<svc_shared::api::projects::Project>>) -> impl IntoView {
-    let marks = Memo::new(move |_| {
+    let marks = memo(move || {
         let project = project.get();
         let mut marks: Vec<String> = Vec::new();
         let mut mark = |is: bool, word: &str| {
@@ -127,25 +133,25 @@ fn Marks(project: Signal<std::sync::Arc<svc_shared::api::projects::Project>>) ->
         }
         marks
     });
-    let is_trusted = Memo::new(move |_| project.get().trust_state.is(&TrustState::Trusted));
+    let is_trusted = memo(move || project.get().trust_state.is(&TrustState::Trusted));
     view! {
-        {move || marks.get().into_iter().map(|mark| view! { <span class="chip">{mark}</span> }).collect_view()}
-        {move || (!is_trusted.get()).then(|| view! {
+        {dynamic(move || marks.get().into_iter().map(|mark| view! { <span class="chip">{mark}</span> }).collect_view())}
+        {dynamic(move || (!is_trusted.get()).then(|| view! {
             <span class="below only-wide" aria-hidden="true">{words::NOT_TRUSTED}</span>
-        })}
+        }))}
     }
 }
 
 #[component]
 fn Rollup(project: StoredValue<String>) -> impl IntoView {
     let page = page();
-    let parts = Memo::new(move |_| {
+    let parts = memo(move || {
         let all = page.store.rollups.get();
         all.get(&project.get_value()).map(crate::model::projects::Rollup::parts).unwrap_or_default()
     });
     view! {
         <div class="rollup" data-testid="rollup">
-            {move || {
+            {dynamic(move || {
                 let parts = parts.get();
                 if parts.is_empty() {
                     return view! { <span class="muted">{rollup::NONE}</span> }.into_any();
@@ -155,7 +161,7 @@ fn Rollup(project: StoredValue<String>) -> impl IntoView {
                     .map(|(shape, tone, words)| view! { <span class=tone.class()>{glyph(shape)} {words}</span> })
                     .collect_view()
                     .into_any()
-            }}
+            })}
         </div>
     }
 }

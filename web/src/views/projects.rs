@@ -4,6 +4,7 @@ use crate::app::page;
 use crate::model::projects::{Query, Show, Sort};
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
+use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
 use crate::parts::window::Windowed;
 use crate::shell::nav::{Nav, enter, nav};
 use crate::text::page::{nav as nav_words, projects as words};
@@ -12,9 +13,9 @@ use crate::views::project_row::ProjectRow;
 use leptos::prelude::*;
 
 /// Height of a row on wide screens, pixels.
-const ROW_PX: f64 = 56.0;
+const ROW_PX: usize = 56;
 /// Height of a card with its gap on phones, pixels.
-const CARD_PX: f64 = 144.0;
+const CARD_PX: usize = 144;
 /// Query member with the words searched for.
 const SEARCH: &str = "q";
 /// Query member with the order.
@@ -54,16 +55,16 @@ pub fn Projects() -> impl IntoView {
     let page = page();
     let nav = nav();
     enter(nav_words::PROJECTS);
-    let asked = Memo::new(move |_| query(nav));
-    let names = Memo::new(move |_| page.store.list_projects(&asked.get()));
-    let all = Memo::new(move |_| page.store.count_projects());
-    let row_px = Signal::derive(move || if page.is_phone.get() { CARD_PX } else { ROW_PX });
+    let asked = memo(move || query(nav));
+    let names = memo(move || page.store.list_projects(&asked.get()));
+    let all = memo(move || page.store.count_projects());
+    let row_px = derived(move || if page.is_phone.get() { CARD_PX } else { ROW_PX });
     view! {
-        {move || if page.store.is_loaded.get() {
+        {dynamic(move || if page.store.is_loaded.get() {
             view! {
                 <Toolbar asked=asked />
                 <div>
-                    {move || if names.with(Vec::is_empty) {
+                    {dynamic(move || if names.with(Vec::is_empty) {
                         view! { <NothingMatches all=all /> }.into_any()
                     } else {
                         view! {
@@ -80,28 +81,28 @@ pub fn Projects() -> impl IntoView {
                                 />
                             </div>
                         }.into_any()
-                    }}
-                    <p class="below num" role="status">{move || words::counted(names.with(Vec::len), all.get())}</p>
+                    })}
+                    <p class="below num" role="status">{dynamic(move || words::counted(names.with(Vec::len), all.get()))}</p>
                 </div>
             }.into_any()
         } else {
             view! { <Loading /> }.into_any()
-        }}
+        })}
     }
 }
 
-fn project_row(name: String, at: ReadSignal<usize>) -> impl IntoView {
-    view! { <ProjectRow name=name at=at /> }
+fn project_row(name: String) -> AnyView {
+    view! { <ProjectRow name=name /> }.into_any()
 }
 
 #[component]
-fn Toolbar(asked: Memo<Query>) -> impl IntoView {
+fn Toolbar(asked: Cached<Query>) -> impl IntoView {
     let page = page();
     let nav = nav();
     let chip = move |show: Show| {
         let count =
-            Memo::new(move |_| page.store.list_projects(&Query { show, ..Query::default() }).len());
-        let pressed = move || (asked.get().show == show).to_string();
+            memo(move || page.store.list_projects(&Query { show, ..Query::default() }).len());
+        let pressed = derived(move || (asked.get().show == show).to_string());
         view! {
             <button
                 type="button"
@@ -110,14 +111,14 @@ fn Toolbar(asked: Memo<Query>) -> impl IntoView {
                 data-testid="filter"
                 on:click=move |_| set_show(nav, show)
             >
-                {label(show)} <span class="num">{count}</span>
+                {label(show)} <span class="num">{count.live()}</span>
             </button>
         }
     };
     let chips = Show::ALL.into_iter().map(chip).collect_view();
     let sorts = [(Sort::Attention, words::BY_ATTENTION), (Sort::Name, words::BY_NAME)]
         .map(|(sort, label)| {
-            let chosen = move || asked.get().sort == sort;
+            let chosen = derived(move || asked.get().sort == sort);
             view! { <option value=sort.word() selected=chosen>{label}</option> }
         })
         .collect_view();
@@ -136,7 +137,7 @@ fn Toolbar(asked: Memo<Query>) -> impl IntoView {
                     aria-label=words::SEARCH
                     autocomplete="off"
                     data-testid="search"
-                    prop:value=move || asked.get().search
+                    prop:value=live(move || asked.get().search)
                     on:input=move |event| nav.set_query(&[(SEARCH, &event_target_value(&event))], true)
                 />
             </div>
@@ -153,14 +154,14 @@ fn Toolbar(asked: Memo<Query>) -> impl IntoView {
 }
 
 #[component]
-fn NothingMatches(all: Memo<usize>) -> impl IntoView {
+fn NothingMatches(all: Cached<usize>) -> impl IntoView {
     let nav = nav();
     let clear = move |_| {
         set_show(nav, Show::All);
         nav.set_query(&[(SEARCH, "")], true);
     };
     view! {
-        {move || if all.get() == 0 {
+        {dynamic(move || if all.get() == 0 {
             view! { <super::welcome::Welcome /> }.into_any()
         } else {
             view! {
@@ -169,6 +170,6 @@ fn NothingMatches(all: Memo<usize>) -> impl IntoView {
                     <button type="button" class=Look::Secondary.class() on:click=clear>{words::CLEAR}</button>
                 </div>
             }.into_any()
-        }}
+        })}
     }
 }

@@ -10,6 +10,7 @@ use crate::model::status::face;
 use crate::model::time;
 use crate::parts::copy::Copyable;
 use crate::parts::icon::{glyph, icon};
+use crate::parts::reactive::{Cached, derived, dynamic, effect, live, memo};
 use crate::parts::times::{Age, When};
 use crate::shell::nav::{enter, nav};
 use crate::text::page::{nav as nav_words, session as words};
@@ -21,7 +22,6 @@ use crate::views::home::Loading;
 use crate::views::log::LogPanel;
 use crate::views::session_row::Chips;
 use leptos::prelude::*;
-use leptos_router::hooks::use_params_map;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
@@ -33,28 +33,30 @@ const DETAILS: &str = "details";
 
 /// The view.
 #[component]
-pub fn Session() -> impl IntoView {
+pub fn Session(
+    /// An id, or the beginning of one.
+    reference: String,
+) -> impl IntoView {
     let page = page();
     let nav = nav();
-    let params = use_params_map();
-    let reference = Memo::new(move |_| params.with(|p| p.get("id")).unwrap_or_default());
+    let reference = StoredValue::new(reference);
     let found =
-        Memo::new(move |_| page.store.is_loaded.get().then(|| page.store.find(&reference.get())));
-    Effect::new(move |_| {
+        memo(move || page.store.is_loaded.get().then(|| page.store.find(&reference.get_value())));
+    effect(move || {
         if let Some(Found::Prefix(id)) = found.get() {
             nav.replace(&browser::session_href(&id));
         }
     });
     view! {
-        {move || match found.get() {
+        {dynamic(move || match found.get() {
             None => {
                 enter(nav_words::SESSION);
                 view! { <Loading /> }.into_any()
             }
             Some(Found::Exact(id) | Found::Prefix(id)) => view! { <Known id=id /> }.into_any(),
             Some(Found::Several(ids)) => view! { <Several ids=ids /> }.into_any(),
-            Some(Found::None) => view! { <Unknown reference=reference.get() /> }.into_any(),
-        }}
+            Some(Found::None) => view! { <Unknown reference=reference.get_value() /> }.into_any(),
+        })}
     }
 }
 
@@ -102,11 +104,11 @@ fn Known(id: String) -> impl IntoView {
         return ().into_any();
     };
     let tracked = page.store.inside(&id);
-    let bridge = Signal::derive(move || record.get());
-    let inside = Signal::derive(move || tracked.get());
+    let bridge = derived(move || record.get());
+    let inside = derived(move || tracked.get());
     enter(shown(&bridge.get_untracked().project).into_owned());
     let seen_id = id.clone();
-    Effect::new(move |_| {
+    effect(move || {
         let is_new = page.store.unseen.with(|unseen| unseen.contains(&seen_id));
         if is_new {
             page.store.unseen.update(|unseen| {
@@ -114,14 +116,14 @@ fn Known(id: String) -> impl IntoView {
             });
         }
     });
-    let is_details = Memo::new(move |_| nav.member(TAB) == DETAILS);
+    let is_details = memo(move || nav.member(TAB) == DETAILS);
     let log_id = id.clone();
     view! {
-        <article class="session-view" data-testid="session" data-instance=id data-status=move || bridge.get().status.to_string() data-project=move || bridge.get().project.clone()>
+        <article class="session-view" data-testid="session" data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
             <Tabs is_details=is_details />
-            {move || if is_details.get() {
+            {dynamic(move || if is_details.get() {
                 view! {
                     <div role="tabpanel" id="panel" aria-labelledby="tab-details"><Details bridge=bridge /></div>
                 }.into_any()
@@ -129,7 +131,7 @@ fn Known(id: String) -> impl IntoView {
                 view! {
                     <div role="tabpanel" id="panel" aria-labelledby="tab-log"><LogPanel id=log_id.clone() /></div>
                 }.into_any()
-            }}
+            })}
         </article>
     }
     .into_any()
@@ -137,48 +139,48 @@ fn Known(id: String) -> impl IntoView {
 
 #[component]
 fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>) -> impl IntoView {
-    let seen = Memo::new(move |_| face(&bridge.get(), &inside.get()));
-    let label = Memo::new(move |_| {
+    let seen = memo(move || face(&bridge.get(), &inside.get()));
+    let label = memo(move || {
         let bridge = bridge.get();
         (bridge.label != bridge.project).then(|| shown(&bridge.label).into_owned())
     });
-    let kind = Memo::new(move |_| {
+    let kind = memo(move || {
         let bridge = bridge.get();
         status_words::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string())
     });
-    let is_live = Memo::new(move |_| bridge.get().is_live());
-    let generation = Memo::new(move |_| bridge.get().generation);
-    let since = Signal::derive(move || bridge.get().status_since);
-    let session = Memo::new(move |_| bridge.get().session_ref.clone());
+    let is_live = memo(move || bridge.get().is_live());
+    let generation = memo(move || bridge.get().generation);
+    let since = derived(move || bridge.get().status_since);
+    let session = memo(move || bridge.get().session_ref.clone());
     let id = bridge.get_untracked().instance_id.clone();
     view! {
         <div class="session-head">
             <div class="session-line">
-                <h1 tabindex="-1"><bdi>{move || shown(&bridge.get().project).into_owned()}</bdi></h1>
-                {move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> })}
+                <h1 tabindex="-1"><bdi>{dynamic(move || shown(&bridge.get().project).into_owned())}</bdi></h1>
+                {dynamic(move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> }))}
                 <div class="end"><Actions bridge=bridge inside=inside place=Place::Head /></div>
             </div>
             <div class="session-line session-facts">
-                {move || {
+                {dynamic(move || {
                     let face = seen.get();
                     view! {
                         <span class=format!("pill {}", face.tone.class()) data-testid="status-word">
                             {glyph(face.glyph)} {face.word}
                         </span>
                     }
-                }}
-                {move || if is_live.get() {
+                })}
+                {dynamic(move || if is_live.get() {
                     view! { <span><Age since=since /></span> }.into_any()
                 } else {
                     view! { <span><When at=since /></span> }.into_any()
-                }}
-                <span class="badge">{kind}</span> <Chips bridge=bridge />
+                })}
+                <span class="badge">{kind.live()}</span> <Chips bridge=bridge />
                 <span class="ids end">
                     {words::ID} " " <Copyable shown=id.short() full=id.as_str() what=words::ID />
-                    {move || session.get().map(|session| view! {
+                    {dynamic(move || session.get().map(|session| view! {
                         {words::REF} " " <Copyable shown=session.as_str() full=session.as_str() what=words::REF />
-                    })}
-                    <span class="num">{move || words::generation(generation.get())}</span>
+                    }))}
+                    <span class="num">{dynamic(move || words::generation(generation.get()))}</span>
                 </span>
             </div>
         </div>
@@ -192,12 +194,12 @@ fn Explained(
     inside: Signal<Arc<Vec<WorkingSession>>>,
 ) -> impl IntoView {
     let page = page();
-    let card = Memo::new(move |_| {
+    let card = memo(move || {
         let bridge = bridge.get();
         let after = uptime(&bridge).map(|lived| said::after(&time::span(lived)));
         cause(&bridge).map(|cause| (cause, face(&bridge, &inside.get()), after))
     });
-    let declined = Memo::new(move |_| {
+    let declined = memo(move || {
         let bridge = bridge.get();
         let sibling = page.store.live_sibling(&bridge);
         match offers(&bridge, sibling.as_deref()).resume {
@@ -206,18 +208,18 @@ fn Explained(
         }
     });
     view! {
-        {move || card.get().map(|(cause, face, after)| view! { <CauseCard cause=cause face=face after=after /> })}
-        {move || declined.get().map(|why| view! {
+        {dynamic(move || card.get().map(|(cause, face, after)| view! { <CauseCard cause=cause face=face after=after /> }))}
+        {dynamic(move || declined.get().map(|why| view! {
             <section class="card decline tone-warn" data-testid="resume-declined">
                 {glyph(crate::model::status::Glyph::Triangle)}
                 <span class="says">{words::resume_declined(&why)}</span>
             </section>
-        })}
+        }))}
     }
 }
 
 #[component]
-fn Tabs(is_details: Memo<bool>) -> impl IntoView {
+fn Tabs(is_details: Cached<bool>) -> impl IntoView {
     let nav = nav();
     let choose = move |details: bool| {
         nav.set_query(&[(TAB, if details { DETAILS } else { "" })], true);
@@ -240,8 +242,8 @@ fn Tabs(is_details: Memo<bool>) -> impl IntoView {
                 class="tab"
                 id=id
                 aria-controls="panel"
-                aria-selected=move || is_on().to_string()
-                tabindex=move || if is_on() { "0" } else { "-1" }
+                aria-selected=live(move || is_on().to_string())
+                tabindex=live(move || if is_on() { "0" } else { "-1" })
                 data-testid=id
                 on:click=move |_| choose(details)
             >

@@ -8,6 +8,7 @@ use crate::model::shown::shown;
 use crate::model::status::{self, Face, face};
 use crate::model::time;
 use crate::parts::icon::glyph;
+use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
 use crate::parts::times::{Age, When};
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
 use crate::views::actions::{Actions, Place};
@@ -36,18 +37,18 @@ pub fn SessionRow(
         return ().into_any();
     };
     let tracked = page.store.inside(&id);
-    let bridge = Signal::derive(move || record.get());
-    let inside = Signal::derive(move || tracked.get());
-    let seen = Memo::new(move |_| face(&bridge.get(), &inside.get()));
-    let text = move |pick: fn(&Instance) -> String| Memo::new(move |_| pick(&bridge.get()));
+    let bridge = derived(move || record.get());
+    let inside = derived(move || tracked.get());
+    let seen = memo(move || face(&bridge.get(), &inside.get()));
+    let text = move |pick: fn(&Instance) -> String| memo(move || pick(&bridge.get()));
     let project = text(|b| shown(&b.project).into_owned());
     let wire_status = text(|b| b.status.to_string());
     let kind = text(|b| words::kind(&b.channel.to_string(), &b.resume_mode.to_string()));
-    let label = Memo::new(move |_| {
+    let label = memo(move || {
         let bridge = bridge.get();
         (bridge.label != bridge.project).then(|| shown(&bridge.label).into_owned())
     });
-    let explained = Memo::new(move |_| {
+    let explained = memo(move || {
         let bridge = bridge.get();
         (section == Section::NeedsLook).then(|| cause(&bridge)).flatten()
     });
@@ -56,31 +57,31 @@ pub fn SessionRow(
     let log_href = href.clone();
     view! {
         <li
-            class=move || format!("row {}", seen.with(|face| face.tone.class()))
+            class=live(move || format!("row {}", seen.with(|face| face.tone.class())))
             data-testid="session-row"
-            data-project=move || bridge.get().project.clone()
+            data-project=live(move || bridge.get().project.clone())
             data-instance=id
-            data-status=wire_status
-            aria-label=move || format!("{}, {}", project.get(), seen.get().word)
+            data-status=wire_status.live()
+            aria-label=live(move || format!("{}, {}", project.get(), seen.get().word))
         >
             <span class="glyphs">
-                {move || seen.with(|face| (glyph(face.glyph), face.under.map(glyph)))}
+                {dynamic(move || seen.with(|face| (glyph(face.glyph), face.under.map(glyph))))}
             </span>
             <div class="row-text">
                 <div class="row-line row-top">
-                    <a class="name" href=href><bdi>{project}</bdi></a>
-                    {move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> })}
-                    <span class="badge">{kind}</span> <Chips bridge=bridge />
+                    <a class="name" href=href><bdi>{project.live()}</bdi></a>
+                    {dynamic(move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> }))}
+                    <span class="badge">{kind.live()}</span> <Chips bridge=bridge />
                 </div>
                 <div class="row-line row-second">
-                    <span class="word" data-testid="status-word">{move || seen.with(|face| face.word.clone())}</span>
+                    <span class="word" data-testid="status-word">{dynamic(move || seen.with(|face| face.word.clone()))}</span>
                     <Facts bridge=bridge face=seen section=section inside=inside />
                 </div>
             </div>
             <div class="row-actions"><Actions bridge=bridge inside=inside place=place /></div>
-            {move || explained.get().map(|cause| view! {
+            {dynamic(move || explained.get().map(|cause| view! {
                 <CauseLine cause=cause href=log_href.clone() />
-            })}
+            }))}
         </li>
     }
     .into_any()
@@ -93,7 +94,7 @@ pub fn Chips(
     bridge: Signal<Arc<Instance>>,
 ) -> impl IntoView {
     let page = page();
-    let chips = Memo::new(move |_| {
+    let chips = memo(move || {
         let bridge = bridge.get();
         let mut chips = Vec::new();
         let mode = bridge.permission_mode.to_string();
@@ -119,9 +120,9 @@ pub fn Chips(
         chips
     });
     view! {
-        {move || {
+        {dynamic(move || {
             chips.get().into_iter().map(|(text, class)| view! { <span class=class>{text}</span> }).collect_view()
-        }}
+        })}
     }
 }
 
@@ -129,19 +130,19 @@ pub fn Chips(
 #[component]
 fn Facts(
     bridge: Signal<Arc<Instance>>,
-    face: Memo<Face>,
+    face: Cached<Face>,
     section: Section,
     inside: Signal<Arc<Vec<WorkingSession>>>,
 ) -> impl IntoView {
     let page = page();
-    let last_seen = Memo::new(move |_| match page.live.link.get() {
+    let last_seen = memo(move || match page.live.link.get() {
         crate::live::Link::Lost { as_of, .. } if page.live.is_offline.get() => {
             let at = svc_shared::Timestamp::from_millis(as_of);
             Some(link::last_seen(&time::clock(at, browser::zone(as_of))))
         }
         _ => None,
     });
-    let facts = Memo::new(move |_| {
+    let facts = memo(move || {
         let bridge = bridge.get();
         match section {
             Section::Live => Vec::new(),
@@ -149,19 +150,19 @@ fn Facts(
             Section::Ended => ended_words(&bridge),
         }
     });
-    let since = Signal::derive(move || bridge.get().status_since);
-    let ended = Signal::derive(move || bridge.get().ended_at.unwrap_or(bridge.get().status_since));
-    let inside_count = Memo::new(move |_| inside.with(|inside| inside.len()));
+    let since = derived(move || bridge.get().status_since);
+    let ended = derived(move || bridge.get().ended_at.unwrap_or(bridge.get().status_since));
+    let inside_count = memo(move || inside.with(|inside| inside.len()));
     let _ = face;
     view! {
-        {move || last_seen.get().map(fact)}
-        {move || facts.get().into_iter().map(fact).collect_view()}
+        {dynamic(move || last_seen.get().map(fact))}
+        {dynamic(move || facts.get().into_iter().map(fact).collect_view())}
         {(section == Section::Live).then(|| view! { <LiveFacts bridge=bridge since=since /> })}
         {(section != Section::Live).then(|| view! { <span class="fact"><When at=ended /></span> })}
-        {move || (inside_count.get() > 0).then(|| fact(said::inside(inside_count.get())))}
-        {move || bridge.get().notice.as_ref().map(|notice| view! {
+        {dynamic(move || (inside_count.get() > 0).then(|| fact(said::inside(inside_count.get()))))}
+        {dynamic(move || bridge.get().notice.as_ref().map(|notice| view! {
             <span class="fact fact-notice"><bdi>{shown(notice).into_owned()}</bdi></span>
-        })}
+        }))}
     }
 }
 
@@ -195,9 +196,9 @@ fn ended_words(bridge: &Instance) -> Vec<String> {
 #[component]
 fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>) -> impl IntoView {
     let page = page();
-    let is_starting = Memo::new(move |_| bridge.get().status.is(&BridgeStatus::Starting));
-    let version = Memo::new(move |_| bridge.get().agent_version.clone());
-    let remark = Memo::new(move |_| {
+    let is_starting = memo(move || bridge.get().status.is(&BridgeStatus::Starting));
+    let version = memo(move || bridge.get().agent_version.clone());
+    let remark = memo(move || {
         if page.live.is_offline.get() {
             return None;
         }
@@ -213,7 +214,7 @@ fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>
         let running = bridge.status.is(&BridgeStatus::Running);
         Some(if running && age > NO_LINK_MS { said::NO_LINK_YET } else { said::LINK_PENDING })
     });
-    let starting = Memo::new(move |_| {
+    let starting = memo(move || {
         let bridge = bridge.get();
         if bridge.adopted {
             return said::WAITING_READY.to_owned();
@@ -228,14 +229,14 @@ fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>
         said::starting_for(&time::span(age), &time::span(allowed))
     });
     view! {
-        {move || {
+        {dynamic(move || {
             if is_starting.get() && !page.live.is_offline.get() {
-                view! { <span class="fact num">{starting}</span> }.into_any()
+                view! { <span class="fact num">{starting.live()}</span> }.into_any()
             } else {
                 view! { <span class="fact"><Age since=since /></span> }.into_any()
             }
-        }}
-        {move || version.get().map(|version| fact(said::agent(&version)))}
-        {move || remark.get().map(|text| fact(text.to_owned()))}
+        })}
+        {dynamic(move || version.get().map(|version| fact(said::agent(&version))))}
+        {dynamic(move || remark.get().map(|text| fact(text.to_owned())))}
     }
 }

@@ -7,6 +7,7 @@ use crate::model::status::Tone;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
+use crate::parts::reactive::{dynamic, live, memo};
 use crate::text::launch as words;
 use leptos::html;
 use leptos::prelude::*;
@@ -19,7 +20,7 @@ use svc_shared::internal::Facts;
 pub fn TrustHost() -> impl IntoView {
     let page = page();
     view! {
-        {move || page.trust_gate.get().map(|gate| view! { <TrustDialog gate=gate /> })}
+        {dynamic(move || page.trust_gate.get().map(|gate| view! { <TrustDialog gate=gate /> }))}
     }
 }
 
@@ -62,7 +63,7 @@ fn TrustDialog(gate: TrustGate) -> impl IntoView {
                 <button
                     type="button"
                     class=Look::Primary.class()
-                    aria-disabled=move || (!is_ready()).then_some("true")
+                    aria-disabled=live(move || (!is_ready()).then_some("true"))
                     data-testid="trust-confirm"
                     on:click=grant
                 >
@@ -85,7 +86,7 @@ pub fn Gate(
     agreed: RwSignal<bool>,
 ) -> impl IntoView {
     let path = shown(&project.path).into_owned();
-    let marks = Memo::new(move |_| {
+    let marks = memo(move || {
         let mut marks: Vec<(&'static str, String)> = Vec::new();
         if project.has_claude_md {
             marks.push(("file", words::CLAUDE_MD.to_owned()));
@@ -115,11 +116,11 @@ pub fn Gate(
             <code data-testid="trust-path"><bdi>{path}</bdi></code>
             <p>{allows}</p>
             <ul>
-                {move || marks
+                {dynamic(move || marks
                     .get()
                     .into_iter()
                     .map(|(symbol, text)| view! { <li>{icon(symbol, 16)} <bdi>{shown(&text).into_owned()}</bdi></li> })
-                    .collect_view()}
+                    .collect_view())}
             </ul>
             <label class="check">
                 <input type="checkbox" node_ref=field data-testid="trust-box" on:change=change />

@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::parts::icon::{icon, symbol};
+use crate::parts::reactive::dynamic;
 use crate::text::page::home as words;
 use leptos::prelude::*;
 
@@ -53,7 +54,7 @@ pub fn Welcome() -> impl IntoView {
             <section class="card steps" aria-label=words::STEPS>
                 <div class="steps-head">
                     <b>{words::STEPS}</b>
-                    <span class="muted">{move || words::steps_done(usize::from(signed_in()), 4)}</span>
+                    <span class="muted">{dynamic(move || words::steps_done(usize::from(signed_in()), 4))}</span>
                 </div>
                 <ol>{steps}</ol>
             </section>

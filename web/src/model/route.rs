@@ -1,0 +1,149 @@
+//! Addresses of the page: which view a path means, and the query beside it.
+
+use svc_shared::paths::segment;
+
+/// A view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Route {
+    /// What needs a person, what runs, what ended.
+    Home,
+    /// The project list.
+    Projects,
+    /// The launch dialog of this project, over the project list.
+    Launch(String),
+    /// The page of this instance (an id or a prefix of one).
+    Session(String),
+    /// The way to the client of this instance.
+    Open(String),
+    /// About.
+    About,
+    /// No view.
+    Missing,
+}
+
+impl Route {
+    /// The view of an app-local path. A slash at its end does not matter.
+    #[must_use]
+    pub fn of(path: &str) -> Self {
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let parts: Vec<&str> = path.split('/').skip(1).collect();
+        match parts.as_slice() {
+            [] | ["ui"] => Self::Home,
+            ["ui", "projects"] => Self::Projects,
+            ["ui", "projects", name, "launch"] => decoded(name).map_or(Self::Missing, Self::Launch),
+            ["ui", "s", id] => decoded(id).map_or(Self::Missing, Self::Session),
+            ["ui", "s", id, "open"] => decoded(id).map_or(Self::Missing, Self::Open),
+            ["ui", "about"] => Self::About,
+            _ => Self::Missing,
+        }
+    }
+}
+
+/// Undoes percent encoding; `None` for what is not UTF-8 then.
+fn decoded(raw: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.as_bytes();
+    while let [first, tail @ ..] = rest {
+        let hex = |b: &u8| char::from(*b).to_digit(16);
+        match (first, tail) {
+            (b'%', [high, low, after @ ..]) if hex(high).is_some() && hex(low).is_some() => {
+                let byte = hex(high)? * 16 + hex(low)?;
+                bytes.push(u8::try_from(byte).ok()?);
+                rest = after;
+            }
+            _ => {
+                bytes.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|text| !text.is_empty())
+}
+
+/// Members of a query, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Query(Vec<(String, String)>);
+
+impl Query {
+    /// From the text after the question mark (with or without it). What cannot be read is left
+    /// out.
+    #[must_use]
+    pub fn parse(raw: &str) -> Self {
+        let raw = raw.strip_prefix('?').unwrap_or(raw).replace('+', " ");
+        let members = raw.split('&').filter_map(|member| {
+            let (name, value) = member.split_once('=')?;
+            Some((decoded(name)?, decoded(value)?))
+        });
+        Self(members.collect())
+    }
+
+    /// A member; empty when it is not there.
+    #[must_use]
+    pub fn get(&self, name: &str) -> &str {
+        self.0.iter().find(|(n, _)| n == name).map_or("", |(_, value)| value)
+    }
+
+    /// Sets a member; an empty value removes it.
+    pub fn set(&mut self, name: &str, value: &str) {
+        self.0.retain(|(n, _)| n != name);
+        if !value.is_empty() {
+            self.0.push((name.to_owned(), value.to_owned()));
+        }
+    }
+
+    /// The text for an address, with its question mark; empty without members.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let members: Vec<String> = self
+            .0
+            .iter()
+            .map(|(name, value)| format!("{}={}", segment(name), segment(value)))
+            .collect();
+        if members.is_empty() { String::new() } else { format!("?{}", members.join("&")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_address_has_its_view() {
+        for (path, route) in [
+            ("/", Route::Home),
+            ("", Route::Home),
+            ("/ui", Route::Home),
+            ("/ui/", Route::Home),
+            ("/ui/projects", Route::Projects),
+            ("/ui/projects/", Route::Projects),
+            ("/ui/projects/%C3%BCbung%20a%2Fb/launch", Route::Launch("übung a/b".into())),
+            ("/ui/s/3a37", Route::Session("3a37".into())),
+            ("/ui/s/3a37/open", Route::Open("3a37".into())),
+            ("/ui/about", Route::About),
+            ("/ui/s/", Route::Missing),
+            ("/ui/s//open", Route::Missing),
+            ("/ui/s/%FF", Route::Missing),
+            ("/ui/moon", Route::Missing),
+            ("/api/state", Route::Missing),
+        ] {
+            assert_eq!(Route::of(path), route, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_query_survives_its_way_through_an_address() {
+        let mut query = Query::parse("?q=a%26b+c&sort=name&bad&%FF=1");
+        assert_eq!((query.get("q"), query.get("sort"), query.get("bad")), ("a&b c", "name", ""));
+        query.set("sort", "");
+        query.set("launch", "ü/100%");
+        assert_eq!(query.text(), "?q=a%26b%20c&launch=%C3%BC%2F100%25");
+        assert_eq!(Query::parse(&query.text()), query);
+        assert_eq!(Query::parse("").text(), "");
+    }
+
+    #[test]
+    fn a_broken_escape_stands_for_itself() {
+        assert_eq!(decoded("100%").as_deref(), Some("100%"));
+        assert_eq!(decoded("%zz%4").as_deref(), Some("%zz%4"));
+    }
+}
