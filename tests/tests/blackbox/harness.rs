@@ -1,0 +1,66 @@
+//! What every black-box test stands on: a private machine, the real `svc`, and eyes on both.
+
+mod cli;
+mod client;
+mod contract;
+mod events;
+mod invariants;
+mod log_socket;
+mod processes;
+mod server;
+mod store;
+mod witness;
+mod world;
+
+pub use client::Client;
+pub use contract::seen;
+pub use events::Events;
+pub use log_socket::LogSocket;
+pub use processes::{Process, gone, of_tree, stat_of};
+pub use server::{Server, Start};
+pub use store::Row;
+pub use witness::Witness;
+pub use world::World;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Long enough for a loaded machine; a pass never waits for it.
+pub const DEADLINE: Duration = Duration::from_secs(30);
+
+/// The program under test.
+pub fn service() -> PathBuf {
+    program("SVC_BIN", "svc")
+}
+
+/// The program under test with fail points compiled in, where it was built.
+pub fn service_with_fail_points() -> Option<PathBuf> {
+    let named = std::env::var_os("SVC_FAILPOINTS_BIN").map(PathBuf::from);
+    named.filter(|path| path.is_file())
+}
+
+/// The agent's double.
+pub fn simulator() -> PathBuf {
+    std::env::var_os("SVC_SIM_BIN")
+        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_svc-agent-sim")), PathBuf::from)
+}
+
+fn program(variable: &str, name: &str) -> PathBuf {
+    if let Some(named) = std::env::var_os(variable) {
+        return PathBuf::from(named);
+    }
+    // Test executables lie in `deps`, programs one level above.
+    let own = std::env::current_exe().expect("the path of this program");
+    let beside = own.parent().and_then(Path::parent).map(|dir| dir.join(name));
+    let found = beside.filter(|path| path.is_file());
+    found.unwrap_or_else(|| {
+        panic!("`{name}` is not built; run `cargo build -p svc-server` first, or set {variable}")
+    })
+}
+
+/// Waits for `work` at most [`DEADLINE`].
+pub async fn within<T>(what: &str, work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(DEADLINE, work)
+        .await
+        .unwrap_or_else(|_| panic!("{what} did not come within {DEADLINE:?}"))
+}

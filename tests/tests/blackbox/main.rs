@@ -1,0 +1,26 @@
+//! The whole program from outside: the real `svc`, real processes, a double of the agent.
+//!
+//! Every test has a machine of its own (`harness::World`), waits for events, and leaves nothing.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stderr,
+    reason = "a test program: what it cannot do fails the test that asked"
+)]
+
+mod commands;
+mod crash_consistency;
+mod ends;
+mod environment;
+mod harness;
+mod identity;
+mod launching;
+mod main_job;
+mod openapi;
+mod outside;
+mod real_agent;
+mod single_launch;
+mod systemd;
+mod two_servers;
