@@ -14,8 +14,9 @@ const COUNTER: &str = "trap 'echo INT >> signals' INT; echo ready >> signals; \
 /// Starts the counter in its own group; it is no launch of ours.
 fn counter(place: &Place) -> Stranger {
     let stranger = Stranger::start(
-        Command::new("/bin/sh")
-            .args(["-c", COUNTER])
+        // A shell cannot trap what was ignored when it began, as in a background job of CI.
+        Command::new("env")
+            .args(["--default-signal=INT", "/bin/sh", "-c", COUNTER])
             .current_dir(&place.root)
             .env("SVC_LAUNCH_ID", place.shell("").launch_id.as_str())
             .process_group(0),

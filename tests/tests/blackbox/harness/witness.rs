@@ -26,9 +26,10 @@ impl World {
              sleep 100000 & echo up >> '{0}'; while :; do wait $!; done",
             record.display()
         );
-        let mut command = Command::new("bash");
+        // A shell cannot trap what was ignored when it began, as in a background job of CI.
+        let mut command = Command::new("env");
         command
-            .args(["-c", &script, name])
+            .args(["--default-signal=HUP,INT,QUIT,TERM,USR1,USR2", "bash", "-c", &script, name])
             .env_clear()
             .envs(self.environment())
             .current_dir(&self.root)
