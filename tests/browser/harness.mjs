@@ -20,7 +20,7 @@ const CHROMIUM_FLAGS = [
   '--disable-dev-shm-usage',
 ];
 
-function given(name) {
+export function given(name) {
   const value = process.env[name];
   if (!value) throw new Error(`${name} is not set; run the tests by \`cargo xtask test\``);
   return value;

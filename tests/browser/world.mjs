@@ -1,0 +1,84 @@
+// A private machine for one test file: projects, a double of the agent, a configuration, a service.
+
+import { execFileSync, execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { once } from 'node:events';
+import { promisify } from 'node:util';
+
+import { DEADLINE_MS, given, serve } from './harness.mjs';
+
+const run = promisify(execFile);
+
+async function freePort() {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/**
+ * Makes the tree. `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs
+ * commands, asks the API, and takes everything down again.
+ */
+export async function world(projects) {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-page-')));
+  const agentHome = join(root, 'agent');
+  const env = {
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_'))),
+    HOME: join(root, 'home'),
+    CLAUDE_CONFIG_DIR: agentHome,
+    AGENT_SIM: '1',
+    AGENT_SIM_READY_MS: '50',
+  };
+  mkdirSync(env.HOME);
+  execFileSync(given('SVC_SIM_BIN'), ['init', agentHome], { env });
+  const trusted = {};
+  for (const [name, { git = false, trust = true, knobs }] of Object.entries(projects)) {
+    const dir = join(root, 'projects', name);
+    mkdirSync(dir, { recursive: true });
+    if (git) execFileSync('git', ['-C', dir, 'init', '-q', '-b', 'main'], { env });
+    if (trust) trusted[dir] = { hasTrustDialogAccepted: true };
+    if (knobs) writeFileSync(join(dir, '.agent-sim.json'), JSON.stringify(knobs));
+  }
+  writeFileSync(
+    join(agentHome, '.claude.json'),
+    JSON.stringify({ remoteDialogSeen: true, projects: trusted }),
+  );
+  const config = join(root, 'svc.yml');
+  const settings = {
+    projects_root: join(root, 'projects'),
+    state_dir: join(root, 'state'),
+    host: '127.0.0.1',
+    port: await freePort(),
+    claude: { binary: given('SVC_SIM_BIN'), node_from_nvm: false },
+  };
+  writeFileSync(config, JSON.stringify(settings), { mode: 0o600 });
+
+  const service = await serve({ args: ['run', '--config', config], env, cwd: root });
+  const cli = async (...args) => {
+    const options = { env, cwd: root, timeout: DEADLINE_MS };
+    return (await run(given('SVC_BIN'), [...args, '--config', config], options)).stdout;
+  };
+  const api = async (path) => {
+    const reply = await fetch(service.url + path, { signal: AbortSignal.timeout(DEADLINE_MS) });
+    if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
+    return reply.json();
+  };
+  const remote = async (...args) =>
+    (await run(given('SVC_SIM_BIN'), ['remote', ...args], { env, timeout: DEADLINE_MS })).stdout;
+  const close = async () => {
+    for (const row of await api('/api/instances')) {
+      if (['starting', 'running'].includes(row.status)) await cli('stop', row.instance_id);
+    }
+    const code = await service.stop();
+    rmSync(root, { recursive: true, force: true });
+    return code;
+  };
+  return { url: service.url, said: service.said, env, root, cli, api, remote, close };
+}
