@@ -175,11 +175,8 @@ impl Store {
 }
 
 /// Brings the signals of these records up to date.
-fn refresh<'a, T>(
-    signals: Records<T>,
-    keys: &[String],
-    record: impl Fn(&str) -> Option<&'a T>,
-) where
+fn refresh<'a, T>(signals: Records<T>, keys: &[String], record: impl Fn(&str) -> Option<&'a T>)
+where
     T: Clone + Send + Sync + 'static,
 {
     for key in keys {
