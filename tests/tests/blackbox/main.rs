@@ -12,6 +12,8 @@
 
 mod commands;
 mod crash_consistency;
+mod demo;
+mod edge;
 mod ends;
 mod environment;
 mod harness;
