@@ -20,6 +20,7 @@ mod harness;
 mod identity;
 mod launching;
 mod main_job;
+mod odd_agents;
 mod openapi;
 mod outside;
 mod real_agent;
