@@ -1,6 +1,6 @@
 //! `svc demo`: everything in one private tree, and nothing left of it.
 
-use crate::harness::{Client, World, alive, service, stat_of, within};
+use crate::harness::{Client, World, service, within};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::Stdio;
@@ -84,16 +84,10 @@ async fn the_demo_needs_nothing_and_leaves_nothing() {
     let name = open.unwrap()["name"].as_str().unwrap();
     let launched = demo.client.launch(name).await;
     assert!(launched.status < 300, "{}", launched.text());
-    // The demo passes nothing of its environment on, so its agents do not carry the mark.
-    let pids = demo.client.instances().await;
-    let pids: Vec<i32> = pids.iter().filter_map(|row| row.bridge_pid).collect();
-    let agents: Vec<_> = pids.iter().map(|pid| (*pid, stat_of(*pid).unwrap())).collect();
-    assert!(!agents.is_empty());
+    assert!(!world.bridges().is_empty());
 
     assert_eq!(demo.stop().await, Some(0));
-    for (pid, stat) in agents {
-        assert!(!alive(pid, stat.start_ticks), "agent {pid} was left");
-    }
+    assert!(world.processes().is_empty(), "{:?}", world.processes());
     let left: Vec<_> = [&untouched, &elsewhere, &world.root.join("tmp")]
         .iter()
         .flat_map(|dir| std::fs::read_dir(dir).unwrap())
@@ -109,4 +103,5 @@ async fn a_kept_demo_can_be_looked_at_afterwards() {
     let demo = Demo::start(&world, &["--keep", kept.to_str().unwrap()], &[]).await;
     assert_eq!(demo.stop().await, Some(0));
     assert!(kept.is_dir());
+    assert!(world.processes().is_empty(), "{:?}", world.processes());
 }

@@ -16,7 +16,7 @@ pub use client::Client;
 pub use contract::seen;
 pub use events::Events;
 pub use log_socket::LogSocket;
-pub use processes::{Process, alive, gone, of_tree, stat_of};
+pub use processes::{Process, gone, of_tree, stat_of};
 pub use server::{Server, Start};
 pub use store::Row;
 pub use witness::Witness;

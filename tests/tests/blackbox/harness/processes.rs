@@ -72,18 +72,21 @@ pub fn alive(pid: i32, start_ticks: u64) -> bool {
         .is_some_and(|stat| stat.start_ticks == start_ticks && !matches!(stat.state, 'Z' | 'X'))
 }
 
-/// Everything alive that carries the mark of the tree at `root`.
+/// Everything alive that carries the mark of the tree at `root`, or works below it: what starts
+/// from a clean environment carries no mark.
 pub fn of_tree(root: &Path) -> Vec<Process> {
     let mark = [MARK.as_bytes(), b"=", root.as_os_str().as_bytes()].concat();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
-    pids.filter_map(|pid| marked(pid, &mark)).collect()
+    pids.filter_map(|pid| belonging(pid, &mark, root)).collect()
 }
 
-fn marked(pid: i32, mark: &[u8]) -> Option<Process> {
+fn belonging(pid: i32, mark: &[u8], root: &Path) -> Option<Process> {
     let environment = fs::read(format!("/proc/{pid}/environ")).ok()?;
     let mut variables = environment.split(|byte| *byte == 0);
-    if !variables.clone().any(|variable| variable == mark) {
+    let cwd = fs::read_link(format!("/proc/{pid}/cwd")).ok();
+    let works_there = cwd.as_deref().is_some_and(|cwd| cwd.starts_with(root));
+    if !works_there && !variables.clone().any(|variable| variable == mark) {
         return None;
     }
     let stat = stat_of(pid).filter(|stat| !matches!(stat.state, 'Z' | 'X'))?;
@@ -94,7 +97,7 @@ fn marked(pid: i32, mark: &[u8]) -> Option<Process> {
         pid,
         start_ticks: stat.start_ticks,
         argv: command_line.split_terminator('\0').map(str::to_owned).collect(),
-        cwd: fs::read_link(format!("/proc/{pid}/cwd")).ok(),
+        cwd,
         launch_id: launch_id.map(|id| String::from_utf8_lossy(id).into_owned()),
     })
 }
