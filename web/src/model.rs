@@ -22,5 +22,3 @@ pub mod wire;
 
 #[cfg(test)]
 pub mod sample;
-#[cfg(test)]
-mod tokens;

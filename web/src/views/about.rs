@@ -45,7 +45,7 @@ pub fn About() -> impl IntoView {
                     (words::ROOT, about.projects_root.clone()),
                     (words::AGENT, agent()),
                     (words::SIGN_IN, sign_in()),
-                    (words::GRACE, time::limit(grace)),
+                    (words::GRACE, time::span(grace)),
                     (words::CAP, cap),
                     (words::LICENCE, words::LICENCE_TEXT.to_owned()),
                 ];

@@ -58,12 +58,8 @@ impl Reader {
     }
 
     fn scroll_to_end(self) {
-        self.scroll_to(i32::MAX);
-    }
-
-    fn scroll_to(self, top: i32) {
         if let Some(lines) = self.lines.try_get_untracked().flatten() {
-            lines.set_scroll_top(top);
+            lines.set_scroll_top(lines.scroll_height());
         }
     }
 
@@ -91,13 +87,13 @@ impl Reader {
         };
         self.follows.set(false);
         if let Some(chunk) = browser::element(&format!("[data-chunk=\"{chunk}\"]")) {
-            self.scroll_to(chunk.offset_top());
+            chunk.scroll_into_view();
         }
         set_timeout(
             || {
-                let line = browser::element(".log-line.hit");
-                let lines = browser::element(".log-lines");
-                if let (Some(line), Some(lines)) = (line, lines) {
+                if let (Some(line), Some(lines)) =
+                    (browser::element(".log-line.hit"), browser::element(".log-lines"))
+                {
                     lines.set_scroll_top(line.offset_top() - lines.client_height() / 2);
                 }
             },
