@@ -71,11 +71,12 @@ pub fn observe(bridge: &Bridge, fact: Fact, now: Timestamp) -> Step {
     match fact {
         Fact::Held(identity) => held(bridge, identity),
         Fact::Executed => executed(bridge),
-        Fact::NotExecuted(cause) => end(bridge, now, |live| not_executed(live, cause)),
+        Fact::NotExecuted(cause) | Fact::LaunchInterrupted(cause) => {
+            end(bridge, now, |live| never_ready(live, cause))
+        }
         Fact::Registered(anchor) => registered(bridge, anchor, now),
         Fact::GraceExpired(cause) => grace_expired(bridge, cause, now),
         Fact::Exited(cause) => exited(bridge, cause, now),
-        Fact::LaunchInterrupted(cause) => end(bridge, now, |live| interrupted(live, cause)),
         Fact::HostRestarted => end(bridge, now, host_restarted),
         Fact::FoundGone(cause) => found_gone(bridge, cause, now),
         Fact::TakenOver => taken_over(bridge),
@@ -199,25 +200,28 @@ fn crashed(cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
     )
 }
 
-fn not_executed(live: &Live, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
+/// The end of a generation that was never ready.
+fn never_ready(live: &Live, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
     if live.stop_requested { stopped(cause) } else { failed(cause) }
 }
 
-fn interrupted(live: &Live, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
-    if live.stop_requested { stopped(cause) } else { failed(cause) }
+/// An end that nobody asked for.
+fn unexpected(live: &Live, origin: Origin, cause: Cause) -> (Outcome, Cause, Vec<Effect>) {
+    match live.stage {
+        Stage::Ready => crashed(cause),
+        Stage::Launching { .. } | Stage::Registering { .. } if origin == Origin::Spawned => {
+            failed(cause)
+        }
+        // Nobody here started it with a deadline: it was somebody's working bridge.
+        Stage::Launching { .. } | Stage::Registering { .. } => crashed(cause),
+    }
 }
 
 /// A row without a deadline can never take this edge (specification, additional rule 1).
 fn grace_expired(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
     match bridge.live().map(|live| live.stage) {
         Some(Stage::Registering { deadline: Some(_) }) => {
-            end(
-                bridge,
-                now,
-                |live| {
-                    if live.stop_requested { stopped(cause) } else { failed(cause) }
-                },
-            )
+            end(bridge, now, |live| never_ready(live, cause))
         }
         Some(Stage::Launching { .. } | Stage::Registering { deadline: None } | Stage::Ready)
         | None => Step::Unchanged,
@@ -226,22 +230,15 @@ fn grace_expired(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
 
 fn exited(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
     let planned = bridge.spawn_mode == SpawnMode::Session && cause.exit_code == Some(0);
-    let ours = bridge.origin == Origin::Spawned;
-    end(bridge, now, |live| match live.stage {
-        Stage::Launching { .. } | Stage::Registering { .. } | Stage::Ready
-            if live.stop_requested =>
-        {
+    end(bridge, now, |live| {
+        if live.stop_requested {
             stopped(cause)
+        } else if planned && live.stage == Stage::Ready {
+            let cause = Cause { reason: ExitReason::SessionEnded, detail: None, ..cause };
+            (Outcome::Stopped, cause, vec![Effect::Remember(History::Ended)])
+        } else {
+            unexpected(live, bridge.origin, cause)
         }
-        Stage::Ready if planned => (
-            Outcome::Stopped,
-            Cause { reason: ExitReason::SessionEnded, detail: None, ..cause },
-            vec![Effect::Remember(History::Ended)],
-        ),
-        Stage::Ready => crashed(cause),
-        // Nobody here started it with a deadline: it was somebody's working bridge.
-        Stage::Launching { .. } | Stage::Registering { .. } if !ours => crashed(cause),
-        Stage::Launching { .. } | Stage::Registering { .. } => failed(cause),
     })
 }
 
@@ -254,17 +251,13 @@ fn host_restarted(live: &Live) -> (Outcome, Cause, Vec<Effect>) {
 
 /// Same rules as an exit, but a deliberate stop is not announced again.
 fn found_gone(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
-    let ours = bridge.origin == Origin::Spawned;
-    end(bridge, now, |live| match live.stage {
-        Stage::Launching { .. } | Stage::Registering { .. } | Stage::Ready
-            if live.stop_requested =>
-        {
+    end(bridge, now, |live| {
+        if live.stop_requested {
             let (outcome, cause, _) = stopped(cause);
             (outcome, cause, vec![Effect::Remember(History::Ended)])
+        } else {
+            unexpected(live, bridge.origin, cause)
         }
-        Stage::Ready => crashed(cause),
-        Stage::Launching { .. } | Stage::Registering { .. } if !ours => crashed(cause),
-        Stage::Launching { .. } | Stage::Registering { .. } => failed(cause),
     })
 }
 
