@@ -48,7 +48,8 @@ pub(crate) fn send(
     };
     let sent = match (target, descriptor) {
         (Target::Group, _) if leads => {
-            if rustix::process::getpgrp() == raw {
+            // 0 where the leader of the own group lives outside this PID namespace.
+            if nix::unistd::getpgrp().as_raw() == raw.as_raw_pid() {
                 return Signalled::Unproven;
             }
             rustix::process::kill_process_group(raw, raw_signal)

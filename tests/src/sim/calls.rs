@@ -37,8 +37,9 @@ pub(crate) fn record(
         "ts": now_ms(),
         "pid": own.as_raw_nonzero(),
         "ppid": process::getppid().map(process::Pid::as_raw_nonzero),
-        "pgid": process::getpgrp().as_raw_nonzero(),
-        "sid": process::getsid(None).ok().map(process::Pid::as_raw_nonzero),
+        // 0 where the leader lives outside this PID namespace, which only this crate's type holds.
+        "pgid": nix::unistd::getpgrp().as_raw(),
+        "sid": nix::unistd::getsid(None).ok().map(nix::unistd::Pid::as_raw),
         "exe": env::current_exe().ok(),
         "argv": args,
         "cwd": cwd,

@@ -1,6 +1,6 @@
 //! Bridges that this service did not start: taken over when asked for, otherwise left alone.
 
-use crate::harness::{World, gone, simulator};
+use crate::harness::{World, gone, service, simulator, within};
 use serde_json::json;
 use std::process::Stdio;
 
@@ -128,4 +128,28 @@ async fn a_session_of_a_bridge_is_tracked_with_it() {
     assert!(!served[&id].as_array().unwrap().is_empty());
     server.client.stop(&id).await.expect(200);
     page.until("no session", |state| state.tracked.is_empty().then_some(())).await;
+}
+
+/// As in a container's or a runner's command: the leader of the own process group has no number
+/// in this PID namespace, so the kernel answers 0 for it.
+#[tokio::test]
+async fn a_bridge_is_stopped_where_the_own_group_has_no_number() {
+    let world = World::new();
+    world.project("app");
+    let script = format!(
+        "set -e; svc={}; \"$svc\" start app \"$@\"; \"$svc\" stop app \"$@\"",
+        service().display()
+    );
+    let inside = ["--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", &script, "sh"];
+    let mut command = world.command(std::path::Path::new("unshare"), &inside);
+    let done = within("the end of both commands", command.output()).await.unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    if said.starts_with("unshare: ") {
+        println!("skipped: namespaces are refused here ({said})");
+        return;
+    }
+    assert!(done.status.success() && !said.contains("panicked"), "{said}");
+    assert_eq!(world.row("app").await.status, "stopped");
+    let calls = world.calls();
+    assert!(calls.iter().any(|call| call["sid"] == 0), "{calls:?}");
 }
