@@ -12,9 +12,7 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::collections::HashSet;
 use svc_shared::api::instances::{Instance, PatchInstance, ResumeRequest, SpawnResult};
-use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::Forgotten;
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
 
@@ -157,8 +155,7 @@ impl Page {
             method: Method::POST,
             body: None,
             key: None,
-            done: |page, write, text| {
-                wire::read::<Forgotten>(text)?;
+            done: |page, write, _| {
                 page.say.done(said::forgotten(&write.object));
                 Ok(())
             },
@@ -199,8 +196,7 @@ impl Page {
             method: Method::POST,
             body: None,
             key: None,
-            done: |page, write, text| {
-                wire::read::<Project>(text)?;
+            done: |page, write, _| {
                 page.say.done(said::trusted(&write.object));
                 Ok(())
             },

@@ -1,6 +1,8 @@
 //! The connection: the start of the page, one socket for the state, and coming back after a loss.
 
 use crate::clock::Clock;
+use crate::model::basics::Basics;
+use crate::model::frame::{BookAt, Frame};
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
 use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
@@ -16,10 +18,9 @@ use leptos::task::spawn_local;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_shared::api::instances::Instance;
-use svc_shared::internal::{Bootstrap, StateAt};
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
-use svc_shared::stream::{ClientFrame, EventFrame, close};
+use svc_shared::stream::{ClientFrame, close};
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{CloseEvent, MessageEvent, WebSocket};
@@ -58,7 +59,7 @@ pub enum Outdated {
 #[derive(Clone, Copy)]
 pub struct Live {
     /// What the page needed to start; `None` until then.
-    pub bootstrap: RwSignal<Option<Arc<Bootstrap>>>,
+    pub basics: RwSignal<Option<Arc<Basics>>>,
     /// Why it could not start.
     pub no_start: RwSignal<Option<Problem>>,
     /// This address is refused by the service.
@@ -105,7 +106,7 @@ impl Live {
     pub fn new(store: Store, say: Say, clock: Clock) -> Self {
         let link = RwSignal::new(Link::Connecting);
         Self {
-            bootstrap: RwSignal::new(None),
+            basics: RwSignal::new(None),
             no_start: RwSignal::new(None),
             wrong_address: RwSignal::new(false),
             link,
@@ -129,19 +130,18 @@ impl Live {
 
     fn read_start(self) {
         spawn_local(async move {
-            let (bootstrap, state) = futures_util::future::join(
-                api::get::<Bootstrap>(paths::BOOTSTRAP),
-                api::get::<StateAt>(paths::STATE),
+            let (basics, state) = futures_util::future::join(
+                api::get::<Basics>(paths::BOOTSTRAP),
+                api::get::<BookAt>(paths::STATE),
             )
             .await;
-            match bootstrap.and_then(|bootstrap| Ok((bootstrap, state?))) {
-                Ok((bootstrap, state)) => {
+            match basics.and_then(|basics| Ok((basics, state?))) {
+                Ok((basics, state)) => {
                     self.no_start.set(None);
-                    self.inner
-                        .update_value(|inner| inner.follower.start(&state, &bootstrap.version));
-                    self.check_address(&bootstrap);
-                    self.bootstrap.set(Some(Arc::new(bootstrap)));
-                    self.store.replace(state.state);
+                    self.inner.update_value(|inner| inner.follower.start(&state, &basics.version));
+                    self.check_address(&basics);
+                    self.basics.set(Some(Arc::new(basics)));
+                    self.store.replace(state.book);
                     self.connect();
                 }
                 Err(problem) => {
@@ -157,8 +157,8 @@ impl Live {
         });
     }
 
-    fn check_address(self, bootstrap: &Bootstrap) {
-        let allowed = link::is_allowed_origin(&browser::origin(), &bootstrap.auth.allowed_origins);
+    fn check_address(self, basics: &Basics) {
+        let allowed = link::is_allowed_origin(&browser::origin(), &basics.allowed_origins);
         self.wrong_address.set(!allowed);
     }
 
@@ -177,7 +177,7 @@ impl Live {
         self.inner.update_value(|inner| {
             inner.follower.start_over();
         });
-        if self.bootstrap.with_untracked(Option::is_some) {
+        if self.basics.with_untracked(Option::is_some) {
             self.connect();
         }
     }
@@ -220,7 +220,7 @@ impl Live {
     fn heard(self, text: &str) {
         let step = self.inner.try_update_value(|inner| {
             inner.heard_at = browser::steady_now();
-            match wire::read::<EventFrame>(text) {
+            match wire::read::<Frame>(text) {
                 Ok(frame) => inner.follower.take(frame),
                 Err(_) => {
                     // Half a state is worse than an old one.
@@ -235,16 +235,16 @@ impl Live {
             Step::Connected { time, new_boot, other_version, caught_up } => {
                 self.connected(time, new_boot || other_version, caught_up)
             }
-            Step::Apply(ops) => {
+            Step::Apply(changes) => {
                 self.progressed();
-                for bridge in self.store.apply(ops) {
+                for bridge in self.store.apply(changes) {
                     self.settled(&bridge);
                 }
                 focus::keep();
             }
-            Step::Replace(state, caught_up) => {
+            Step::Replace(book, caught_up) => {
                 self.progressed();
-                self.store.replace(*state);
+                self.store.replace(*book);
                 self.tell(caught_up);
                 focus::keep();
             }
@@ -290,17 +290,17 @@ impl Live {
     /// Reads what another server process offers; another page asks to be loaded.
     fn compare_version(self) {
         spawn_local(async move {
-            let Ok(next) = api::get::<Bootstrap>(paths::BOOTSTRAP).await else {
+            let Ok(next) = api::get::<Basics>(paths::BOOTSTRAP).await else {
                 return; // the next connection looks again
             };
             self.inner.update_value(|inner| inner.follower.set_version(&next.version));
             self.check_address(&next);
-            let same = self.bootstrap.with_untracked(|now| {
+            let same = self.basics.with_untracked(|now| {
                 now.as_ref()
                     .is_some_and(|now| now.version == next.version && now.build == next.build)
             });
             if same {
-                self.bootstrap.set(Some(Arc::new(next)));
+                self.basics.set(Some(Arc::new(next)));
             } else {
                 self.outdate(Outdated::NewVersion);
             }

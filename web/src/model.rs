@@ -1,7 +1,9 @@
 //! The rules of the page: plain Rust, no browser, tested on the host.
 
+pub mod basics;
 pub mod cause;
 pub mod find;
+pub mod frame;
 pub mod launch;
 pub mod link;
 pub mod log;

@@ -22,7 +22,7 @@ use toasts::Toasts;
 pub fn Shell(children: Children) -> impl IntoView {
     let page = page();
     let title = move || {
-        let host = page.live.bootstrap.with(|b| b.as_ref().map(|b| b.hostname.clone()));
+        let host = page.live.basics.with(|b| b.as_ref().map(|b| b.hostname.clone()));
         let unseen = page.store.unseen.with(std::collections::HashSet::len);
         words::title(&page.view.get(), &host.unwrap_or_default(), unseen)
     };

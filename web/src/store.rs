@@ -2,18 +2,16 @@
 //! the connection in `live`.
 
 use crate::model::sections::{self, Place, Section};
-use crate::model::state::{Book, Changed};
+use crate::model::state::{Book, Change, Changed};
 use crate::model::{link, projects};
 use crate::parts::reactive::{Cached, memo};
 use leptos::prelude::*;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
-use svc_shared::internal::{LoginStatus, State};
-use svc_shared::stream::Op;
 
 type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
 
@@ -30,8 +28,6 @@ pub struct Store {
     projects_step: RwSignal<u64>,
     /// Health report.
     pub health: RwSignal<Option<Health>>,
-    /// Login facts.
-    pub login: RwSignal<Option<LoginStatus>>,
     /// The first state is there.
     pub is_loaded: RwSignal<bool>,
     /// Bridges that failed while nobody looked.
@@ -52,7 +48,6 @@ impl Store {
             places,
             projects_step: RwSignal::new(0),
             health: RwSignal::new(None),
-            login: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
             unseen: RwSignal::new(HashSet::new()),
             rollups: memo(move || Arc::new(places.with(|places| projects::rollups(places.iter())))),
@@ -60,8 +55,8 @@ impl Store {
     }
 
     /// Applies a step of the stream; returns the bridges that settled in it.
-    pub fn apply(self, ops: Vec<Op>) -> Vec<Arc<Instance>> {
-        let Some(changed) = self.book.try_update_value(|book| book.apply(ops)) else {
+    pub fn apply(self, changes: Vec<Change>) -> Vec<Arc<Instance>> {
+        let Some(changed) = self.book.try_update_value(|book| book.apply(changes)) else {
             return Vec::new();
         };
         self.publish(&changed);
@@ -74,8 +69,8 @@ impl Store {
     }
 
     /// Takes a whole state.
-    pub fn replace(self, state: State) {
-        if let Some(changed) = self.book.try_update_value(|book| book.replace(state)) {
+    pub fn replace(self, next: Book) {
+        if let Some(changed) = self.book.try_update_value(|book| book.replace(next)) {
             self.publish(&changed);
         }
         self.is_loaded.set(true);
@@ -83,24 +78,26 @@ impl Store {
 
     fn publish(self, changed: &Changed) {
         self.book.with_value(|book| {
-            let state = book.state();
-            refresh(self.projects, &changed.projects, |key| state.projects.get(key));
-            refresh(self.tracked, &changed.tracked, |key| state.tracked.get(key));
-            refresh(self.instances, &changed.instances, |key| state.instances.get(key));
-            if changed.health {
-                self.health.set(state.health.clone());
-                self.login.set(state.login.clone());
+            refresh(self.projects, &changed.projects, &book.projects);
+            for id in &changed.tracked {
+                // Never taken away: a row keeps its signal from before the first session inside
+                // until after the last.
+                self.inside(id).set(book.tracked.get(id).cloned().unwrap_or_default());
             }
-            self.place(&changed.instances, &state.instances);
+            refresh(self.instances, &changed.instances, &book.instances);
+            if changed.health {
+                self.health.set(book.health.clone());
+            }
+            self.place(&changed.instances, &book.instances);
         });
         if !changed.projects.is_empty() {
             self.projects_step.update(|step| *step += 1);
         }
     }
 
-    fn place(self, ids: &[String], rows: &BTreeMap<String, Instance>) {
+    fn place(self, ids: &[String], rows: &HashMap<String, Arc<Instance>>) {
         for id in ids {
-            let next = rows.get(id).map(sections::place);
+            let next = rows.get(id).map(|bridge| sections::place(bridge));
             let is_same = self
                 .places
                 .with_untracked(|places| places.iter().find(|p| p.id == *id) == next.as_ref());
@@ -164,25 +161,27 @@ impl Store {
     pub fn list_projects(self, query: &projects::Query) -> Vec<String> {
         self.projects_step.track();
         let rollups = self.rollups.get();
-        self.book.with_value(|book| projects::list(book.state().projects.values(), &rollups, query))
+        self.book.with_value(|book| {
+            projects::list(book.projects.values().map(|project| &**project), &rollups, query)
+        })
     }
 
     /// How many projects there are. Tracked.
     pub fn count_projects(self) -> usize {
         self.projects_step.track();
-        self.book.with_value(|book| book.state().projects.len())
+        self.book.with_value(|book| book.projects.len())
     }
 }
 
 /// Brings the signals of these records up to date.
-fn refresh<'a, T>(signals: Records<T>, keys: &[String], record: impl Fn(&str) -> Option<&'a T>)
-where
-    T: Clone + Send + Sync + 'static,
-{
+fn refresh<T: Send + Sync + 'static>(
+    signals: Records<T>,
+    keys: &[String],
+    records: &HashMap<String, Arc<T>>,
+) {
     for key in keys {
-        let next = record(key).map(|record| Arc::new(record.clone()));
         let known = signals.with_value(|all| all.get(key).cloned());
-        match (next, known) {
+        match (records.get(key).cloned(), known) {
             (Some(next), Some(signal)) => signal.set(next),
             (Some(next), None) => {
                 let signal = ArcRwSignal::new(next);

@@ -1,11 +1,11 @@
 //! The launch dialog: what may be chosen, what still stands in the way, what is sent.
 
+use crate::model::basics::{Basics, Label};
 use crate::text::launch as words;
-use std::collections::BTreeMap;
 use svc_shared::api::instances::SpawnRequest;
 use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::{Bootstrap, PermissionLabel, Preflight};
+use svc_shared::internal::Preflight;
 use svc_shared::status::{CheckStatus, PermissionMode, SpawnMode, TrustState};
 use svc_shared::text::session_name;
 
@@ -43,7 +43,7 @@ pub struct Ground<'a> {
     /// The project.
     pub project: &'a Project,
     /// What the server takes when a request is silent.
-    pub bootstrap: &'a Bootstrap,
+    pub basics: &'a Basics,
     /// Readiness; `None` until it is known.
     pub preflight: Option<&'a Preflight>,
 }
@@ -94,13 +94,13 @@ impl Ground<'_> {
 
     /// The permission modes to offer. Bypassing only where the configuration allows it.
     #[must_use]
-    pub fn permission_modes(&self) -> Vec<(PermissionMode, PermissionLabel)> {
+    pub fn permission_modes(&self) -> Vec<(PermissionMode, Label)> {
         PermissionMode::ALL
             .iter()
             .filter(|mode| {
                 **mode != PermissionMode::BypassPermissions || self.project.allow_bypass_permissions
             })
-            .map(|mode| (*mode, label(&self.bootstrap.permission_labels, mode.as_str())))
+            .map(|mode| (*mode, self.basics.label(mode.as_str())))
             .collect()
     }
 
@@ -117,8 +117,7 @@ impl Ground<'_> {
                 })
             })
         };
-        let defaults = &self.bootstrap.defaults;
-        let usual = Some(defaults.permission_mode.to_string());
+        let usual = Some(self.basics.permission_mode.clone());
         // A past bypass is never suggested again: it is asked for anew at each launch.
         let remembered = allowed(&last.permission_mode)
             .filter(|m| m != PermissionMode::BypassPermissions.as_str());
@@ -129,7 +128,7 @@ impl Ground<'_> {
                 .unwrap_or_else(|| PermissionMode::Default.as_str().to_owned()),
             spawn_mode: possible(&asked.spawn_mode)
                 .or_else(|| possible(&last.spawn_mode))
-                .or_else(|| possible(&Some(defaults.spawn_mode.to_string())))
+                .or_else(|| possible(&Some(self.basics.spawn_mode.clone())))
                 .unwrap_or_else(|| SpawnMode::SameDir.as_str().to_owned()),
             name: asked.name.clone().unwrap_or_default(),
             trusts: false,
@@ -171,7 +170,7 @@ impl Ground<'_> {
             "git" => form.spawn_mode == SpawnMode::Worktree.as_str(),
             "permissions" => {
                 form.permission_mode == PermissionMode::Inherit.as_str()
-                    || form.permission_mode == self.bootstrap.defaults.permission_mode.to_string()
+                    || form.permission_mode == self.basics.permission_mode
             }
             _ => true,
         };
@@ -221,7 +220,7 @@ impl Ground<'_> {
     /// The choice in one sentence.
     #[must_use]
     pub fn summary(&self, form: &Form) -> String {
-        let label = label(&self.bootstrap.permission_labels, &form.permission_mode);
+        let label = self.basics.label(&form.permission_mode);
         words::summary(
             &crate::text::status::spawn_mode(&form.spawn_mode).to_lowercase(),
             &label.short,
@@ -235,35 +234,25 @@ pub fn is_bypass(form: &Form) -> bool {
     form.permission_mode == PermissionMode::BypassPermissions.as_str()
 }
 
-/// Words of a permission mode; a mode the server gives no words for is shown as written.
-#[must_use]
-pub fn label(labels: &BTreeMap<String, PermissionLabel>, mode: &str) -> PermissionLabel {
-    labels.get(mode).cloned().unwrap_or_else(|| PermissionLabel {
-        short: mode.to_owned(),
-        long: mode.to_owned(),
-        effect: String::new(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::{bootstrap, check, preflight, project};
+    use crate::model::sample::{basics, check, preflight, project};
 
     struct Case {
         project: Project,
-        bootstrap: Bootstrap,
+        basics: Basics,
         preflight: Option<Preflight>,
     }
 
     impl Case {
         fn new() -> Self {
-            Self { project: project("api"), bootstrap: bootstrap(), preflight: None }
+            Self { project: project("api"), basics: basics(), preflight: None }
         }
         fn ground(&self) -> Ground<'_> {
             Ground {
                 project: &self.project,
-                bootstrap: &self.bootstrap,
+                basics: &self.basics,
                 preflight: self.preflight.as_ref(),
             }
         }

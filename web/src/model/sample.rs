@@ -145,3 +145,23 @@ pub fn preflight(checks: Vec<Check>) -> Preflight {
         facts: None,
     }
 }
+
+/// A healthy service.
+pub fn health() -> svc_shared::api::health::Health {
+    svc_shared::api::health::Health {
+        status: "ok".into(),
+        version: "1".into(),
+        claude_ok: true,
+        claude_version: None,
+        claude_login_ok: true,
+        claude_login_method: None,
+        claude_login_expires_at: None,
+        instances_running: 1,
+        demo: None,
+    }
+}
+
+/// The same server as the page reads it.
+pub fn basics() -> crate::model::basics::Basics {
+    crate::model::wire::read(&serde_json::to_string(&bootstrap()).unwrap()).unwrap()
+}

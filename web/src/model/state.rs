@@ -1,10 +1,28 @@
-//! The records the page shows, folded by the same function as everywhere else.
+//! The records the page shows. Folding the stream gives what the one shared function gives for
+//! the same records; a test in `frame` compares.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::sync::Arc;
+use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
-use svc_shared::internal::State;
+use svc_shared::api::projects::Project;
+use svc_shared::api::sessions::WorkingSession;
 use svc_shared::status::BridgeStatus;
-use svc_shared::stream::{Op, Put, Record, apply};
+
+/// One change of a record the page shows; a record that is gone is `None`.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// A project, by name.
+    Project(String, Option<Arc<Project>>),
+    /// A bridge, by id.
+    Instance(String, Option<Arc<Instance>>),
+    /// The sessions inside a bridge, by its id.
+    Tracked(String, Option<Arc<Vec<WorkingSession>>>),
+    /// The health report.
+    Health(Option<Health>),
+    /// A record the page does not show.
+    Other,
+}
 
 /// Which records are no longer what they were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -15,55 +33,59 @@ pub struct Changed {
     pub instances: Vec<String>,
     /// Ids of instances whose inner sessions changed.
     pub tracked: Vec<String>,
-    /// Health or login.
+    /// The health report.
     pub health: bool,
     /// Ids of bridges that settled, well or badly, in a step of the stream.
     pub settled: Vec<String>,
 }
 
 /// All records.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Book {
-    state: State,
+    /// By name.
+    pub projects: HashMap<String, Arc<Project>>,
+    /// By id.
+    pub instances: HashMap<String, Arc<Instance>>,
+    /// By id of the bridge.
+    pub tracked: HashMap<String, Arc<Vec<WorkingSession>>>,
+    /// Health report.
+    pub health: Option<Health>,
 }
 
 impl Book {
-    /// The records.
-    #[must_use]
-    pub fn state(&self) -> &State {
-        &self.state
-    }
-
     /// Applies a step.
-    pub fn apply(&mut self, ops: Vec<Op>) -> Changed {
+    pub fn apply(&mut self, changes: Vec<Change>) -> Changed {
         let mut changed = Changed::default();
-        for op in ops {
-            let (kind, id) = match &op {
-                Op::Put(Put { id, record }) => {
-                    if let Record::Instance(next) = record
-                        && self.settles(id, next)
-                    {
+        for change in changes {
+            match change {
+                Change::Project(name, record) => {
+                    changed.projects.push(name.clone());
+                    put(&mut self.projects, name, record);
+                }
+                Change::Instance(id, record) => {
+                    if record.as_ref().is_some_and(|next| self.settles(&id, next)) {
                         changed.settled.push(id.clone());
                     }
-                    (record.kind().to_owned(), id.clone())
+                    changed.instances.push(id.clone());
+                    put(&mut self.instances, id, record);
                 }
-                Op::Del { k, id } => (k.clone(), id.clone()),
-            };
-            match kind.as_str() {
-                "project" => changed.projects.push(id),
-                "instance" => changed.instances.push(id),
-                "tracked" => changed.tracked.push(id),
-                "health" | "login" => changed.health = true,
-                _ => {}
+                Change::Tracked(id, record) => {
+                    changed.tracked.push(id.clone());
+                    put(&mut self.tracked, id, record);
+                }
+                Change::Health(record) => {
+                    changed.health = true;
+                    self.health = record;
+                }
+                Change::Other => {}
             }
-            apply(&mut self.state, op);
         }
         changed
     }
 
     /// Whether the bridge leaves a state in which something was awaited of it.
     fn settles(&self, id: &str, next: &Instance) -> bool {
-        let Some(before) = self.state.instances.get(id) else {
+        let Some(before) = self.instances.get(id) else {
             // A launch may fail before its record is first seen here.
             return next.status.is(&BridgeStatus::Error);
         };
@@ -73,26 +95,33 @@ impl Book {
     }
 
     /// Takes another state, and says what is different in it.
-    pub fn replace(&mut self, next: State) -> Changed {
-        fn differing<V: PartialEq>(
-            before: &BTreeMap<String, V>,
-            after: &BTreeMap<String, V>,
-        ) -> Vec<String> {
-            let changed = after.iter().filter(|(key, now)| before.get(*key) != Some(*now));
-            let gone = before.keys().filter(|key| !after.contains_key(*key));
-            changed.map(|(key, _)| key).chain(gone).cloned().collect()
-        }
-        let before = &self.state;
+    pub fn replace(&mut self, next: Self) -> Changed {
         let changed = Changed {
-            projects: differing(&before.projects, &next.projects),
-            instances: differing(&before.instances, &next.instances),
-            tracked: differing(&before.tracked, &next.tracked),
-            health: before.health != next.health || before.login != next.login,
+            projects: differing(&self.projects, &next.projects),
+            instances: differing(&self.instances, &next.instances),
+            tracked: differing(&self.tracked, &next.tracked),
+            health: self.health != next.health,
             settled: Vec::new(),
         };
-        self.state = next;
+        *self = next;
         changed
     }
+}
+
+fn put<T>(records: &mut HashMap<String, Arc<T>>, key: String, record: Option<Arc<T>>) {
+    match record {
+        Some(record) => drop(records.insert(key, record)),
+        None => drop(records.remove(&key)),
+    }
+}
+
+fn differing<T: PartialEq>(
+    before: &HashMap<String, Arc<T>>,
+    after: &HashMap<String, Arc<T>>,
+) -> Vec<String> {
+    let changed = after.iter().filter(|(key, now)| before.get(*key) != Some(*now));
+    let gone = before.keys().filter(|key| !after.contains_key(*key));
+    changed.map(|(key, _)| key).chain(gone).cloned().collect()
 }
 
 #[cfg(test)]
@@ -100,8 +129,8 @@ mod tests {
     use super::*;
     use crate::model::sample::{bridge, project};
 
-    fn put(row: Instance) -> Op {
-        Op::Put(Put { id: row.instance_id.to_string(), record: Record::Instance(Box::new(row)) })
+    fn put(row: Instance) -> Change {
+        Change::Instance(row.instance_id.to_string(), Some(Arc::new(row)))
     }
 
     #[test]
@@ -109,33 +138,29 @@ mod tests {
         let mut book = Book::default();
         let row = bridge("api", BridgeStatus::Running);
         let id = row.instance_id.to_string();
-        let changed = book.apply(vec![
-            put(row),
-            Op::Put(Put { id: "web".into(), record: Record::Project(Box::new(project("web"))) }),
-            Op::Del { k: "moon".into(), id: "full".into() },
-        ]);
+        let web = Change::Project("web".into(), Some(Arc::new(project("web"))));
+        let changed = book.apply(vec![put(row), web, Change::Other]);
         assert_eq!(changed.instances.first(), Some(&id));
         assert_eq!(changed.projects, ["web".to_owned()]);
         assert!(changed.tracked.is_empty() && !changed.health);
-        let gone = book.apply(vec![Op::Del { k: "instance".into(), id: id.clone() }]);
+        let gone = book.apply(vec![Change::Instance(id.clone(), None)]);
         assert_eq!(gone.instances, [id]);
-        assert!(book.state().instances.is_empty());
+        assert!(book.instances.is_empty());
     }
 
     #[test]
     fn a_snapshot_touches_only_what_differs() {
         let mut book = Book::default();
-        let same = bridge("same", BridgeStatus::Running);
         let other = bridge("other", BridgeStatus::Running);
-        book.apply(vec![put(same), put(other.clone())]);
-        let mut next = book.state().clone();
+        book.apply(vec![put(bridge("same", BridgeStatus::Running)), put(other.clone())]);
+        let mut next = book.clone();
         let id = other.instance_id.to_string();
-        next.instances.insert(id.clone(), {
-            let mut row = other;
-            row.generation = 2;
-            row
-        });
-        assert_eq!(book.replace(next).instances, [id]);
+        let again = Instance { generation: 2, ..other };
+        next.instances.insert(id.clone(), Arc::new(again));
+        let changed = book.replace(next);
+        assert_eq!(changed.instances, [id]);
+        assert!(changed.projects.is_empty() && !changed.health);
+        assert_eq!(book.replace(Book::default()).instances.len(), 2);
     }
 
     #[test]

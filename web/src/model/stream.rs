@@ -1,7 +1,8 @@
 //! Following the state stream: which frame may be applied, and when to start over.
 
-use svc_shared::internal::{State, StateAt};
-use svc_shared::stream::{EventFrame, Op, PROTOCOL};
+use crate::model::frame::{BookAt, Frame};
+use crate::model::state::{Book, Change};
+use svc_shared::stream::PROTOCOL;
 
 /// Milliseconds of silence after which a socket counts as dead: the server sends a sign of life
 /// every 15 s, and a page cannot see pings.
@@ -55,9 +56,9 @@ pub enum Step {
         caught_up: Option<CaughtUp>,
     },
     /// Apply these to the state.
-    Apply(Vec<Op>),
+    Apply(Vec<Change>),
     /// This is the state now.
-    Replace(Box<State>, Option<CaughtUp>),
+    Replace(Box<Book>, Option<CaughtUp>),
     /// The server says something.
     Notice {
         /// `info`, `warn` or `error`.
@@ -90,7 +91,7 @@ struct Awaited {
 
 impl Follower {
     /// Starts from the state read at the beginning, and the version that served it.
-    pub fn start(&mut self, at: &StateAt, version: &str) {
+    pub fn start(&mut self, at: &BookAt, version: &str) {
         self.position = Some((at.boot.clone(), at.seq));
         self.version = Some(version.to_owned());
     }
@@ -118,23 +119,22 @@ impl Follower {
     }
 
     /// What to do with a frame.
-    pub fn take(&mut self, frame: EventFrame) -> Step {
+    pub fn take(&mut self, frame: Frame) -> Step {
         match frame {
-            EventFrame::Hello { v, boot, seq, server_version, resumed, time } => {
+            Frame::Hello { v, boot, seq, version, resumed, time } => {
                 if v != PROTOCOL {
                     return Step::OtherProtocol;
                 }
-                self.hello(boot, seq, &server_version, resumed, time.as_millis())
+                self.hello(boot, seq, &version, resumed, time)
             }
-            EventFrame::Snapshot { seq, reason, state } => self.snapshot(seq, &reason, state),
-            EventFrame::Delta { seq, ops, .. } => self.delta(seq, ops),
-            EventFrame::Tick { seq, .. } => match &self.position {
+            Frame::Snapshot { seq, reason, book } => self.snapshot(seq, &reason, book),
+            Frame::Delta { seq, changes } => self.delta(seq, changes),
+            Frame::Tick { seq } => match &self.position {
                 Some((_, at)) if *at == seq && self.greeted => Step::Nothing,
                 _ => self.start_over(),
             },
-            EventFrame::Notice { level, text, .. } => Step::Notice { level, text },
-            // Messages are made from the records, which say the same and are never dropped.
-            EventFrame::Event { .. } | EventFrame::Sample { .. } => Step::Nothing,
+            Frame::Notice { level, text } => Step::Notice { level, text },
+            Frame::Other => Step::Nothing,
         }
     }
 
@@ -156,7 +156,7 @@ impl Follower {
         Step::Connected { time, new_boot, other_version, caught_up }
     }
 
-    fn snapshot(&mut self, seq: u64, reason: &str, state: Box<State>) -> Step {
+    fn snapshot(&mut self, seq: u64, reason: &str, book: Box<Book>) -> Step {
         if !self.greeted {
             return self.start_over();
         }
@@ -175,14 +175,14 @@ impl Follower {
             _ => None,
         };
         self.position = Some((boot, seq));
-        Step::Replace(state, caught_up)
+        Step::Replace(book, caught_up)
     }
 
-    fn delta(&mut self, seq: u64, ops: Vec<Op>) -> Step {
+    fn delta(&mut self, seq: u64, changes: Vec<Change>) -> Step {
         match &mut self.position {
             Some((_, at)) if self.greeted && self.awaiting.is_none() && seq == *at + 1 => {
                 *at = seq;
-                Step::Apply(ops)
+                Step::Apply(changes)
             }
             _ => self.start_over(),
         }
@@ -199,41 +199,36 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use svc_shared::Timestamp;
-    use svc_shared::stream::{Put, Record};
 
     fn following(seq: u64) -> Follower {
         let mut follower = Follower::default();
-        follower.start(&StateAt { boot: "b1".into(), seq, state: State::default() }, "1.0.0");
+        let at = BookAt { boot: "b1".into(), seq, book: Book::default() };
+        follower.start(&at, "1.0.0");
         follower.opened();
         follower
     }
 
-    fn hello(boot: &str, seq: u64, resumed: bool) -> EventFrame {
-        EventFrame::Hello {
+    fn hello(boot: &str, seq: u64, resumed: bool) -> Frame {
+        Frame::Hello {
             v: PROTOCOL,
             boot: boot.into(),
             seq,
-            server_version: "1.0.0".into(),
+            version: "1.0.0".into(),
             resumed,
-            time: Timestamp::from_millis(7),
+            time: 7,
         }
     }
 
-    fn delta(seq: u64) -> EventFrame {
-        EventFrame::Delta {
-            seq,
-            time: Timestamp::from_millis(7),
-            ops: vec![Op::Put(Put { id: "api".into(), record: Record::Adoptable(true) })],
-        }
+    fn delta(seq: u64) -> Frame {
+        Frame::Delta { seq, changes: vec![Change::Other] }
     }
 
-    fn snapshot(seq: u64, reason: &str) -> EventFrame {
-        EventFrame::Snapshot { seq, reason: reason.into(), state: Box::default() }
+    fn snapshot(seq: u64, reason: &str) -> Frame {
+        Frame::Snapshot { seq, reason: reason.into(), book: Box::default() }
     }
 
-    fn tick(seq: u64) -> EventFrame {
-        EventFrame::Tick { seq, time: Timestamp::from_millis(7) }
+    fn tick(seq: u64) -> Frame {
+        Frame::Tick { seq }
     }
 
     #[test]
@@ -317,13 +312,13 @@ mod tests {
 
     #[test]
     fn another_protocol_asks_for_a_reload_and_another_version_says_so() {
-        let other = EventFrame::Hello {
+        let other = Frame::Hello {
             v: PROTOCOL + 1,
             boot: "b1".into(),
             seq: 4,
-            server_version: "9".into(),
+            version: "9".into(),
             resumed: true,
-            time: Timestamp::from_millis(0),
+            time: 0,
         };
         assert_eq!(following(4).take(other), Step::OtherProtocol);
         let mut follower = following(4);

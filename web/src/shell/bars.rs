@@ -59,7 +59,7 @@ fn rail_item(place: Place) -> impl IntoView {
 pub fn Rail() -> impl IntoView {
     let page = page();
     let host = derived(move || {
-        let known = page.live.bootstrap.with(|b| b.as_ref().map(|b| b.hostname.clone()));
+        let known = page.live.basics.with(|b| b.as_ref().map(|b| b.hostname.clone()));
         known.unwrap_or_default()
     });
     view! {
@@ -104,7 +104,7 @@ pub fn TopBar() -> impl IntoView {
     let nav = nav();
     // On the views of one session the heading stands in the content; here is the way back.
     let is_detail = memo(move || matches!(nav.route.get(), Route::Session(_) | Route::Open(_)));
-    let is_demo = move || page.live.bootstrap.with(|b| b.as_ref().is_some_and(|b| b.demo));
+    let is_demo = move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.demo));
     view! {
         <header class="topbar">
             {dynamic(move || {

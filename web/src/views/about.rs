@@ -32,12 +32,10 @@ pub fn About() -> impl IntoView {
         })
     };
     view! {
-        {dynamic(move || match page.live.bootstrap.get() {
+        {dynamic(move || match page.live.basics.get() {
             None => view! { <Loading /> }.into_any(),
             Some(about) => {
-                #[expect(clippy::cast_possible_truncation, reason = "a setting in seconds")]
-                let grace = (about.limits.startup_grace_seconds * 1000.0) as i64;
-                let cap = about.limits.max_bridges.map_or_else(|| words::NO_CAP.to_owned(), |n| n.to_string());
+                let cap = about.max_bridges.map_or_else(|| words::NO_CAP.to_owned(), |n| n.to_string());
                 let rows = [
                     (words::VERSION, about.version.clone()),
                     (words::BUILD, about.build.clone()),
@@ -45,7 +43,7 @@ pub fn About() -> impl IntoView {
                     (words::ROOT, about.projects_root.clone()),
                     (words::AGENT, agent()),
                     (words::SIGN_IN, sign_in()),
-                    (words::GRACE, time::span(grace)),
+                    (words::GRACE, time::span(about.grace_ms)),
                     (words::CAP, cap),
                     (words::LICENCE, words::LICENCE_TEXT.to_owned()),
                 ];

@@ -1,7 +1,6 @@
 //! Every field of a bridge, and the commands that do the same.
 
 use crate::app::page;
-use crate::model::launch;
 use crate::model::shown::shown;
 use crate::parts::copy::Copyable;
 use crate::parts::reactive::{dynamic, memo};
@@ -20,11 +19,10 @@ pub fn Details(
 ) -> impl IntoView {
     let page = page();
     let rows = memo(move || {
-        let labels = page.live.bootstrap.get();
+        let labels = page.live.basics.get();
         let bridge = bridge.get();
         let mode = bridge.permission_mode.to_string();
-        let may_do = labels
-            .map_or_else(|| mode.clone(), |b| launch::label(&b.permission_labels, &mode).long);
+        let may_do = labels.map_or_else(|| mode.clone(), |b| b.label(&mode).long);
         fields(&bridge, may_do)
     });
     let commands = memo(move || commands(&bridge.get()));

@@ -3,6 +3,7 @@
 use crate::api;
 use crate::app::{Page, page};
 use crate::browser;
+use crate::model::basics::Basics;
 use crate::model::launch::{self as rules, Block, Choice, Form, Ground};
 use crate::model::outcome;
 use crate::model::problem::Problem;
@@ -21,7 +22,7 @@ use leptos::task::spawn_local;
 use std::sync::Arc;
 use svc_shared::api::instances::{SpawnRequest, SpawnResult};
 use svc_shared::api::projects::Project;
-use svc_shared::internal::{Bootstrap, Preflight};
+use svc_shared::internal::Preflight;
 use svc_shared::paths;
 use svc_shared::status::SpawnMode;
 
@@ -54,7 +55,7 @@ pub fn LaunchHost() -> impl IntoView {
     let nav = nav();
     let wanted = memo(move || nav.member(LAUNCH));
     let is_ready =
-        memo(move || page.store.is_loaded.get() && page.live.bootstrap.with(Option::is_some));
+        memo(move || page.store.is_loaded.get() && page.live.basics.with(Option::is_some));
     view! {
         {dynamic(move || {
             let name = wanted.get();
@@ -62,9 +63,9 @@ pub fn LaunchHost() -> impl IntoView {
                 return ().into_any();
             }
             let project = page.store.project(&name).map(|signal| signal.get_untracked());
-            match (project, page.live.bootstrap.get_untracked()) {
-                (Some(project), Some(bootstrap)) => {
-                    view! { <LaunchDialog project=project bootstrap=bootstrap /> }.into_any()
+            match (project, page.live.basics.get_untracked()) {
+                (Some(project), Some(basics)) => {
+                    view! { <LaunchDialog project=project basics=basics /> }.into_any()
                 }
                 _ => view! { <Unknown name=name /> }.into_any(),
             }
@@ -89,7 +90,7 @@ struct Desk {
     page: Page,
     nav: Nav,
     project: StoredValue<Arc<Project>>,
-    bootstrap: StoredValue<Arc<Bootstrap>>,
+    basics: StoredValue<Arc<Basics>>,
     preflight: RwSignal<Option<Result<Preflight, Problem>>>,
     form: RwSignal<Form>,
     is_pending: RwSignal<bool>,
@@ -102,10 +103,10 @@ impl Desk {
     /// Asks the rules. Tracks form and preflight where `read` does.
     fn with<T>(self, read: impl FnOnce(&Ground<'_>, &Form) -> T) -> T {
         let project = self.project.get_value();
-        let bootstrap = self.bootstrap.get_value();
+        let basics = self.basics.get_value();
         self.preflight.with(|preflight| {
             let preflight = preflight.as_ref().and_then(|p| p.as_ref().ok());
-            let ground = Ground { project: &project, bootstrap: &bootstrap, preflight };
+            let ground = Ground { project: &project, basics: &basics, preflight };
             self.form.with(|form| read(&ground, form))
         })
     }
@@ -184,7 +185,7 @@ impl Desk {
 }
 
 #[component]
-fn LaunchDialog(project: Arc<Project>, bootstrap: Arc<Bootstrap>) -> impl IntoView {
+fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     let (page, nav) = (page(), nav());
     let member = |name| Some(untrack(|| nav.member(name))).filter(|value| !value.is_empty());
     let asked = Choice {
@@ -193,13 +194,13 @@ fn LaunchDialog(project: Arc<Project>, bootstrap: Arc<Bootstrap>) -> impl IntoVi
         name: member("name"),
     };
     let name = project.name.to_string();
-    let first = Ground { project: &project, bootstrap: &bootstrap, preflight: None }
+    let first = Ground { project: &project, basics: &basics, preflight: None }
         .form(&last_choice(&name), &asked);
     let desk = Desk {
         page,
         nav,
         project: StoredValue::new(Arc::clone(&project)),
-        bootstrap: StoredValue::new(bootstrap),
+        basics: StoredValue::new(basics),
         preflight: RwSignal::new(None),
         form: RwSignal::new(first),
         is_pending: RwSignal::new(false),

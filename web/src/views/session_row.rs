@@ -99,11 +99,8 @@ pub fn Chips(
         let mut chips = Vec::new();
         let mode = bridge.permission_mode.to_string();
         if mode != PermissionMode::Default.as_str() {
-            let labels = page.live.bootstrap.get();
-            let label = labels.map_or_else(
-                || mode.clone(),
-                |b| crate::model::launch::label(&b.permission_labels, &mode).short,
-            );
+            let labels = page.live.basics.get();
+            let label = labels.map_or_else(|| mode.clone(), |b| b.label(&mode).short);
             let class = if mode == PermissionMode::BypassPermissions.as_str() {
                 "chip chip-danger"
             } else {
@@ -220,12 +217,7 @@ fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>
             return said::WAITING_READY.to_owned();
         }
         let age = page.clock.seconds() - bridge.status_since.as_millis();
-        let allowed = page
-            .live
-            .bootstrap
-            .with(|b| b.as_ref().map_or(0.0, |b| b.limits.startup_grace_seconds));
-        #[expect(clippy::cast_possible_truncation, reason = "a setting in seconds")]
-        let allowed = (allowed * 1000.0) as i64;
+        let allowed = page.live.basics.with(|b| b.as_ref().map_or(0, |b| b.grace_ms));
         said::starting_for(&time::span(age), &time::span(allowed))
     });
     view! {

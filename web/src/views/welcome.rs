@@ -11,7 +11,7 @@ use leptos::prelude::*;
 pub fn Welcome() -> impl IntoView {
     let page = page();
     let root = move || {
-        let known = page.live.bootstrap.with(|b| b.as_ref().map(|b| b.projects_root.clone()));
+        let known = page.live.basics.with(|b| b.as_ref().map(|b| b.projects_root.clone()));
         known.unwrap_or_default()
     };
     let signed_in = move || {

@@ -1,0 +1,138 @@
+//! What the page needs before it can show anything: the members of `bootstrap` that it uses.
+
+use crate::model::wire::{FromWire, Members, Read, Unreadable};
+use serde_json::Value;
+
+/// Words for one permission mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Label {
+    /// The mode, as it stands on the wire.
+    pub mode: String,
+    /// For chips.
+    pub short: String,
+    /// For lists.
+    pub long: String,
+    /// One sentence on what it lets the agent do.
+    pub effect: String,
+}
+
+/// The members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Basics {
+    /// Service version.
+    pub version: String,
+    /// Hash of the served page files.
+    pub build: String,
+    /// Where the projects are.
+    pub projects_root: String,
+    /// Name of this machine.
+    pub hostname: String,
+    /// Running under `svc demo`.
+    pub demo: bool,
+    /// Origins from which this server takes requests.
+    pub allowed_origins: Vec<String>,
+    /// Default spawn mode, as a word.
+    pub spawn_mode: String,
+    /// Default permission mode, as a word.
+    pub permission_mode: String,
+    /// Words for the permission modes.
+    pub labels: Vec<Label>,
+    /// Time a bridge may take to register, milliseconds.
+    pub grace_ms: i64,
+    /// Most live bridges; `None` without a cap.
+    pub max_bridges: Option<u64>,
+}
+
+impl Basics {
+    /// Words of a permission mode; a mode the server gives no words for is shown as written.
+    #[must_use]
+    pub fn label(&self, mode: &str) -> Label {
+        let known = self.labels.iter().find(|label| label.mode == mode);
+        known.cloned().unwrap_or_else(|| Label {
+            mode: mode.to_owned(),
+            short: mode.to_owned(),
+            long: mode.to_owned(),
+            effect: String::new(),
+        })
+    }
+}
+
+impl FromWire for Basics {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut all = Members::of(value)?;
+        let mut auth = Members::of(all.value("auth")?)?;
+        let mut defaults = Members::of(all.value("defaults")?)?;
+        let mut limits = Members::of(all.value("limits")?)?;
+        let labels = Members::of(all.value("permission_labels")?)?;
+        let grace = limits.value("startup_grace_seconds")?.as_f64().ok_or(Unreadable)?;
+        #[expect(clippy::cast_possible_truncation, reason = "a setting in seconds")]
+        let grace_ms = (grace * 1000.0) as i64;
+        Ok(Self {
+            version: all.text("version")?,
+            build: all.text("build")?,
+            projects_root: all.text("projects_root")?,
+            hostname: all.text("hostname").unwrap_or_default(),
+            demo: all.flag("demo").unwrap_or_default(),
+            allowed_origins: auth.texts("allowed_origins")?,
+            spawn_mode: defaults.text("spawn_mode")?,
+            permission_mode: defaults.text("permission_mode")?,
+            labels: labels.into_iter().map(label).collect::<Read<_>>()?,
+            grace_ms,
+            max_bridges: limits.value("max_bridges")?.as_u64(),
+        })
+    }
+}
+
+fn label((mode, words): (String, Value)) -> Read<Label> {
+    let mut words = Members::of(words)?;
+    Ok(Label {
+        mode,
+        short: words.text("short")?,
+        long: words.text("long")?,
+        effect: words.text("effect")?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample;
+    use crate::model::wire::read;
+    use svc_shared::internal::PermissionLabel;
+
+    #[test]
+    fn the_basics_are_read_from_what_the_server_writes() {
+        let mut whole = sample::bootstrap();
+        whole.auth.allowed_origins = vec!["http://localhost:1".into()];
+        whole.limits.max_bridges = Some(9);
+        whole.limits.startup_grace_seconds = 2.5;
+        whole.permission_labels.insert(
+            "plan".into(),
+            PermissionLabel { short: "s".into(), long: "l".into(), effect: "e".into() },
+        );
+        let read = read::<Basics>(&serde_json::to_string(&whole).unwrap()).unwrap();
+        assert_eq!(
+            read,
+            Basics {
+                version: "1.0.0".into(),
+                build: "b".into(),
+                projects_root: "/srv/projects".into(),
+                hostname: "buildbox".into(),
+                demo: false,
+                allowed_origins: vec!["http://localhost:1".into()],
+                spawn_mode: "same-dir".into(),
+                permission_mode: "default".into(),
+                labels: vec![Label {
+                    mode: "plan".into(),
+                    short: "s".into(),
+                    long: "l".into(),
+                    effect: "e".into(),
+                }],
+                grace_ms: 2_500,
+                max_bridges: Some(9),
+            }
+        );
+        assert_eq!(read.label("plan").long, "l");
+        assert_eq!(read.label("moonwalk").short, "moonwalk");
+    }
+}
