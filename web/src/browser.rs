@@ -8,6 +8,7 @@ use web_sys::HtmlElement;
 
 thread_local! {
     static ROOT: OnceCell<String> = const { OnceCell::new() };
+    static SPRITE: OnceCell<String> = const { OnceCell::new() };
 }
 
 /// The prefix under which the service is reached: empty or `/a/b`.
@@ -16,9 +17,18 @@ pub fn root() -> String {
 }
 
 fn read_root() -> String {
-    let meta = document().query_selector("meta[name=svc-root]").ok();
-    let content = meta.flatten().and_then(|meta| meta.get_attribute("content"));
-    content.unwrap_or_default().trim_end_matches('/').to_owned()
+    head("meta[name=svc-root]", "content").trim_end_matches('/').to_owned()
+}
+
+/// Address of the icons: the page's own icon, whose name carries a hash, so that it is never
+/// fetched again (not while offline either).
+pub fn sprite() -> String {
+    SPRITE.with(|sprite| sprite.get_or_init(|| head("link[rel=icon]", "href")).clone())
+}
+
+fn head(selector: &str, attribute: &str) -> String {
+    let found = document().query_selector(selector).ok().flatten();
+    found.and_then(|element| element.get_attribute(attribute)).unwrap_or_default()
 }
 
 /// An address of this service from its app-local path.

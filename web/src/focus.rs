@@ -33,9 +33,16 @@ pub fn watch() {
         });
         LAST.with(|slot| *slot.borrow_mut() = last);
     });
-    // A person who leaves the row leaves it for good; an element that is taken away says nothing.
-    browser::on_document("focusout", |_: web_sys::Event| {
-        LAST.with(|slot| *slot.borrow_mut() = None);
+    // A person who points at something that takes no focus has left the row for good. (A lost
+    // focus alone says nothing: it is also how an element goes that is taken away.)
+    browser::on_document("pointerdown", |event: web_sys::Event| {
+        let takes_focus =
+            event.target().and_then(|target| target.dyn_into::<Element>().ok()).and_then(
+                |element| element.closest("a, button, input, select, textarea").ok().flatten(),
+            );
+        if takes_focus.is_none() {
+            LAST.with(|slot| *slot.borrow_mut() = None);
+        }
     });
 }
 

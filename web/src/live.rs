@@ -9,6 +9,7 @@ use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS
 use crate::model::{link, outcome, wire};
 use crate::parts::reactive::{Cached, memo};
 use crate::say::Say;
+use crate::socket::{Heard, Socket};
 use crate::store::Store;
 use crate::text::{page as words, session, status};
 use crate::{api, browser, focus};
@@ -21,9 +22,6 @@ use svc_shared::api::instances::Instance;
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
 use svc_shared::stream::{ClientFrame, close};
-use wasm_bindgen::JsCast;
-use wasm_bindgen::prelude::Closure;
-use web_sys::{CloseEvent, MessageEvent, WebSocket};
 
 /// Unreadable frames after which the page asks to be reloaded.
 const BAD_FRAMES: u32 = 2;
@@ -84,21 +82,6 @@ struct Inner {
     bad_frames: u32,
     heard_at: f64,
     retry: Option<TimeoutHandle>,
-}
-
-/// A socket that is deaf and closed once it is dropped.
-struct Socket {
-    raw: WebSocket,
-    _message: Closure<dyn FnMut(MessageEvent)>,
-    _close: Closure<dyn FnMut(CloseEvent)>,
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        self.raw.set_onmessage(None);
-        self.raw.set_onclose(None);
-        let _ = self.raw.close(); // closed already: fine
-    }
 }
 
 impl Live {
@@ -198,23 +181,15 @@ impl Live {
                 *next_try = None;
             }
         });
-        let Ok(raw) = WebSocket::new(&browser::socket_href(&path)) else {
-            self.lost(false);
-            return;
-        };
-        let message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
-            // Text frames only, by the protocol.
-            let text = event.data().as_string().unwrap_or_default();
-            self.heard(&text);
+        let socket = Socket::open(&path, move |heard| match heard {
+            Heard::Open => {}
+            Heard::Text(text) => self.heard(&text),
+            Heard::Closed(code) => self.lost(code == close::RESTART),
         });
-        let close = Closure::<dyn FnMut(CloseEvent)>::new(move |event: CloseEvent| {
-            self.lost(event.code() == close::RESTART);
-        });
-        raw.set_onmessage(Some(message.as_ref().unchecked_ref()));
-        raw.set_onclose(Some(close.as_ref().unchecked_ref()));
-        self.inner.update_value(|inner| {
-            inner.socket = Some(Socket { raw, _message: message, _close: close });
-        });
+        match socket {
+            Some(socket) => self.inner.update_value(|inner| inner.socket = Some(socket)),
+            None => self.lost(false),
+        }
     }
 
     fn heard(self, text: &str) {
@@ -275,11 +250,10 @@ impl Live {
         self.link.set(Link::Live);
         self.tell(caught_up);
         self.inner.with_value(|inner| {
-            if let Some(socket) = &inner.socket
-                && let Ok(frame) = serde_json::to_string(&ClientFrame::Samples { on: false })
-            {
-                // Nothing on this page shows measurements. Closing: there will be another socket.
-                let _ = socket.raw.send_with_str(&frame);
+            // Nothing on this page shows measurements.
+            let frame = serde_json::to_string(&ClientFrame::Samples { on: false });
+            if let (Some(socket), Ok(frame)) = (&inner.socket, frame) {
+                socket.send(&frame);
             }
         });
         if changed_server {

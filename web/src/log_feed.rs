@@ -4,6 +4,7 @@ use crate::app::Page;
 use crate::model::log::{Entry, Log, Older};
 use crate::model::stream::delay_ms;
 use crate::model::wire;
+use crate::socket::{Heard, Socket};
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
@@ -13,9 +14,6 @@ use std::time::Duration;
 use svc_shared::internal::LogPage;
 use svc_shared::paths;
 use svc_shared::stream::{LogFrame, close};
-use wasm_bindgen::JsCast;
-use wasm_bindgen::prelude::Closure;
-use web_sys::{CloseEvent, MessageEvent, WebSocket};
 
 /// Lines that come within this time are shown together.
 const GATHER: Duration = Duration::from_millis(40);
@@ -70,23 +68,6 @@ struct Inner {
     attempt: u32,
     timer: Option<TimeoutHandle>,
     hide: Option<TimeoutHandle>,
-}
-
-/// A socket that is deaf and closed once it is dropped.
-struct Socket {
-    raw: WebSocket,
-    _open: Closure<dyn FnMut(web_sys::Event)>,
-    _message: Closure<dyn FnMut(MessageEvent)>,
-    _close: Closure<dyn FnMut(CloseEvent)>,
-}
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        self.raw.set_onopen(None);
-        self.raw.set_onmessage(None);
-        self.raw.set_onclose(None);
-        let _ = self.raw.close(); // closed already: fine
-    }
 }
 
 impl Drop for Inner {
@@ -165,30 +146,20 @@ impl Feed {
             path.push_str("&cursor=");
             path.push_str(&cursor);
         }
-        let Ok(raw) = WebSocket::new(&browser::socket_href(&path)) else {
-            self.again();
-            return;
-        };
-        let open = Closure::<dyn FnMut(web_sys::Event)>::new(move |_: web_sys::Event| {
-            self.feeding.set(Feeding::Open(self.page.clock.now()));
-        });
-        let message = Closure::<dyn FnMut(MessageEvent)>::new(move |event: MessageEvent| {
-            let text = event.data().as_string().unwrap_or_default();
+        let socket = Socket::open(&path, move |heard| match heard {
+            Heard::Open => self.feeding.set(Feeding::Open(self.page.clock.now())),
             // A frame of a newer version says nothing we could show.
-            if let Ok(frame) = wire::read::<LogFrame>(&text) {
-                self.gather(frame);
-            }
+            Heard::Text(text) => drop(wire::read(&text).map(|frame| self.gather(frame))),
+            Heard::Closed(code) => self.closed(code),
         });
-        let closed = Closure::<dyn FnMut(CloseEvent)>::new(move |event: CloseEvent| {
-            self.closed(event.code());
-        });
-        raw.set_onopen(Some(open.as_ref().unchecked_ref()));
-        raw.set_onmessage(Some(message.as_ref().unchecked_ref()));
-        raw.set_onclose(Some(closed.as_ref().unchecked_ref()));
+        let is_refused = socket.is_none();
         self.inner.update_value(|inner| {
             inner.timer.take().inspect(TimeoutHandle::clear);
-            inner.socket = Some(Socket { raw, _open: open, _message: message, _close: closed });
+            inner.socket = socket;
         });
+        if is_refused {
+            self.again();
+        }
     }
 
     fn closed(self, code: u16) {

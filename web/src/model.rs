@@ -24,3 +24,5 @@ pub mod wire;
 
 #[cfg(test)]
 pub mod sample;
+#[cfg(test)]
+mod tokens;

@@ -30,6 +30,12 @@ fn two(big: i64, big_unit: &str, small: i64, small_unit: &str) -> String {
     }
 }
 
+/// A time allowed: in seconds up to two minutes, as people set it.
+#[must_use]
+pub fn limit(millis: i64) -> String {
+    if millis <= 2 * MINUTE { format!("{} s", millis.max(0) / SECOND) } else { span(millis) }
+}
+
 /// Whether a span is still written in seconds, so that it changes every second.
 #[must_use]
 pub fn counts_seconds(millis: i64) -> bool {
@@ -92,6 +98,12 @@ mod tests {
         ] {
             assert_eq!(span(millis), text);
         }
+    }
+
+    #[test]
+    fn a_limit_of_a_minute_is_said_in_seconds() {
+        assert_eq!(limit(60_000), "60 s");
+        assert_eq!(limit(10 * MINUTE), "10 min");
     }
 
     #[test]

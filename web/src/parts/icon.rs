@@ -5,7 +5,7 @@ use crate::model::status::Glyph;
 use leptos::prelude::*;
 
 fn sprite(symbol: &str) -> String {
-    format!("{}#{symbol}", browser::href("/static/icons.svg"))
+    format!("{}#{symbol}", browser::sprite())
 }
 
 /// An icon, decorative: the words beside it say the same.

@@ -86,7 +86,7 @@ pub fn reason(reason: ExitReason) -> Option<&'static str> {
 pub fn advice(reason: ExitReason) -> Option<&'static str> {
     Some(match reason {
         ExitReason::LoginRequired => {
-            "Sign the agent in on this machine (run `claude` there and follow it), then resume."
+            "Sign the agent in on this machine (run claude there and follow it), then resume."
         }
         ExitReason::RemoteControlUnavailable => {
             "Use an account with remote control, or ask who manages the organisation."
@@ -108,10 +108,10 @@ pub fn advice(reason: ExitReason) -> Option<&'static str> {
         ExitReason::PoisonedSession => "Launch a new bridge; the old session cannot come back.",
         ExitReason::OutOfMemory => "Free memory or stop something else first, then resume.",
         ExitReason::NotRegistered => {
-            "The log shows how far it came; `startup_grace_seconds` sets the time allowed."
+            "The log shows how far it came; startup_grace_seconds sets the time allowed."
         }
         ExitReason::BinaryNotFound | ExitReason::ExecFailed => {
-            "Install the agent on this machine, or set the key `claude.binary` to its path."
+            "Install the agent on this machine, or set the key claude.binary to its path."
         }
         ExitReason::LogCreateFailed => {
             "Look at free space and permissions of the service's state directory."

@@ -179,12 +179,12 @@ pub mod home {
     pub const NOT_SIGNED_IN: &str = "The agent is not signed in on this machine.";
     /// … what to do.
     pub const NOT_SIGNED_IN_HOW: &str =
-        "Run `claude` there once and follow it; launches fail until then.";
+        "Run claude there once and follow it; launches fail until then.";
     /// The agent was not found.
     pub const NO_AGENT: &str = "The agent does not answer on this machine.";
     /// … what to do.
     pub const NO_AGENT_HOW: &str =
-        "Install it, or set the key `claude.binary` to its path; launches fail until then.";
+        "Install it, or set the key claude.binary to its path; launches fail until then.";
     /// Clocks differ.
     #[must_use]
     pub fn skew(span: &str) -> String {
@@ -523,7 +523,7 @@ pub const WRONG_ADDRESS: &str = "This address is not in the allowed list";
 #[must_use]
 pub fn wrong_address_how(origin: &str) -> String {
     format!(
-        "The page is open at {origin}. The service takes no actions from there. Open it at one of its own addresses, or add this one to the key `auth.allowed_origins` and restart the service."
+        "The page is open at {origin}. The service takes no actions from there. Open it at one of its own addresses, or add this one to the key auth.allowed_origins and restart the service."
     )
 }
 /// The page crashed.

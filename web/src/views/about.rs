@@ -43,7 +43,7 @@ pub fn About() -> impl IntoView {
                     (words::ROOT, about.projects_root.clone()),
                     (words::AGENT, agent()),
                     (words::SIGN_IN, sign_in()),
-                    (words::GRACE, time::span(about.grace_ms)),
+                    (words::GRACE, time::limit(about.grace_ms)),
                     (words::CAP, cap),
                     (words::LICENCE, words::LICENCE_TEXT.to_owned()),
                 ];

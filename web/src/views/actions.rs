@@ -160,6 +160,13 @@ fn Buttons(
         {dynamic(move || can_open.get().then(|| view! {
             <a
                 class=main.class()
+                aria-disabled=live(move || page.live.is_offline.get().then_some("true"))
+                on:click=move |event: web_sys::MouseEvent| {
+                    if page.live.is_offline.get_untracked() {
+                        event.prevent_default();
+                        page.say.politely(crate::text::page::link::OFFLINE);
+                    }
+                }
                 href=browser::open_href(&id())
                 target="_blank"
                 rel="noopener"

@@ -308,7 +308,7 @@ fn Permission(desk: Desk) -> impl IntoView {
         <label for="launch-permission">{words::MAY_DO}</label>
         <div>
             <span class="select">
-                <select id="launch-permission" aria-describedby="launch-effect" data-testid="launch-permission" on:change=choose>
+                <select id="launch-permission" autofocus aria-describedby="launch-effect" data-testid="launch-permission" on:change=choose>
                     {options}
                 </select>
                 {icon("chevron-down", 16)}

@@ -58,8 +58,12 @@ impl Reader {
     }
 
     fn scroll_to_end(self) {
+        self.scroll_to(i32::MAX);
+    }
+
+    fn scroll_to(self, top: i32) {
         if let Some(lines) = self.lines.try_get_untracked().flatten() {
-            lines.set_scroll_top(lines.scroll_height());
+            lines.set_scroll_top(top);
         }
     }
 
@@ -87,13 +91,13 @@ impl Reader {
         };
         self.follows.set(false);
         if let Some(chunk) = browser::element(&format!("[data-chunk=\"{chunk}\"]")) {
-            chunk.scroll_into_view();
+            self.scroll_to(chunk.offset_top());
         }
         set_timeout(
             || {
-                if let (Some(line), Some(lines)) =
-                    (browser::element(".log-line.hit"), browser::element(".log-lines"))
-                {
+                let line = browser::element(".log-line.hit");
+                let lines = browser::element(".log-lines");
+                if let (Some(line), Some(lines)) = (line, lines) {
                     lines.set_scroll_top(line.offset_top() - lines.client_height() / 2);
                 }
             },

@@ -101,7 +101,7 @@ fn Find(reader: Reader) -> impl IntoView {
                     type="button"
                     class="btn btn-ghost btn-icon"
                     aria-label=label
-                    aria-disabled=is_off
+                    aria-disabled=live(is_off)
                     data-testid=testid
                     on:click=move |_| reader.step(forwards)
                 >
@@ -122,9 +122,13 @@ fn Find(reader: Reader) -> impl IntoView {
                 on:input=typed
                 on:keydown=keys
             />
-            <span class="num below" role="status" data-testid="log-hits">{says}</span>
+            <span class="num below" role="status" data-testid="log-hits">{dynamic(says)}</span>
         </div>
-        {button(false, words::PREVIOUS, "chevron-up", "log-previous")}
-        {button(true, words::NEXT, "chevron-down", "log-next")}
+        {dynamic(move || reader.needle.with(|needle| !needle.is_empty()).then(|| {
+            (
+                button(false, words::PREVIOUS, "chevron-up", "log-previous"),
+                button(true, words::NEXT, "chevron-down", "log-next"),
+            )
+        }))}
     }
 }

@@ -48,16 +48,18 @@ pub fn Session(
         }
     });
     view! {
-        {dynamic(move || match found.get() {
-            None => {
-                enter(nav_words::SESSION);
-                view! { <Loading /> }.into_any()
-            }
-            Some(Found::Exact(id) | Found::Prefix(id)) => view! { <Known id=id /> }.into_any(),
-            Some(Found::Several(ids)) => view! { <Several ids=ids /> }.into_any(),
-            Some(Found::None) => view! { <Unknown reference=reference.get_value() /> }.into_any(),
-        })}
-    }
+           {dynamic(move || match found.get() {
+               None => {
+                   enter(nav_words::SESSION);
+                   view! { <Loading /> }.into_any()
+               }
+               // Its whole address is on its way.
+    Some(Found::Prefix(_)) => ().into_any(),
+    Some(Found::Exact(id)) => view! { <Known id=id /> }.into_any(),
+               Some(Found::Several(ids)) => view! { <Several ids=ids /> }.into_any(),
+               Some(Found::None) => view! { <Unknown reference=reference.get_value() /> }.into_any(),
+           })}
+       }
 }
 
 #[component]

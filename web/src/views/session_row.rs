@@ -5,10 +5,10 @@ use crate::browser;
 use crate::model::cause::{cause, ended_facts};
 use crate::model::sections::Section;
 use crate::model::shown::shown;
-use crate::model::status::{self, Face, face};
+use crate::model::status::{self, face};
 use crate::model::time;
 use crate::parts::icon::glyph;
-use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
+use crate::parts::reactive::{derived, dynamic, live, memo};
 use crate::parts::times::{Age, When};
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
 use crate::views::actions::{Actions, Place};
@@ -68,14 +68,15 @@ pub fn SessionRow(
                 {dynamic(move || seen.with(|face| (glyph(face.glyph), face.under.map(glyph))))}
             </span>
             <div class="row-text">
-                <div class="row-line row-top">
+                <div class="row-line">
                     <a class="name" href=href><bdi>{project.live()}</bdi></a>
                     {dynamic(move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> }))}
                     <span class="badge">{kind.live()}</span> <Chips bridge=bridge />
                 </div>
-                <div class="row-line row-second">
-                    <span class="word" data-testid="status-word">{dynamic(move || seen.with(|face| face.word.clone()))}</span>
-                    <Facts bridge=bridge face=seen section=section inside=inside />
+                <span class="word" data-testid="status-word">{dynamic(move || seen.with(|face| face.word.clone()))}</span>
+                <div class="row-facts">
+                    <span class="fact only-phone">{kind.live()}</span>
+                    <Facts bridge=bridge section=section inside=inside />
                 </div>
             </div>
             <div class="row-actions"><Actions bridge=bridge inside=inside place=place /></div>
@@ -127,7 +128,6 @@ pub fn Chips(
 #[component]
 fn Facts(
     bridge: Signal<Arc<Instance>>,
-    face: Cached<Face>,
     section: Section,
     inside: Signal<Arc<Vec<WorkingSession>>>,
 ) -> impl IntoView {
@@ -150,7 +150,6 @@ fn Facts(
     let since = derived(move || bridge.get().status_since);
     let ended = derived(move || bridge.get().ended_at.unwrap_or(bridge.get().status_since));
     let inside_count = memo(move || inside.with(|inside| inside.len()));
-    let _ = face;
     view! {
         {dynamic(move || last_seen.get().map(fact))}
         {dynamic(move || facts.get().into_iter().map(fact).collect_view())}
@@ -218,7 +217,7 @@ fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>
         }
         let age = page.clock.seconds() - bridge.status_since.as_millis();
         let allowed = page.live.basics.with(|b| b.as_ref().map_or(0, |b| b.grace_ms));
-        said::starting_for(&time::span(age), &time::span(allowed))
+        said::starting_for(&time::span(age), &time::limit(allowed))
     });
     view! {
         {dynamic(move || {

@@ -123,7 +123,7 @@ pub fn Gate(
                     .collect_view())}
             </ul>
             <label class="check">
-                <input type="checkbox" node_ref=field data-testid="trust-box" on:change=change />
+                <input type="checkbox" node_ref=field autofocus=true data-testid="trust-box" on:change=change />
                 {words::I_TRUST}
             </label>
         </div>
