@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_json_line_is_one_object_whatever_the_message_holds() {
+    fn h67_a_json_line_is_one_object_whatever_the_message_holds() {
         let hostile = "x\n2026-01-01 ERROR fake\u{1b}]52;c;eA==\u{7}\u{202e}";
         let line = entry(hostile, vec![("project.name", "a\"b".into())]).line(Shape::Json);
         assert_eq!(line.matches('\n').count(), 1);
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_line_stays_inside_its_own() {
+    fn h67_a_forged_line_stays_inside_its_own() {
         let line = entry("a\r\n2026 ERROR fake", vec![]).line(Shape::Text);
         assert_eq!(line.matches('\n').count(), 1);
         assert!(

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn unsafe_directory_names_are_not_project_names() {
+    fn h37_unsafe_directory_names_are_not_project_names() {
         for (name, why) in [
             ("", BadProjectName::Empty),
             (".", BadProjectName::NotAComponent),
@@ -240,7 +240,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_project_name_never_leaves_its_directory(raw in ".*") {
+        fn h37_a_project_name_never_leaves_its_directory(raw in ".*") {
             if let Ok(name) = raw.parse::<ProjectName>() {
                 let path = std::path::Path::new("/root").join(name.as_str());
                 prop_assert_eq!(path.parent(), Some(std::path::Path::new("/root")));

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_never_negative() {
+    fn f77_durations_are_never_negative() {
         let early = Timestamp::from_millis(5);
         let late = Timestamp::from_millis(9);
         assert_eq!(early.since(late).as_millis(), 0);

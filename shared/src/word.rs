@@ -122,7 +122,7 @@ mod tests {
     use crate::status::BridgeStatus;
 
     #[test]
-    fn an_unknown_word_survives_a_round_trip_as_written() {
+    fn f87_an_unknown_word_survives_a_round_trip_as_written() {
         let word: Word<BridgeStatus> = serde_json::from_str("\"hibernating\"").unwrap();
         assert_eq!(word, Word::Other("hibernating".into()));
         assert_eq!(serde_json::to_string(&word).unwrap(), "\"hibernating\"");

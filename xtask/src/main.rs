@@ -11,6 +11,7 @@ mod pins;
 mod place;
 mod precompress;
 mod progress;
+mod rows;
 mod run;
 mod smoke;
 mod tally;
@@ -36,6 +37,8 @@ cargo xtask COMMAND
                           (--fast: nothing that needs WebAssembly, Node or a browser)
   dist                    builds only the page, into dist/
   bootstrap               installs the tools that are missing
+  rows                    every failure case and hardening row with the tests that prove it,
+                          from tests/rows.md and the names of the tests
   smoke                   release build, one start of `svc demo`, page and health asked for
   ci                      test, then smoke
   doctor                  shows what is needed and what is there; changes nothing
@@ -111,6 +114,10 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
             return Err(run::run(progress, &place, page, &args)?);
         }
         Some("test") => return test::run(progress, &place, &test::Wish::parse(&args)?),
+        Some("rows") => {
+            no_more(&args)?;
+            return rows::run(progress, &place);
+        }
         Some("smoke") => {
             no_more(&args)?;
             return smoke::run(progress, &place);

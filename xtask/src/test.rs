@@ -15,7 +15,7 @@ use crate::browser::{self, Browser};
 use crate::place::Place;
 use crate::progress::{self, Progress, Step};
 use crate::tally::{self, Tally};
-use crate::{dist, pins};
+use crate::{dist, pins, rows};
 
 /// The workspace as it is tested on the host; the page is compiled for it only where it can be.
 const HOST: [&str; 3] = ["--workspace", "--exclude", "svc-web"];
@@ -123,6 +123,8 @@ impl Run<'_> {
     fn checks(&mut self) -> Result<()> {
         let place = self.place;
         self.check("fmt", "a second", 0, &mut place.cargo(&["fmt", "--all", "--check"]))?;
+        let proved = rows::check(self.progress, place)?;
+        self.note("rows", proved);
         let clippy = |features: &[&str]| {
             let mut clippy = place.cargo(&["clippy", "--locked"]);
             clippy.args(HOST).arg("--all-targets").args(features).args(["--", "-D", "warnings"]);

@@ -291,7 +291,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn whatever_the_document_the_edit_is_the_wanted_one(value in any_json(), pretty: bool) {
+        fn h90_whatever_the_document_the_edit_is_the_wanted_one(value in any_json(), pretty: bool) {
             let text = if pretty {
                 serde_json::to_string_pretty(&value).unwrap()
             } else {

@@ -126,7 +126,7 @@ mod tests {
 
     /// F38.
     #[test]
-    fn the_answer_counts_and_not_the_exit_code() {
+    fn f38_the_answer_counts_and_not_the_exit_code() {
         let out = br#"{"loggedIn":false,"authMethod":"none","apiProvider":"firstParty"}"#;
         let login = parse(out);
         assert_eq!((login.is_ok(), login.method()), (false, Some("none")));

@@ -306,7 +306,7 @@ mod tests {
 
     /// F7.
     #[test]
-    fn impossible_pids_leave_a_pointer_unattributable() {
+    fn f7_impossible_pids_leave_a_pointer_unattributable() {
         for pid in ["-1", "0", "1", "2147483648", "true", "\"12\"", "1e3", "null", "{}"] {
             let found = pointer(LIVE.replace("4242", pid).as_bytes()).unwrap();
             assert_eq!(found.pid, None, "{pid}");
@@ -319,7 +319,7 @@ mod tests {
 
     /// F50.
     #[test]
-    fn hostile_files_are_no_pointers() {
+    fn f50_hostile_files_are_no_pointers() {
         let deep = |n| LIVE.replace("[1]", &format!("{}{}", "[".repeat(n), "]".repeat(n)));
         let number = |digits: &str| LIVE.replace("[1]", digits);
         for text in [
@@ -389,7 +389,7 @@ mod tests {
 
     /// F51. As root every file is readable, so the test says nothing there.
     #[test]
-    fn an_unreadable_pointer_is_reported_and_stays() {
+    fn f51_an_unreadable_pointer_is_reported_and_stays() {
         let (_root, path) = bench(LIVE.as_bytes());
         let Found::Pointer(judged) = read(&path) else { panic!("a pointer") };
         fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();

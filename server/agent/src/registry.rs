@@ -265,7 +265,7 @@ mod tests {
 
     /// F54, F7, F87.
     #[test]
-    fn files_that_cannot_be_believed_are_left_out_and_counted() {
+    fn f54_files_that_cannot_be_believed_are_left_out_and_counted() {
         let dir = tempfile::tempdir().unwrap();
         put(dir.path(), 10, &entry(10, "busy"));
         put(dir.path(), 11, &entry(11, "busy")[..60]);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_file_is_read_once_it_is_whole() {
+    fn f54_a_torn_file_is_read_once_it_is_whole() {
         let dir = tempfile::tempdir().unwrap();
         let mut registry = Registry::new(dir.path().to_owned());
         put(dir.path(), 10, "{");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_older_and_newer_agents_are_read_as_far_as_they_go() {
+    fn f87_entries_of_older_and_newer_agents_are_read_as_far_as_they_go() {
         let with = |from: &str, to: &str| parse(entry(10, "busy").replace(from, to).as_bytes());
         assert!(with("\"peerProtocol\":1,", "").is_some());
         let states = [("shell", "working"), ("waiting", "blocked"), ("idle", ""), ("dreaming", "")];
@@ -313,7 +313,7 @@ mod tests {
 
     /// F54. Ten thousand files of dead processes; how long it takes is printed, not judged.
     #[test]
-    fn ten_thousand_leftovers_are_read_once_each() {
+    fn f54_ten_thousand_leftovers_are_read_once_each() {
         let dir = tempfile::tempdir().unwrap();
         for pid in 10..10_010 {
             put(dir.path(), pid, &entry(pid, "idle"));

@@ -131,7 +131,7 @@ mod tests {
 
     /// F52.
     #[test]
-    fn odd_answers_never_become_sessions() {
+    fn f52_odd_answers_never_become_sessions() {
         assert_eq!(parse(b" \n"), Ok(Listed::default()));
         assert_eq!(parse(b"[]"), Ok(Listed::default()));
         for odd in ["5", "null", "{}", r#"{"agents":5}"#, r#""text""#] {
@@ -146,7 +146,7 @@ mod tests {
 
     /// F7, F52.
     #[test]
-    fn items_without_their_core_are_skipped_and_bad_pids_are_absent() {
+    fn f7_f52_items_without_their_core_are_skipped_and_bad_pids_are_absent() {
         let without = |key: &str| ONE.replace(&format!("\"{key}\""), "\"other\"");
         let answer = format!(
             "[{},{},{},5,null]",

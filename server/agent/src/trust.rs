@@ -280,7 +280,7 @@ mod tests {
 
     /// F21.
     #[tokio::test]
-    async fn a_file_that_is_not_understood_trusts_nothing_and_is_never_rewritten() {
+    async fn f21_h90_a_file_that_is_not_understood_trusts_nothing_and_is_never_rewritten() {
         let deep = format!("{}{}", "[".repeat(5000), "]".repeat(5000));
         for (text, trusts) in [
             (&b"{\n \"a\": 1,\n}"[..], Err("line 3, column 1")),
@@ -356,7 +356,7 @@ mod tests {
 
     /// F22, H90: the other writer's key and ours are both there afterwards.
     #[test]
-    fn a_concurrent_writer_loses_nothing_and_neither_do_we() {
+    fn f22_h90_a_concurrent_writer_loses_nothing_and_neither_do_we() {
         let flag: &[&[&str]] = &[&["projects", "/p/app", "hasTrustDialogAccepted"]];
         for moment in [Moment::Prepared, Moment::Replaced] {
             let bench = Bench::new(Some(r#"{"a":1}"#));
@@ -377,7 +377,7 @@ mod tests {
 
     /// F22.
     #[test]
-    fn against_a_writer_that_never_rests_the_grant_fails_visibly() {
+    fn f22_against_a_writer_that_never_rests_the_grant_fails_visibly() {
         let bench = Bench::new(Some("{}"));
         let file = bench.file();
         let mut round = 0;
@@ -394,7 +394,7 @@ mod tests {
 
     /// H90: all of many writers within one machine are there afterwards.
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn many_grants_at_once_are_all_kept() {
+    async fn h90_many_grants_at_once_are_all_kept() {
         let bench = Bench::new(Some("{}"));
         let grants: Vec<_> = (0..50)
             .map(|n| {
@@ -415,7 +415,7 @@ mod tests {
 
     /// H90.
     #[tokio::test]
-    async fn a_link_is_written_through_inside_the_home_only() {
+    async fn h90_a_link_is_written_through_inside_the_home_only() {
         let bench = Bench::new(None);
         let inside = bench.root.path().join("home/dotfiles.json");
         fs::write(&inside, "{}").unwrap();

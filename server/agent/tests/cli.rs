@@ -124,7 +124,7 @@ async fn logged_out_is_read_from_the_answer_and_asked_once_by_many() {
 
 /// F38.
 #[tokio::test]
-async fn garbage_is_no_answer_to_the_login_question() {
+async fn f38_garbage_is_no_answer_to_the_login_question() {
     let bench = Bench::new("echo hello; exit 0");
     assert!(bench.cli.login().is_ok(), "nothing speaks against a start before the first answer");
     let Login::Failed { reason } = bench.cli.login_now().await else {
@@ -135,7 +135,7 @@ async fn garbage_is_no_answer_to_the_login_question() {
 
 /// F38. The clock runs ahead while everything waits.
 #[tokio::test(start_paused = true)]
-async fn a_login_question_without_answer_is_not_ok_within_its_limit() {
+async fn f38_a_login_question_without_answer_is_not_ok_within_its_limit() {
     let bench = Bench::new("sleep 1000");
     let Login::Failed { reason } = bench.cli.login_now().await else {
         panic!("silence is no answer");
@@ -145,7 +145,7 @@ async fn a_login_question_without_answer_is_not_ok_within_its_limit() {
 
 /// F52: every useless answer keeps the previous list.
 #[tokio::test]
-async fn a_useless_session_list_keeps_the_previous_one_and_marks_it_stale() {
+async fn f52_a_useless_session_list_keeps_the_previous_one_and_marks_it_stale() {
     let one = r#"[{"pid":4242,"cwd":"/p","startedAt":5,"sessionId":"u","kind":"interactive"}]"#;
     let bench = Bench::new(&format!("echo '{one}'"));
     assert!(!bench.cli.sessions().is_known);

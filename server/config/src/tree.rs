@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_refused_however_it_is_made() {
+    fn h78_deep_nesting_is_refused_however_it_is_made() {
         refuses(&format!("a: {}", "[".repeat(200_000)), 1, "64");
         let block: String = (0..70).map(|depth| format!("{}k:\n", " ".repeat(depth))).collect();
         refuses(&block, 65, "64");
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_bomb_is_refused_before_it_grows() {
+    fn h78_an_alias_bomb_is_refused_before_it_grows() {
         let mut bomb = "x0: &x0 [a,a,a,a,a,a,a,a,a,a]\n".to_owned();
         for level in 1..9 {
             let tens = vec![format!("*x{}", level - 1); 10].join(",");

@@ -109,7 +109,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn escaped_text_is_one_line_without_controls(text in any::<String>()) {
+        fn h67_escaped_text_is_one_line_without_controls(text in any::<String>()) {
             let out = escape(&text);
             prop_assert!(!out.chars().any(|c| c.is_control() || is_directional(c)));
             prop_assert_eq!(escape(&out), out.clone());

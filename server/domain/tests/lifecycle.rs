@@ -370,7 +370,7 @@ fn a_held_row_takes_no_command_until_it_is_certain() {
 }
 
 #[test]
-fn forget_never_removes_a_row_whose_process_lives_or_may_live() {
+fn f48_forget_never_removes_a_row_whose_process_lives_or_may_live() {
     let (ended, _) = apply(observe(&running(), Fact::Exited(exit(None, None)), at(1)), running());
     assert_eq!(may_forget(&ended, Some(Verdict::Same)), Err(Refusal::Live));
     assert_eq!(may_forget(&ended, Some(Verdict::Unknown)), Err(Refusal::Live));

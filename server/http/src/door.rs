@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_told_in_redacted_words() {
+    fn h73_a_panic_is_told_in_redacted_words() {
         let panic: Box<dyn std::any::Any + Send> = Box::new(String::from("lost it"));
         assert_eq!(panic_text(&*panic), "lost it");
     }

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_defect_tells_its_id_and_nothing_else() {
+    async fn h69_a_defect_tells_its_id_and_nothing_else() {
         let cause = std::io::Error::other("SQLITE_CORRUPT in /home/someone/svc.db");
         let (status, json) = body(AppError::internal(cause).into()).await;
         assert_eq!(status, 500);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_askers_share_one_run_and_the_next_one_starts_anew() {
+    async fn h83_many_askers_share_one_run_and_the_next_one_starts_anew() {
         let (flights, runs) = (SingleFlight::default(), Arc::default());
         let asks = (0..200).map(|_| ask(&flights, "all", &runs));
         let answers = futures_util::future::join_all(asks).await;

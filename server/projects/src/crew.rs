@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_hangs_is_reported_and_holds_up_no_other() {
+    fn h85_h116_a_path_that_hangs_is_reported_and_holds_up_no_other() {
         let (crew, gate) = (Crew::new(Duration::from_millis(40)), Arc::default());
         let mut names: Vec<_> = (0..500).map(|n| format!("live{n}")).collect();
         for (n, place) in [3, 4, 5, 6, 200, 499].into_iter().enumerate() {
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn more_dead_paths_than_threads_still_come_to_an_end() {
+    fn h85_h116_more_dead_paths_than_threads_still_come_to_an_end() {
         let (crew, gate) = (Crew::new(Duration::from_millis(20)), Arc::<Gate>::default());
         let names: Vec<_> = (0..200).map(|n| format!("dead{n}")).collect();
         let answers = run(&crew, &gate, &names);

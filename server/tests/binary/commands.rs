@@ -172,7 +172,7 @@ fn a_database_that_is_none_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_reader_that_closes_early_is_no_error() {
+fn h68_a_reader_that_closes_early_is_no_error() {
     let place = Place::configured("");
     let mut child = place
         .command(["config", "show"])
@@ -191,7 +191,7 @@ fn a_reader_that_closes_early_is_no_error() {
 }
 
 #[test]
-fn names_that_steer_a_terminal_arrive_harmless() {
+fn h68_names_that_steer_a_terminal_arrive_harmless() {
     // Control characters are no project names; directional marks neither. What is left is shown
     // as it is, and JSON and tables agree on it.
     let place = Place::configured("");

@@ -106,7 +106,7 @@ fn the_service_manager_hears_of_readiness_and_of_the_end() {
 
 /// H73.
 #[test]
-fn the_server_leaves_no_core_dump() {
+fn h73_the_server_leaves_no_core_dump() {
     let place = Place::configured("");
     let server = place.serve();
     let limits = fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();

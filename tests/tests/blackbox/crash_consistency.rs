@@ -52,7 +52,7 @@ async fn dies_of(mut server: Server<'_>, method: Method, path: &str, body: Optio
 }
 
 #[tokio::test]
-async fn h98_a_launch_interrupted_at_any_point_is_repaired_and_repeatable() {
+async fn h98_f11_a_launch_interrupted_at_any_point_is_repaired_and_repeatable() {
     let Some(program) = with_fail_points("launch") else { return };
     for point in SPAWN_POINTS {
         let world = World::new();

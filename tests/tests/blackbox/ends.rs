@@ -147,7 +147,7 @@ async fn f39_f40_a_deaf_bridge_and_its_deaf_child_are_killed() {
 
 /// H104, F41: what left the group is found and ended.
 #[tokio::test]
-async fn h104_a_child_in_a_session_of_its_own_is_ended_with_its_bridge() {
+async fn f41_h104_a_child_in_a_session_of_its_own_is_ended_with_its_bridge() {
     let world = World::new();
     world.project_with("app", json!({ "children": 3, "child_mode": "new_session" }));
     let server = world.serve().await;

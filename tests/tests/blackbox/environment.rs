@@ -253,7 +253,7 @@ fn plant(file: &Path, mark: &Path) {
 
 /// H110: an agent that hangs, floods or babbles leaves the service usable.
 #[tokio::test]
-async fn h110_a_misbehaving_probe_leaves_the_service_usable() {
+async fn f86_h110_a_misbehaving_probe_leaves_the_service_usable() {
     for knobs in [
         &[("AGENT_SIM_VERSION_MS", "600000"), ("AGENT_SIM_AUTH", "hang")][..],
         &[("AGENT_SIM_AGENTS_OUTPUT", "huge"), ("AGENT_SIM_AUTH", "garbage")],

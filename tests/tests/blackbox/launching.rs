@@ -350,7 +350,7 @@ async fn f13_a_program_of_another_kind_fails_the_start() {
 }
 
 #[tokio::test]
-async fn projects_of_every_legal_name_are_found_and_started() {
+async fn h31_h37_projects_of_every_legal_name_are_found_and_started() {
     let world = World::new();
     let names =
         ["has.dot", "has space", "übung", "ａ", "trailing-dash-", "q\"uote", "$(x)`y`;&%VAR%"];

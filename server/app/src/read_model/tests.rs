@@ -244,7 +244,7 @@ fn projects_are_listed_without_regard_to_case() {
 }
 
 #[tokio::test]
-async fn thousands_of_records_arrive_in_frames_of_bounded_size() {
+async fn h126_thousands_of_records_arrive_in_frames_of_bounded_size() {
     let model = ReadModel::new();
     let mut reader = model.subscribe(Some((model.boot().to_owned(), 0)));
     next(&mut reader).await;

@@ -199,7 +199,7 @@ fn escape_sequences_and_invisible_characters_go_and_text_stays() {
 }
 
 #[test]
-fn encoded_forms_are_masked() {
+fn h66_encoded_forms_are_masked() {
     for raw in [
         "env%5F01AB23CD45",
         "env%255f01AB23CD45",
@@ -281,7 +281,7 @@ fn colour_stays_only_where_it_touches_no_secret() {
 }
 
 #[test]
-fn hostile_repetition_ends() {
+fn h66_hostile_repetition_ends() {
     // Each is quadratic or worse for a matcher that starts over at every opening.
     for unit in [
         "sk-",

@@ -157,7 +157,7 @@ fn a_cursor_reads_back_and_nonsense_does_not() {
 }
 
 #[test]
-fn every_sample_split_at_every_byte_is_masked() {
+fn h66_every_sample_split_at_every_byte_is_masked() {
     let log = "a env_01AB23CD45 b\nAuthorization: Bearer abc.def-ghi.jkl\n\
                id 0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0\nenv%5F01AB23CD45 \u{1b}[1mé\n\
                -----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n";

@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_and_hostile_documents_are_refused() {
+    fn h77_malformed_and_hostile_documents_are_refused() {
         for raw in [
             "",
             "{",
@@ -138,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn nesting_is_accepted_up_to_64_levels() {
+    fn h77_nesting_is_accepted_up_to_64_levels() {
         let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
         assert!(parse(nested(64).as_bytes()).is_ok());
         refused(nested(65).as_bytes());
     }
 
     #[tokio::test]
-    async fn the_body_is_never_echoed() {
+    async fn h69_the_body_is_never_echoed() {
         let raw = br#"{"CANARYCANARY": CANARYCANARY}"#;
         let response = parse(raw).unwrap_err().into_json();
         let text = response.into_body().into_string().await.unwrap();

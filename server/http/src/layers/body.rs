@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn only_json_is_read() {
+    async fn h8_only_json_is_read() {
         for (sent, expected) in [
             ("application/json", 200),
             ("Application/JSON; charset=utf-8; x=y", 200),

@@ -142,7 +142,7 @@ async fn a_held_launcher_carries_none_of_the_services_environment() {
 }
 
 #[tokio::test]
-async fn arguments_arrive_verbatim_and_both_outputs_are_appended_to_the_log() {
+async fn h31_arguments_arrive_verbatim_and_both_outputs_are_appended_to_the_log() {
     let place = Place::new();
     std::fs::write(place.path("out"), "before\n").unwrap();
     let script = "printf '%s\\n' \"$@\"; echo problem >&2";
@@ -243,7 +243,7 @@ async fn f13_programs_that_cannot_be_executed_are_told_with_the_kernels_reason()
 }
 
 #[tokio::test]
-async fn too_long_an_argument_is_told_and_starts_nothing() {
+async fn h30_too_long_an_argument_is_told_and_starts_nothing() {
     let place = Place::new();
     let long = "x".repeat(4 << 20);
     let held = place.hold(place.spec("/bin/true", &[&long])).await.unwrap();

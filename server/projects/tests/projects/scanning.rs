@@ -11,7 +11,7 @@ use svc_shared::ids::BadProjectName;
 
 /// H37, F24.
 #[test]
-fn every_legal_directory_name_is_a_project_and_no_other() {
+fn h37_every_legal_directory_name_is_a_project_and_no_other() {
     let long = "x".repeat(255);
     let legal = ["-dash", "a", "has space", "has.dot", "übung", "ａ", &long];
     let bench = Bench::new(&legal);
@@ -39,7 +39,7 @@ fn every_legal_directory_name_is_a_project_and_no_other() {
 
 /// H43.
 #[test]
-fn names_that_differ_only_in_normalisation_or_case_are_different_projects() {
+fn h43_names_that_differ_only_in_normalisation_or_case_are_different_projects() {
     let bench = Bench::new(&["\u{e9}", "e\u{301}", "App", "app"]);
     let projects = bench.scan();
     assert_eq!(names(&projects), ["App", "app", "e\u{301}", "\u{e9}"]);
@@ -87,7 +87,7 @@ fn a_link_that_leads_nowhere_is_left_out_with_its_reason() {
 
 /// H38.
 #[test]
-fn the_service_s_own_places_and_what_contains_them_are_no_projects() {
+fn h38_the_service_s_own_places_and_what_contains_them_are_no_projects() {
     let bench = Bench::new(&[]);
     for (name, target) in
         [("state", "home/state"), ("home", "home"), ("above", ""), ("conf", "config")]

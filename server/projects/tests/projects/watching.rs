@@ -116,7 +116,7 @@ async fn without_notification_everything_is_seen_by_timer() {
 
 /// H116.
 #[tokio::test]
-async fn a_root_that_is_deleted_and_made_again_is_survived() {
+async fn h116_a_root_that_is_deleted_and_made_again_is_survived() {
     let bench = Bench::new(&["a", "b"]);
     let discovery = start(&bench).await;
     fs::remove_dir_all(&bench.root).unwrap();
@@ -198,7 +198,7 @@ async fn the_end_of_discovery_ends_its_announcements() {
 
 /// H125.
 #[tokio::test]
-async fn among_ten_thousand_projects_each_change_is_seen() {
+async fn h125_among_ten_thousand_projects_each_change_is_seen() {
     let bench = Bench::large();
     for n in 0..10_000 {
         fs::create_dir(bench.at(&format!("p{n:05}"))).unwrap();

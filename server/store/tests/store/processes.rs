@@ -158,7 +158,7 @@ async fn a_second_opening_in_one_process_does_not_give_the_locks_of_the_first_aw
 }
 
 #[tokio::test]
-async fn a_replaced_database_takes_no_writes_that_nobody_would_find_again() {
+async fn h116_a_replaced_database_takes_no_writes_that_nobody_would_find_again() {
     let dir = state_dir();
     let store = open(dir.path()).await;
     add(&store, &bridge(1, "api", stopped())).await;

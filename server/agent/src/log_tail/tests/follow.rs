@@ -56,7 +56,7 @@ async fn a_log_that_is_not_there_yet_is_waited_for() {
 }
 
 #[tokio::test]
-async fn truncation_and_replacement_are_marked_and_followed() {
+async fn f61_truncation_and_replacement_are_marked_and_followed() {
     let bench = Bench::with("one\ntwo\n");
     let mut viewer = bench.view(Begin::Oldest);
     assert_eq!(lines(&mut viewer, 2).await, ["one", "two"]);
@@ -102,7 +102,7 @@ async fn rotation_loses_no_line_even_when_nobody_looked_in_between() {
 }
 
 #[tokio::test]
-async fn a_pipe_or_directory_in_its_place_ends_the_view_with_a_reason() {
+async fn h127_a_pipe_or_directory_in_its_place_ends_the_view_with_a_reason() {
     for is_fifo in [true, false] {
         let bench = Bench::with("one\n");
         let mut viewer = bench.view(Begin::Oldest);
@@ -133,7 +133,7 @@ async fn a_pipe_or_directory_in_its_place_ends_the_view_with_a_reason() {
 
 /// F63.
 #[tokio::test]
-async fn a_removed_directory_is_marked_as_a_gap() {
+async fn f63_a_removed_directory_is_marked_as_a_gap() {
     let bench = Bench::with("one\n");
     let mut viewer = bench.view(Begin::Oldest);
     assert_eq!(line(&mut viewer).await, "one");

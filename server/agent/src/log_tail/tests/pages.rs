@@ -144,7 +144,7 @@ fn rotated_files_that_are_pruned_leave_the_rest_readable() {
 
 /// H127: time and memory do not depend on the size.
 #[test]
-fn the_end_of_a_giant_file_is_read_without_the_rest() {
+fn h127_the_end_of_a_giant_file_is_read_without_the_rest() {
     let bench = Bench::new();
     let file = File::create(bench.path()).unwrap();
     file.set_len(8 << 30).unwrap(); // sparse
@@ -159,7 +159,7 @@ fn the_end_of_a_giant_file_is_read_without_the_rest() {
 
 /// F58.
 #[test]
-fn a_giant_line_is_cut_and_what_follows_is_shown() {
+fn f58_h127_a_giant_line_is_cut_and_what_follows_is_shown() {
     let bench = Bench::new();
     let mut file = File::create(bench.path()).unwrap();
     file.write_all(b"before\n").unwrap();
