@@ -106,6 +106,16 @@ impl Agent {
         self.boot_time
     }
 
+    /// Whether only asking the agent tells which release this process runs. Blocks for a look at
+    /// the program.
+    pub(crate) fn needs_probe(&self, facts: &ProcessFacts) -> bool {
+        let exe = facts.exe.as_deref();
+        running_version(exe, std::iter::empty(), &facts.argv).is_none()
+            && exe.is_some()
+            && self.program().ok().and_then(|path| std::fs::canonicalize(path).ok()).as_deref()
+                == exe
+    }
+
     /// Release that a live bridge runs: from its program file, else from the probe when it runs
     /// the very file that was probed.
     pub(crate) fn running_version(&self, facts: &ProcessFacts) -> Option<String> {

@@ -69,15 +69,26 @@ impl App {
     /// # Errors
     /// The registry cannot be read.
     pub async fn reconciled_instances(&self) -> Result<Vec<Instance>, AppError> {
-        let app = self.clone();
         let rows = self.store().bridges().await?;
-        tokio::task::spawn_blocking(move || {
+        let app = self.clone();
+        let (rows, needs_probe) = tokio::task::spawn_blocking(move || {
             let rows: Vec<Stored> = rows.into_iter().map(|stored| app.as_it_is(stored)).collect();
             app.registry().replace(rows.clone());
-            app.instances_of(&rows)
+            let needs_probe = rows.iter().filter_map(Stored::bridge).any(|bridge| {
+                app.process_of(bridge).is_some_and(|facts| app.agent().needs_probe(&facts))
+            });
+            (rows, needs_probe)
         })
         .await
-        .map_err(AppError::internal)
+        .map_err(AppError::internal)?;
+        if needs_probe {
+            // Without an answer the version stays unknown, which a record may say.
+            let _ = self.agent().cli().version_now().await;
+        }
+        let app = self.clone();
+        tokio::task::spawn_blocking(move || app.instances_of(&rows))
+            .await
+            .map_err(AppError::internal)
     }
 
     /// Nobody supervises in a command, so the record may be behind its process.

@@ -4,6 +4,7 @@ use crate::App;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::{Bridge, Outcome};
+use svc_ports::process::ProcessFacts;
 use svc_projects::Projects;
 use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
 use svc_shared::ids::{InstanceId, ProjectName};
@@ -14,7 +15,8 @@ use svc_shared::status::{
 use svc_shared::{Timestamp, Word};
 use svc_store::{Content, Stored};
 
-/// Facts about rows that come from outside the registry and are looked up once per generation.
+/// Facts about rows that come from outside the registry and are looked up once per phase: what a
+/// process runs is only known after it has become the agent.
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
     rows: Mutex<HashMap<InstanceId, Extra>>,
@@ -25,7 +27,7 @@ pub(crate) struct Extras {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Extra {
     generation: u32,
-    live: bool,
+    phase: Option<Phase>,
     has_log: bool,
     agent_version: Option<String>,
     reuse_expires_at: Option<Timestamp>,
@@ -40,7 +42,7 @@ impl Extras {
         let mut all = lock(&self.rows);
         match all.get(&bridge.id) {
             Some(extra)
-                if extra.generation == bridge.generation && extra.live == bridge.is_live() =>
+                if extra.generation == bridge.generation && extra.phase == Some(bridge.phase()) =>
             {
                 extra.clone()
             }
@@ -52,17 +54,8 @@ impl Extras {
         }
     }
 
-    /// Remembers which release a live bridge runs.
-    pub fn set_version(&self, id: &InstanceId, generation: u32, version: Option<String>) {
-        let mut all = lock(&self.rows);
-        if let Some(extra) = all.get_mut(id)
-            && extra.generation == generation
-        {
-            extra.agent_version = version;
-        }
-    }
-
-    /// Looks everything up anew at the next view: logs were pruned, pointers changed.
+    /// Looks everything up anew at the next view: logs were pruned, pointers changed,
+    /// the version of the agent became known.
     pub fn clear(&self) {
         lock(&self.rows).clear();
     }
@@ -86,9 +79,9 @@ fn look_up(app: &App, bridge: &Bridge) -> Extra {
     let ended_standard = !bridge.is_live() && bridge.resume_mode == ResumeMode::Standard;
     Extra {
         generation: bridge.generation,
-        live: bridge.is_live(),
+        phase: Some(bridge.phase()),
         has_log: stem.and_then(|stem| app.log_set(stem)).is_some_and(|set| set.has_log()),
-        agent_version: None,
+        agent_version: app.process_of(bridge).and_then(|facts| app.agent().running_version(&facts)),
         reuse_expires_at: ended_standard
             .then(|| app.agent().pointer(&bridge.cwd))
             .flatten()
@@ -192,7 +185,7 @@ impl<'a> Surroundings<'a> {
             intentional_stop: bridge.intentional_stop(),
             adopted: bridge.origin != Origin::Spawned,
             is_orphan: false,
-            agent_version: extra.agent_version.filter(|_| live),
+            agent_version: extra.agent_version,
             error_detail: ended.filter(|_| shows_detail).and_then(|ended| ended.detail.clone()),
             exit_code: ended.and_then(|ended| ended.exit_code),
             notice: self.notice(bridge),
@@ -295,6 +288,12 @@ fn corrupt(id: &str, project: &str) -> Option<Instance> {
 }
 
 impl App {
+    /// The process of a live bridge, if it is there.
+    pub(crate) fn process_of(&self, bridge: &Bridge) -> Option<ProcessFacts> {
+        let identity = bridge.process.as_ref().filter(|_| bridge.is_live())?;
+        self.host().inspect(identity.pid).filter(|facts| facts.identity == *identity)
+    }
+
     /// Records of all rows, in the order of registration.
     pub(crate) fn instances_of(&self, rows: &[Stored]) -> Vec<Instance> {
         let projects = self.projects();

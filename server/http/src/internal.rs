@@ -4,4 +4,5 @@
 pub(crate) mod instances;
 pub(crate) mod ops;
 pub(crate) mod projects;
+pub(crate) mod qr;
 pub(crate) mod rate;

@@ -127,6 +127,7 @@ pub fn table() -> Vec<Route> {
         own!(PATCH "/api/instances/{id}" Guarded Json Plain internal::instances::rename),
         own!(GET "/api/instances/{id}/log" Guarded None Plain internal::instances::log),
         own!(POST "/api/instances/{id}/connect" Ui None Plain internal::instances::connect),
+        own!(GET "/api/instances/{id}/qr" Ui None Plain internal::instances::qr),
         own!(POST "/api/instances/{id}/forget" Ui None Plain internal::instances::forget),
         own!(GET "/api/projects/preflight" Guarded None Plain internal::projects::preflight_all),
         own!(POST "/api/projects/trust-all" Guarded Json Plain internal::projects::trust_all),

@@ -18,6 +18,7 @@ mod ends;
 mod environment;
 mod harness;
 mod identity;
+mod interface;
 mod launching;
 mod main_job;
 mod odd_agents;

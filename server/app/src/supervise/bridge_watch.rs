@@ -60,7 +60,6 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
     let mut grace = grace(app, &bridge);
     let mut reattached = never();
     let mut is_patient = false;
-    learn_version(app, &bridge);
     loop {
         let evidence = log.evidence();
         match app.known(id).filter(|bridge| bridge.generation == generation) {
@@ -259,15 +258,6 @@ async fn last_words(app: &App, bridge: &Bridge) -> (String, String) {
     tokio::task::spawn_blocking(move || (set.debug_tail(), set.output_tail()))
         .await
         .unwrap_or_default()
-}
-
-fn learn_version(app: &App, bridge: &Bridge) {
-    let Some(identity) = &bridge.process else { return };
-    let facts = app.host().inspect(identity.pid);
-    let version = facts
-        .filter(|facts| &facts.identity == identity)
-        .and_then(|facts| app.agent().running_version(&facts));
-    app.extras().set_version(&bridge.id, bridge.generation, version);
 }
 
 impl App {

@@ -132,7 +132,11 @@ pub(super) async fn surroundings(app: App) {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
             () = counted(projects.as_mut()) => app.publish_all().await,
-            Ok(()) = version.changed() => app.publish_all().await,
+            Ok(()) = version.changed() => {
+                // Bridges that run the probed program have a version now.
+                app.extras().clear();
+                app.publish_all().await;
+            }
             Ok(()) = login.changed() => app.publish_all().await,
             () = changed(trust.as_mut()) => app.publish_all().await,
             // Only while somebody looks: an idle service starts no process.

@@ -1,12 +1,13 @@
-//! Log, link, rename and forget of one instance.
+//! Log, link, picture of the link, rename and forget of one instance.
 
 use crate::body::fields;
 use crate::error::Refusal;
+use crate::internal::qr;
 use crate::reply::{self, NeverCompress};
 use crate::routes::Call;
 use crate::target::Query;
 use poem::Response;
-use poem::http::StatusCode;
+use poem::http::{StatusCode, header};
 use svc_app::LogQuery;
 use svc_shared::api::instances::PatchInstance;
 use svc_shared::internal::LogPage;
@@ -39,6 +40,18 @@ pub(crate) async fn connect(call: Call) -> Result<Response, Refusal> {
     call.context.links.take()?;
     let connect = call.context.app.connect(call.param()).await?;
     let mut response = reply::json(StatusCode::OK, &connect);
+    response.extensions_mut().insert(NeverCompress);
+    Ok(response)
+}
+
+/// The link as a picture, for a phone's camera. As much a credential as the link itself.
+pub(crate) async fn qr(call: Call) -> Result<Response, Refusal> {
+    let connect = call.context.app.connect(call.param()).await?;
+    let picture = qr::svg(&connect.url)?;
+    let mut response = Response::builder()
+        .status(StatusCode::OK)
+        .header(header::CONTENT_TYPE, "image/svg+xml")
+        .body(picture);
     response.extensions_mut().insert(NeverCompress);
     Ok(response)
 }

@@ -123,6 +123,10 @@ const TABLE: &[Row] = &[
         asks: &[(Known, 409), (Unknown, 404), (Ambiguous, 409)],
     },
     Row {
+        route: "GET /api/instances/{id}/qr",
+        asks: &[(Known, 409), (Unknown, 404), (Ambiguous, 409)],
+    },
+    Row {
         route: "POST /api/instances/{id}/forget",
         asks: &[(Known, 200), (Known, 404), (Unknown, 404), (Ambiguous, 409)],
     },
