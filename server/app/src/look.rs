@@ -2,7 +2,7 @@
 
 use crate::{App, AppError, Class};
 use svc_domain::agent_log::evidence::Readiness;
-use svc_domain::bridge::{Anchor, Bridge, Stage};
+use svc_domain::bridge::{Bridge, Stage};
 use svc_domain::effect::Step;
 use svc_domain::identity::{GoneBecause, Verdict};
 use svc_domain::observe::{Cause, Fact, observe};
@@ -132,15 +132,8 @@ impl App {
                 Stage::Registering { .. } => {
                     let set = self.log_set(&bridge.launch.as_ref()?.log_stem)?;
                     let evidence = svc_agent::debug_watch::scan(&set);
-                    let id = |id: &Option<svc_domain::agent_log::RemoteId>| {
-                        id.as_ref().map(|id| id.expose().to_owned())
-                    };
-                    (evidence.readiness() == Readiness::Ready).then(|| {
-                        Fact::Registered(Anchor {
-                            environment_id: id(&evidence.environment),
-                            session_id: id(&evidence.starter_session),
-                        })
-                    })
+                    (evidence.readiness() == Readiness::Ready)
+                        .then(|| Fact::Registered(evidence.anchor()))
                 }
             },
         }

@@ -77,6 +77,14 @@ impl App {
         }
     }
 
+    /// The row fresh from the registry, if this generation of it is live: what is asked under the
+    /// project lock before anything is done to a bridge that was seen without it.
+    pub(crate) async fn live_generation(&self, seen: &Bridge) -> Result<Option<Bridge>, AppError> {
+        let stored = self.reload_one(&seen.id).await?;
+        let current = stored.and_then(|stored| stored.bridge().cloned());
+        Ok(current.filter(|now| now.generation == seen.generation && now.is_live()))
+    }
+
     /// A row by its full id, as this process last saw it.
     pub(crate) fn known(&self, id: &InstanceId) -> Option<Bridge> {
         self.registry().bridge(id)

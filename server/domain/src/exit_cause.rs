@@ -148,29 +148,30 @@ impl Words {
         })
     }
 
-    /// The last lines, with the one that decided in front when it is not among them.
+    /// The last lines, and behind them the one that decided: whoever shows one line shows that.
     fn detail(&self, reason: ExitReason, key_line: Option<usize>) -> String {
+        let decisive = key_line.map(|at| {
+            // The reason for an ignored flag is the line before it.
+            let with_reason = reason == ExitReason::RemoteControlUnavailable;
+            if with_reason { at.saturating_sub(1)..=at } else { at..=at }
+        });
+        let is_decisive = |at: usize| decisive.as_ref().is_some_and(|lines| lines.contains(&at));
         let shown: Vec<usize> = (0..self.lines.len())
             .rev()
             .filter(|at| self.line(*at).is_some())
             .take(DETAIL_LINES)
+            .filter(|at| !is_decisive(*at))
             .collect();
-        let mut first = Vec::new();
-        if let Some(at) = key_line {
-            // The reason for an ignored flag is the line before it.
-            let with_reason = reason == ExitReason::RemoteControlUnavailable;
-            let from = if with_reason { at.saturating_sub(1) } else { at };
-            first = (from..=at).filter(|at| !shown.contains(at)).collect();
-        }
-        let head: Vec<&str> = first.into_iter().filter_map(|at| self.line(at)).collect();
         let tail: Vec<&str> = shown.into_iter().rev().filter_map(|at| self.line(at)).collect();
-        fit(&head.join("\n"), &tail.join("\n"))
+        let decisive = decisive.clone().into_iter().flatten();
+        let key: Vec<&str> = decisive.filter_map(|at| self.line(at)).collect();
+        fit(&tail.join("\n"), &key.join("\n"))
     }
 
-    /// The message and what the agent knows about the login, without what looks like an id.
+    /// What the agent knows about the login, without what looks like an id, and the message.
     fn login_detail(&self, key_line: Option<usize>) -> String {
         let Some(at) = key_line else { return String::new() };
-        let mut detail: Vec<&str> = self.line(at).into_iter().collect();
+        let mut state: Vec<&str> = Vec::new();
         let block = self.lines.iter().skip(at + 1);
         let block = block.skip_while(|word| !word.plain.contains(LOGIN_STATE)).skip(1);
         for word in block {
@@ -179,10 +180,10 @@ impl Words {
                 break;
             }
             if !looks_like_id(value) {
-                detail.push(word.text.trim());
+                state.push(word.text.trim());
             }
         }
-        fit(&detail.join("\n"), "")
+        fit(&state.join("\n"), self.line(at).unwrap_or_default())
     }
 
     fn line(&self, at: usize) -> Option<&str> {
@@ -201,23 +202,26 @@ fn looks_like_id(value: &str) -> bool {
     id || value.contains(MASK) || value.contains('@')
 }
 
-/// Both parts within [`DETAIL`] characters: the head from its begin, the tail up to its end.
-fn fit(head: &str, tail: &str) -> String {
-    let mut detail: String = head.chars().take(DETAIL).collect();
-    let room = DETAIL - detail.chars().count();
-    let gap = usize::from(!head.is_empty());
-    if tail.is_empty() || room <= gap {
-        return detail;
+/// Both parts within [`DETAIL`] characters: the key lines from their begin, and before them as much
+/// of the end of the others as there is room for.
+fn fit(others: &str, key: &str) -> String {
+    let key: String = key.chars().take(DETAIL).collect();
+    let gap = usize::from(!key.is_empty());
+    let room = DETAIL.saturating_sub(key.chars().count() + gap);
+    if others.is_empty() || room == 0 {
+        return key;
+    }
+    let skip = others.chars().count().saturating_sub(room);
+    let mut detail = String::new();
+    if skip == 0 {
+        detail.push_str(others);
+    } else {
+        detail.push('…');
+        detail.extend(others.chars().skip(skip + 1));
     }
     if gap == 1 {
         detail.push('\n');
-    }
-    let skip = tail.chars().count().saturating_sub(room - gap);
-    if skip == 0 {
-        detail.push_str(tail);
-    } else {
-        detail.push('…');
-        detail.extend(tail.chars().skip(skip + 1));
+        detail.push_str(&key);
     }
     detail
 }

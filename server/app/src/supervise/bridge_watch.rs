@@ -159,13 +159,7 @@ async fn on_ready(
     if app.host().probe(identity) != Verdict::Same {
         return Ok(());
     }
-    let exposed =
-        |id: &Option<svc_domain::agent_log::RemoteId>| id.as_ref().map(|id| id.expose().to_owned());
-    let mut anchor = Anchor {
-        environment_id: exposed(&evidence.environment),
-        session_id: exposed(&evidence.starter_session)
-            .or_else(|| exposed(&evidence.resumed_session)),
-    };
+    let mut anchor = evidence.anchor();
     if anchor.session_id.is_none() && bridge.anchor.session_id.is_none() {
         anchor.session_id = session_of_pointer(app, bridge, &anchor).await;
     }
@@ -200,10 +194,7 @@ async fn on_exit(
             && let Judgement::Ready | Judgement::ReadyUnlessPoisoned = judge(&bridge, &evidence)
             && !bridge.intentional_stop()
         {
-            let anchor = Anchor {
-                environment_id: evidence.environment.as_ref().map(|id| id.expose().to_owned()),
-                session_id: evidence.starter_session.as_ref().map(|id| id.expose().to_owned()),
-            };
+            let anchor = evidence.anchor();
             app.observe(id, generation, Fact::Registered(anchor)).await?;
         }
     }
@@ -211,13 +202,7 @@ async fn on_exit(
         // The stop records how it ended it.
         return Ok(());
     }
-    let Some(current) = app.reload_one(id).await?.and_then(|stored| stored.bridge().cloned())
-    else {
-        return Ok(());
-    };
-    if current.generation != generation || !current.is_live() {
-        return Ok(());
-    }
+    let Some(current) = app.live_generation(bridge).await? else { return Ok(()) };
     let stopped = current.intentional_stop();
     let cause = cause_of(app, &current, report, stopped).await;
     let cause = Cause { forced: stopped && report.signal == Some(9), ..cause };
@@ -266,13 +251,9 @@ impl App {
     /// generation has ended.
     async fn grace_over(&self, bridge: &Bridge) -> Result<bool, AppError> {
         let _lock = self.lock_project(&bridge.cwd).await?;
-        let current = self.reload_one(&bridge.id).await?;
-        let Some(current) = current.and_then(|stored| stored.bridge().cloned()) else {
+        let Some(current) = self.live_generation(bridge).await? else {
             return Ok(true);
         };
-        if current.generation != bridge.generation || !current.is_live() {
-            return Ok(true);
-        }
         let expires = match current.live().map(|live| live.stage) {
             Some(Stage::Registering { deadline: Some(_) }) => true,
             Some(

@@ -195,13 +195,7 @@ async fn gone(app: &App, bridge: &Bridge, pass: Pass) -> Result<(), AppError> {
     }
     // Another process may be stopping it right now; then it records the end.
     let Some(_lock) = app.try_lock_project(&bridge.cwd).await else { return Ok(()) };
-    let current = app.reload_one(&bridge.id).await?;
-    let Some(current) = current.and_then(|stored| stored.bridge().cloned()) else {
-        return Ok(());
-    };
-    if current.generation != bridge.generation || !current.is_live() {
-        return Ok(());
-    }
+    let Some(current) = app.live_generation(bridge).await? else { return Ok(()) };
     app.kill_leftovers(&current).await;
     let fact = match (current.live().map(|live| live.stage), pass) {
         (Some(Stage::Launching { .. }), _) => {
@@ -225,13 +219,8 @@ async fn gone(app: &App, bridge: &Bridge, pass: Pass) -> Result<(), AppError> {
 async fn unfinished_launch(app: &App, bridge: &Bridge) -> Result<(), AppError> {
     // Somebody holds the lock: it is being launched right now.
     let Some(_lock) = app.try_lock_project(&bridge.cwd).await else { return Ok(()) };
-    let current = app.reload_one(&bridge.id).await?;
-    let Some(current) = current.and_then(|stored| stored.bridge().cloned()) else {
-        return Ok(());
-    };
-    if current.generation != bridge.generation || current.process.is_some() || !current.is_live() {
-        return Ok(());
-    }
+    let current = app.live_generation(bridge).await?;
+    let Some(current) = current.filter(|bridge| bridge.process.is_none()) else { return Ok(()) };
     let found = match &current.launch {
         Some(launch) => {
             let (host, id) = (app.host_shared(), launch.id.clone());

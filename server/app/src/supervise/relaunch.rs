@@ -25,16 +25,10 @@ impl App {
 
     async fn relaunch(&self, bridge: &Bridge) -> Result<(), AppError> {
         let _lock = self.lock_project(&bridge.cwd).await?;
-        let stored = self.reload_one(&bridge.id).await?;
-        let Some(current) = stored.and_then(|stored| stored.bridge().cloned()) else {
+        let current = self.live_generation(bridge).await?;
+        let Some(current) = current.filter(|bridge| !bridge.intentional_stop()) else {
             return Ok(());
         };
-        if current.generation != bridge.generation
-            || !current.is_live()
-            || current.intentional_stop()
-        {
-            return Ok(());
-        }
         let _mark = self.mark_stopping(&current.id);
         if let Some(identity) = &current.process
             && let Ended::Alive(code) = self.end_process(&current, identity).await

@@ -10,6 +10,7 @@ use svc_shared::status::ExitReason;
 use super::RemoteId;
 use super::lines::LogPiece;
 use super::marker::{self, Marker, Source, StopSignal, debug_marker, text_marker};
+use crate::bridge::Anchor;
 
 /// Most workers remembered at a time; the agent's own cap on sessions is lower.
 const WORKERS: usize = 1_024;
@@ -123,6 +124,17 @@ impl Evidence {
             (Some(_), true, Some(_)) => Readiness::Ready,
             (Some(_), true, None) => Readiness::ReadyAfterReattach,
             (None, _, _) | (Some(_), false, _) => Readiness::Waiting,
+        }
+    }
+
+    /// What the bridge registered, as far as its log says: the session it made or took up again.
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        let exposed = |id: &RemoteId| id.expose().to_owned();
+        let session = self.starter_session.as_ref().or(self.resumed_session.as_ref());
+        Anchor {
+            environment_id: self.environment.as_ref().map(exposed),
+            session_id: session.map(exposed),
         }
     }
 

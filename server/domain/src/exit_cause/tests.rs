@@ -167,11 +167,15 @@ fn an_unknown_end_shows_the_last_twenty_lines() {
 }
 
 #[test]
-fn a_line_that_decided_long_before_the_end_is_shown_first() {
+fn the_line_that_decided_is_shown_last_however_early_it_came() {
     let filler = "later\n".repeat(40);
     let debug = format!("{HEAD}[stderr] It needs a subscription\n--rc flag ignored.\n{filler}");
     let detail = cause(code(1), &debug, "").detail.unwrap();
-    assert!(detail.contains("It needs a subscription\n--rc flag ignored.\nlater"), "{detail}");
+    assert!(detail.starts_with("later\n"), "{detail}");
+    let end = "[DEBUG] [stderr] It needs a subscription\n--rc flag ignored.";
+    assert!(detail.ends_with(end), "{detail}");
+    let early = cause(code(1), "", "Unknown argument: --x\nusage: …\n").detail;
+    assert_eq!(early.as_deref(), Some("usage: …\nUnknown argument: --x"));
 }
 
 #[test]
@@ -185,8 +189,8 @@ fn f37_a_missing_login_is_explained_without_the_ids_of_the_account() {
     assert_eq!(
         found.detail.as_deref(),
         Some(
-            "Error: You must be logged in to use Remote Control.\nhasAccessToken=false\n\
-             subscriptionType=null\nscopes=user:inference"
+            "hasAccessToken=false\nsubscriptionType=null\nscopes=user:inference\n\
+             Error: You must be logged in to use Remote Control."
         )
     );
 }
