@@ -2,11 +2,11 @@
 // all on one page that is never loaded again.
 
 import assert from 'node:assert/strict';
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { DEADLINE_MS, launch, tab } from './harness.mjs';
+import { launch, tab } from './harness.mjs';
+import { part, person, row } from './person.mjs';
 import { world } from './world.mjs';
 
 let machine;
@@ -14,51 +14,7 @@ let browser;
 let page;
 let complaints;
 
-const row = (project, status) => `[data-instance][data-project="${project}"][data-status="${status}"]`;
-const part = (name) => `[data-testid="${name}"]`;
-
-/** Waits for an element that can be seen. */
-const seen = (selector) => page.waitForSelector(selector, { visible: true, timeout: DEADLINE_MS });
-
-/** Clicks like a person: messages that lie over the place are put away first. */
-async function press(selector) {
-  const element = await seen(selector);
-  const isCovered = () =>
-    element.evaluate((target) => {
-      target.scrollIntoView({ block: 'nearest' });
-      const { x, y, width, height } = target.getBoundingClientRect();
-      const top = document.elementFromPoint(x + width / 2, y + height / 2);
-      return top?.closest('[data-testid="toast"]') != null;
-    });
-  while (await isCovered()) {
-    const messages = (await page.$$(part('toast'))).length;
-    await page.click(part('toast-dismiss'));
-    await page.waitForFunction(
-      (where, before) => document.querySelectorAll(where).length < before,
-      {},
-      part('toast'),
-      messages,
-    );
-  }
-  await element.click();
-}
-
-/** Waits for an element whose text holds `words`. */
-const says = (selector, words) =>
-  page.waitForFunction(
-    (where, what) =>
-      [...document.querySelectorAll(where)].some((element) => element.textContent.includes(what)),
-    { timeout: DEADLINE_MS },
-    selector,
-    words,
-  );
-
-async function shot(name) {
-  const dir = process.env.SVC_SHOTS;
-  if (!dir) return;
-  mkdirSync(dir, { recursive: true });
-  await page.screenshot({ path: join(dir, `${name}.png`) });
-}
+let seen, press, says, shot;
 
 before(async () => {
   machine = await world({
@@ -69,6 +25,7 @@ before(async () => {
   });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
+  ({ seen, press, says, shot } = person(page));
   await page.setViewport({ width: 1280, height: 800 });
   await page.goto(machine.url, { waitUntil: 'load' });
   // A reload would lose it.

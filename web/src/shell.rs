@@ -43,10 +43,10 @@ pub fn Shell(children: Children) -> impl IntoView {
     {dynamic(move || page.live.wrong_address.get().then(|| view! { <WrongAddress /> }))}
                         {children()}
                     </main>
+                    <Toasts />
                 </div>
                 <BottomBar />
             </div>
-            <Toasts />
             <Announcer />
             <LaunchHost />
             <TrustHost />

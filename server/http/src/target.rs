@@ -8,10 +8,11 @@ use svc_shared::status::UnknownWord;
 
 /// Segments of an app-local path, percent-decoded once. `None` means that nothing can be there:
 /// empty and dot segments, a decoded `/` or NUL, a broken escape, bytes that are no UTF-8. Nothing
-/// is normalised, so guard and router cannot read one path differently (H9).
+/// is normalised, so guard and router cannot read one path differently (H9); `/ui/` is the
+/// written address of Home, the page at the root.
 pub(crate) fn segments(path: &str) -> Option<Vec<String>> {
     let rest = path.strip_prefix('/')?;
-    if rest.is_empty() {
+    if matches!(rest, "" | "ui/") {
         return Some(Vec::new());
     }
     rest.split('/').map(segment).collect()

@@ -74,8 +74,7 @@ fn status_colours_are_readable_on_their_tints_and_on_surfaces() {
 }
 
 #[test]
-fn the_system_theme_has_the_same_dark_colours_as_the_chosen_one() {
-    assert_eq!(block(":root:not([data-theme=\"light\"]) {"), dark());
+fn every_dark_colour_replaces_a_light_one() {
     let missing: Vec<_> = dark().into_keys().filter(|token| !light().contains_key(token)).collect();
     assert!(missing.is_empty(), "{missing:?}");
 }

@@ -163,7 +163,8 @@ fn LinkLight() -> impl IntoView {
     }
 }
 
-/// Key of the choice in this browser; `theme.js` reads it before the first paint.
+/// Key of the choice in this browser; `theme.js` reads it before the first paint and follows the
+/// system without one.
 const THEME: &str = "svc.theme";
 
 #[component]
@@ -181,11 +182,11 @@ fn ThemeButton() -> impl IntoView {
             _ => Some("light"),
         };
         browser::store(THEME, theme);
-        if let Some(root) = document().document_element() {
-            let _ = match theme {
-                Some(theme) => root.set_attribute("data-theme", theme),
-                None => root.remove_attribute("data-theme"),
-            }; // a fixed, legal name
+        if let (Some(theme), Some(root)) = (theme, document().document_element()) {
+            // Also where nothing can be stored.
+            let _ = root.set_attribute("data-theme", theme); // a fixed, legal name
+        } else if let Ok(changed) = web_sys::Event::new("storage") {
+            let _ = window().dispatch_event(&changed); // a fixed, legal name
         }
         chosen.set(theme.map(str::to_owned));
     };

@@ -164,7 +164,7 @@ async fn h9_no_path_is_normalised() {
             "/static/",
             "/static",
             "/ui",
-            "/ui/",
+            "/ui//",
             "/ui/%2e%2e/api",
             "/api/",
             "/api",

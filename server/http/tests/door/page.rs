@@ -11,7 +11,7 @@ fn nonce_of(policy: &str) -> &str {
 #[tokio::test]
 async fn the_document_has_prefix_and_nonce_of_its_reply_or_says_how_to_build_it() {
     let server = Server::with("root_path: /a/b\n", ServeOptions::default()).await;
-    for path in ["/a/b/", "/a/b", "/", "/ui/p/has.dot", "/a/b/ui/s/x"] {
+    for path in ["/a/b/", "/a/b", "/", "/ui/", "/a/b/ui/", "/ui/p/has.dot", "/a/b/ui/s/x"] {
         let reply = server.get(path).await;
         let text = reply.text();
         let policy = reply.header("content-security-policy").unwrap();

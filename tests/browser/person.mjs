@@ -1,0 +1,71 @@
+// What a person does with a page: looks for something, reads it, presses it.
+
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { DEADLINE_MS } from './harness.mjs';
+
+/** Selector of a bridge's row. */
+export const row = (project, status) =>
+  `[data-instance][data-project="${project}"][data-status="${status}"]`;
+
+/** Selector of a part with a name for tests. */
+export const part = (name) => `[data-testid="${name}"]`;
+
+/** A person in front of `page`. */
+export function person(page) {
+  /** Waits for an element that can be seen. */
+  const seen = (selector) =>
+    page.waitForSelector(selector, { visible: true, timeout: DEADLINE_MS });
+
+  /** Whether something lies over the middle of the element, when it is scrolled into view. */
+  const covers = (element, what) =>
+    element.evaluate((target, selector) => {
+      target.scrollIntoView({ block: 'nearest' });
+      const { x, y, width, height } = target.getBoundingClientRect();
+      const top = document.elementFromPoint(x + width / 2, y + height / 2);
+      return top?.closest(selector) != null;
+    }, what);
+
+  /** Clicks: messages that lie over the place are put away first. */
+  async function press(selector) {
+    const element = await seen(selector);
+    while (await covers(element, part('toast'))) {
+      const messages = (await page.$$(part('toast'))).length;
+      await page.click(part('toast-dismiss'));
+      await page.waitForFunction(
+        (where, before) => document.querySelectorAll(where).length < before,
+        {},
+        part('toast'),
+        messages,
+      );
+    }
+    await element.click();
+  }
+
+  /** Waits for an element whose text holds `words`. */
+  const says = (selector, words) =>
+    page.waitForFunction(
+      (where, what) =>
+        [...document.querySelectorAll(where)].some((element) =>
+          element.textContent.includes(what),
+        ),
+      { timeout: DEADLINE_MS },
+      selector,
+      words,
+    );
+
+  /** Waits until nothing fits the selector. */
+  const gone = (selector) =>
+    page.waitForFunction((where) => !document.querySelector(where), {}, selector);
+
+  /** Keeps a picture, where pictures are asked for. */
+  async function shot(name) {
+    const dir = process.env.SVC_SHOTS;
+    if (!dir) return;
+    mkdirSync(dir, { recursive: true });
+    await page.screenshot({ path: join(dir, `${name}.png`) });
+  }
+
+  return { seen, covers, press, says, gone, shot };
+}
