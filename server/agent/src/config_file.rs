@@ -17,11 +17,20 @@ const SIZE_CAP: u64 = 64 * 1024 * 1024;
 /// How often a change is tried against concurrent writers.
 const TRIES: u32 = 3;
 
+/// How a reader who may sit anywhere is told which file it is: not by its path on this machine.
+fn named(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!("the agent's configuration file {name} (in its home directory)")
+}
+
 /// Why the agent config file was not read or changed. It is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// Its content is not what an agent config file is.
-    #[error("{path} was left unchanged because {problem}; repair the file, then try again")]
+    #[error(
+        "{} was left unchanged because {problem}; repair the file, then try again",
+        named(path)
+    )]
     Content {
         /// The file.
         path: PathBuf,
@@ -29,7 +38,7 @@ pub enum TrustError {
         problem: String,
     },
     /// It could not be read.
-    #[error("{path} cannot be read; check its owner and permissions")]
+    #[error("{} cannot be read; check its owner and permissions", named(path))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -38,7 +47,7 @@ pub enum TrustError {
         cause: io::Error,
     },
     /// It could not be replaced.
-    #[error("{path} cannot be written; check permissions and free space of its directory")]
+    #[error("{} cannot be written; check permissions and free space of its directory", named(path))]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -48,8 +57,9 @@ pub enum TrustError {
     },
     /// It is a link to a place that is not the user's.
     #[error(
-        "{path} was left unchanged because it is a link to {target}, outside of the home \
-         directory; replace the link by the file"
+        "{} was left unchanged because it is a link that leads outside of the home directory; \
+         replace the link by the file",
+        named(path)
     )]
     Outside {
         /// The link.
@@ -58,13 +68,16 @@ pub enum TrustError {
         target: PathBuf,
     },
     /// Others changed it at the same time, again and again.
-    #[error("{path} is being written by another program all the time; try again in a moment")]
+    #[error(
+        "{} is being written by another program all the time; try again in a moment",
+        named(path)
+    )]
     Contested {
         /// The file.
         path: PathBuf,
     },
     /// Another process of this service is changing it.
-    #[error("{path} is being changed by another operation; try again in a moment")]
+    #[error("{} is being changed by another operation; try again in a moment", named(path))]
     Busy {
         /// The file.
         path: PathBuf,

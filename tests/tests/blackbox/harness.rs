@@ -1,5 +1,6 @@
 //! What every black-box test stands on: a private machine, the real `svc`, and eyes on both.
 
+mod canary;
 mod cli;
 mod client;
 mod contract;
@@ -12,6 +13,7 @@ mod store;
 mod witness;
 mod world;
 
+pub use canary::PLANTED;
 pub use client::Client;
 pub use contract::seen;
 pub use events::Events;

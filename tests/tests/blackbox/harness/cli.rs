@@ -1,5 +1,6 @@
 //! Commands of the program under test.
 
+use super::canary::{self, Audience};
 use super::{World, service, within};
 use serde_json::Value;
 use std::path::Path;
@@ -54,10 +55,16 @@ impl World {
         command.envs(env.iter().copied());
         let what = format!("the end of `svc {}`", args.join(" "));
         let done = within(&what, command.output()).await.expect("the program runs");
-        Ran {
+        let ran = Ran {
             code: done.status.code(),
             stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&done.stderr).into_owned(),
-        }
+        };
+        // The link of a bridge is printed to whoever asks for it, alone.
+        let is_link = ran.stdout.lines().count() == 1 && ran.stdout.starts_with("https://");
+        let to = if is_link { Audience::Linked } else { Audience::Operator };
+        canary::check(&format!("the output of `svc {}`", args.join(" ")), to, &ran.stdout);
+        canary::check(&format!("standard error of `svc {}`", args.join(" ")), to, &ran.stderr);
+        ran
     }
 }

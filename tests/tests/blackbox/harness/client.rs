@@ -1,6 +1,7 @@
 //! A JSON client of the service. Every documented answer it sees is held against the service's
 //! own description of itself.
 
+use super::canary::{self, Audience};
 use super::{contract, within};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, RequestBuilder};
@@ -84,6 +85,13 @@ impl Client {
             Ok(Reply { status, headers, body })
         };
         let reply = within(&format!("an answer to {method} {path}"), answer).await?;
+        let what = format!("{} of {method} {path}", reply.status);
+        canary::check(&what, Audience::Reader, &format!("{:?}", reply.headers));
+        match path.rsplit('/').next() {
+            Some("connect") => canary::check(&what, Audience::Linked, &reply.text()),
+            Some("log") => canary::check(&what, Audience::Operator, &reply.text()),
+            _ => canary::check_document(&what, &reply.text()),
+        }
         contract::check(self, &method, &path, &reply).await;
         Ok(reply)
     }

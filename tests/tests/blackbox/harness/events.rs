@@ -1,5 +1,6 @@
 //! The stream that the page follows, folded as the page folds it.
 
+use super::canary;
 use super::within;
 use futures_util::StreamExt;
 use serde_json::Value;
@@ -99,6 +100,7 @@ impl Events {
             let message = self.socket.next().await.expect("the stream goes on");
             match message.expect("a frame") {
                 Message::Text(text) => {
+                    canary::check_document("a frame of the stream", &text);
                     let frame = serde_json::from_str(&text);
                     let frame: EventFrame = frame.unwrap_or_else(|e| panic!("{e}: {text}"));
                     self.fold(&frame);

@@ -1,5 +1,6 @@
 //! The live log of a bridge, as the page follows it.
 
+use super::canary::{self, Audience};
 use super::events::{Socket, socket};
 use super::within;
 use futures_util::StreamExt;
@@ -41,10 +42,15 @@ impl LogSocket {
                     return found;
                 }
                 match self.socket.next().await.expect("the log goes on").expect("a frame") {
-                    Message::Text(text) => match serde_json::from_str(&text).expect("a frame") {
-                        LogFrame::Line { text, .. } => self.lines.push(text),
-                        LogFrame::Mark { kind, generation } => self.marks.push((kind, generation)),
-                    },
+                    Message::Text(text) => {
+                        canary::check("a frame of the log", Audience::Operator, &text);
+                        match serde_json::from_str(&text).expect("a frame") {
+                            LogFrame::Line { text, .. } => self.lines.push(text),
+                            LogFrame::Mark { kind, generation } => {
+                                self.marks.push((kind, generation));
+                            }
+                        }
+                    }
                     Message::Close(why) => panic!("the log was closed: {why:?}"),
                     Message::Ping(_) | Message::Pong(_) => {}
                     Message::Binary(_) | Message::Frame(_) => panic!("only text is documented"),

@@ -1,5 +1,6 @@
 //! A running service, from its start to its end.
 
+use super::canary::{self, Audience};
 use super::{Client, Events, LogSocket, World, service, within};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
@@ -156,6 +157,8 @@ impl Drop for Server<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             eprintln!("--- the service on {} said:\n{}", self.base, self.log());
+        } else {
+            canary::check("the service's own log", Audience::Operator, &self.log());
         }
     }
 }

@@ -50,6 +50,7 @@ impl World {
         for dir in ["home", "projects", "tmp"] {
             fs::create_dir(root.join(dir)).expect("a new directory");
         }
+        super::canary::guard(&root);
         let agent_home = root.join("agent");
         let init = Command::new(simulator()).arg("init").arg(&agent_home).output();
         assert!(init.expect("the simulator runs").status.success());
@@ -124,7 +125,9 @@ impl World {
             ("LANG", "C.UTF-8".into()),
             (MARK, self.root.clone().into()),
         ];
-        plain.into_iter().map(|(name, value)| (name.into(), value)).collect()
+        let planted = super::PLANTED.map(|(name, value)| (name, value.into()));
+        let all = plain.into_iter().chain(planted);
+        all.map(|(name, value)| (name.into(), value)).collect()
     }
 
     /// A new directory among the projects, not trusted.
@@ -265,12 +268,13 @@ impl Drop for World {
         loop {
             let left = of_tree(&self.root);
             if left.is_empty() || Instant::now() > end {
-                return;
+                break;
             }
             for process in left {
                 process.kill_and_wait();
             }
         }
+        self.unguard();
     }
 }
 
