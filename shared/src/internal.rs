@@ -1,11 +1,14 @@
 //! Bodies of the internal routes: they may change with any version.
 
-use crate::Word;
 use crate::api::health::Health;
 use crate::api::instances::Instance;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
-use crate::status::{CheckStatus, ConnectKind, PermissionMode, ResumeMode, SpawnMode};
+use crate::status::{
+    CheckStatus, ConnectKind, ExitReason, History, LaunchMode, PermissionMode, ResumeMode,
+    SpawnMode,
+};
+use crate::{Timestamp, Word};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -317,4 +320,64 @@ pub struct StateAt {
     pub seq: u64,
     /// Everything.
     pub state: State,
+}
+
+/// What happened to bridges, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryPage {
+    /// The events.
+    pub events: Vec<HistoryEvent>,
+    /// `before` of the next older page; null at the beginning of what is kept.
+    pub next_before: Option<i64>,
+}
+
+/// One thing that happened; kept after its bridge is forgotten.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HistoryEvent {
+    /// Grows with every event.
+    pub id: i64,
+    /// When.
+    pub at: Timestamp,
+    /// In which project.
+    pub project: String,
+    /// To which bridge.
+    pub instance_id: Option<String>,
+    /// What.
+    pub kind: Word<History>,
+    /// Kind of bridge.
+    pub mode: Word<LaunchMode>,
+    /// Token of its session, if one was attached.
+    pub session_ref: Option<String>,
+    /// On ends: why, where that is known.
+    pub exit_reason: Option<Word<ExitReason>>,
+    /// On ends: what it cost, US dollars; null where no prices are known.
+    pub cost_usd: Option<f64>,
+}
+
+/// What a list of projects may be sorted by beside its own members; null: never, or unknown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SortData {
+    /// When a bridge last did something there.
+    pub last_used: Option<Timestamp>,
+    /// What its bridges cost, US dollars.
+    pub cost_usd: Option<f64>,
+}
+
+/// One project with everything around it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProjectRow {
+    /// The project.
+    pub project: Project,
+    /// Whether a launch would happen.
+    pub preflight: Preflight,
+    /// Sessions that work there without a bridge of this service.
+    pub external: Vec<WorkingSession>,
+    /// A Server Mode bridge runs there that this service could take over.
+    pub adoptable: bool,
+    /// Its bridges, in the order of registration.
+    pub instances: Vec<Instance>,
+    /// Tokens and cost; null in a version that does not count them.
+    pub usage: Option<serde_json::Value>,
+    /// Processor and memory; null in a version that takes no samples.
+    pub metrics: Option<serde_json::Value>,
 }

@@ -187,6 +187,20 @@ words! {
 }
 
 words! {
+    /// What a row of the history tells.
+    History {
+        /// A generation was started.
+        Spawned = "spawned",
+        /// It became ready.
+        Ready = "ready",
+        /// It ended other than by a crash.
+        Ended = "ended",
+        /// It crashed.
+        Crashed = "crashed",
+    }
+}
+
+words! {
     /// Why the last generation of a bridge ended (`agent-cli` §11).
     ExitReason {
         /// The agent is not logged in.

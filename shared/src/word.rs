@@ -34,6 +34,14 @@ impl<T> Word<T> {
     }
 }
 
+impl<T: FromStr> Word<T> {
+    /// The word that a text is.
+    #[must_use]
+    pub fn of(raw: &str) -> Self {
+        raw.parse().map_or_else(|_| Self::Other(raw.to_owned()), Self::Known)
+    }
+}
+
 impl<T> From<T> for Word<T> {
     fn from(value: T) -> Self {
         Self::Known(value)
@@ -57,8 +65,7 @@ impl<T: fmt::Display> Serialize for Word<T> {
 
 impl<'de, T: FromStr> Deserialize<'de> for Word<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        let raw = String::deserialize(from)?;
-        Ok(raw.parse().map_or(Self::Other(raw), Self::Known))
+        Ok(Self::of(&String::deserialize(from)?))
     }
 }
 
@@ -106,9 +113,7 @@ mod schema {
     {
         fn parse_from_json(value: Option<serde_json::Value>) -> ParseResult<Self> {
             match value {
-                Some(serde_json::Value::String(raw)) => {
-                    Ok(raw.parse().map_or(Self::Other(raw), Self::Known))
-                }
+                Some(serde_json::Value::String(raw)) => Ok(Self::of(&raw)),
                 Some(other) => Err(ParseError::expected_type(other)),
                 None => Err(ParseError::expected_input()),
             }

@@ -2,6 +2,8 @@
 
 use crate::bridge::Bridge;
 
+pub use svc_shared::status::History;
+
 /// A change of a record: the next record and what it entails.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
@@ -50,32 +52,6 @@ impl Lifecycle {
             Self::Ready => "ready",
             Self::Stop => "stop",
             Self::Crash => "crash",
-        }
-    }
-}
-
-/// Kinds of history rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum History {
-    /// A generation was started.
-    Spawned,
-    /// It became ready.
-    Ready,
-    /// It ended other than by a crash.
-    Ended,
-    /// It crashed.
-    Crashed,
-}
-
-impl History {
-    /// The word in the database.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Spawned => "spawned",
-            Self::Ready => "ready",
-            Self::Ended => "ended",
-            Self::Crashed => "crashed",
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Statements on `session_events`: what happened to bridges, kept after they are forgotten.
 
 use crate::{Store, StoreError};
-use sqlx::Sqlite;
+use sqlx::sqlite::SqliteRow;
+use sqlx::{FromRow, Row, Sqlite};
+use std::collections::BTreeMap;
 use svc_domain::effect::History;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName, SessionRef};
@@ -22,7 +24,47 @@ const PRUNE: &str = "DELETE FROM session_events WHERE at < ?1 \
 const PRUNE_ANNOUNCEMENTS: &str = "DELETE FROM announcements \
      WHERE instance_id NOT IN (SELECT instance_id FROM bridges)";
 
-pub(crate) const STATEMENTS: &[&str] = &[INSERT, PRUNE, PRUNE_ANNOUNCEMENTS];
+const PAGE: &str = "SELECT id, project, instance_id, mode, kind, at, session_ref, exit_reason \
+     FROM session_events WHERE id < ?1 AND (?2 IS NULL OR project = ?2) \
+     AND (?3 IS NULL OR instance_id = ?3) ORDER BY id DESC LIMIT ?4";
+
+const LAST_USED: &str = "SELECT project, MAX(at) FROM session_events GROUP BY project";
+
+pub(crate) const STATEMENTS: &[&str] = &[INSERT, PRUNE, PRUNE_ANNOUNCEMENTS, PAGE, LAST_USED];
+
+/// Which part of the history is wanted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HistoryFilter {
+    /// Only events before this one.
+    pub before: Option<i64>,
+    /// Only of this project.
+    pub project: Option<String>,
+    /// Only of this bridge, by its full id.
+    pub instance: Option<String>,
+    /// Most events.
+    pub limit: u32,
+}
+
+/// An event as it was written, perhaps by a version that knew more words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PastEvent {
+    /// Grows with every event.
+    pub id: i64,
+    /// Project of the bridge.
+    pub project: String,
+    /// The bridge.
+    pub instance_id: String,
+    /// Its kind.
+    pub mode: String,
+    /// What happened.
+    pub kind: String,
+    /// When, milliseconds since the Unix epoch.
+    pub at: i64,
+    /// Token of its session.
+    pub session_ref: Option<String>,
+    /// On ends: why.
+    pub exit_reason: Option<String>,
+}
 
 /// One event of the history.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +85,21 @@ pub struct HistoryRow {
     pub exit_reason: Option<ExitReason>,
 }
 
+impl FromRow<'_, SqliteRow> for PastEvent {
+    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+        Ok(Self {
+            id: row.try_get("id")?,
+            project: row.try_get("project")?,
+            instance_id: row.try_get("instance_id")?,
+            mode: row.try_get("mode")?,
+            kind: row.try_get("kind")?,
+            at: row.try_get("at")?,
+            session_ref: row.try_get("session_ref")?,
+            exit_reason: row.try_get("exit_reason")?,
+        })
+    }
+}
+
 pub(crate) async fn insert(
     transaction: &mut sqlx::Transaction<'static, Sqlite>,
     event: &HistoryRow,
@@ -61,6 +118,29 @@ pub(crate) async fn insert(
 }
 
 impl Store {
+    /// A part of the history, newest first.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn history(&self, filter: &HistoryFilter) -> Result<Vec<PastEvent>, StoreError> {
+        Ok(sqlx::query_as(PAGE)
+            .bind(filter.before.unwrap_or(i64::MAX))
+            .bind(filter.project.as_deref())
+            .bind(filter.instance.as_deref())
+            .bind(filter.limit)
+            .fetch_all(&self.readers)
+            .await?)
+    }
+
+    /// When something last happened in each project that has a history.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub async fn last_used(&self) -> Result<BTreeMap<String, Timestamp>, StoreError> {
+        let rows: Vec<(String, i64)> = sqlx::query_as(LAST_USED).fetch_all(&self.readers).await?;
+        Ok(rows.into_iter().map(|(name, at)| (name, Timestamp::from_millis(at))).collect())
+    }
+
     /// Drops history beyond the newest 10,000 rows or older than a year, and tells how many rows
     /// that were.
     ///

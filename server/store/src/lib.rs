@@ -14,7 +14,7 @@ mod snapshot;
 mod store;
 
 pub use bridges::{Cap, Changes, Content, Inserted, Saved, Stored};
-pub use history::HistoryRow;
+pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use open::Access;
 pub use open_error::OpenError;
 pub use store::{Store, Watch};

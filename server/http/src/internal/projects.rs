@@ -1,4 +1,4 @@
-//! Trust and preflight of projects.
+//! Trust, preflight, sort data and the whole row of projects.
 
 use crate::body::fields;
 use crate::error::Refusal;
@@ -39,6 +39,20 @@ pub(crate) async fn preflight_all(call: Call) -> Result<Response, Refusal> {
         .flights
         .run("preflight".into(), || async move { encode(&app.preflight_all().await?) });
     Ok(reply::json_bytes(StatusCode::OK, answer.await?))
+}
+
+pub(crate) async fn row(call: Call) -> Result<Response, Refusal> {
+    let (app, name) = (call.context.app.clone(), call.param().to_owned());
+    let question = format!("row {name}");
+    let answer = call
+        .context
+        .flights
+        .run(question, || async move { encode(&app.project_row(&name).await?) });
+    Ok(reply::json_bytes(StatusCode::OK, answer.await?))
+}
+
+pub(crate) async fn sort_data(call: Call) -> Result<Response, Refusal> {
+    Ok(reply::json(StatusCode::OK, &call.context.app.sort_data().await?))
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<Bytes, Refusal> {

@@ -132,6 +132,19 @@ const TABLE: &[Row] = &[
     },
     Row { route: "GET /api/projects/preflight", asks: &[(Known, 200)] },
     Row {
+        route: "GET /api/history",
+        asks: &[
+            (Known, 200),
+            (BadQuery("instance=b0000000-0000-4000-8000-000000000001&project=api"), 200),
+            (BadQuery("limit=0"), 422),
+            (BadQuery("limit=501"), 422),
+            (BadQuery("before=-1"), 422),
+            (BadQuery("instance=b0"), 422),
+        ],
+    },
+    Row { route: "GET /api/projects/sortmeta", asks: &[(Known, 200)] },
+    Row { route: "GET /api/projects/{name}/row", asks: &[(Known, 200), (Unknown, 404)] },
+    Row {
         route: "POST /api/projects/trust-all",
         asks: &[
             (Body(r#"{"names":["api"]}"#), 200),

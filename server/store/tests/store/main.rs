@@ -6,6 +6,8 @@ mod bridges;
 #[cfg(test)]
 mod changes;
 #[cfg(test)]
+mod history;
+#[cfg(test)]
 mod odd_rows;
 #[cfg(test)]
 mod processes;
