@@ -12,6 +12,7 @@ mod debug_log;
 mod files;
 mod home;
 mod ids;
+mod jobs;
 mod knobs;
 mod load;
 mod pointer;
@@ -79,6 +80,16 @@ enum Form {
     Agents,
     Standard,
     Worker,
+    Background,
+    JobStop,
+    JobRemove,
+    JobLogs,
+    JobAttach,
+    JobRespawn,
+    Service,
+    /// The host of a background session, and the session itself.
+    JobHost,
+    JobSession,
     /// A process that only exists (knob `children`).
     Bystander,
     /// Exists in the agent, is not simulated by this build.
@@ -87,7 +98,8 @@ enum Form {
 }
 
 impl Form {
-    fn of(args: &[String]) -> Self {
+    /// The form of an argv for an agent with background sessions or without them.
+    fn of(args: &[String], jobs: bool) -> Self {
         let first = args.first().map(String::as_str);
         let second = args.get(1).map(String::as_str);
         match (first, second) {
@@ -97,10 +109,29 @@ impl Form {
             (Some("agents"), _) => Self::Agents,
             (Some("remote-control"), _) => Self::Standard,
             (Some("--print"), Some("--sdk-url")) => Self::Worker,
+            (Some(word), _) if jobs && Self::of_job(word).is_some() => {
+                Self::of_job(word).unwrap_or(Self::Unknown)
+            }
             (Some(load::BYSTANDER), _) => Self::Bystander,
             (Some(name), _) if texts::LATER_FORMS.contains(&name) => Self::Later,
             _ => Self::Unknown,
         }
+    }
+
+    /// The commands for background sessions (agent 2.1.145 and later).
+    fn of_job(word: &str) -> Option<Self> {
+        Some(match word {
+            "--bg" | "--background" => Self::Background,
+            "stop" => Self::JobStop,
+            "rm" => Self::JobRemove,
+            "logs" => Self::JobLogs,
+            "attach" => Self::JobAttach,
+            "respawn" => Self::JobRespawn,
+            "daemon" => Self::Service,
+            jobs::host::HOST => Self::JobHost,
+            "--session-id" => Self::JobSession,
+            _ => return None,
+        })
     }
 
     /// The name scenario rules use (`match.form`).
@@ -113,6 +144,14 @@ impl Form {
             Self::Standard => "standard",
             Self::Worker => "worker",
             Self::Bystander => "bystander",
+            // A host and its session have the knobs of the command that asked for them.
+            Self::Background | Self::JobHost | Self::JobSession => "bg",
+            Self::JobStop
+            | Self::JobRemove
+            | Self::JobLogs
+            | Self::JobAttach
+            | Self::JobRespawn
+            | Self::Service => "jobs",
             Self::Later | Self::Unknown => "other",
         }
     }
@@ -138,7 +177,7 @@ fn dispatch(args: Vec<String>) -> Result<u8, Failure> {
     }
     let home = AgentHome::from_env()?;
     home.require_double()?;
-    let form = Form::of(&args);
+    let form = Form::of(&args, true);
     if form == Form::Bystander {
         // Not a start of the agent: no record, so that call counts stay true.
         return load::bystand(args.get(1).map_or("", String::as_str), args.get(2));
@@ -151,6 +190,7 @@ fn dispatch(args: Vec<String>) -> Result<u8, Failure> {
     calls::record(&home, &args, &cwd, &record_env)?;
     let knobs = knobs?;
     let profile = Profile::nearest(&knobs.profile)?;
+    let form = Form::of(&args, profile.has_jobs());
     Double { home, knobs, profile, cwd, args }.run(form)
 }
 
@@ -171,6 +211,15 @@ impl Double {
             Form::Agents => agents::list(self),
             Form::Standard => bridge::run(self),
             Form::Worker => worker::run(self),
+            Form::Background => jobs::dispatch(self),
+            Form::JobStop => jobs::stop(self),
+            Form::JobRemove => jobs::remove(self),
+            Form::JobLogs => jobs::logs(self),
+            Form::JobAttach => jobs::attach(self),
+            Form::JobRespawn => jobs::respawn(self),
+            Form::Service => jobs::service(self),
+            Form::JobHost => jobs::host::run(self),
+            Form::JobSession => jobs::session(self),
             Form::Bystander => Ok(0),
             Form::Later => Err(Failure::agent(format!(
                 "svc-agent-sim: '{}' exists in the agent but is not simulated by this build; \

@@ -121,7 +121,7 @@ fn a_wrong_knob_is_named_and_the_start_still_recorded() {
 #[test]
 fn what_the_build_does_not_simulate_says_so() {
     let stage = Stage::new(PROGRAM);
-    for form in ["--bg", "--remote-control", "setup-token", "mcp", "-p"] {
+    for form in ["--remote-control", "setup-token", "mcp", "-p"] {
         let done = stage.run(&stage.root, &[form, "x"], &[]);
         assert_eq!(done.code, Some(1), "{form}");
         assert!(done.stderr.contains("not simulated by this build"), "{form}: {}", done.stderr);

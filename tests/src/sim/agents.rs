@@ -1,16 +1,16 @@
-//! `agents --json`: the registry's live entries, or what knob `agents_output` wants instead.
+//! `agents --json`: the registry's live entries and the jobs, or what knob `agents_output` wants instead.
 
 use std::fs;
 
 use serde_json::{Map, Value, json};
 
 use super::values::AgentsOutput;
-use super::{Double, Failure, hang, pause, print, registry, say};
+use super::{Double, Failure, hang, jobs, pause, print, registry, say};
 
 /// Fields of a listed session, in the agent's order.
 const FIELDS: [&str; 7] = ["pid", "cwd", "kind", "startedAt", "sessionId", "name", "status"];
 
-/// Prints the list. `--all` would add ended background sessions, of which there are none.
+/// Prints the list. `--all` adds ended background sessions.
 pub(crate) fn list(double: &Double) -> Result<u8, Failure> {
     let options = Options::parse(double.args.get(1..).unwrap_or_default())?;
     double.home.repair_config()?;
@@ -30,12 +30,15 @@ pub(crate) fn list(double: &Double) -> Result<u8, Failure> {
     }
     let listed = || -> Vec<Value> {
         let live = registry::live(double);
-        live.into_iter()
-            .filter(|entry| {
-                options.cwd.as_deref().is_none_or(|cwd| entry.get("cwd") == Some(&json!(cwd)))
-            })
-            .map(|entry| item(double, &entry))
-            .collect()
+        let jobs = jobs::list::items(double, &live, options.all);
+        let interactive = live.iter().filter(|entry| !entry.contains_key("jobId"));
+        let mut all: Vec<Map<String, Value>> =
+            interactive.map(|entry| item(double, entry)).chain(jobs).collect();
+        all.retain(|entry| {
+            options.cwd.as_deref().is_none_or(|cwd| entry.get("cwd") == Some(&json!(cwd)))
+        });
+        all.sort_by_key(|entry| entry.get("startedAt").and_then(Value::as_u64));
+        all.into_iter().map(Value::Object).collect()
     };
     match double.knobs.agents_output {
         AgentsOutput::Ok => print(&format!("{:#}\n", Value::Array(listed()))),
@@ -57,17 +60,19 @@ pub(crate) fn list(double: &Double) -> Result<u8, Failure> {
 
 struct Options {
     json: bool,
+    /// Jobs that ended, too.
+    all: bool,
     cwd: Option<String>,
 }
 
 impl Options {
     fn parse(args: &[String]) -> Result<Self, Failure> {
-        let mut options = Self { json: false, cwd: None };
+        let mut options = Self { json: false, all: false, cwd: None };
         let mut rest = args.iter();
         while let Some(arg) = rest.next() {
             match arg.as_str() {
                 "--json" => options.json = true,
-                "--all" => {}
+                "--all" => options.all = true,
                 "--cwd" => {
                     let value = rest.next().ok_or_else(|| {
                         Failure::agent("error: option '--cwd <path>' argument missing")
@@ -81,7 +86,7 @@ impl Options {
     }
 }
 
-fn item(double: &Double, entry: &Map<String, Value>) -> Value {
+fn item(double: &Double, entry: &Map<String, Value>) -> Map<String, Value> {
     let mut item: Map<String, Value> = FIELDS
         .into_iter()
         .filter(|field| *field != "status" || double.profile.has_registry())
@@ -93,7 +98,7 @@ fn item(double: &Double, entry: &Map<String, Value>) -> Value {
     if double.profile.is_future() {
         item.insert("presence".into(), json!({ "focus": "unknown" }));
     }
-    Value::Object(item)
+    item
 }
 
 /// Each item lacks a field the reader needs, and one item is no object at all.

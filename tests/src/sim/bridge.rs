@@ -20,7 +20,7 @@ use super::debug_log::DebugLog;
 use super::values::Fatal;
 use super::{Double, Failure, files, print, texts, trust};
 
-pub(crate) use self::agenda::later;
+pub(crate) use self::agenda::{after, later};
 
 /// Runs `remote-control` to its end.
 pub(crate) fn run(double: &Double) -> Result<u8, Failure> {

@@ -36,6 +36,11 @@ impl Draw {
         id
     }
 
+    /// Thirty-two hexadecimal digits.
+    pub(crate) fn hex(&mut self) -> String {
+        format!("{:016x}{:016x}", self.next(), self.next())
+    }
+
     /// A version 4 uuid.
     pub(crate) fn uuid(&mut self) -> String {
         let high = self.next();

@@ -14,15 +14,17 @@ use serde_json::{Map, Value};
 
 use super::home::AgentHome;
 use super::values::{
-    AgentsOutput, Ansi, Auth, ChildMode, ExitSignal, Fatal, LogTarget, PointerKind, PoisonOn,
-    Ready, RegistryKind, Turn, WorktreeKind,
+    AgentsOutput, Ansi, Auth, Bg, ChildMode, ExitSignal, Fatal, JobStep, LogTarget, PointerKind,
+    PoisonOn, Ready, RegistryKind, Turn, WorktreeKind,
 };
 use super::{Failure, files};
 
 /// Prefix of a knob in the environment.
-const PREFIX: &str = "AGENT_SIM_";
+pub(crate) const PREFIX: &str = "AGENT_SIM_";
 /// Names the scenario file; not a knob itself.
 const SCENARIO: &str = "AGENT_SIM_SCENARIO";
+/// Hands a command's count to the session it asked for; not a knob itself.
+pub(crate) const START_NUMBER: &str = "AGENT_SIM_START_NUMBER";
 /// Knobs of one project, in its directory.
 const PROJECT_FILE: &str = ".agent-sim.json";
 /// Knobs whose value in the environment is text even if it reads as a number.
@@ -68,6 +70,12 @@ pub(crate) struct Knobs {
     pub(crate) agents_file: Option<PathBuf>,
     pub(crate) version_output: Option<String>,
     pub(crate) version_ms: u64,
+    pub(crate) bg: Bg,
+    /// Steps of a job, each with its time since the session's start.
+    pub(crate) job_script: Option<Vec<JobStep>>,
+    pub(crate) job_ignore_sigint: bool,
+    /// When the background service starts a killed host again; `null` is never.
+    pub(crate) bg_respawn_ms: Option<u64>,
     pub(crate) auth: Auth,
     pub(crate) auth_ms: u64,
     pub(crate) turns: Option<Vec<Turn>>,
@@ -78,6 +86,9 @@ pub(crate) struct Knobs {
     pub(crate) record_env: Vec<String>,
     /// Period of the lines a quiet bridge writes; 0 writes the markers only.
     pub(crate) chatter_ms: u64,
+    /// Number of this start among those of its form and directory, where a scenario counts.
+    #[serde(skip)]
+    pub(crate) start_number: Option<u64>,
 }
 
 impl Default for Knobs {
@@ -119,6 +130,11 @@ impl Default for Knobs {
             agents_file: None,
             version_output: None,
             version_ms: 0,
+            bg: Bg::Ok,
+            job_script: None,
+            job_ignore_sigint: false,
+            // Agent 2.1.197: 8 to 10 seconds.
+            bg_respawn_ms: Some(10_000),
             auth: Auth::ClaudeAi,
             auth_ms: 0,
             turns: None,
@@ -127,6 +143,7 @@ impl Default for Knobs {
             cpu: 0,
             record_env: Vec::new(),
             chatter_ms: 0,
+            start_number: None,
         }
     }
 }
@@ -154,6 +171,7 @@ impl Knobs {
     /// Reads every source for one start of `form` in `cwd`.
     pub(crate) fn load(home: &AgentHome, form: &str, cwd: &Path) -> Result<Self, Failure> {
         let mut merged = Map::new();
+        let mut start_number = None;
         if let Some(path) = env::var_os(SCENARIO).filter(|p| !p.is_empty()) {
             let path = PathBuf::from(path);
             let mut scenario = read_object(&path)?.ok_or_else(|| {
@@ -161,7 +179,9 @@ impl Knobs {
             })?;
             let rules = scenario.remove("rules");
             merged.extend(scenario);
-            let nth = count_start(home, form, cwd)?;
+            let given = env::var(START_NUMBER).ok().and_then(|number| number.parse().ok());
+            let nth = given.map_or_else(|| count_start(home, form, cwd), Ok)?;
+            start_number = Some(nth);
             merged.extend(matching_rule(rules, form, cwd, nth).map_err(|cause| {
                 Failure::refused(format!("the rules of {} are wrong: {cause}", path.display()))
             })?);
@@ -170,19 +190,22 @@ impl Knobs {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
                 continue;
             };
-            if let Some(knob) = name.strip_prefix(PREFIX).filter(|_| name != SCENARIO) {
+            if let Some(knob) =
+                name.strip_prefix(PREFIX).filter(|_| ![SCENARIO, START_NUMBER].contains(&name))
+            {
                 let knob = knob.to_ascii_lowercase();
                 let value = parse_variable(&knob, value);
                 merged.insert(knob, value);
             }
         }
         merged.extend(read_object(&cwd.join(PROJECT_FILE))?.unwrap_or_default());
-        serde_json::from_value(Value::Object(merged)).map_err(|cause| {
+        let knobs: Self = serde_json::from_value(Value::Object(merged)).map_err(|cause| {
             Failure::refused(format!(
                 "a knob is wrong: {cause}; correct it in the scenario, the environment \
                  ({PREFIX}…) or {PROJECT_FILE}"
             ))
-        })
+        })?;
+        Ok(Self { start_number, ..knobs })
     }
 }
 

@@ -1,6 +1,7 @@
 //! What the double reads about processes: liveness by pid and start time.
 
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 
@@ -29,6 +30,26 @@ pub(crate) fn is_same(pid: u32, start: Option<&str>) -> bool {
         (Some(ticks), Some(start)) => ticks.to_string() == start,
         (Some(_), None) => true,
         (None, _) => !cfg!(target_os = "linux") && test_kill_process(raw).is_ok(),
+    }
+}
+
+/// Returns when the process is gone; at once if it is another one by now.
+pub(crate) fn wait_for_end(pid: u32, start: Option<&str>) {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::event::{PollFd, PollFlags, poll};
+        use rustix::process::{PidfdFlags, pidfd_open};
+
+        let raw = i32::try_from(pid).ok().and_then(Pid::from_raw);
+        let opened = raw.and_then(|raw| pidfd_open(raw, PidfdFlags::empty()).ok());
+        // Checked behind the descriptor: what it stands for no longer changes.
+        if let Some(fd) = opened.filter(|_| is_same(pid, start)) {
+            let _ = poll(&mut [PollFd::new(&fd, PollFlags::IN)], None);
+            return;
+        }
+    }
+    while is_same(pid, start) {
+        std::thread::sleep(Duration::from_millis(50)); // no descriptor to wait on
     }
 }
 

@@ -52,6 +52,11 @@ impl Profile {
         self >= Self([2, 1, 145])
     }
 
+    /// `--bg` and the commands for background sessions.
+    pub(crate) fn has_jobs(self) -> bool {
+        self >= Self([2, 1, 145])
+    }
+
     /// Value of `peerProtocol` in a registry entry.
     pub(crate) fn peer_protocol(self) -> Option<u32> {
         if self.is_future() { Some(2) } else { (self >= Self([2, 1, 197])).then_some(1) }

@@ -41,6 +41,21 @@ pub(crate) struct Entry {
 impl Entry {
     /// Registers the calling process. Best effort: the agent does not fail over it either.
     pub(crate) fn register(double: &Double, session: &str, entrypoint: &str, name: &str) -> Self {
+        Self::new(double, session, entrypoint, name, None)
+    }
+
+    /// Registers the calling process as the session of a background job.
+    pub(crate) fn register_job(double: &Double, session: &str, job: &str, name: &str) -> Self {
+        Self::new(double, session, "cli", name, Some(job))
+    }
+
+    fn new(
+        double: &Double,
+        session: &str,
+        entrypoint: &str,
+        name: &str,
+        job: Option<&str>,
+    ) -> Self {
         let pid = std::process::id();
         let now = now_ms();
         let mut fields = Map::new();
@@ -54,7 +69,10 @@ impl Entry {
         if let Some(protocol) = double.profile.peer_protocol() {
             put("peerProtocol", json!(protocol));
         }
-        put("kind", json!("interactive"));
+        put("kind", json!(if job.is_some() { "bg" } else { "interactive" }));
+        if let Some(job) = job {
+            put("jobId", json!(job));
+        }
         put("entrypoint", json!(entrypoint));
         put("name", json!(name));
         if double.profile.is_future() {
@@ -101,7 +119,7 @@ impl Entry {
     }
 
     /// What a clean exit does.
-    pub(crate) fn remove(self) {
+    pub(crate) fn remove(&self) {
         if self.kind != RegistryKind::Off {
             let _ = fs::remove_file(&self.file);
         }

@@ -1,11 +1,9 @@
 //! The agent's own words that others depend on, from agent 2.1.197.
 
 /// Words of the agent that this build does not simulate.
-pub(super) const LATER_FORMS: [&str; 17] = [
+pub(super) const LATER_FORMS: [&str; 11] = [
     "--remote-control",
     "--rc",
-    "--bg",
-    "--background",
     "--print",
     "-p",
     "--output-format",
@@ -14,11 +12,7 @@ pub(super) const LATER_FORMS: [&str; 17] = [
     "setup-token",
     "mcp",
     "plugin",
-    "daemon",
-    "rm",
-    "stop",
-    "logs",
-    "attach",
+    "--resume",
 ];
 
 /// An invocation without a terminal and without a prompt.
@@ -111,10 +105,14 @@ Options:
 
 Commands:
   agents                           List sessions (--json, --all, --cwd)
+  attach <id>                      Open a background session in this terminal
   auth                             Sign in, sign out, status
+  daemon                           Manage the background service
+  logs <id>                        Print a background session's output
   mcp                              Configure MCP servers
   plugin                           Manage plugins
   remote-control                   Serve this directory to claude.ai/code
+  respawn <id>|--all               Restart a background session
   rm <id>                          Remove a background session
   setup-token                      Make a long-lived token
   stop <id>                        Stop a background session
@@ -137,4 +135,31 @@ OPTIONS
   --spawn <mode>                   same-dir, worktree, session (default: same-dir)
   --capacity <N>                   Sessions at a time (default: 32)
   --[no-]create-session-in-dir     Create a session at the start (default: on)
+";
+
+pub(super) const STOP_HELP: &str = "Usage: claude stop <id>\n\n  Stop a background session. Its \
+    conversation is kept; resume it later with `claude attach <id>`.\n";
+
+pub(super) const RM_HELP: &str = "Usage: claude rm <id>\n\n  Delete a background session and its \
+    worktree. Unlike `stop`, works on already-exited sessions.\n";
+
+pub(super) const RESPAWN_HELP: &str = "Usage: claude respawn <id>|--all\n\n  Restart a background \
+    session (or all of them) so it picks up the current Claude binary.\n";
+
+pub(super) const LOGS_HELP: &str =
+    "Usage: claude logs <id>\n\n  Print the background session's recent terminal output.\n";
+
+pub(super) const ATTACH_HELP: &str =
+    "Usage: claude attach <id>\n\n  Open a background session in this terminal.\n";
+
+/// `daemon --help`.
+pub(super) const DAEMON_HELP: &str = "\
+Usage: claude daemon [subcommand] [options]
+
+Service lifecycle:
+  run [json-path]   Run the supervisor in the foreground (default when piped)
+  status            Show daemon pid, version, uptime
+  logs              Show the daemon log
+  stop              Shut down the supervisor and terminate background sessions
+                      --any           also stop a transient (non-service) daemon
 ";

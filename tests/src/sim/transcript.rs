@@ -1,7 +1,7 @@
 //! The transcript of a session: `projects/<slug>/<uuid>.jsonl`, append only.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -9,6 +9,13 @@ use super::debug_log::timestamp;
 use super::ids::Draw;
 use super::values::{Role, Turn};
 use super::{Double, files, trust};
+
+/// Which kind of session a transcript is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    Remote,
+    Background,
+}
 
 /// Writes the turns of one session.
 #[derive(Debug)]
@@ -18,10 +25,11 @@ pub(crate) struct Transcript {
     branch: String,
     parent: Option<String>,
     draw: Draw,
+    source: Source,
 }
 
 impl Transcript {
-    pub(crate) fn new(double: &Double, session: &str) -> Self {
+    pub(crate) fn new(double: &Double, session: &str, source: Source) -> Self {
         let dir = double.home.project_dir(&double.cwd);
         let _ = fs::create_dir_all(&dir); // a failed append below is the same loss
         Self {
@@ -30,7 +38,12 @@ impl Transcript {
             branch: trust::branch(&double.cwd),
             parent: None,
             draw: Draw::new(double.knobs.seed, &["transcript", session]),
+            source,
         }
+    }
+
+    pub(crate) fn file(&self) -> &Path {
+        &self.file
     }
 
     /// Appends a turn and returns its message as it goes to the stream as well.
@@ -41,12 +54,16 @@ impl Transcript {
             Role::Assistant | Role::Permission => "assistant",
         };
         let uuid = self.draw.uuid();
-        let record = json!({
+        let mut record = json!({
             "parentUuid": self.parent, "isSidechain": false, "userType": "external",
             "cwd": double.cwd, "sessionId": self.session, "version": double.profile.version(),
             "gitBranch": self.branch, "type": kind, "message": message, "uuid": uuid,
-            "timestamp": timestamp(), "entrypoint": "sdk-cli",
+            "timestamp": timestamp(),
+            "entrypoint": if self.source == Source::Remote { "sdk-cli" } else { "cli" },
         });
+        if let (Source::Background, Some(fields)) = (self.source, record.as_object_mut()) {
+            fields.insert("sessionKind".into(), json!("bg"));
+        }
         let _ = files::append(&self.file, format!("{record}\n").as_bytes());
         self.parent = Some(uuid);
         message

@@ -245,6 +245,36 @@ impl TryFrom<Value> for ExitSignal {
     }
 }
 
+/// How a dispatch goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Bg {
+    Ok,
+    /// Accepted, without saying which job it is.
+    NoId,
+    Reworded,
+    Rc1,
+    /// The job starts; the command never ends.
+    Hang,
+    /// Acknowledged, and nothing is left of it.
+    AckThenLost,
+}
+
+/// One step of a job: `[milliseconds since the session's start, change]`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(crate) struct JobStep(pub(crate) u64, pub(crate) JobChange);
+
+/// What a step changes in the job's record. States are free text: newer agents have more.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct JobChange {
+    pub(crate) state: Option<String>,
+    pub(crate) tempo: Option<String>,
+    pub(crate) needs: Option<String>,
+    pub(crate) detail: Option<String>,
+    pub(crate) result: Option<String>,
+}
+
 /// One step of a worker's scripted conversation.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -15,7 +15,7 @@ use super::bridge::later;
 use super::debug_log::DebugLog;
 use super::ids::Draw;
 use super::registry::{Entry, Status};
-use super::transcript::Transcript;
+use super::transcript::{Source, Transcript};
 use super::values::{ExitSignal, Role, Turn};
 use super::{Double, Failure, print, signals};
 
@@ -44,7 +44,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     }));
     let mut play = Play {
         double,
-        transcript: Transcript::new(double, &uuid),
+        transcript: Transcript::new(double, &uuid, Source::Remote),
         uuid,
         entry,
         script: double.knobs.turns.clone().unwrap_or_else(usual_script).into(),

@@ -221,6 +221,15 @@ impl Stage {
     }
 }
 
+impl Drop for Stage {
+    /// Ends the background service and its jobs, if a test started one.
+    fn drop(&mut self) {
+        if self.home.join("daemon/roster.json").exists() {
+            let _ = self.command(&self.root, &[]).args(["daemon", "stop", "--any"]).output();
+        }
+    }
+}
+
 /// A running bridge; it is killed with its group's reading ends when the test ends.
 pub struct Bridge<'a> {
     stage: &'a Stage,

@@ -47,7 +47,7 @@ pub(crate) fn later(ms: u64) -> Instant {
 }
 
 /// `start` plus `ms`, at most a year: a knob may name any number.
-pub(super) fn after(start: Instant, ms: u64) -> Instant {
+pub(crate) fn after(start: Instant, ms: u64) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     start + Duration::from_millis(ms).min(YEAR)
 }
