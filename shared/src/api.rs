@@ -2,5 +2,6 @@
 
 pub mod health;
 pub mod instances;
+pub mod jobs;
 pub mod projects;
 pub mod sessions;

@@ -76,6 +76,11 @@ pub struct BadInstanceId;
 #[error("not a reference: use 16 lower-case hexadecimal digits")]
 pub struct BadRef;
 
+/// Why a text is not the id of a background job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a job id: use 8 lower-case hexadecimal digits")]
+pub struct BadJobId;
+
 /// Why a name is not a project name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadProjectName {
@@ -169,6 +174,12 @@ id! {
     |raw| is_lower_hex(raw, 16).then_some(()).ok_or(BadRef)
 }
 
+id! {
+    /// Id of a background job, made by the agent: 8 lower-case hex digits (agent 2.1.197).
+    JobId, BadJobId, "job",
+    |raw| is_lower_hex(raw, 8).then_some(()).ok_or(BadJobId)
+}
+
 impl InstanceId {
     /// The first 8 characters, as tables print them.
     #[must_use]
@@ -235,6 +246,14 @@ mod tests {
         assert_eq!(id.parse::<InstanceId>().unwrap().short(), "3a375c2e");
         for bad in ["", "3A375C2E-0a3b-4c5d-8e9f-001122334455", "3a375c2e", "../../etc/passwd"] {
             assert_eq!(bad.parse::<InstanceId>(), Err(BadInstanceId), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_job_id_is_eight_lower_case_hexadecimal_digits() {
+        assert!("450f4654".parse::<JobId>().is_ok());
+        for bad in ["", "450F4654", "450f465", "450f46540", "../../ab", "450f465\u{0}"] {
+            assert_eq!(bad.parse::<JobId>(), Err(BadJobId), "{bad}");
         }
     }
 

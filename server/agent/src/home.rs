@@ -86,6 +86,30 @@ impl AgentHome {
         self.dir.join("sessions")
     }
 
+    /// Background jobs, one directory each.
+    #[must_use]
+    pub fn jobs_dir(&self) -> PathBuf {
+        self.dir.join("jobs")
+    }
+
+    /// Which processes work on background jobs.
+    #[must_use]
+    pub fn roster_file(&self) -> PathBuf {
+        self.dir.join("daemon").join("roster.json")
+    }
+
+    /// Log of the agent's background service.
+    #[must_use]
+    pub fn daemon_log(&self) -> PathBuf {
+        self.dir.join("daemon.log")
+    }
+
+    /// Transcript of a session in a directory (real path).
+    #[must_use]
+    pub fn transcript_file(&self, cwd: &str, session_id: &str) -> PathBuf {
+        self.project_dir(cwd).join(format!("{session_id}.jsonl"))
+    }
+
     /// Pointer, transcripts and memory of one project; `project` is its real path.
     #[must_use]
     pub fn project_dir(&self, project: &str) -> PathBuf {

@@ -8,6 +8,7 @@ pub mod environment;
 mod files;
 mod growing_file;
 pub mod home;
+pub mod jobs;
 mod json_edit;
 pub mod log_set;
 pub mod log_tail;
@@ -20,6 +21,7 @@ pub mod role;
 pub mod run;
 pub mod session_list;
 pub mod settings;
+mod stamp;
 pub mod trust;
 pub mod version;
 

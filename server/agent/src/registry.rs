@@ -4,6 +4,7 @@
 
 use crate::log_set::open_regular;
 use crate::session_list::text;
+use crate::stamp::Stamp;
 use rustix::process::geteuid;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -96,26 +97,6 @@ pub struct Reading {
 pub struct Registry {
     dir: PathBuf,
     known: HashMap<i64, (Stamp, Option<Entry>)>,
-}
-
-/// One state of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    inode: u64,
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn of(facts: &fs::Metadata) -> Self {
-        Self {
-            inode: facts.ino(),
-            size: facts.size(),
-            modified: (facts.mtime(), facts.mtime_nsec()),
-            changed: (facts.ctime(), facts.ctime_nsec()),
-        }
-    }
 }
 
 /// Reads a registry once. A missing directory is an empty registry. Blocks.

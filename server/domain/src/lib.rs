@@ -8,6 +8,7 @@ pub mod effect;
 pub mod exit_cause;
 pub mod host;
 pub mod identity;
+pub mod jobs;
 pub mod log_escape;
 pub mod observe;
 pub mod origin;
