@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod exit_code;
 mod failure;
+mod jobs;
 mod logs;
 mod open;
 mod output;
@@ -95,6 +96,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Projects(listing) => read::projects(call, listing),
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),
+        Command::Jobs(command) => jobs::run(call, command),
         Command::Start(start) => write::start(call, start),
         Command::Stop(named) => write::stop(call, named),
         Command::Resume(resume) => write::resume(call, resume),

@@ -10,6 +10,7 @@ mod error;
 mod failpoint;
 mod forget;
 mod history;
+mod jobs;
 mod launch;
 mod logs;
 mod look;
@@ -122,6 +123,7 @@ struct Inner {
     read_model: Arc<ReadModel>,
     registry: Registry,
     extras: view::Extras,
+    desk: jobs::Desk,
     /// Logs that are read, each once however many read it.
     log_tails: LogTails,
     /// Live bridges when readiness was last published.
@@ -156,6 +158,7 @@ impl App {
                 read_model: ReadModel::new(),
                 registry: Registry::default(),
                 extras: view::Extras::default(),
+                desk: jobs::Desk::default(),
                 log_tails: LogTails::new(colour),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
@@ -277,6 +280,10 @@ impl App {
 
     pub(crate) fn extras(&self) -> &view::Extras {
         &self.inner.extras
+    }
+
+    pub(crate) fn desk(&self) -> &jobs::Desk {
+        &self.inner.desk
     }
 
     pub(crate) fn port(&self) -> u16 {

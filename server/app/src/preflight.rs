@@ -74,7 +74,7 @@ impl App {
             ("worktree".to_owned(), verdict(&obstacles(worktree, &with_commit))),
             ("pty".to_owned(), no("pty_unavailable")),
             ("hosted".to_owned(), no("hosted_unavailable")),
-            ("background".to_owned(), no("capability_disabled")),
+            ("background".to_owned(), Self::background(wanted, &now)),
         ]);
         Preflight {
             project: project.name.to_string(),
@@ -83,6 +83,12 @@ impl App {
             launch,
             facts: facts.then(|| self.facts(project, &now)),
         }
+    }
+
+    /// A background job may run beside a live bridge, so that one hides nothing.
+    fn background(wanted: Wanted, now: &Circumstances) -> LaunchVerdict {
+        let alone = Circumstances { live_standard: None, ..now.clone() };
+        verdict(&for_a_job(&obstacles(wanted, &alone)))
     }
 
     fn facts(&self, project: &Project, now: &Circumstances) -> Facts {
@@ -201,6 +207,25 @@ fn verdict(found: &[Obstacle]) -> LaunchVerdict {
         Some(Obstacle::NotGit | Obstacle::NoCommit) => no("not_git"),
         Some(obstacle) => no(code(obstacle).as_str()),
     }
+}
+
+/// What of it also stands in the way of a background job, which is no bridge and keeps no log.
+fn for_a_job(found: &[Obstacle]) -> Vec<Obstacle> {
+    let applies = |obstacle: &&Obstacle| match obstacle {
+        Obstacle::Alias(_)
+        | Obstacle::BypassForbidden
+        | Obstacle::InheritedBypassForbidden
+        | Obstacle::NotTrusted
+        | Obstacle::TrustUnreadable(_)
+        | Obstacle::AgentMissing(_) => true,
+        Obstacle::NotGit
+        | Obstacle::NoCommit
+        | Obstacle::SessionNeedsStandard
+        | Obstacle::NameReadsAsOption
+        | Obstacle::Capacity { .. }
+        | Obstacle::DiskFull => false,
+    };
+    found.iter().filter(applies).cloned().collect()
 }
 
 fn no(code: &str) -> LaunchVerdict {

@@ -21,6 +21,7 @@ use std::time::SystemTime;
 use svc_shared::Timestamp;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
+use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::{LoginStatus, PreflightSummary, State};
@@ -184,6 +185,16 @@ impl ReadModel {
     /// Sets the readiness of all projects, by name.
     pub fn replace_preflight(&self, preflight: BTreeMap<String, PreflightSummary>) {
         self.write(|state| diff(&state.preflight, preflight, "preflight", Record::Preflight));
+    }
+
+    /// Sets the background jobs, by id.
+    pub fn replace_jobs(&self, jobs: BTreeMap<String, BackgroundJob>) {
+        let jobs = jobs
+            .into_iter()
+            // Texts, numbers and switches: nothing that JSON cannot carry.
+            .map(|(id, job)| (id, serde_json::to_value(job).unwrap_or_default()))
+            .collect();
+        self.write(|state| diff(&state.jobs, jobs, "job", Record::Job));
     }
 
     /// Sets the external sessions, by project. A project without any is left out by the caller.

@@ -6,6 +6,7 @@
 
 mod bridge_watch;
 mod change_watch;
+mod job_watch;
 mod reconcile;
 mod relaunch;
 mod unmanaged;
@@ -114,11 +115,13 @@ impl App {
         reconcile::first_pass(self).await?;
         self.publish_projects();
         self.publish_health();
+        self.publish_jobs().await;
         let supervisor = Supervisor;
         self.tasks().spawn(reconcile::run(self.clone()));
         self.tasks().spawn(change_watch::run(self.clone(), listener));
         self.tasks().spawn(change_watch::surroundings(self.clone()));
         self.tasks().spawn(change_watch::sessions(self.clone()));
+        self.tasks().spawn(job_watch::run(self.clone()));
         self.tasks().spawn(change_watch::housekeeping(self.clone()));
         Ok(supervisor)
     }

@@ -355,7 +355,10 @@ mod tests {
             StartedWith::of_flags(&flags)
         };
         let found = of("--rc name --permission-mode plan --model opus");
-        assert_eq!((found.mode(), found.model.as_deref()), (Ok(PermissionMode::Plan), Some("opus")));
+        assert_eq!(
+            (found.mode(), found.model.as_deref()),
+            (Ok(PermissionMode::Plan), Some("opus"))
+        );
         assert_eq!(of("--rc").mode(), Ok(PermissionMode::Inherit));
         assert_eq!(of("--permission-mode=auto").mode(), Ok(PermissionMode::Auto));
         let bypass = Ok(PermissionMode::BypassPermissions);

@@ -6,22 +6,24 @@ pub(crate) mod schema;
 
 use crate::body::fields::unknown_field_warnings;
 use crate::context::Context;
-use crate::error::{Refusal, echo};
+use crate::error::Refusal;
 use crate::idempotency::Subject;
 use crate::reply;
 use answer::{Answer, doc};
 use params::{Filter, JsonBody, Key, NamedFilter, Wait};
-use poem::http::{HeaderValue, StatusCode, header};
+use poem::http::{HeaderValue, StatusCode};
 use poem::{Request, Response};
 use poem_openapi::param::Path;
 use poem_openapi::{OpenApi, Tags};
-use schema::{DispatchRequest, LaunchBody};
+use schema::LaunchBody;
+use serde_json::Value;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use svc_app::read_model::{Encoded, List};
 use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest, SpawnResult};
+use svc_shared::api::jobs::DispatchRequest;
 use svc_shared::api::projects::Project;
-use svc_shared::error::ErrorCode;
 use svc_shared::status::{BridgeStatus, Channel, TrustState};
 
 pub(crate) use params::ParsedBody;
@@ -251,11 +253,14 @@ impl PublicApi {
         project: NamedFilter,
     ) -> Answer<doc::Jobs> {
         let snapshot = self.context.app.read_model().snapshot();
-        let is_kept = |job: &&serde_json::Value| {
-            let of = job.get("project").and_then(serde_json::Value::as_str);
-            project.0.is_empty() || of.is_some_and(|of| project.0.iter().any(|name| name == of))
+        let word = |job: &Value, member: &str| -> String {
+            job.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
-        let kept: Vec<&serde_json::Value> = snapshot.state.jobs.values().filter(is_kept).collect();
+        let is_kept = |job: &&Value| {
+            project.0.is_empty() || project.0.iter().any(|name| *name == word(job, "project"))
+        };
+        let mut kept: Vec<&Value> = snapshot.state.jobs.values().filter(is_kept).collect();
+        kept.sort_by_cached_key(|job| Reverse((word(job, "updated_at"), word(job, "id"))));
         Answer::new(filtered(request, &kept))
     }
 
@@ -265,13 +270,21 @@ impl PublicApi {
         &self,
         /// Repeats with the same key return the first result for 10 minutes.
         #[oai(name = "Idempotency-Key")]
-        _key: Key,
+        key: Key,
         body: JsonBody<DispatchRequest>,
     ) -> Answer<doc::Dispatch> {
-        Answer::new(self.dispatch(&body.0))
+        let app = self.context.app.clone();
+        let subject = Subject::new("dispatch", &body.0);
+        let warnings = unknown_field_warnings(&body.1);
+        let launch = async move {
+            let mut result = app.dispatch(body.0).await?;
+            result.warnings.extend(warnings);
+            Ok(reply::json(StatusCode::CREATED, &result))
+        };
+        Answer::new(self.context.idempotency.run(key.0, subject, launch).await)
     }
 
-    /// Stops a background job and removes it.
+    /// Stops a background job and removes it; the answer comes when its process is gone.
     #[oai(
         path = "/agents/:job_id",
         method = "delete",
@@ -283,7 +296,10 @@ impl PublicApi {
         /// 8 lower-case hexadecimal digits.
         job_id: Path<String>,
     ) -> Answer<doc::StopJob> {
-        Answer::new(self.known_job(&job_id.0))
+        let stopped = self.context.app.stop_job(&job_id.0).await;
+        Answer::new(
+            stopped.map(|result| reply::json(StatusCode::OK, &result)).map_err(Refusal::from),
+        )
     }
 
     /// Starts a new job that inherits the transcript of an ended one.
@@ -299,10 +315,16 @@ impl PublicApi {
         job_id: Path<String>,
         /// Repeats with the same key return the first result for 10 minutes.
         #[oai(name = "Idempotency-Key")]
-        _key: Key,
-        _body: JsonBody<ResumeRequest>,
+        key: Key,
+        body: JsonBody<ResumeRequest>,
     ) -> Answer<doc::ResumeJob> {
-        Answer::new(self.known_job(&job_id.0))
+        let app = self.context.app.clone();
+        let subject = Subject::new(&format!("resume job {}", job_id.0), &body.0);
+        let launch = async move {
+            let result = app.resume_job(&job_id.0, body.0).await?;
+            Ok(reply::json(StatusCode::CREATED, &result))
+        };
+        Answer::new(self.context.idempotency.run(key.0, subject, launch).await)
     }
 }
 
@@ -315,39 +337,6 @@ impl PublicApi {
         }
         response
     }
-
-    fn dispatch(&self, request: &DispatchRequest) -> Result<Response, Refusal> {
-        let project = request.project.trim();
-        let snapshot = self.context.app.read_model().snapshot();
-        if !snapshot.state.projects.contains_key(project) {
-            return Err(Refusal::new(
-                StatusCode::NOT_FOUND,
-                ErrorCode::UnknownProject,
-                format!("there is no project `{}`; see the list of projects", echo(project)),
-            ));
-        }
-        request.check().map_err(Refusal::invalid)?;
-        Err(no_background_jobs())
-    }
-
-    fn known_job(&self, job: &str) -> Result<Response, Refusal> {
-        let is_id =
-            job.len() == 8 && job.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-        if !is_id {
-            return Err(Refusal::invalid(format!(
-                "`{}` is no job id; use 8 lower-case hexadecimal digits",
-                echo(job)
-            )));
-        }
-        if !self.context.app.read_model().snapshot().state.jobs.contains_key(job) {
-            return Err(Refusal::new(
-                StatusCode::NOT_FOUND,
-                ErrorCode::UnknownJob,
-                format!("there is no background job `{job}`"),
-            ));
-        }
-        Err(no_background_jobs())
-    }
 }
 
 #[OpenApi]
@@ -357,16 +346,6 @@ impl OpsApi {
     async fn get_health(&self) -> Answer<doc::HealthReport> {
         Answer::new(Ok(reply::json(StatusCode::OK, &self.context.app.health())))
     }
-}
-
-fn no_background_jobs() -> Refusal {
-    Refusal::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-        ErrorCode::AgentFailed,
-        "background jobs are not part of this build; start a bridge instead",
-    )
-    // No retry will help before an upgrade; an hour keeps retrying clients quiet.
-    .with(header::RETRY_AFTER, "3600")
 }
 
 fn launched(mut result: SpawnResult, warnings: Vec<String>, created: StatusCode) -> Response {

@@ -68,6 +68,21 @@ Examples:
     /// List the working sessions of the agent, whoever started them.
     #[command(after_help = "Examples:\n  svc sessions\n  svc sessions --json")]
     Sessions(Listing),
+    /// List, start, stop or resume background jobs of the agent.
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        after_help = "\
+A background job works through one prompt without anybody watching. Jobs belong to the agent;
+these commands need no running server.
+
+Examples:
+  svc jobs list
+  svc jobs start api \"update the changelog\"
+  svc jobs stop 450f4654
+  svc jobs resume 450f4654"
+    )]
+    Jobs(Jobs),
     /// Start a bridge of a project, or name the one that is live.
     #[command(after_help = "\
 Waits up to 15 seconds for the outcome; a bridge that is still starting then goes on.
@@ -114,6 +129,83 @@ Examples:
     /// Print the file in use and the search list.
     #[command(after_help = "Examples:\n  svc config path")]
     Path(Listing),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Jobs {
+    /// List the jobs, latest change first.
+    #[command(after_help = "\
+States: working, blocked (waits for you), done, failed, stopped, lost (no process any more).
+
+Examples:
+  svc jobs list
+  svc jobs list --json")]
+    List(Listing),
+    /// Start a job in a project; answers when the agent has accepted it.
+    #[command(after_help = "\
+Examples:
+  svc jobs start api \"update the changelog\"
+  svc jobs start api --model opus --permission-mode plan -- \"-v is broken, find out why\"
+  svc jobs start api - < prompt.txt
+  svc jobs start api --rc-name nightly      prompt it from the remote client
+  svc jobs start api --trust \"fix it\"      trust the directory first")]
+    Start(StartJob),
+    /// Stop a job, so that its remote session is deregistered, and remove it.
+    #[command(after_help = "\
+The process is interrupted twice at most and never killed; one that is still live after 20
+seconds is an error.
+
+Examples:
+  svc jobs stop 450f4654
+  svc jobs stop 450f4654 --json")]
+    Stop(NamedJob),
+    /// Start a new job with the transcript of an ended one.
+    #[command(after_help = "Examples:\n  svc jobs resume 450f4654")]
+    Resume(ResumeJob),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NamedJob {
+    /// Job id: 8 lower-case hexadecimal digits.
+    pub(crate) job: String,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeJob {
+    /// Job id: 8 lower-case hexadecimal digits.
+    pub(crate) job: String,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartJob {
+    /// Name of the project.
+    pub(crate) project: String,
+    /// What the job shall do, or `-` to read it from standard input; needed without --rc-name.
+    pub(crate) prompt: Option<String>,
+    /// Register the job with the remote service under this name.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) rc_name: Option<String>,
+    /// Model to use.
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true)]
+    pub(crate) model: Option<String>,
+    /// Permission mode handed to the agent, or `inherit`.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -250,6 +342,12 @@ impl Command {
             | Self::Projects(Listing { json })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })
+            | Self::Jobs(
+                Jobs::List(Listing { json })
+                | Jobs::Start(StartJob { json, .. })
+                | Jobs::Stop(NamedJob { json, .. })
+                | Jobs::Resume(ResumeJob { json, .. }),
+            )
             | Self::Start(Start { json, .. })
             | Self::Stop(Named { json, .. })
             | Self::Resume(Resume { json, .. })

@@ -34,7 +34,8 @@ fn ids(text: &str) -> impl Iterator<Item = JobId> {
 #[must_use]
 pub fn last_words(output: &str) -> String {
     let redacted = redact_text(&strip_ansi(output));
-    let lines: Vec<&str> = redacted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> =
+        redacted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let kept: Vec<&str> = lines.iter().rev().take(5).rev().copied().collect();
     let text = kept.join("; ");
     let skip = text.chars().count().saturating_sub(400);

@@ -145,7 +145,7 @@ pub(super) async fn surroundings(app: App) {
     }
 }
 
-async fn counted(changes: Option<&mut tokio::sync::watch::Receiver<u64>>) {
+pub(super) async fn counted(changes: Option<&mut tokio::sync::watch::Receiver<u64>>) {
     let over = match changes {
         Some(changes) => changes.changed().await.is_err(),
         None => true,

@@ -1,9 +1,6 @@
 //! Replies of the documented operations: what they send, and what the document says of them.
 
-use super::schema::{
-    AmbiguousError, BackgroundJob, DispatchResult, Error, HealthMinimal, ResumeAgentResult,
-    SchemaError, SpawnResultSchema, StopAgentResult,
-};
+use super::schema::{AmbiguousError, Error, HealthMinimal, SchemaError, SpawnResultSchema};
 use crate::error::Refusal;
 use poem::{IntoResponse, Response};
 use poem_openapi::ApiResponse;
@@ -112,6 +109,9 @@ pub(crate) mod doc {
     use crate::public::SessionsByKey;
     use svc_shared::api::health::Health;
     use svc_shared::api::instances::Instance;
+    use svc_shared::api::jobs::{
+        BackgroundJob, DispatchResult, ResumeAgentResult, StopAgentResult,
+    };
     use svc_shared::api::projects::Project;
 
     macro_rules! documented {

@@ -1,0 +1,189 @@
+//! Use-case: start a background job in a project.
+
+use super::ask::Question;
+use super::{agent_failed, project_of};
+use crate::circumstances::refuse;
+use crate::{App, AppError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use svc_agent::jobs::answer;
+use svc_domain::admission::{Obstacle, Trust};
+use svc_domain::jobs::{Dispatch, check_model, check_prompt};
+use svc_domain::log_escape::quoted;
+use svc_projects::Project;
+use svc_shared::api::jobs::{DispatchRequest, DispatchResult};
+use svc_shared::ids::JobId;
+use svc_shared::status::{PermissionMode, UnknownWord};
+use svc_shared::text::session_name;
+
+/// The agent's background service may have to be started first.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What was asked for, checked.
+struct Options {
+    rc_name: Option<String>,
+    model: Option<String>,
+    permission_mode: PermissionMode,
+}
+
+impl App {
+    /// Starts a background job; answers when the agent has accepted it, which is not when it runs.
+    /// A dispatch that has begun goes on when the caller goes away.
+    ///
+    /// # Errors
+    /// Nothing was started, except after a time-out, where the list of jobs tells.
+    pub async fn dispatch(&self, request: DispatchRequest) -> Result<DispatchResult, AppError> {
+        let app = self.clone();
+        self.run_to_completion(async move { app.dispatch_now(request).await }).await
+    }
+
+    async fn dispatch_now(&self, request: DispatchRequest) -> Result<DispatchResult, AppError> {
+        let project = self.project(request.project.trim())?;
+        let options = self.job_options(&request)?;
+        let at = Place { cwd: project.path.clone(), git_root: project.git_root.clone() };
+        self.permitted(&project, &at, options.permission_mode).await?;
+        check_prompt(request.prompt.as_deref(), options.rc_name.is_some())
+            .map_err(|unfit| AppError::invalid(unfit.to_string()))?;
+        if let Some(name) = &project.alias_of {
+            return Err(refuse(&project.name, &Obstacle::Alias(name.clone())));
+        }
+        let args = Dispatch {
+            resume: None,
+            rc_name: options.rc_name.as_deref(),
+            model: options.model.as_deref(),
+            permission_mode: options.permission_mode,
+            prompt: request.prompt.as_deref(),
+        }
+        .args()
+        .map_err(|unfit| AppError::invalid(unfit.to_string()))?;
+        let program = self.trusted_program(&project, &at, request.trust.unwrap_or(false)).await?;
+        let id = self.accepted(Question { program, args, cwd: at.cwd, timeout: TIMEOUT }).await?;
+        tracing::info!(
+            job.id = %id,
+            project.name = %project.name,
+            "started background job {id} in project {}",
+            quoted(project.name.as_str())
+        );
+        Ok(DispatchResult { id, created: true, warnings: Vec::new() })
+    }
+
+    /// Asks the agent to take a job; the list of jobs is current afterwards.
+    pub(super) async fn accepted(&self, question: Question) -> Result<JobId, AppError> {
+        let answered = self.ask(question).await;
+        self.publish_jobs().await;
+        let answer = answered?;
+        if answer.code != Some(0) {
+            let words = answer::last_words(&answer.output);
+            let how = answer.code.map_or("a signal".to_owned(), |code| format!("code {code}"));
+            let said = if words.is_empty() { String::new() } else { format!(": {words}") };
+            return Err(agent_failed(format!("the agent refused the job with {how}{said}")));
+        }
+        answer::accepted(&answer.output).ok_or_else(|| {
+            agent_failed(
+                "the agent took the job without naming it; look for it in the list of jobs",
+            )
+        })
+    }
+
+    fn job_options(&self, request: &DispatchRequest) -> Result<Options, AppError> {
+        let rc_name = match request.rc_name.as_deref().map(session_name) {
+            None => None,
+            Some(Ok(Some(name))) => Some(name),
+            Some(Ok(None)) => {
+                return Err(AppError::invalid(
+                    "`rc_name` is empty; leave it out or name the session",
+                ));
+            }
+            Some(Err(bad)) => {
+                return Err(AppError::invalid(format!("`rc_name` cannot be used: {bad}")));
+            }
+        };
+        if let Some(model) = &request.model {
+            check_model(model).map_err(|unfit| AppError::invalid(unfit.to_string()))?;
+        }
+        let permission_mode = match request.permission_mode.as_deref() {
+            None => self.settings().instance_defaults.permission_mode,
+            Some(raw) => raw.parse().map_err(|unknown: UnknownWord| {
+                AppError::invalid(format!("`permission_mode` cannot be {}: {unknown}", quoted(raw)))
+            })?,
+        };
+        Ok(Options { rc_name, model: request.model.clone(), permission_mode })
+    }
+
+    /// The ceiling on permissions, whichever way it would be passed.
+    pub(super) async fn permitted(
+        &self,
+        project: &Project,
+        at: &Place,
+        mode: PermissionMode,
+    ) -> Result<(), AppError> {
+        if self.settings().project(&project.name).allow_bypass_permissions {
+            return Ok(());
+        }
+        match self.bypass(&at.cwd, mode).await? {
+            Some(obstacle) => Err(refuse(&project.name, &obstacle)),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether a start in this mode would bypass permissions.
+    pub(super) async fn bypass(
+        &self,
+        cwd: &Path,
+        mode: PermissionMode,
+    ) -> Result<Option<Obstacle>, AppError> {
+        match mode {
+            PermissionMode::BypassPermissions => Ok(Some(Obstacle::BypassForbidden)),
+            PermissionMode::Inherit => {
+                let (app, cwd) = (self.clone(), cwd.to_owned());
+                let may = tokio::task::spawn_blocking(move || app.agent().may_bypass(&cwd));
+                let may = may.await.map_err(AppError::internal)?;
+                Ok(may.then_some(Obstacle::InheritedBypassForbidden))
+            }
+            PermissionMode::Default
+            | PermissionMode::Plan
+            | PermissionMode::AcceptEdits
+            | PermissionMode::Auto
+            | PermissionMode::DontAsk => Ok(None),
+        }
+    }
+
+    /// The program, once the directory is trusted; the grant is written after the last refusal.
+    pub(super) async fn trusted_program(
+        &self,
+        project: &Project,
+        at: &Place,
+        trust: bool,
+    ) -> Result<PathBuf, AppError> {
+        let (app, place) = (self.clone(), at.clone());
+        let known = tokio::task::spawn_blocking(move || {
+            app.agent().trust(&place.cwd, place.git_root.as_deref())
+        });
+        let grant = match known.await.map_err(AppError::internal)? {
+            Trust::Granted => false,
+            Trust::Missing if trust => true,
+            Trust::Missing => return Err(refuse(&project.name, &Obstacle::NotTrusted)),
+            Trust::Unreadable(why) => {
+                return Err(refuse(&project.name, &Obstacle::TrustUnreadable(why)));
+            }
+        };
+        let program = self.agent_program().await?;
+        if grant {
+            let _lock = self.lock_project(&project.path).await?;
+            self.grant_trust(project).await?;
+        }
+        Ok(program)
+    }
+
+    /// The project that a directory belongs to.
+    pub(super) fn project_at(&self, cwd: &Path) -> Option<Project> {
+        project_of(&self.projects(), cwd).cloned()
+    }
+}
+
+/// A real directory and the repository around it.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub cwd: PathBuf,
+    pub git_root: Option<PathBuf>,
+}

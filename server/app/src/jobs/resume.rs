@@ -1,0 +1,116 @@
+//! Use-case: go on with an ended background job, as a new job with its transcript.
+
+use super::ask::Question;
+use super::dispatch::Place;
+use super::{conflict, job_id, unknown_job};
+use crate::circumstances::refuse;
+use crate::{App, AppError};
+use std::path::Path;
+use std::time::Duration;
+use svc_domain::jobs::{Candidate, Dispatch, NotResumable, StartedWith, check_model, resumable};
+use svc_shared::api::instances::ResumeRequest;
+use svc_shared::api::jobs::ResumeAgentResult;
+use svc_shared::error::ErrorCode;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+impl App {
+    /// Starts a new job that inherits the transcript of an ended one, with its model and its
+    /// permission mode.
+    ///
+    /// # Errors
+    /// Nothing was started, except after a time-out, where the list of jobs tells.
+    pub async fn resume_job(
+        &self,
+        id: &str,
+        request: ResumeRequest,
+    ) -> Result<ResumeAgentResult, AppError> {
+        let (app, id) = (self.clone(), id.to_owned());
+        self.run_to_completion(async move { app.resume_job_now(&id, &request).await }).await
+    }
+
+    async fn resume_job_now(
+        &self,
+        raw: &str,
+        request: &ResumeRequest,
+    ) -> Result<ResumeAgentResult, AppError> {
+        let id = job_id(raw)?;
+        if !self.has_job(&id).await? {
+            return Err(unknown_job(&id));
+        }
+        let _lock = self.lock_job(&id).await?;
+        let job = self.job(&id).await?;
+        let not_resumable = |why: &str| {
+            conflict(ErrorCode::NotResumable, format!("job {id} cannot be resumed: {why}"))
+        };
+        let Some(file) = &job.file else {
+            return Err(not_resumable("its state cannot be read; try again in a moment"));
+        };
+        let candidate = Candidate {
+            state: &job.record.state,
+            worker: job.worker,
+            session_id: file.session_id.as_deref(),
+        };
+        let session = resumable(candidate).map_err(|why| match why {
+            NotResumable::Live => {
+                conflict(ErrorCode::StillLive, format!("job {id} cannot be resumed: {why}"))
+            }
+            NotResumable::NoSession => not_resumable(&why.to_string()),
+        })?;
+        let Some(at) = place(file.cwd.as_deref()).await? else {
+            return Err(not_resumable("its working directory is gone; start a new job instead"));
+        };
+        let Some(project) = self.project_at(&at.cwd) else {
+            return Err(conflict(
+                ErrorCode::NotTrusted,
+                format!(
+                    "job {id} cannot be resumed here: it worked outside `projects_root`; resume it \
+                     with the agent itself"
+                ),
+            ));
+        };
+        let with = StartedWith::of_flags(&file.flags);
+        let mode = with.mode().map_err(|why| not_resumable(&why.to_string()))?;
+        self.permitted(&project, &at, mode).await?;
+        let model = with.model.as_deref().filter(|model| check_model(model).is_ok());
+        let args = Dispatch {
+            resume: Some(session),
+            rc_name: None,
+            model,
+            permission_mode: mode,
+            prompt: None,
+        }
+        .args()
+        .map_err(|why| not_resumable(&why.to_string()))?;
+        if at.cwd != project.path && request.trust.unwrap_or(false) {
+            // A grant is for the project's own directory; it may not be what counts here.
+            let is_covered = at.git_root == project.git_root;
+            if !is_covered {
+                return Err(refuse(
+                    &project.name,
+                    &svc_domain::admission::Obstacle::TrustUnreadable(
+                        "the job worked in a repository of its own; trust that with the agent"
+                            .to_owned(),
+                    ),
+                ));
+            }
+        }
+        let program = self.trusted_program(&project, &at, request.trust.unwrap_or(false)).await?;
+        let new = self.accepted(Question { program, args, cwd: at.cwd, timeout: TIMEOUT }).await?;
+        tracing::info!(job.id = %new, "background job {new} goes on with the transcript of {id}");
+        Ok(ResumeAgentResult { id: new })
+    }
+}
+
+/// The real directory, if it is still there, and the repository around it.
+async fn place(cwd: Option<&Path>) -> Result<Option<Place>, AppError> {
+    let Some(cwd) = cwd.map(Path::to_owned) else { return Ok(None) };
+    tokio::task::spawn_blocking(move || {
+        let cwd = cwd.canonicalize().ok().filter(|cwd| cwd.is_dir())?;
+        let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+        let git_root = cwd.ancestors().find(holds_git).map(Path::to_owned);
+        Some(Place { cwd, git_root })
+    })
+    .await
+    .map_err(AppError::internal)
+}

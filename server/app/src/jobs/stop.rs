@@ -1,0 +1,298 @@
+//! Use-case: end a background job so that its remote session is deregistered, and remove it.
+
+use super::ask::Question;
+use super::{Job, STOPS, conflict, job_id, lock, unknown_job};
+use crate::{App, AppError};
+use std::path::PathBuf;
+use std::time::Duration;
+use svc_agent::jobs::answer::last_words;
+use svc_agent::jobs::ending::Since;
+use svc_domain::identity::ProcessIdentity;
+use svc_domain::jobs::{INTERRUPT_AGAIN, SETTLE, Settling, Worker, has_ended};
+use svc_ports::process::{Signal, Signalled, Target};
+use svc_process::locks::{FileLock, LockError};
+use svc_shared::api::jobs::StopAgentResult;
+use svc_shared::error::ErrorCode;
+use svc_shared::ids::JobId;
+use svc_watch::Pace;
+use tokio::time::{Instant, timeout_at};
+
+/// How long removal by the agent may take.
+const REMOVAL: Duration = Duration::from_secs(30);
+
+/// How long the agent's background service may take to say how a worker ended.
+const WORD: Duration = Duration::from_secs(3);
+
+/// A stop under way takes this long at worst; another one waits for its result.
+const LOCK_WAIT: Duration = Duration::from_secs(60);
+
+const UNCONFIRMED: &str = "the agent did not confirm an orderly end, so its remote session may \
+                           still be listed; end it in the remote client";
+const NO_WORKER: &str = "no process worked on it, so the end of its remote session is unconfirmed; \
+                         if it had one, end it in the remote client";
+
+/// How the process of a job ended.
+struct End {
+    settled: bool,
+    detail: Option<&'static str>,
+    /// There was no process to begin with.
+    was_idle: bool,
+}
+
+impl App {
+    /// Interrupts the process of a job, waits for its orderly end and removes the job. A process
+    /// that does not end is never killed. A stop that has begun goes on when the caller goes away.
+    ///
+    /// # Errors
+    /// No such job, or it is still live.
+    pub async fn stop_job(&self, id: &str) -> Result<StopAgentResult, AppError> {
+        let (app, id) = (self.clone(), id.to_owned());
+        self.run_to_completion(async move { app.stop_job_now(&id).await }).await
+    }
+
+    async fn stop_job_now(&self, raw: &str) -> Result<StopAgentResult, AppError> {
+        let id = job_id(raw)?;
+        if !self.has_job(&id).await? {
+            return Err(unknown_job(&id));
+        }
+        let program = self.agent_program().await?;
+        let _lock = self.lock_job(&id).await?;
+        if !self.has_job(&id).await? {
+            // Somebody else asked for the same at the same time.
+            return Ok(self.stopped_before(&id));
+        }
+        let end = match self.job(&id).await {
+            Ok(job) => self.end_worker(&id, &job).await?,
+            // Its state cannot be read: nobody can say which process is its own.
+            Err(_) => End { settled: false, detail: Some(NO_WORKER), was_idle: true },
+        };
+        let removal = self.remove_job(&id, program, end.was_idle).await?;
+        let detail = match (end.detail, removal) {
+            (None, removal) => removal,
+            (Some(detail), None) => Some(detail.to_owned()),
+            (Some(detail), Some(removal)) => Some(format!("{detail}; {removal}")),
+        };
+        let result = StopAgentResult {
+            removed: !self.has_job(&id).await?,
+            settled: end.settled,
+            id,
+            detail,
+        };
+        self.remember(&result);
+        self.publish_jobs().await;
+        self.announce_settled(&result);
+        tracing::info!(
+            job.id = %result.id,
+            "stopped background job {} (settled: {}, removed: {})",
+            result.id, result.settled, result.removed
+        );
+        Ok(result)
+    }
+
+    async fn end_worker(&self, id: &JobId, job: &Job) -> Result<End, AppError> {
+        let Some(identity) = &job.process else {
+            return match job.worker {
+                Worker::Unclear => Err(conflict(
+                    ErrorCode::StillLive,
+                    format!(
+                        "job {id} was not stopped: the process table cannot be read, so nobody can \
+                         tell which process is its own; try again"
+                    ),
+                )),
+                // A session process alone is not the one that the agent's service watches.
+                Worker::Alive | Worker::Missing(_) => {
+                    Ok(End { settled: false, detail: Some(NO_WORKER), was_idle: true })
+                }
+            };
+        };
+        let home = self.agent_home()?;
+        let log = home.daemon_log();
+        let since = tokio::task::spawn_blocking(move || Since::now(&log))
+            .await
+            .map_err(AppError::internal)?;
+        self.interrupt(id, identity).await?;
+        let settled = self.settling(id, &since).await?;
+        let detail = (!settled).then_some(UNCONFIRMED);
+        Ok(End { settled, detail, was_idle: false })
+    }
+
+    /// Interrupts at most twice and waits for the exit.
+    async fn interrupt(&self, id: &JobId, identity: &ProcessIdentity) -> Result<(), AppError> {
+        let until = Instant::now() + SETTLE;
+        for patience in [INTERRUPT_AGAIN, SETTLE] {
+            let still_live = |why: &str| {
+                conflict(ErrorCode::StillLive, format!("job {id} was not stopped: {why}"))
+            };
+            let mut exited = self.host().exited(identity);
+            match self.host().signal(identity, Signal::Interrupt, Target::Process) {
+                Signalled::Sent => {}
+                Signalled::Gone => return Ok(()),
+                Signalled::NotPermitted => {
+                    return Err(still_live("its process belongs to another user; stop it there"));
+                }
+                Signalled::Unproven => {
+                    return Err(still_live(
+                        "its process could not be proven to be its own; try again",
+                    ));
+                }
+            }
+            let deadline = until.min(Instant::now() + patience);
+            if timeout_at(deadline, &mut exited).await.is_ok() {
+                return Ok(());
+            }
+        }
+        Err(conflict(
+            ErrorCode::StillLive,
+            format!(
+                "job {id} is still live: its process (pid {}) did not end within {} s after two \
+                 interrupts, and killing it would leave its remote session behind; end it in the \
+                 remote client, or kill it by hand",
+                identity.pid,
+                SETTLE.as_secs()
+            ),
+        ))
+    }
+
+    /// Whether the agent confirms an orderly end, by its log or by the job's file.
+    async fn settling(&self, id: &JobId, since: &Since) -> Result<bool, AppError> {
+        let home = self.agent_home()?;
+        let state_file = svc_agent::jobs::state_file(&home.jobs_dir(), id);
+        let mut log = self.watcher().file(&home.daemon_log(), Pace::VIEW);
+        let mut state = self.watcher().file(&state_file, Pace::VIEW);
+        let until = Instant::now() + WORD;
+        loop {
+            let (since, of) = (since.clone(), id.clone());
+            let logged = tokio::task::spawn_blocking(move || since.word(&of))
+                .await
+                .map_err(AppError::internal)?;
+            let word = self
+                .job(id)
+                .await
+                .ok()
+                .and_then(|job| job.file)
+                .map(|file| file.state.clone())
+                .unwrap_or_default();
+            let settling = Settling { state: &word, logged: logged.as_deref() };
+            if logged.is_some() || has_ended(&word) && settling.is_confirmed() {
+                return Ok(settling.is_confirmed());
+            }
+            let changed = async {
+                tokio::select! {
+                    _ = log.changed() => {}
+                    _ = state.changed() => {}
+                }
+            };
+            if timeout_at(until, changed).await.is_err() {
+                return Ok(settling.is_confirmed());
+            }
+        }
+    }
+
+    /// Removes a job whose process has ended; tells what went wrong, if anything did.
+    async fn remove_job(
+        &self,
+        id: &JobId,
+        program: PathBuf,
+        was_idle: bool,
+    ) -> Result<Option<String>, AppError> {
+        let question = Question {
+            program,
+            args: vec!["rm".to_owned(), id.to_string()],
+            cwd: real_directory(self.settings().state_dir.clone()).await?,
+            timeout: REMOVAL,
+        };
+        let complaint = match self.ask(question).await {
+            Ok(answer) if answer.code == Some(0) => None,
+            Ok(answer) => Some(format!(
+                "the agent did not remove it: {}",
+                Some(last_words(&answer.output))
+                    .filter(|words| !words.is_empty())
+                    .unwrap_or_else(|| "it did not say why".to_owned())
+            )),
+            Err(error) => Some(error.message),
+        };
+        if !self.has_job(id).await? {
+            return Ok(None);
+        }
+        if was_idle {
+            let (dir, of) = (self.agent_home()?.jobs_dir(), id.clone());
+            let removed = tokio::task::spawn_blocking(move || svc_agent::jobs::remove(&dir, &of))
+                .await
+                .map_err(AppError::internal)?;
+            match removed {
+                Ok(()) => return Ok(None),
+                Err(error) => {
+                    tracing::warn!(job.id = %id, error = %error, "a job was not removed");
+                }
+            }
+        }
+        Ok(complaint.or_else(|| {
+            Some("the agent said that it removed it, but its files are still there".to_owned())
+        }))
+    }
+
+    /// Whether the job has a directory. The registry of the agent may be on a slow disk.
+    pub(super) async fn has_job(&self, id: &JobId) -> Result<bool, AppError> {
+        let (dir, id) = (self.agent_home()?.jobs_dir(), id.clone());
+        tokio::task::spawn_blocking(move || svc_agent::jobs::exists(&dir, &id))
+            .await
+            .map_err(AppError::internal)
+    }
+
+    /// Nobody else stops or resumes this job meanwhile, in this process or another. Sixteen locks
+    /// serve all jobs: lock files are never removed.
+    pub(super) async fn lock_job(&self, id: &JobId) -> Result<FileLock, AppError> {
+        let shard: String = id.as_str().chars().take(1).collect();
+        let place = self.agent_home()?.jobs_dir().join(shard);
+        self.inner.locks.lock(&place, LOCK_WAIT).await.map_err(|error| match error {
+            LockError::Busy { .. } => AppError::busy(
+                "another operation on this job is still under way; try again in a moment",
+            ),
+            other @ LockError::File { .. } => {
+                AppError::busy("the lock of this job cannot be taken; try again").because(other)
+            }
+        })
+    }
+
+    fn remember(&self, result: &StopAgentResult) {
+        let mut stops = lock(&self.desk().stops);
+        if stops.len() >= STOPS {
+            stops.pop_front();
+        }
+        stops.push_back(result.clone());
+    }
+
+    /// The result of a stop that was asked for twice at once.
+    fn stopped_before(&self, id: &JobId) -> StopAgentResult {
+        let before = lock(&self.desk().stops).iter().rev().find(|stop| &stop.id == id).cloned();
+        before.unwrap_or_else(|| StopAgentResult {
+            id: id.clone(),
+            settled: false,
+            removed: true,
+            detail: Some("somebody else removed it meanwhile".to_owned()),
+        })
+    }
+
+    fn announce_settled(&self, result: &StopAgentResult) {
+        if !self.is_server() {
+            return;
+        }
+        let data = serde_json::json!({
+            "event": "bg-settled",
+            "event_type": "bg-settled",
+            "id": result.id,
+            "settled": result.settled,
+            "removed": result.removed,
+            "detail": result.detail,
+        });
+        self.read_model().happened("bg-settled", data);
+    }
+}
+
+/// Without links: whoever enters it checks that it is the one of that name.
+async fn real_directory(dir: PathBuf) -> Result<PathBuf, AppError> {
+    tokio::task::spawn_blocking(move || dir.canonicalize())
+        .await
+        .map_err(AppError::internal)?
+        .map_err(|error| AppError::busy("the state directory cannot be entered").because(error))
+}

@@ -1,0 +1,148 @@
+//! `svc jobs …`: background jobs of the agent.
+
+use crate::cli::Call;
+use crate::cli::arguments::{Jobs, Listing, NamedJob, ResumeJob, StartJob};
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::output::{Cell, Tone};
+use crate::cli::work::{act, look};
+use std::io::{IsTerminal as _, Read as _};
+use svc_shared::api::instances::ResumeRequest;
+use svc_shared::api::jobs::{BackgroundJob, DispatchRequest, PROMPT_BYTES};
+
+/// Characters of what a job is about, in the table.
+const ABOUT_CHARS: usize = 60;
+
+/// Runs one of the job commands.
+pub(crate) fn run(call: &Call, command: &Jobs) -> Result<Exit, End> {
+    match command {
+        Jobs::List(listing) => list(call, listing),
+        Jobs::Start(start) => begin(call, start),
+        Jobs::Stop(named) => stop(call, named),
+        Jobs::Resume(resume) => go_on(call, resume),
+    }
+}
+
+fn list(call: &Call, listing: &Listing) -> Result<Exit, End> {
+    let jobs = look(call, async |app| Ok(app.job_records().await?))?;
+    if listing.json {
+        call.output.json(&jobs)?;
+        return Ok(Exit::Done);
+    }
+    if jobs.is_empty() {
+        call.output.note("No background jobs found.");
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<[Cell; 5]> = jobs.iter().map(row).collect();
+    call.output.table(["JOB", "PROJECT", "STATE", "UPDATED", "ABOUT"], &rows)?;
+    Ok(Exit::Done)
+}
+
+fn row(job: &BackgroundJob) -> [Cell; 5] {
+    let or_dash = |text: &str| if text.is_empty() { "-".to_owned() } else { text.to_owned() };
+    [
+        job.id.as_str().into(),
+        or_dash(job.project.as_deref().unwrap_or_default()).into(),
+        Cell::toned(&or_dash(&job.state), tone(job)),
+        or_dash(&job.updated_at).into(),
+        or_dash(&about(job)).into(),
+    ]
+}
+
+/// What it waits for, else what it is doing, else what it was asked to do; one short line.
+fn about(job: &BackgroundJob) -> String {
+    let texts = [
+        job.needs.as_deref().unwrap_or_default(),
+        job.result.as_deref().unwrap_or_default(),
+        &job.detail,
+        job.name.as_deref().unwrap_or_default(),
+        &job.intent,
+    ];
+    let text = texts.into_iter().find(|text| !text.trim().is_empty()).unwrap_or_default();
+    let line = text.trim().lines().next().unwrap_or_default();
+    let mut short: String = line.chars().take(ABOUT_CHARS).collect();
+    if short.len() < text.trim().len() {
+        short.push('…');
+    }
+    short
+}
+
+fn tone(job: &BackgroundJob) -> Tone {
+    match job.state.as_str() {
+        "working" => Tone::Good,
+        "blocked" => Tone::Attention,
+        "failed" | "lost" => Tone::Bad,
+        _ => Tone::Plain,
+    }
+}
+
+fn begin(call: &Call, start: &StartJob) -> Result<Exit, End> {
+    let prompt = match start.prompt.as_deref() {
+        Some("-") => Some(from_input()?),
+        other => other.map(str::to_owned),
+    };
+    let request = DispatchRequest {
+        project: start.project.clone(),
+        prompt,
+        rc_name: start.rc_name.clone(),
+        model: start.model.clone(),
+        permission_mode: start.permission_mode.clone(),
+        trust: start.trust.then_some(true),
+    };
+    let result = act(call, async |app| Ok(app.dispatch(request).await?))?;
+    for warning in &result.warnings {
+        call.output.note(&format!("warning: {warning}"));
+    }
+    if start.json {
+        call.output.json(&result)?;
+    } else {
+        call.output.line(&format!("started {} ({})", result.id, start.project.trim()))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The prompt from standard input; one byte over the limit is enough to be refused.
+fn from_input() -> Result<String, End> {
+    let input = std::io::stdin();
+    let refused = |line: String| Failure::new(Exit::Refused, "usage", line);
+    if input.is_terminal() {
+        let line = "no prompt comes from a terminal; pipe one in, or give it as an argument";
+        return Err(refused(line.to_owned()).into());
+    }
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(PROMPT_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    input.lock().take(limit).read_to_end(&mut bytes).map_err(End::of_machine)?;
+    String::from_utf8(bytes).map_err(|_| {
+        refused("the prompt on standard input is not valid UTF-8; convert it".to_owned()).into()
+    })
+}
+
+fn stop(call: &Call, named: &NamedJob) -> Result<Exit, End> {
+    let result = act(call, async |app| Ok(app.stop_job(&named.job).await?))?;
+    if named.json {
+        call.output.json(&result)?;
+        return Ok(Exit::Done);
+    }
+    if let Some(detail) = &result.detail {
+        call.output.note(detail);
+    }
+    let yes = |flag: bool| if flag { "yes" } else { "no" };
+    call.output.line(&format!(
+        "stopped {} settled={} removed={}",
+        result.id,
+        yes(result.settled),
+        yes(result.removed)
+    ))?;
+    Ok(Exit::Done)
+}
+
+fn go_on(call: &Call, resume: &ResumeJob) -> Result<Exit, End> {
+    let request = ResumeRequest { trust: resume.trust.then_some(true) };
+    let result = act(call, async |app| Ok(app.resume_job(&resume.job, request).await?))?;
+    if resume.json {
+        call.output.json(&result)?;
+    } else {
+        call.output.line(&format!("resumed {} as {}", resume.job, result.id))?;
+    }
+    Ok(Exit::Done)
+}
