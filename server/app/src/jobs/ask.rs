@@ -48,9 +48,7 @@ impl Place {
         let made = svc_process::files::private_directory(&dir)
             .and_then(|()| svc_process::files::create_new_private(&dir.join("output")));
         made.map(|_| Self(dir)).map_err(|error| {
-            AppError::new(
-                ErrorCode::DiskFull,
-                Class::Storage,
+            AppError::busy(
                 "the agent cannot be asked because its output file cannot be created; check space \
                  and permissions of the directory `run` in the state directory",
             )

@@ -32,6 +32,9 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
     for directory in [projects.join("api"), projects.join("has space"), state.clone()] {
         std::fs::create_dir_all(directory).unwrap();
     }
+    if let Some(home) = home {
+        record_jobs(home, &projects.join("api"));
+    }
     let text = format!(
         "projects_root: {}\nstate_dir: {}\nclaude:\n  binary: {}\n{configuration}",
         projects.display(),
@@ -68,6 +71,24 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
         umask: 0o022,
         port: 0,
     })
+}
+
+/// Ended jobs of a project: one as usual, one that bypassed permissions, one without a session.
+fn record_jobs(home: &Path, cwd: &Path) {
+    let session = "b0000000-059b-4282-b68e-91a110e7f06b";
+    for (id, session, flags) in [
+        ("b0000000", session, vec![]),
+        ("b0000001", session, vec!["--permission-mode", "bypassPermissions"]),
+        ("b0000002", "", vec![]),
+    ] {
+        let state = serde_json::json!({
+            "state": "done", "tempo": "idle", "detail": "", "intent": "x", "output": null,
+            "sessionId": session, "cwd": cwd, "respawnFlags": flags,
+        });
+        let dir = home.join(".claude/jobs").join(id);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("state.json"), state.to_string()).unwrap();
+    }
 }
 
 fn ended(id: &str, project: &str, outcome: Outcome, tree: &Path) -> Bridge {

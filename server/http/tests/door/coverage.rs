@@ -18,6 +18,10 @@ enum Ask {
     Known,
     /// With placeholders that name nothing.
     Unknown,
+    /// With this in the place of the placeholder.
+    Named(&'static str),
+    /// With a body, about this.
+    NamedBody(&'static str, &'static str),
     /// With a reference that matches two instances.
     Ambiguous,
     /// With a query that does not fit.
@@ -32,7 +36,9 @@ enum Ask {
     LargeBody,
 }
 
-use Ask::{Ambiguous, BadQuery, Body, Known, KnownBody, LargeBody, PlainBody, Unknown};
+use Ask::{
+    Ambiguous, BadQuery, Body, Known, KnownBody, LargeBody, Named, NamedBody, PlainBody, Unknown,
+};
 
 const TABLE: &[Row] = &[
     Row { route: "GET /projects", asks: &[(Known, 200), (BadQuery("trust=x"), 422)] },
@@ -82,13 +88,32 @@ const TABLE: &[Row] = &[
         asks: &[
             (Body(r#"{"project":"nope","prompt":"x"}"#), 404),
             (Body(r#"{"project":"api"}"#), 422),
-            (Body(r#"{"project":"api","prompt":"x"}"#), 503),
+            (Body(r#"{"project":"api","prompt":"x"}"#), 409),
+            (Body(r#"{"project":"api","permission_mode":"bypassPermissions"}"#), 403),
+            (Body(r#"{"project":"api","prompt":"x","trust":true}"#), 503),
             (PlainBody, 415),
             (LargeBody, 413),
         ],
     },
-    Row { route: "DELETE /agents/{job_id}", asks: &[(Unknown, 422)] },
-    Row { route: "POST /agents/{job_id}/resume", asks: &[(Unknown, 422), (PlainBody, 415)] },
+    Row {
+        route: "DELETE /agents/{job_id}",
+        // What is stopped and what stays live needs an agent: see the black-box tests.
+        asks: &[(Unknown, 422), (Named("0123abcd"), 404), (Known, 503)],
+    },
+    Row {
+        route: "POST /agents/{job_id}/resume",
+        asks: &[
+            (Unknown, 422),
+            (Named("0123abcd"), 404),
+            (Named("b0000001"), 403),
+            (Named("b0000002"), 409),
+            (Known, 409),
+            (NamedBody("b0000000", r#"{"trust":5}"#), 422),
+            (NamedBody("b0000000", r#"{"trust":true}"#), 503),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /healthz", asks: &[(Known, 200)] },
     Row { route: "GET /", asks: &[(Known, PAGE)] },
     Row { route: "GET /ui/{*page}", asks: &[(Known, PAGE)] },
@@ -199,15 +224,18 @@ fn request(route: &Route, ask: Ask) -> Sent {
     let path = match ask {
         Known | KnownBody(_) => fill(&route.pattern, known),
         Ambiguous => fill(&route.pattern, "a"),
+        Named(name) | NamedBody(name, _) => fill(&route.pattern, name),
         BadQuery(query) => format!("{}?{query}", fill(&route.pattern, known)),
         Unknown | Body(_) | PlainBody | LargeBody => path_of(route),
     };
     let sent = Sent::new(method, &path);
     match ask {
-        Body(body) | KnownBody(body) => sent.json(&serde_json::from_str::<Value>(body).unwrap()),
+        Body(body) | KnownBody(body) | NamedBody(_, body) => {
+            sent.json(&serde_json::from_str::<Value>(body).unwrap())
+        }
         PlainBody => sent.body("text/plain", b"{}"),
         LargeBody => sent.json(&json!({"project": "x".repeat(1024 * 1024)})),
-        Known | Unknown | Ambiguous | BadQuery(_) => sent,
+        Known | Unknown | Named(_) | Ambiguous | BadQuery(_) => sent,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::client::Sent;
 use crate::harness::{Server, many_projects};
 use serde_json::{Value, json};
+use svc_shared::api::jobs::BackgroundJob;
 
 #[tokio::test]
 async fn both_prefixes_give_the_same_bytes() {
@@ -170,7 +171,7 @@ async fn state_lists_and_single_records_agree() {
 }
 
 #[tokio::test]
-async fn background_jobs_are_refused_after_their_checks() {
+async fn a_dispatch_is_refused_in_the_documented_order() {
     let server = Server::filled().await;
     let dispatch = |body: Value| {
         let server = &server;
@@ -181,9 +182,15 @@ async fn background_jobs_are_refused_after_their_checks() {
     assert_eq!((unknown.status, unknown.code().as_str()), (404, "unknown_project"));
     assert_eq!(dispatch(json!({"project": "api", "prompt": "x", "model": "-x"})).await.status, 422);
     assert_eq!(dispatch(json!({"project": "api"})).await.status, 422);
-    let refused = dispatch(json!({"project": "api", "prompt": "x"})).await;
-    assert_eq!((refused.status, refused.code().as_str()), (503, "agent_failed"));
+    let bypass = dispatch(json!({"project": "api", "permission_mode": "bypassPermissions"})).await;
+    assert_eq!((bypass.status, bypass.code().as_str()), (403, "bypass_forbidden"));
+    let untrusted = dispatch(json!({"project": "api", "prompt": "x"})).await;
+    assert_eq!((untrusted.status, untrusted.code().as_str()), (409, "not_trusted"));
+    let refused = dispatch(json!({"project": " api ", "prompt": "x", "trust": true})).await;
+    assert_eq!((refused.status, refused.code().as_str()), (503, "agent_missing"));
     assert!(refused.header("retry-after").is_some());
+    let again = dispatch(json!({"project": "api", "prompt": "x"})).await;
+    assert_eq!(again.status, 409, "a refused dispatch leaves nothing trusted");
 
     assert_eq!(server.get("/api/v1/agents").await.json(), json!([]));
     for (path, status, code) in [
@@ -196,6 +203,50 @@ async fn background_jobs_are_refused_after_their_checks() {
         let reply = server.send(Sent::new("POST", &format!("{path}/resume"))).await;
         assert_eq!((reply.status, reply.code().as_str()), (status, code), "{path}/resume");
     }
+}
+
+#[tokio::test]
+async fn jobs_are_listed_by_their_last_change_and_by_project() {
+    let server = Server::filled().await;
+    let job = |id: &str, project: Option<&str>, updated_at: &str| BackgroundJob {
+        id: id.parse().unwrap(),
+        project: project.map(str::to_owned),
+        state: "working".into(),
+        detail: String::new(),
+        tempo: "active".into(),
+        needs: None,
+        result: None,
+        intent: "x".into(),
+        name: None,
+        cwd: None,
+        session_ref: None,
+        remote_registered: false,
+        has_transcript: false,
+        cli_version: String::new(),
+        created_at: String::new(),
+        updated_at: updated_at.into(),
+        worker_pid: None,
+        worker_alive: false,
+    };
+    let jobs = [
+        job("00000001", Some("api"), "2026-01-01T00:00:00.000Z"),
+        job("00000002", Some("api"), "2026-01-02T00:00:00.000Z"),
+        job("00000003", None, "2026-01-01T00:00:00.000Z"),
+    ];
+    let jobs = jobs.into_iter().map(|job| (job.id.to_string(), job)).collect();
+    server.app.read_model().replace_jobs(jobs);
+    let ids = |list: Value| -> Vec<String> {
+        let list = list.as_array().unwrap().clone();
+        list.iter().map(|job| job["id"].as_str().unwrap().to_owned()).collect()
+    };
+    let all = server.get("/api/v1/agents").await;
+    assert_eq!(ids(all.json()), ["00000002", "00000003", "00000001"]);
+    assert_eq!(server.get("/api/agents").await.body, all.body);
+    let of_project = server.get("/api/v1/agents?project=api").await.json();
+    assert_eq!(ids(of_project), ["00000002", "00000001"]);
+    assert_eq!(server.get("/api/v1/agents?project=nope").await.json(), json!([]));
+    let state = server.get("/api/state").await.json();
+    assert_eq!(&state["state"]["jobs"]["00000001"], &all.json()[2]);
 }
 
 #[tokio::test]
