@@ -215,7 +215,7 @@ fn result(output: &Value) -> Option<String> {
 /// A non-empty text field, cut at a character near the limit.
 fn text(fields: &Map<String, Value>, key: &str, cap: usize) -> Option<String> {
     let text = fields.get(key)?.as_str()?;
-    let end = text.floor_char_boundary(cap.min(text.len()));
+    let end = (0..=cap.min(text.len())).rev().find(|at| text.is_char_boundary(*at))?;
     text.get(..end).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 

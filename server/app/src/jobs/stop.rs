@@ -66,7 +66,7 @@ impl App {
             // Its state cannot be read: nobody can say which process is its own.
             Err(_) => End { settled: false, detail: Some(NO_WORKER), was_idle: true },
         };
-        let removal = self.remove_job(&id, program, end.was_idle).await?;
+        let removal = self.remove_job(&id, program, end.was_idle || end.settled).await?;
         let detail = match (end.detail, removal) {
             (None, removal) => removal,
             (Some(detail), None) => Some(detail.to_owned()),
@@ -193,7 +193,7 @@ impl App {
         &self,
         id: &JobId,
         program: PathBuf,
-        was_idle: bool,
+        is_ours_to_finish: bool,
     ) -> Result<Option<String>, AppError> {
         let question = Question {
             program,
@@ -214,7 +214,8 @@ impl App {
         if !self.has_job(id).await? {
             return Ok(None);
         }
-        if was_idle {
+        // The agent's service may be away; nothing of the job runs that could miss its files.
+        if is_ours_to_finish {
             let (dir, of) = (self.agent_home()?.jobs_dir(), id.clone());
             let removed = tokio::task::spawn_blocking(move || svc_agent::jobs::remove(&dir, &of))
                 .await
