@@ -2,12 +2,14 @@
 //! code.
 
 mod arguments;
+mod completions;
 mod config;
 mod demo;
 mod exit_code;
 mod failure;
 mod jobs;
 mod logs;
+mod manual;
 mod open;
 mod output;
 mod read;
@@ -45,6 +47,9 @@ pub(crate) struct Call {
 #[must_use]
 pub fn main(umask: u32) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    if arguments.get(1).is_some_and(|first| first == completions::HIDDEN) {
+        return completions::complete(arguments, umask);
+    }
     let output = Output::new(arguments.iter().any(|argument| argument == "--no-color"));
     let (end, json) = match parse(&arguments) {
         Err(error) => {
@@ -103,6 +108,8 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),
         Command::Open(options) => open::open(call, options),
+        Command::Completions(wanted) => completions::script(call, wanted),
+        Command::Man(wanted) => manual::man(call, wanted),
     }
 }
 

@@ -91,6 +91,21 @@ impl App {
             .map_err(AppError::internal)
     }
 
+    /// All records as they are written, for who must answer at once.
+    ///
+    /// # Errors
+    /// The registry cannot be read.
+    pub async fn written_instances(&self) -> Result<Vec<Instance>, AppError> {
+        let rows = self.store().bridges().await?;
+        Ok(self.instances_of(&rows))
+    }
+
+    /// Names of the projects, in the order of lists.
+    #[must_use]
+    pub fn project_names(&self) -> Vec<String> {
+        self.projects().iter().map(|project| project.name.to_string()).collect()
+    }
+
     /// Nobody supervises in a command, so the record may be behind its process.
     async fn bridge_as_it_is(&self, bridge: Bridge) -> Result<Bridge, AppError> {
         let app = self.clone();

@@ -7,6 +7,7 @@
 mod config;
 mod environment;
 mod find;
+mod json_schema;
 mod load;
 mod nearest;
 mod report;
@@ -23,6 +24,7 @@ pub use config::{
 };
 pub use environment::{Environment, default_state_dir, is_scrubbed};
 pub use find::{Candidate, FindError, Found, Step, candidates, find};
+pub use json_schema::json_schema;
 pub use load::{Loaded, Source, load, load_text};
 pub use report::{Concern, ConfigErrors, Place, Problem, Warning};
 pub use secret::{MASK, Secret};

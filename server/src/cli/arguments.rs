@@ -1,6 +1,6 @@
 //! The argument tree: commands, options and their help.
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 /// Where the configuration is looked for, as the top help says it.
@@ -52,11 +52,11 @@ Examples:
   svc demo --port 8080 --open
   svc demo --keep ./demo     keep projects, state and logs for another time")]
     Demo(Demo),
-    /// Check, show or locate the configuration.
+    /// Check, show, locate or describe the configuration.
     #[command(
         subcommand,
         arg_required_else_help = true,
-        after_help = "Examples:\n  svc config check --strict\n  svc config show --effective\n  svc config path"
+        after_help = "Examples:\n  svc config check --strict\n  svc config show --effective\n  svc config path\n  svc config schema"
     )]
     Config(Config),
     /// List the projects.
@@ -111,6 +111,21 @@ Examples:
     /// Print the link under which the remote client finds a running bridge.
     #[command(after_help = "Examples:\n  svc open api\n  svc open api --launch")]
     Open(Open),
+    /// Print the completion script of a shell.
+    #[command(after_help = "\
+Completes commands, options, projects and instances. Works without a configuration.
+
+Examples:
+  svc completions bash > ~/.local/share/bash-completion/completions/svc
+  svc completions zsh > \"${fpath[1]}/_svc\"
+  svc completions fish > ~/.config/fish/completions/svc.fish")]
+    Completions(Completions),
+    /// Print the manual page of `svc`, or write all pages.
+    #[command(after_help = "\
+Examples:
+  svc man | man -l -
+  svc man --dir ./pages      svc.1, svc-<command>.1 and svc.yml.5")]
+    Man(Manual),
 }
 
 #[derive(Debug, Subcommand)]
@@ -129,6 +144,9 @@ Examples:
     /// Print the file in use and the search list.
     #[command(after_help = "Examples:\n  svc config path")]
     Path(Listing),
+    /// Print the JSON Schema of the configuration file, for editors.
+    #[command(after_help = "Examples:\n  svc config schema > svc.schema.json")]
+    Schema(Listing),
 }
 
 #[derive(Debug, Subcommand)]
@@ -314,6 +332,30 @@ pub(crate) struct Open {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// Shell to complete in.
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// A shell with a completion script.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Powershell,
+    Elvish,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Manual {
+    /// Write every page into this directory instead.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Port to serve on; without it a free one.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
@@ -336,9 +378,9 @@ impl Command {
     /// Whether standard output belongs to JSON.
     pub(crate) fn wants_json(&self) -> bool {
         match self {
-            Self::Run | Self::Demo(_) => false,
+            Self::Run | Self::Demo(_) | Self::Completions(_) | Self::Man(_) => false,
             Self::Config(Config::Check(Check { json, .. }) | Config::Show(Show { json, .. }))
-            | Self::Config(Config::Path(Listing { json }))
+            | Self::Config(Config::Path(Listing { json }) | Config::Schema(Listing { json }))
             | Self::Projects(Listing { json })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })

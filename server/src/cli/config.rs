@@ -27,6 +27,10 @@ pub(crate) fn run(call: &Call, command: &Config) -> Result<Exit, End> {
         Config::Check(check) => run_check(call, check),
         Config::Show(show) => run_show(call, show),
         Config::Path(listing) => run_path(call, listing),
+        Config::Schema(_) => {
+            call.output.json(&svc_config::json_schema())?;
+            Ok(Exit::Done)
+        }
     }
 }
 
@@ -39,6 +43,11 @@ pub(crate) fn loaded(call: &Call, heard: Heard) -> Result<Loaded, End> {
         }
     }
     Ok(loaded)
+}
+
+/// The same, without a word; nothing where there is nothing usable.
+pub(crate) fn quiet(call: &Call) -> Option<Loaded> {
+    load(&found(call).ok()?, &call.environment).ok()
 }
 
 fn found(call: &Call) -> Result<Found, End> {

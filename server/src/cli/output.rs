@@ -104,6 +104,11 @@ impl Output {
         let _ = io::stderr().lock().write_all(prefixed.as_bytes());
     }
 
+    /// A text that is meant for another program: as it is.
+    pub(crate) fn raw(self, text: &str) -> Result<(), End> {
+        write_out(text)
+    }
+
     /// Text made by the argument parser, on standard output.
     pub(crate) fn help(self, text: &clap::builder::StyledStr) -> Result<(), End> {
         if self.colour { write_out(&text.ansi().to_string()) } else { write_out(&text.to_string()) }

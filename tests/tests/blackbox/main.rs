@@ -25,6 +25,7 @@ mod odd_agents;
 mod openapi;
 mod outside;
 mod real_agent;
+mod shell;
 mod single_launch;
 mod systemd;
 mod two_servers;

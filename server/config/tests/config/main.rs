@@ -7,6 +7,7 @@
 )]
 
 mod corpus;
+mod json_schema;
 mod posture;
 mod secrecy;
 mod shown;
