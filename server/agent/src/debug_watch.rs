@@ -2,9 +2,11 @@
 
 use crate::growing_file::{GrowingFile, Look};
 use crate::log_set::LogSet;
+use crate::mirror::Mirror;
+use crate::rotation::{Copying, Cut, Limits, Plan, Trouble, plan};
 use std::time::Duration;
 use svc_domain::agent_log::evidence::Evidence;
-use svc_domain::agent_log::lines::LogLines;
+use svc_domain::agent_log::lines::{LogLines, LogPiece};
 use svc_watch::{Pace, Subscription, Watcher};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -17,10 +19,19 @@ const CHUNK: usize = 64 * 1024;
 /// Bytes per file and round; a flood must not keep a thread from everything else.
 const ROUND: u64 = 8 * 1024 * 1024;
 
-/// Sums up the lines of one log set for as long as it lives; dropped, it ends.
+/// A reader that is further behind than this gives up what it has not read when the log has to be
+/// cut, in bytes: a flood must not fill the disk while it is read.
+const FLOOD: u64 = 8 * 1024 * 1024;
+
+/// Attempts to see a log quiet before it is cut.
+const TRIES: u32 = 64;
+
+/// Sums up the lines of one log set for as long as it lives, and keeps its files small; dropped,
+/// it ends.
 #[derive(Debug)]
 pub struct DebugWatch {
     evidence: watch::Receiver<Evidence>,
+    trouble: watch::Receiver<Option<Trouble>>,
     catch_up: mpsc::Sender<oneshot::Sender<Evidence>>,
     task: JoinHandle<()>,
 }
@@ -30,14 +41,23 @@ impl DebugWatch {
     /// or, where nothing can be watched, every 250 ms for 15 s and every 2 s afterwards.
     ///
     /// `before` is what earlier lines of the same launch said, should they have been rotated away.
+    /// `limits` is for the one process that keeps the files small; the lines that it gives up have
+    /// been read.
     #[must_use]
-    pub fn start(watcher: &Watcher, set: &LogSet, before: Evidence) -> Self {
+    pub fn start(
+        watcher: &Watcher,
+        set: &LogSet,
+        before: Evidence,
+        limits: Option<Limits>,
+    ) -> Self {
         let (tx, evidence) = watch::channel(before.clone());
+        let (trouble_tx, trouble) = watch::channel(None);
         // Full only while several callers wait for one round: they wait.
         let (catch_up, requests) = mpsc::channel(8);
-        let woken = [set.debug_file(), set.output_file()].map(|p| watcher.file(&p, Pace::START));
-        let task = tokio::spawn(follow(Logs::new(set, before), woken, tx, requests));
-        Self { evidence, catch_up, task }
+        let woken = [set.agent_file(), set.output_file()].map(|p| watcher.file(&p, Pace::START));
+        let logs = Logs::new(set, before, limits);
+        let task = tokio::spawn(follow(logs, woken, (tx, trouble_tx), requests));
+        Self { evidence, trouble, catch_up, task }
     }
 
     /// What the lines read so far say.
@@ -52,8 +72,14 @@ impl DebugWatch {
         self.evidence.clone()
     }
 
-    /// Reads to the present end of both files first, an unfinished last line included. For the moment after an exit, when the last
-    /// lines are written but may not have been noticed yet.
+    /// Told when the files cannot be kept small or whole, and when they can be again.
+    #[must_use]
+    pub fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
+        self.trouble.clone()
+    }
+
+    /// Reads to the present end of both files first, an unfinished last line included. For the
+    /// moment after an exit, when the last lines are written but may not have been noticed yet.
     pub async fn caught_up(&self) -> Evidence {
         let (tx, rx) = oneshot::channel();
         if self.catch_up.send(tx).await.is_err() {
@@ -72,15 +98,30 @@ impl Drop for DebugWatch {
 /// Reads a whole set once, for a launch that nobody watched. Blocks.
 #[must_use]
 pub fn scan(set: &LogSet) -> Evidence {
-    let mut logs = Logs::new(set, Evidence::default());
+    let mut logs = Logs::new(set, rotated(set), None);
     while logs.round() {}
     logs.concluded()
+}
+
+/// What the rotated files of a set say, for the reader of what came after them. Blocks.
+#[must_use]
+pub fn rotated(set: &LogSet) -> Evidence {
+    let mut evidence = Evidence::default();
+    let mut lines = LogLines::new();
+    for path in crate::rotation::rotated(&set.agent_file()) {
+        let mut file = GrowingFile::new(path, 0);
+        let mut buffer = vec![0; CHUNK];
+        while let Look::Bytes(read) = file.look(&mut buffer) {
+            lines.feed(buffer.get(..read).unwrap_or_default(), |piece| evidence.debug_line(piece));
+        }
+    }
+    evidence
 }
 
 async fn follow(
     mut logs: Logs,
     [mut debug, mut output]: [Subscription; 2],
-    tx: watch::Sender<Evidence>,
+    (tx, trouble): (watch::Sender<Evidence>, watch::Sender<Option<Trouble>>),
     mut requests: mpsc::Receiver<oneshot::Sender<Evidence>>,
 ) {
     let mut asked: Vec<oneshot::Sender<Evidence>> = Vec::new();
@@ -100,6 +141,7 @@ async fn follow(
             }
             changed
         });
+        trouble.send_if_modified(|known| std::mem::replace(known, logs.trouble) != logs.trouble);
         if more {
             continue;
         }
@@ -127,22 +169,33 @@ async fn follow(
 struct Logs {
     debug: Reader,
     output: Reader,
+    /// The redacted copy of the debug file, where there is one.
+    mirror: Option<Mirror>,
     evidence: Evidence,
+    limits: Option<Limits>,
+    trouble: Option<Trouble>,
 }
 
 struct Reader {
     file: GrowingFile,
     lines: LogLines,
     complained: bool,
+    /// Of the last attempt to keep it small.
+    trouble: Option<Trouble>,
 }
 
 impl Reader {
     fn new(path: std::path::PathBuf) -> Self {
-        Self { file: GrowingFile::new(path, 0), lines: LogLines::new(), complained: false }
+        Self {
+            file: GrowingFile::new(path, 0),
+            lines: LogLines::new(),
+            complained: false,
+            trouble: None,
+        }
     }
 
     /// Reads on; true when there may be more at once.
-    fn round(&mut self, mut each: impl FnMut(svc_domain::agent_log::lines::LogPiece<'_>)) -> bool {
+    fn round(&mut self, mut each: impl FnMut(LogPiece<'_>)) -> bool {
         let mut buffer = vec![0; CHUNK];
         let mut left = ROUND;
         while left > 0 {
@@ -150,6 +203,9 @@ impl Reader {
                 Look::Bytes(read) => {
                     self.lines.feed(buffer.get(..read).unwrap_or_default(), &mut each);
                     left = left.saturating_sub(read as u64);
+                    if self.file.behind() > FLOOD {
+                        return true;
+                    }
                 }
                 // What was said stays said: a rotated log does not undo a registration.
                 Look::Restarted => self.lines = LogLines::new(),
@@ -167,21 +223,114 @@ impl Reader {
         }
         true
     }
+
+    /// Keeps the file below its limit; the lines that go are read before.
+    fn keep_small(
+        &mut self,
+        limits: Limits,
+        mut mirror: Option<&mut Mirror>,
+        mut each: impl FnMut(LogPiece<'_>),
+    ) {
+        let is_large = self.file.offset() >= limits.max_bytes || self.file.behind() > FLOOD;
+        let Some(identity) = self.file.identity().filter(|_| is_large) else { return };
+        // Between two lines if that can be had: then no line is torn.
+        let can_wait =
+            self.file.offset() < limits.max_bytes.saturating_mul(2) && self.file.behind() <= FLOOD;
+        if self.lines.is_open() && can_wait {
+            return;
+        }
+        let (cut, trouble) = match plan(self.file.path(), identity, limits) {
+            Ok(Plan::Nothing) | Err(_) => return,
+            Ok(Plan::Stuck(trouble)) => {
+                self.trouble = Some(trouble);
+                return;
+            }
+            Ok(Plan::Drop(cut, trouble)) => {
+                self.round(&mut each);
+                if let Some(mirror) = &mut mirror {
+                    mirror.round();
+                }
+                (cut, trouble)
+            }
+            Ok(Plan::Copy(cut, copying)) => {
+                let done = self.copy(&cut, copying, mirror.as_deref_mut(), &mut each);
+                (cut, done.err().map(|_| Trouble::NoSpace))
+            }
+        };
+        if let Err(error) = cut.truncate() {
+            tracing::warn!(
+                path = %self.file.path().display(), error = %error, "a log cannot be truncated"
+            );
+            return;
+        }
+        self.trouble = trouble;
+        self.file.go_to(0);
+        if let Some(mirror) = mirror {
+            mirror.raw_was_truncated();
+        }
+    }
+
+    fn copy(
+        &mut self,
+        cut: &Cut,
+        mut copying: Copying,
+        mut mirror: Option<&mut Mirror>,
+        mut each: impl FnMut(LogPiece<'_>),
+    ) -> std::io::Result<()> {
+        copying.catch_up(cut)?;
+        copying.put_in_place()?;
+        let mut quiet = 0;
+        for _ in 0..TRIES {
+            self.catch_up(copying.end(), &mut each);
+            if let Some(mirror) = &mut mirror {
+                mirror.round();
+            }
+            // Last, so that next to nothing can come between it and the cut.
+            quiet = if copying.catch_up(cut)? == 0 { quiet + 1 } else { 0 };
+            if quiet == 2 {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads to the end; what is too much to read in time is left out.
+    fn catch_up(&mut self, end: u64, mut each: impl FnMut(LogPiece<'_>)) {
+        if end.saturating_sub(self.file.offset()) > FLOOD {
+            self.file.go_to(end);
+            self.lines = LogLines::new();
+        }
+        self.round(&mut each);
+    }
 }
 
 impl Logs {
-    fn new(set: &LogSet, evidence: Evidence) -> Self {
+    fn new(set: &LogSet, evidence: Evidence, limits: Option<Limits>) -> Self {
+        let mirror = limits.filter(|_| set.is_mirrored()).map(|limits| Mirror::new(set, limits));
         Self {
-            debug: Reader::new(set.debug_file()),
+            debug: Reader::new(set.agent_file()),
             output: Reader::new(set.output_file()),
+            mirror,
             evidence,
+            limits,
+            trouble: None,
         }
     }
 
     fn round(&mut self) -> bool {
-        let evidence = &mut self.evidence;
-        let more = self.debug.round(|piece| evidence.debug_line(piece));
-        self.output.round(|piece| evidence.output_line(piece)) || more
+        let Self { debug, output, mirror, evidence, limits, trouble } = self;
+        let mut more = debug.round(|piece| evidence.debug_line(piece));
+        more |= output.round(|piece| evidence.output_line(piece));
+        if let Some(mirror) = mirror {
+            more |= mirror.round();
+        }
+        if let Some(limits) = *limits {
+            debug.keep_small(limits, mirror.as_mut(), |piece| evidence.debug_line(piece));
+            output.keep_small(limits, None, |piece| evidence.output_line(piece));
+            let of_mirror = mirror.as_ref().and_then(Mirror::trouble);
+            *trouble = debug.trouble.or(output.trouble).or(of_mirror);
+        }
+        more
     }
 
     /// The sum should nothing be added any more: last lines count although their ends are missing.

@@ -13,6 +13,8 @@ pub(crate) struct GrowingFile {
     path: PathBuf,
     open: Option<Open>,
     offset: u64,
+    /// Length at the last look.
+    len: u64,
 }
 
 #[derive(Debug)]
@@ -39,11 +41,32 @@ pub(crate) enum Look {
 impl GrowingFile {
     /// Nothing is opened yet; the first look reads from `offset`.
     pub(crate) fn new(path: PathBuf, offset: u64) -> Self {
-        Self { path, open: None, offset }
+        Self { path, open: None, offset, len: 0 }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How far it was read.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How much there was to read at the last look, in bytes.
+    pub(crate) fn behind(&self) -> u64 {
+        self.len.saturating_sub(self.offset)
+    }
+
+    /// Device and inode of the file that is being read, if one is open.
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+        self.open.as_ref().map(|open| open.identity)
+    }
+
+    /// Reads on at another place of the same file: after its reader has truncated it, or to leave
+    /// out what came too fast.
+    pub(crate) fn go_to(&mut self, offset: u64) {
+        self.offset = offset;
     }
 
     /// Reads on. Blocks.
@@ -60,7 +83,8 @@ impl GrowingFile {
             Some(open) => open,
             None => self.open.insert(Open::new(&self.path)?),
         };
-        if open.file.metadata()?.len() < self.offset {
+        self.len = open.file.metadata()?.len();
+        if self.len < self.offset {
             self.offset = 0;
             return Ok(Look::Restarted);
         }

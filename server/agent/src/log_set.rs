@@ -3,19 +3,19 @@
 //! A set shares the stem `<project>-<epoch ms>-<seq>`. The record names its set; nobody guesses
 //! the newest file of a project.
 
-use std::fmt;
+mod key;
+
+pub use key::{BadLogSetKey, LogFileName, LogSetKey};
+
+use key::escaped;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use svc_domain::identity::Pid;
 use svc_process::files::{FileError, create_new_private, private_directory};
 use svc_shared::Timestamp;
 use svc_shared::ids::ProjectName;
-
-/// Longest project part of a file name, in bytes.
-const PROJECT_CAP: usize = 160;
 
 /// Names tried before giving up; each try takes the next millisecond.
 const MAX_TRIES: u32 = 1000;
@@ -28,105 +28,6 @@ pub const OUTPUT_TAIL: u64 = 64 * 1024;
 
 /// Numbers the sets of this process, so that two of one millisecond differ.
 static SEQUENCE: AtomicU64 = AtomicU64::new(1);
-
-/// Stem of the files of one launch. One safe path component.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct LogSetKey {
-    text: String,
-    project_len: usize,
-    created: i64,
-}
-
-/// Why a text is not the key of a log set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("not the name of a log set: expected <project>-<milliseconds>-<number>")]
-pub struct BadLogSetKey;
-
-impl LogSetKey {
-    fn new(project: &ProjectName, created: i64, sequence: u64) -> Self {
-        let mut text = escaped(project.as_str());
-        let project_len = text.len();
-        text.push_str(&format!("-{created}-{sequence}"));
-        Self { text, project_len, created }
-    }
-
-    /// The key as text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// When the set was made.
-    #[must_use]
-    pub fn created_at(&self) -> Timestamp {
-        Timestamp::from_millis(self.created)
-    }
-
-    /// Whether it may be a set of this project. Names that were cut to the same beginning answer
-    /// alike: the record decides.
-    #[must_use]
-    pub fn is_of(&self, project: &ProjectName) -> bool {
-        self.text.get(..self.project_len) == Some(escaped(project.as_str()).as_str())
-    }
-
-    /// Key and suffix (from its first `.` on) of a file in the log directory.
-    #[must_use]
-    pub fn of_file(name: &str) -> Option<(Self, &str)> {
-        // A project may hold dots and dashes, so the end decides: `-<digits>-<digits>.<suffix>`.
-        let (_, last) = name.rsplit_once('-')?;
-        let dot = last.find('.')?;
-        let stem = name.len() - last.len() + dot;
-        let (key, suffix) = name.split_at_checked(stem)?;
-        Some((key.parse().ok()?, suffix))
-    }
-}
-
-impl FromStr for LogSetKey {
-    type Err = BadLogSetKey;
-
-    fn from_str(raw: &str) -> Result<Self, BadLogSetKey> {
-        let number = |text: &str| {
-            let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-            plain.then(|| text.parse::<i64>().ok()).flatten()
-        };
-        let (rest, sequence) = raw.rsplit_once('-').ok_or(BadLogSetKey)?;
-        let (project, created) = rest.rsplit_once('-').ok_or(BadLogSetKey)?;
-        let is_project = !project.is_empty()
-            && project.len() <= PROJECT_CAP
-            && !project.starts_with('.')
-            && project.bytes().all(|b| is_plain(b) || b == b'%');
-        match (number(created), number(sequence)) {
-            (Some(created), Some(_)) if is_project => {
-                Ok(Self { project_len: project.len(), text: raw.to_owned(), created })
-            }
-            _ => Err(BadLogSetKey),
-        }
-    }
-}
-
-impl fmt::Display for LogSetKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-fn is_plain(b: u8) -> bool {
-    b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.')
-}
-
-/// A project name as part of a safe file name of bounded length.
-fn escaped(project: &str) -> String {
-    let mut out = String::with_capacity(project.len());
-    for b in project.bytes() {
-        let piece = if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") };
-        // Never half an escape.
-        if out.len() + piece.len() > PROJECT_CAP {
-            break;
-        }
-        out.push_str(&piece);
-    }
-    out
-}
 
 /// Why there is no new log set.
 #[derive(Debug, thiserror::Error)]
@@ -164,8 +65,9 @@ fn is_taken(error: &FileError) -> bool {
 }
 
 impl LogSet {
-    /// Creates the debug file and the output file of a new launch, empty and private; makes the
-    /// directory when it is gone. Whatever stands in the place of a name, a planted link
+    /// Creates the debug file and the output file of a new launch, empty and private, with a raw
+    /// file for the agent if the debug file is to be a redacted copy; makes the directory when it
+    /// is gone. Whatever stands in the place of a name, a planted link
     /// included, is left alone and the next name is taken (F15). Blocks.
     ///
     /// # Errors
@@ -174,13 +76,14 @@ impl LogSet {
         directory: &Path,
         project: &ProjectName,
         now: Timestamp,
+        mirrored: bool,
     ) -> Result<Self, LogSetError> {
         private_directory(directory).map_err(LogSetError::Directory)?;
         let sequence = SEQUENCE.fetch_add(1, Ordering::Relaxed);
         for bump in 0..MAX_TRIES {
             let created = now.as_millis().max(0) + i64::from(bump);
             let set = Self::of_key(directory, &LogSetKey::new(project, created, sequence));
-            match set.create_files() {
+            match set.create_files(mirrored) {
                 Ok(()) => return Ok(set),
                 Err(error) if is_taken(&error) => {}
                 Err(error) => return Err(LogSetError::Create(error)),
@@ -213,14 +116,25 @@ impl LogSet {
         let parent = debug_file.parent()?;
         let is_here = parent == directory
             || fs::canonicalize(parent).ok()? == fs::canonicalize(directory).ok()?;
-        (is_here && suffix == ".log").then(|| Self::of_key(directory, &key))
+        (is_here && matches!(suffix, ".log" | ".raw.log")).then(|| Self::of_key(directory, &key))
     }
 
-    fn create_files(&self) -> Result<(), FileError> {
-        create_new_private(&self.debug_file())?;
-        create_new_private(&self.output_file()).map(drop).inspect_err(|_| {
-            let _ = fs::remove_file(self.debug_file()); // made a moment ago; the error says more
-        })
+    fn create_files(&self, mirrored: bool) -> Result<(), FileError> {
+        let raw = mirrored.then(|| self.raw_file());
+        let wanted = [Some(self.debug_file()), Some(self.output_file()), raw];
+        let mut made = Vec::new();
+        for path in wanted.into_iter().flatten() {
+            match create_new_private(&path) {
+                Ok(_) => made.push(path),
+                Err(error) => {
+                    for path in made {
+                        let _ = fs::remove_file(path); // made a moment ago; the error says more
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// What the record stores.
@@ -239,10 +153,32 @@ impl LogSet {
         self.directory.join(format!("{}{suffix}", self.stem))
     }
 
-    /// What `--debug-file` gets; the log that people see.
+    /// The log that people see.
     #[must_use]
     pub fn debug_file(&self) -> PathBuf {
         self.file(".log")
+    }
+
+    fn raw_file(&self) -> PathBuf {
+        self.file(".raw.log")
+    }
+
+    /// Whether the log that people see is a redacted copy. Blocks for one look.
+    #[must_use]
+    pub fn is_mirrored(&self) -> bool {
+        fs::symlink_metadata(self.raw_file()).is_ok_and(|facts| facts.is_file())
+    }
+
+    /// What `--debug-file` gets: the log itself, or the raw file behind a redacted copy. Blocks for
+    /// one look.
+    #[must_use]
+    pub fn agent_file(&self) -> PathBuf {
+        if self.is_mirrored() { self.raw_file() } else { self.debug_file() }
+    }
+
+    /// How far the redacted copy came.
+    pub(crate) fn mirror_file(&self) -> PathBuf {
+        self.file(".mirror.json")
     }
 
     /// Standard output and standard error of the agent.
@@ -266,13 +202,13 @@ impl LogSet {
     /// The end of the debug file for the search of an exit cause; empty without one. Blocks.
     #[must_use]
     pub fn debug_tail(&self) -> String {
-        tail(&self.debug_file(), DEBUG_TAIL)
+        rotated_tail(&self.agent_file(), DEBUG_TAIL)
     }
 
     /// The end of the captured output for the search of an exit cause; empty without one. Blocks.
     #[must_use]
     pub fn output_tail(&self) -> String {
-        tail(&self.output_file(), OUTPUT_TAIL)
+        rotated_tail(&self.output_file(), OUTPUT_TAIL)
     }
 
     /// Pid that the launcher's identity file names, if there is one. Says nothing about whether
@@ -294,6 +230,16 @@ impl LogSet {
                 let _ = fs::remove_file(entry.path()); // see above
             }
         }
+    }
+}
+
+/// [`tail`], reaching into the last rotated file when the live one was just begun.
+fn rotated_tail(path: &Path, limit: u64) -> String {
+    let live = tail(path, limit);
+    let left = limit.saturating_sub(u64::try_from(live.len()).unwrap_or(u64::MAX));
+    match left {
+        0 => live,
+        left => tail(&crate::rotation::numbered(path, 1), left) + &live,
     }
 }
 
@@ -348,7 +294,7 @@ mod tests {
     fn a_new_set_has_two_private_files_in_a_private_directory() {
         let root = tempfile::tempdir().unwrap();
         let logs = root.path().join("state/logs");
-        let set = LogSet::create(&logs, &name("my app"), at(1_764_000_000_000)).unwrap();
+        let set = LogSet::create(&logs, &name("my app"), at(1_764_000_000_000), false).unwrap();
         assert!(set.stem().starts_with("my%20app-1764000000000-"));
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&set.debug_file()), 0o600);
@@ -358,7 +304,7 @@ mod tests {
         // F63: the directory may vanish between two launches.
         fs::remove_dir_all(&logs).unwrap();
         assert!(!set.has_log());
-        assert!(LogSet::create(&logs, &name("my app"), at(5)).unwrap().has_log());
+        assert!(LogSet::create(&logs, &name("my app"), at(5), false).unwrap().has_log());
     }
 
     /// F15.
@@ -376,7 +322,7 @@ mod tests {
                 symlink(&target, logs.join(format!("{key}{suffix}"))).unwrap();
             }
         }
-        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        let set = LogSet::create(&logs, &name("p"), at(7), false).unwrap();
         assert_eq!(set.stem().parse::<LogSetKey>().unwrap().created_at(), at(9));
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
         let left = fs::read_dir(logs).unwrap().count();
@@ -387,36 +333,9 @@ mod tests {
     fn two_sets_of_one_millisecond_differ() {
         let root = tempfile::tempdir().unwrap();
         let logs = root.path().to_owned();
-        let one = LogSet::create(&logs, &name("p"), at(7)).unwrap();
-        let two = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        let one = LogSet::create(&logs, &name("p"), at(7), false).unwrap();
+        let two = LogSet::create(&logs, &name("p"), at(7), false).unwrap();
         assert_ne!(one.stem(), two.stem());
-    }
-
-    #[test]
-    fn a_file_belongs_to_exactly_one_project() {
-        let check = |file: &str, project: &str, expected: Option<&str>| {
-            let found = LogSetKey::of_file(file).filter(|(key, _)| key.is_of(&name(project)));
-            assert_eq!(found.map(|(_, suffix)| suffix), expected, "{file}");
-        };
-        check("app-170-1.log", "app", Some(".log"));
-        check("app-staging-170-1.log", "app", None);
-        check("app-staging-170-1.log", "app-staging", Some(".log"));
-        check("app-170-1-170-1.stderr.log", "app-170-1", Some(".stderr.log"));
-        check("app.v2-170-1.log.3", "app.v2", Some(".log.3"));
-        check("app-170-1.launch.json", "app", Some(".launch.json"));
-        check("app-170-x.log", "app", None);
-        check("app-170-1", "app", None);
-        check("-170-1.log", "app", None);
-    }
-
-    #[test]
-    fn long_and_foreign_names_become_safe_ones() {
-        let key = LogSetKey::new(&name(&"ü".repeat(127)), 5, 1);
-        let (project, _) = key.as_str().split_once("-5-1").unwrap();
-        assert_eq!(project.len(), 159, "a cut never leaves half an escape");
-        assert!(project.bytes().all(|b| is_plain(b) || b == b'%'));
-        assert_eq!(key.as_str().parse(), Ok(key));
-        assert!(LogSetKey::new(&name("100%"), 5, 1).as_str().starts_with("100%25-"));
     }
 
     /// H42: a key read back from the database cannot lead out of the directory.
@@ -435,7 +354,7 @@ mod tests {
     fn a_debug_file_of_another_directory_is_not_ours() {
         let root = tempfile::tempdir().unwrap();
         let logs = root.path().join("logs");
-        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        let set = LogSet::create(&logs, &name("p"), at(7), false).unwrap();
         assert_eq!(LogSet::of_debug_file(&logs, &set.debug_file()), Some(set.clone()));
         symlink(&logs, root.path().join("link")).unwrap();
         let file = set.debug_file();
@@ -450,7 +369,7 @@ mod tests {
     fn tails_begin_at_a_line_and_survive_odd_files() {
         let root = tempfile::tempdir().unwrap();
         let logs = root.path().to_owned();
-        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
+        let set = LogSet::create(&logs, &name("p"), at(7), false).unwrap();
         assert_eq!(set.output_tail(), "");
         let text = format!("{}\nlast \u{fffd}\n", "x".repeat(70_000));
         fs::write(set.output_file(), text.replace('\u{fffd}', "\u{0}")).unwrap();
@@ -470,8 +389,8 @@ mod tests {
     fn removing_a_set_takes_all_its_files_and_no_others() {
         let root = tempfile::tempdir().unwrap();
         let logs = root.path().to_owned();
-        let set = LogSet::create(&logs, &name("p"), at(7)).unwrap();
-        let other = LogSet::create(&logs, &name("p-7"), at(7)).unwrap();
+        let set = LogSet::create(&logs, &name("p"), at(7), false).unwrap();
+        let other = LogSet::create(&logs, &name("p-7"), at(7), false).unwrap();
         fs::write(set.identity_file(), r#"{"pid":4242}"#).unwrap();
         assert_eq!(set.launched_pid(), Pid::new(4242));
         set.remove();

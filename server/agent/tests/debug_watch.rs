@@ -26,7 +26,8 @@ impl Bench {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let now = Timestamp::from_millis(7);
-        let set = LogSet::create(&root.path().join("logs"), &"p".parse().unwrap(), now).unwrap();
+        let set =
+            LogSet::create(&root.path().join("logs"), &"p".parse().unwrap(), now, false).unwrap();
         Self { _root: root, set }
     }
 
@@ -48,7 +49,7 @@ async fn until(watch: &DebugWatch, wanted: Readiness) -> Evidence {
 async fn a_start_is_followed_until_it_is_ready() {
     for watcher in [Watcher::new(), Watcher::by_timer()] {
         let bench = Bench::new();
-        let watch = DebugWatch::start(&watcher, &bench.set, Evidence::default());
+        let watch = DebugWatch::start(&watcher, &bench.set, Evidence::default(), None);
         assert_eq!(watch.evidence().readiness(), Readiness::Waiting);
         bench.say(REGISTERED);
         bench.say(SESSION);
@@ -62,7 +63,7 @@ async fn a_start_is_followed_until_it_is_ready() {
 #[tokio::test]
 async fn markers_are_recognised_however_they_are_written() {
     let bench = Bench::new();
-    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default());
+    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default(), None);
     bench.say("\u{feff}");
     bench.say(REGISTERED.replace('\n', "\r\n"));
     bench.say(b"\0\0\0");
@@ -78,7 +79,7 @@ async fn markers_are_recognised_however_they_are_written() {
 #[tokio::test]
 async fn evidence_survives_truncation_deletion_and_replacement_of_the_file() {
     let bench = Bench::new();
-    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default());
+    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default(), None);
     bench.say(format!("{REGISTERED}{}", "noise\n".repeat(50)));
     watch.caught_up().await;
     fs::write(bench.set.debug_file(), SESSION).unwrap();
@@ -95,7 +96,7 @@ async fn evidence_survives_truncation_deletion_and_replacement_of_the_file() {
 #[tokio::test]
 async fn a_refusal_on_the_captured_output_is_seen() {
     let bench = Bench::new();
-    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default());
+    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default(), None);
     fs::write(bench.set.output_file(), "Error: Workspace not trusted. Please run claude\n")
         .unwrap();
     until(&watch, Readiness::Refused(Refusal::TrustRequired)).await;
@@ -104,7 +105,7 @@ async fn a_refusal_on_the_captured_output_is_seen() {
 #[tokio::test]
 async fn after_an_exit_the_last_words_are_read_even_without_a_line_end() {
     let bench = Bench::new();
-    let watch = DebugWatch::start(&Watcher::by_timer(), &bench.set, Evidence::default());
+    let watch = DebugWatch::start(&Watcher::by_timer(), &bench.set, Evidence::default(), None);
     bench.say(format!("{REGISTERED}{SESSION}{}", POLLING.trim_end()));
     assert_eq!(watch.caught_up().await.readiness(), Readiness::Ready);
     assert_eq!(scan(&bench.set).readiness(), Readiness::Ready);
@@ -114,7 +115,7 @@ async fn after_an_exit_the_last_words_are_read_even_without_a_line_end() {
 #[tokio::test]
 async fn a_flood_without_line_ends_does_not_hide_the_markers_around_it() {
     let bench = Bench::new();
-    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default());
+    let watch = DebugWatch::start(&Watcher::new(), &bench.set, Evidence::default(), None);
     bench.say(format!("{REGISTERED}{SESSION}"));
     bench.say(vec![b'x'; 20 * 1024 * 1024]);
     bench.say(format!("\n{POLLING}"));

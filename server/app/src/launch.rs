@@ -53,19 +53,21 @@ impl App {
             AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
         })?;
         let (dir, project, now) = (self.log_dir(), wish.project.clone(), self.clock().now());
-        let files = tokio::task::spawn_blocking(move || LogSet::create(&dir, &project, now))
-            .await
-            .map_err(AppError::internal)?
-            .map_err(|cause| {
-                AppError::new(
+        let mirrored = self.settings().logs.redact_session_url;
+        let files =
+            tokio::task::spawn_blocking(move || LogSet::create(&dir, &project, now, mirrored))
+                .await
+                .map_err(AppError::internal)?
+                .map_err(|cause| {
+                    AppError::new(
                     ErrorCode::DiskFull,
                     Class::Storage,
                     "the log files of the bridge cannot be created; check space and permissions \
                      of the directory `logs` in the state directory",
                 )
                 .because(cause)
-            })?;
-        let debug_file = files.debug_file();
+                })?;
+        let debug_file = files.agent_file();
         let debug_file = debug_file.to_str().ok_or_else(|| {
             AppError::invalid("`state_dir` is not valid UTF-8; choose another state directory")
         })?;
@@ -147,6 +149,7 @@ impl App {
         hit("spawn.after_exec").await;
         self.observe(id, generation, Fact::Executed).await?;
         self.watch_bridge(id, generation);
+        self.prune_logs_in_background();
         Ok(())
     }
 

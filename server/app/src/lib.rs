@@ -24,6 +24,7 @@ pub mod refs;
 mod registry;
 mod rename;
 mod resume;
+mod retention;
 mod sessions;
 mod spawn;
 mod stop;
@@ -126,6 +127,7 @@ struct Inner {
     desk: jobs::Desk,
     /// Logs that are read, each once however many read it.
     log_tails: LogTails,
+    log_care: retention::LogCare,
     /// Live bridges when readiness was last published.
     published_live: std::sync::atomic::AtomicUsize,
     locks: FileLocks,
@@ -160,6 +162,7 @@ impl App {
                 extras: view::Extras::default(),
                 desk: jobs::Desk::default(),
                 log_tails: LogTails::new(colour),
+                log_care: retention::LogCare::new(parts.clock.now()),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
                 stopping: Mutex::default(),
@@ -268,6 +271,10 @@ impl App {
     /// The log files of a stem that a record names; `None` for a stem that was never ours.
     pub(crate) fn log_set(&self, stem: &str) -> Option<LogSet> {
         stem.parse::<LogSetKey>().ok().map(|_| LogSet::at(&self.log_dir(), stem))
+    }
+
+    pub(crate) fn log_care(&self) -> &retention::LogCare {
+        &self.inner.log_care
     }
 
     pub(crate) fn log_tails(&self) -> &LogTails {

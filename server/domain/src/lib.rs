@@ -15,6 +15,7 @@ pub mod origin;
 pub mod posture;
 pub mod prefix;
 pub mod redact;
+pub mod retention;
 pub mod root_path;
 pub mod slug;
 pub mod tail_lines;

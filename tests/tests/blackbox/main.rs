@@ -20,6 +20,7 @@ mod harness;
 mod identity;
 mod interface;
 mod launching;
+mod log_files;
 mod main_job;
 mod odd_agents;
 mod openapi;

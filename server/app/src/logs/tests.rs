@@ -160,7 +160,7 @@ fn resume(app: &App, bridge: &mut Bridge) {
 }
 
 fn launch(app: &App) -> Launch {
-    let set = LogSet::create(&app.log_dir(), &"api".parse().unwrap(), Still.now()).unwrap();
+    let set = LogSet::create(&app.log_dir(), &"api".parse().unwrap(), Still.now(), false).unwrap();
     Launch {
         id: "0".repeat(32).parse::<LaunchId>().unwrap(),
         argv: Vec::new(),

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 use svc_agent::debug_watch::DebugWatch;
+use svc_agent::log_set::LogSet;
 use svc_domain::agent_log::evidence::{Evidence, Readiness, Refusal};
 use svc_domain::bridge::{Anchor, Bridge, Stage};
 use svc_domain::exit_cause::{Ended, LastWords, exit_cause};
@@ -55,8 +56,10 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
             () = app.shutdown().cancelled() => return Ok(()),
         }
     };
-    let log = DebugWatch::start(app.watcher(), &set, Evidence::default());
+    let before = rotated_away(&bridge, &set).await;
+    let log = DebugWatch::start(app.watcher(), &set, before, app.log_limits());
     let mut changes = log.changes();
+    let mut trouble = log.trouble();
     let mut grace = grace(app, &bridge);
     let mut reattached = never();
     let mut is_patient = false;
@@ -93,6 +96,10 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
                     tokio::time::sleep(Duration::from_secs(2)).await;
                 }
             }
+            Ok(()) = trouble.changed() => {
+                let trouble = *trouble.borrow_and_update();
+                app.advise_about_log(id, generation, trouble).await?;
+            }
             () = &mut reattached => {
                 reattached = never();
                 let evidence = log.evidence();
@@ -109,6 +116,17 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
             () = app.shutdown().cancelled() => return Ok(()),
         }
     }
+}
+
+/// What the log said before it was rotated. A bridge that is ready has that in its record.
+async fn rotated_away(bridge: &Bridge, set: &LogSet) -> Evidence {
+    if bridge.live().is_none_or(|live| live.stage == Stage::Ready) {
+        return Evidence::default();
+    }
+    let set = set.clone();
+    tokio::task::spawn_blocking(move || svc_agent::debug_watch::rotated(&set))
+        .await
+        .unwrap_or_default()
 }
 
 /// The deadline counts on the monotonic clock: neither a corrected clock nor a suspended host ends

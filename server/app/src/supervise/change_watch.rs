@@ -193,6 +193,7 @@ pub(super) async fn housekeeping(app: App) {
                 if let Err(error) = app.store().prune_history(app.clock().now()).await {
                     warn!(error = %error, "old history was not dropped");
                 }
+                app.prune_logs().await;
                 app.extras().clear();
             }
         }

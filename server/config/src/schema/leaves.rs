@@ -180,13 +180,13 @@ const SWITCHES: &[Leaf] = rows! {
 };
 
 const DATA: &[Leaf] = rows! {
-    "logs.bridge_log_max_size_mb" int(1) => num(10); B L later; "Size in MiB at which a live bridge log rotates."
-    "logs.keep_rotated" int(0) => num(5); B L later; "Rotated generations per log."
-    "logs.redact_session_url" BOOL => OFF; B S later; "Writes a private raw copy and a redacted public log."
+    "logs.bridge_log_max_size_mb" int(1) => num(10); B L; "Size in MiB at which a live bridge log rotates."
+    "logs.keep_rotated" int(0) => num(5); B L; "Rotated generations per log."
+    "logs.redact_session_url" BOOL => OFF; B S; "Writes a private raw copy and a redacted public log."
     "logs.strip_ansi_in_stream" BOOL => ON; B L; "Strips colour from streamed lines."
-    "logs.retention_max_age_days" int(0) => num(30); B L later; "Oldest logs kept; 0 is forever."
-    "logs.retention_max_files" int(0) => num(0); B L later; "Newest log sets kept; 0 is all."
-    "logs.retention_max_total_mb" int(0) => num(0); B L later; "Size in MiB of all logs; 0 is no limit."
+    "logs.retention_max_age_days" int(0) => num(30); B L; "Oldest logs kept; 0 is forever."
+    "logs.retention_max_files" int(0) => num(0); B L; "Newest log sets kept; 0 is all."
+    "logs.retention_max_total_mb" int(0) => num(0); B L; "Size in MiB of all logs; 0 is no limit."
 
     "clone.enabled" BOOL => ON; A L later; "Creating and cloning projects."
     "clone.allowed_schemes" list(ItemRule::Any) => Preset::List(&["https", "ssh"]); A L later; "Schemes a clone may use."

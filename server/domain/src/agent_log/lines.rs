@@ -60,6 +60,12 @@ impl LogLines {
         }
     }
 
+    /// Whether the end of a line is still to come.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.held.is_empty()
+    }
+
     /// The last line of a log that nobody writes any more, should its end be missing.
     pub fn finish(&mut self, mut each: impl FnMut(LogPiece<'_>)) {
         if !self.held.is_empty() {

@@ -1,0 +1,250 @@
+//! Keeping a log small while somebody else writes it: copy, then truncate in place.
+//!
+//! The agent opens its debug file anew for each write, and its output is an inherited descriptor:
+//! a renamed file would be written on, or made anew readable to everybody (agent 2.1.197). The
+//! copy gets the number 1, older ones count up. Leaves alone: who reads the log meanwhile, and when
+//! it is time.
+
+use crate::log_set::open_regular;
+use rustix::fs::{Mode, OFlags, SeekFrom, ftruncate, open, seek};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use svc_process::files::{FileError, create_new_private, free_bytes};
+
+/// Most rotated files of one log; more are not looked for.
+const MAX_ROTATED: u32 = 100;
+
+/// With less room than this in the file system nothing is copied, in bytes (`agent-cli` §12).
+const MIN_FREE: u64 = 64 * 1024 * 1024;
+
+/// How far the rotated files of a log may together be above their limit, in bytes: a log is seen to
+/// be too large only once it is.
+const SLACK: u64 = 8 * 1024 * 1024;
+
+const CHUNK: usize = 256 * 1024;
+
+/// How large logs may grow (`logs.bridge_log_max_size_mb`, `logs.keep_rotated`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Size of the live file at which it is rotated, in bytes.
+    pub max_bytes: u64,
+    /// Rotated files kept; with 0 the live file is only truncated.
+    pub keep: u32,
+}
+
+impl Limits {
+    fn keep(self) -> u32 {
+        self.keep.min(MAX_ROTATED)
+    }
+
+    /// All rotated files of one log together.
+    fn rotated_bytes(self) -> u64 {
+        self.max_bytes.saturating_mul(u64::from(self.keep())).saturating_add(SLACK)
+    }
+}
+
+/// What stands in the way of keeping a log small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trouble {
+    /// The file system is full: what was written is dropped instead of kept.
+    NoSpace,
+    /// Its writer goes on at its old place after a truncation, so that truncating frees nothing.
+    Sparse,
+}
+
+/// What is to be done about a log.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// It is small enough.
+    Nothing,
+    /// Nothing can be done.
+    Stuck(Trouble),
+    /// Its content is given up.
+    Drop(Cut, Option<Trouble>),
+    /// Its content is copied, then given up.
+    Copy(Cut, Copying),
+}
+
+/// A file that is about to be truncated.
+#[derive(Debug)]
+pub(crate) struct Cut {
+    file: File,
+}
+
+/// A copy in the making.
+#[derive(Debug)]
+pub(crate) struct Copying {
+    path: PathBuf,
+    copy: File,
+    at: u64,
+    written: u64,
+    is_in_place: bool,
+    limits: Limits,
+}
+
+impl Cut {
+    /// Empties the file in place: its writers go on with the same file.
+    pub(crate) fn truncate(self) -> io::Result<()> {
+        Ok(ftruncate(&self.file, 0)?)
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+}
+
+/// Looks at a log and prepares what has to be done. `identity` is device and inode of the file that
+/// is read. Blocks.
+pub(crate) fn plan(path: &Path, identity: (u64, u64), limits: Limits) -> io::Result<Plan> {
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    let facts = file.metadata()?;
+    if (facts.dev(), facts.ino()) != identity || facts.len() < limits.max_bytes {
+        return Ok(Plan::Nothing);
+    }
+    // What is not there cannot be copied, and comes back with the next write.
+    if seek(&file, SeekFrom::Data(0)).is_ok_and(|data| data > 0) {
+        return Ok(Plan::Stuck(Trouble::Sparse));
+    }
+    let cut = Cut { file };
+    if limits.keep() == 0 {
+        return Ok(Plan::Drop(cut, None));
+    }
+    let dir = path.parent().unwrap_or(Path::new("."));
+    if free_bytes(dir).is_ok_and(|free| free < MIN_FREE) {
+        return Ok(Plan::Drop(cut, Some(Trouble::NoSpace)));
+    }
+    make_room(path, facts.len(), limits);
+    match Copying::begin(path, facts.len(), limits) {
+        Ok(copying) => Ok(Plan::Copy(cut, copying)),
+        Err(_) => Ok(Plan::Drop(cut, Some(Trouble::NoSpace))),
+    }
+}
+
+impl Copying {
+    fn begin(path: &Path, len: u64, limits: Limits) -> Result<Self, FileError> {
+        let new = with(path, ".new");
+        // Of a rotation that was interrupted; whatever else is there is nobody's log.
+        if open_regular(&new).is_ok() {
+            let _ = fs::remove_file(&new); // the creation tells
+        }
+        let copy = create_new_private(&new)?;
+        // The begin of a flood is given up rather than more kept than was allowed.
+        let at = len.saturating_sub(limits.rotated_bytes());
+        Ok(Self { path: path.to_owned(), copy, at, written: 0, is_in_place: false, limits })
+    }
+
+    /// Copies what was added; tells how much that was.
+    pub(crate) fn catch_up(&mut self, cut: &Cut) -> io::Result<u64> {
+        let mut buffer = vec![0; CHUNK];
+        let mut copied: u64 = 0;
+        let end = cut.len()?;
+        while self.at < end {
+            if self.written >= self.limits.rotated_bytes() {
+                // A flood: what is too much to keep is given up.
+                copied += end - self.at;
+                self.at = end;
+                break;
+            }
+            let left = usize::try_from(end - self.at).unwrap_or(CHUNK).min(CHUNK);
+            let wanted = buffer.get_mut(..left).unwrap_or_default();
+            let read = cut.file.read_at(wanted, self.at)?;
+            if read == 0 {
+                break;
+            }
+            io::Write::write_all(&mut self.copy, buffer.get(..read).unwrap_or_default())?;
+            self.at += read as u64;
+            self.written += read as u64;
+            copied += read as u64;
+        }
+        Ok(copied)
+    }
+
+    /// How far it was copied.
+    pub(crate) fn end(&self) -> u64 {
+        self.at
+    }
+
+    /// Gives the copy its number; older ones count up.
+    pub(crate) fn put_in_place(&mut self) -> io::Result<()> {
+        shift(&self.path, self.limits.keep());
+        fs::rename(with(&self.path, ".new"), numbered(&self.path, 1))?;
+        self.is_in_place = true;
+        Ok(())
+    }
+}
+
+impl Drop for Copying {
+    fn drop(&mut self) {
+        if self.is_in_place {
+            // It may have become longer than it was thought to be.
+            keep_within(&self.path, 0, self.limits.keep(), self.limits.rotated_bytes());
+        } else {
+            let _ = fs::remove_file(with(&self.path, ".new")); // the next rotation does it
+        }
+    }
+}
+
+/// Rotates a file that only this process writes, by renaming it; the caller makes a new one.
+/// Blocks.
+pub(crate) fn rename_away(path: &Path, limits: Limits) -> io::Result<()> {
+    if limits.keep() == 0 {
+        return fs::remove_file(path);
+    }
+    make_room(path, fs::symlink_metadata(path)?.len(), limits);
+    shift(path, limits.keep());
+    fs::rename(path, numbered(path, 1))
+}
+
+/// Removes the oldest rotated files until one more of `len` bytes fits.
+fn make_room(path: &Path, len: u64, limits: Limits) {
+    let most = limits.rotated_bytes();
+    keep_within(path, len.min(most), limits.keep().saturating_sub(1), most);
+}
+
+/// Keeps at most so many rotated files, which together with `used` have at most so many bytes.
+fn keep_within(path: &Path, mut used: u64, keep: u32, most: u64) {
+    for number in 1..=MAX_ROTATED {
+        let file = numbered(path, number);
+        let Ok(len) = open_regular(&file).and_then(|file| Ok(file.metadata()?.len())) else {
+            return;
+        };
+        used = used.saturating_add(len);
+        if number > keep || used > most {
+            // All older ones go as well.
+            used = u64::MAX;
+            let _ = fs::remove_file(file); // the retention comes back to it
+        }
+    }
+}
+
+/// Frees the number 1.
+fn shift(path: &Path, keep: u32) {
+    let last = (1..=MAX_ROTATED).find(|n| fs::symlink_metadata(numbered(path, *n)).is_err());
+    for number in (1..last.unwrap_or(MAX_ROTATED).min(keep.max(1))).rev() {
+        let _ = fs::rename(numbered(path, number), numbered(path, number + 1)); // the copy replaces
+    }
+}
+
+fn with(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// `<path>.<number>`.
+pub(crate) fn numbered(path: &Path, number: u32) -> PathBuf {
+    with(path, &format!(".{number}"))
+}
+
+/// The rotated files of a log, oldest first. Blocks.
+pub(crate) fn rotated(path: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = (1..=MAX_ROTATED)
+        .map(|number| numbered(path, number))
+        .take_while(|file| open_regular(file).is_ok())
+        .collect();
+    files.reverse();
+    files
+}

@@ -1,0 +1,177 @@
+//! Use-case: keep the log directory within its limits, file by file and as a whole.
+
+use crate::App;
+use std::collections::HashMap;
+use std::time::Instant;
+use svc_agent::log_set::LogSetKey;
+use svc_agent::retention::{Group, Inventory, inventory};
+use svc_agent::rotation::{Limits, Trouble};
+use svc_domain::observe::Fact;
+use svc_domain::retention::{Keep, SetFacts, Use, expired};
+use svc_shared::Timestamp;
+use svc_shared::ids::{InstanceId, ProjectName};
+use svc_store::{Content, Stored};
+use tracing::{debug, info, warn};
+
+const MIB: u64 = 1024 * 1024;
+
+const NO_SPACE: &str = "the log of this bridge is incomplete: the file system of the state \
+                        directory is full; free some space";
+
+const SPARSE: &str = "the log of this bridge cannot be kept small: its writer does not append to \
+                      it; resume the bridge to begin a new log";
+
+/// What looking after the log directory needs between two looks.
+#[derive(Debug)]
+pub(crate) struct LogCare {
+    /// The time of day at the start, and the monotonic clock then: a clock that is set wrongly
+    /// later ages no file (H93).
+    wall: Timestamp,
+    at: Instant,
+    turn: tokio::sync::Mutex<()>,
+}
+
+impl LogCare {
+    pub fn new(wall: Timestamp) -> Self {
+        Self { wall, at: Instant::now(), turn: tokio::sync::Mutex::default() }
+    }
+
+    /// The earlier of what the clock says and what it must say.
+    fn now(&self, wall: Timestamp) -> Timestamp {
+        wall.min(self.wall.plus(self.at.elapsed()))
+    }
+}
+
+impl App {
+    /// Limits of one log. One process keeps the logs small: the service.
+    pub(crate) fn log_limits(&self) -> Option<Limits> {
+        let logs = &self.settings().logs;
+        self.is_server().then(|| Limits {
+            max_bytes: u64::from(logs.bridge_log_max_size_mb) * MIB,
+            keep: logs.keep_rotated,
+        })
+    }
+
+    /// Tells on the row what is wrong with its log, and takes it back.
+    pub(crate) async fn advise_about_log(
+        &self,
+        id: &InstanceId,
+        generation: u32,
+        trouble: Option<Trouble>,
+    ) -> Result<(), crate::AppError> {
+        let words = match trouble {
+            Some(Trouble::NoSpace) => Some(NO_SPACE),
+            Some(Trouble::Sparse) => Some(SPARSE),
+            None => None,
+        };
+        let said = self.known(id).and_then(|bridge| bridge.notice);
+        let is_ours = said.as_deref().is_none_or(|said| [NO_SPACE, SPARSE].contains(&said));
+        // Other advice is not overwritten.
+        if is_ours && said.as_deref() != words {
+            let fact = Fact::Notice(words.map(str::to_owned));
+            self.observe(id, generation, fact).await?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn prune_logs_in_background(&self) {
+        let app = self.clone();
+        self.tasks().spawn(async move { app.prune_logs().await });
+    }
+
+    /// Removes the log sets that are too many, too old or too large. Those of live and of held
+    /// bridges stay.
+    pub(crate) async fn prune_logs(&self) {
+        // Many launches at once need one look only.
+        let Ok(_turn) = self.log_care().turn.try_lock() else { return };
+        // From the registry itself: another process may have launched a moment ago.
+        if let Err(error) = self.reload().await {
+            debug!(error = %error, "old logs are not removed now");
+            return;
+        }
+        let app = self.clone();
+        let done =
+            tokio::task::spawn_blocking(move || app.prune_logs_beside(&app.registry().rows()))
+                .await;
+        match done {
+            Ok(Ok(0)) => {}
+            Ok(Ok(removed)) => {
+                info!("removed {removed} old log sets");
+                self.extras().clear();
+                self.publish();
+            }
+            Ok(Err(error)) => warn!(error = %error, "old logs cannot be looked for"),
+            Err(error) => warn!(error = %error, "removing old logs was interrupted"),
+        }
+    }
+
+    fn prune_logs_beside(&self, rows: &[Stored]) -> std::io::Result<usize> {
+        let directory = self.log_dir();
+        let Inventory { sets, strays } = inventory(&directory)?;
+        let uses = uses(rows);
+        let logs = &self.settings().logs;
+        let keep = Keep {
+            max_age_days: logs.retention_max_age_days,
+            max_sets: logs.retention_max_files,
+            max_bytes: u64::from(logs.retention_max_total_mb) * MIB,
+        };
+        let now = self.log_care().now(self.clock().now());
+        let held = held_projects(rows);
+        let use_of = |stem: &str| match uses.get(stem) {
+            Some(use_) => *use_,
+            None if held.iter().any(|project| is_of(stem, project)) => Use::Live,
+            None => Use::Unnamed,
+        };
+        let facts = |(stem, group): (&String, &Group)| SetFacts {
+            stem: stem.clone(),
+            newest: group.newest,
+            bytes: group.bytes,
+            use_: use_of(stem),
+        };
+        let mut removed = 0;
+        for stem in expired(sets.iter().map(facts).collect(), keep, now) {
+            removed += usize::from(sets.get(&stem).is_some_and(|set| self.remove_logs(set)));
+        }
+        // Nobody can say whose they are; only their age ends them.
+        let by_age = Keep { max_sets: 0, max_bytes: 0, ..keep };
+        for session in expired(strays.iter().map(facts).collect(), by_age, now) {
+            removed += usize::from(strays.get(&session).is_some_and(|set| self.remove_logs(set)));
+        }
+        Ok(removed)
+    }
+
+    fn remove_logs(&self, group: &Group) -> bool {
+        let left = group.remove(&self.log_dir());
+        if left > 0 {
+            warn!("{left} old log files cannot be removed; check the permissions of the directory");
+        }
+        left == 0
+    }
+}
+
+/// Projects of records that cannot be understood: which of the sets is theirs is not known.
+fn held_projects(rows: &[Stored]) -> Vec<ProjectName> {
+    let held = rows.iter().filter_map(|stored| match &stored.content {
+        Content::Bridge(_) => None,
+        Content::Corrupt { project, .. } => project.parse().ok(),
+    });
+    held.collect()
+}
+
+fn is_of(stem: &str, project: &ProjectName) -> bool {
+    stem.parse::<LogSetKey>().is_ok_and(|key| key.is_of(project))
+}
+
+/// What the readable records say about stems.
+fn uses(rows: &[Stored]) -> HashMap<&str, Use> {
+    let mut uses: HashMap<&str, Use> = HashMap::new();
+    for bridge in rows.iter().filter_map(Stored::bridge) {
+        let Some(launch) = &bridge.launch else { continue };
+        let is_in_use = bridge.is_live() || bridge.quarantine.is_some();
+        let said = uses.entry(&launch.log_stem).or_insert(Use::Ended);
+        if is_in_use {
+            *said = Use::Live;
+        }
+    }
+    uses
+}

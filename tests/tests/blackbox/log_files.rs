@@ -1,0 +1,124 @@
+//! The files in the log directory: kept small, kept private, kept no longer than wanted.
+
+use crate::harness::World;
+use serde_json::json;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+fn files(world: &World) -> Vec<(String, PathBuf)> {
+    let mut files: Vec<(String, PathBuf)> = fs::read_dir(world.state.join("logs"))
+        .expect("the log directory")
+        .map(|entry| entry.expect("an entry"))
+        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
+        .collect();
+    files.sort();
+    files
+}
+
+fn debug_file(world: &World, suffix: &str) -> PathBuf {
+    let is_it = |name: &str| {
+        name.strip_suffix(suffix).is_some_and(|stem| stem.ends_with(|c: char| c.is_ascii_digit()))
+    };
+    let found = files(world).into_iter().find(|(name, _)| is_it(name));
+    found.expect("a debug file").1
+}
+
+fn append(path: &PathBuf, text: &str) {
+    use std::io::Write as _;
+    let mut file = fs::File::options().append(true).open(path).expect("the agent's log");
+    file.write_all(text.as_bytes()).expect("room");
+}
+
+/// F60, F61: what the agent writes is cut in place and goes on; the page and commands read over it.
+#[tokio::test]
+async fn f60_a_live_log_is_rotated_and_read_over_its_files() {
+    let world = World::with(json!({ "logs": { "bridge_log_max_size_mb": 1, "keep_rotated": 2 } }));
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let log = debug_file(&world, ".log");
+    let line = "2026-03-01T10:20:30.123Z [DEBUG] filler ".to_owned() + &"x".repeat(1000);
+    append(&log, &format!("{line}\n").repeat(1200));
+    append(&log, "2026-03-01T10:20:30.123Z [DEBUG] before\n");
+    let first = PathBuf::from(format!("{}.1", log.display()));
+    world.until("a rotation", || first.exists().then_some(())).await;
+    append(&log, "2026-03-01T10:20:30.123Z [DEBUG] after\n");
+    world.until("the cut", || (fs::metadata(&log).ok()?.len() < 100_000).then_some(())).await;
+    assert_eq!(fs::metadata(&first).expect("it").permissions().mode() & 0o777, 0o600);
+
+    let page = server.client.get(&format!("/api/instances/{id}/log")).await.expect(200).json();
+    let lines: Vec<&str> =
+        page["lines"].as_array().unwrap().iter().flat_map(|l| l.as_str()).collect();
+    let at = |end: &str| lines.iter().position(|line| line.ends_with(end));
+    assert!(at(" before").is_some() && at(" before") < at(" after"), "{lines:.200?}");
+    let stopped = server.client.stop(&id).await.expect(200).instance();
+    assert_eq!(stopped.status.to_string(), "stopped");
+}
+
+/// With `logs.redact_session_url` the identifiers stay in a file that nothing shows.
+#[tokio::test]
+async fn a_redacted_copy_takes_the_place_of_the_log() {
+    let world = World::with(json!({ "logs": { "redact_session_url": true } }));
+    world.project("app");
+    let server = world.serve().await;
+    let row = server.client.run("app").await;
+    let (raw, public) = (debug_file(&world, ".raw.log"), debug_file(&world, ".log"));
+    let raw_text = fs::read_to_string(raw).expect("the agent's own file");
+    assert!(raw_text.contains("environmentId=env_"), "the agent's words are unchanged");
+    let copied = || fs::read_to_string(&public).ok().filter(|t| t.contains("Starting poll loop"));
+    let text = world.until("the copy", copied).await;
+    assert!(text.contains("environmentId=env_<redacted>"), "{text:.2000}");
+    let environment = raw_text.split("environmentId=").nth(1).expect("an id");
+    let environment = environment.split_whitespace().next().expect("an id");
+    // The captured output is the agent's own, as the raw file is.
+    let is_own = |name: &str| name.contains(".raw.log") || name.ends_with(".stderr.log");
+    for (name, path) in files(&world).iter().filter(|(name, _)| !is_own(name)) {
+        let text = fs::read_to_string(path).expect("a text");
+        assert!(!text.contains(environment), "{name}");
+    }
+    assert!(row.has_log);
+    let id = row.instance_id.to_string();
+    let shown = server.client.get(&format!("/api/instances/{id}/log")).await.expect(200).json();
+    assert!(shown["lines"].to_string().contains("Starting poll loop"));
+}
+
+/// H96: old sets go at a launch, with the files of their remote sessions; everything else stays.
+#[tokio::test]
+async fn h96_only_the_wanted_number_of_log_sets_is_kept() {
+    let world = World::with(json!({ "logs": { "retention_max_files": 1 } }));
+    world.project("app");
+    world.project("other");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let old = debug_file(&world, ".log");
+    let stem = old.with_extension("").display().to_string();
+    let logs = world.state.join("logs");
+    let beside = [
+        PathBuf::from(format!("{stem}-session_01AB.log")),
+        logs.join("bridge-transcript-session_01AB.jsonl"),
+    ];
+    let foreign = [logs.join("notes.txt"), PathBuf::from(format!("{stem}.log.bak"))];
+    for path in beside.iter().chain(&foreign) {
+        fs::write(path, "x").expect("a file");
+    }
+    // A live bridge keeps its log, whatever the number.
+    server.client.run("other").await;
+    world.until("the look", || old.exists().then_some(())).await;
+    server.client.stop(&id).await.expect(200);
+    // A launch makes its files before its record: only what is older than a launch can go.
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for (_, path) in files(&world).iter().filter(|(_, path)| !foreign.contains(path)) {
+        let file = fs::File::options().append(true).open(path).expect("a log file");
+        file.set_modified(hour_ago).expect("its time");
+    }
+    let resumed = server.client.resume(&id).await.expect(200).instance();
+    assert_eq!(resumed.generation, 2);
+    world.until("the old log to go", || (!old.exists()).then_some(())).await;
+    for path in &beside {
+        world.until("its sessions to go", || (!path.exists()).then_some(())).await;
+    }
+    assert!(foreign.iter().all(|path| path.exists()));
+    let page = server.client.get(&format!("/api/instances/{id}/log")).await.expect(200).json();
+    assert!(page["lines"].to_string().contains("Starting poll loop"));
+}
