@@ -211,7 +211,7 @@ impl PublicApi {
         &self,
         /// Instance id, unique prefix of one, or name of a project with one instance.
         instance_id: Path<String>,
-    ) -> Answer<doc::OneInstance> {
+    ) -> Answer<doc::Stopped> {
         let stopped = self.context.app.stop(&instance_id.0).await;
         Answer::new(stopped.map(|row| reply::json(StatusCode::OK, &row)).map_err(Refusal::from))
     }

@@ -6,7 +6,7 @@ use sqlx::pool::PoolConnectionMetadata;
 use sqlx::sqlite::{
     SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
 };
-use sqlx::{ConnectOptions, Sqlite, SqlitePool};
+use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -98,6 +98,7 @@ impl Store {
                     let trusted = trust.allows(&meta);
                     Box::pin(async move { Ok(trusted) })
                 })
+                .after_release(|connection, _| Box::pin(is_at_rest(connection)))
                 .connect_with(options(&path, false))
                 .await?;
             // Readers come second: they could not create the log.
@@ -214,6 +215,15 @@ impl Opened {
             path.display()
         )))
     }
+}
+
+/// Whether a connection that comes back is outside of every transaction. After some errors, a full
+/// disk first of all, SQLite takes the transaction back by itself; sqlx (0.8.6) still counts it
+/// and would let such a connection begin no other one ever again.
+async fn is_at_rest(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    // Behind the rollback of the transaction that was dropped, if there was one.
+    connection.ping().await?;
+    Ok(!connection.is_in_transaction())
 }
 
 /// Connections are kept: when the last one of a machine closes, the log is copied and removed, and

@@ -36,7 +36,7 @@ fn with_fail_points(test: &str) -> Option<PathBuf> {
 async fn armed<'w>(world: &'w World, program: &Path, point: &str) -> Server<'w> {
     let armed = format!("{point}=abort");
     let env = [("SVC_FAILPOINTS", armed.as_str())];
-    world.serve_as(Start { program: Some(program.to_owned()), env: &env }).await
+    world.serve_as(Start { program: Some(program.to_owned()), env: &env, ..Start::default() }).await
 }
 
 /// Sends, and waits for the service to have killed itself.

@@ -17,6 +17,8 @@ mod edge;
 mod ends;
 mod environment;
 mod harness;
+mod hostile_clock;
+mod hostile_scarcity;
 mod identity;
 mod interface;
 mod launching;

@@ -139,6 +139,7 @@ pub(crate) mod doc {
             200 "Nothing new was launched; the instance is the one that is there." SpawnResultSchema
         ] [404, 409, 413, 415, 422, 502, 507];
         OneInstance: [200 "The instance." Instance] [404, 409];
+        Stopped: [200 "The instance, ended." Instance] [404, 409, 507];
         Resume: [200 "Revived, or declined." SpawnResultSchema] [404, 409, 413, 415, 422, 502, 507];
         Jobs: [200 "The jobs." Vec<BackgroundJob>] [];
         Dispatch: [201 "Started." DispatchResult] [404, 409, 413, 415, 422, 502];

@@ -128,6 +128,23 @@ async fn h87_a_foreign_lock_makes_writes_fail_as_busy_while_readers_are_answered
     assert_eq!(save(&store, 1, &bridge(1, "api", live(Stage::Ready))).await, Saved::Yes(2));
 }
 
+/// On a full disk SQLite ends the transaction by itself; here a rule of somebody else does.
+#[tokio::test]
+async fn h91_a_transaction_that_the_database_ended_itself_does_not_spoil_the_next_one() {
+    let dir = state_dir();
+    let store = open(dir.path()).await;
+    add(&store, &bridge(1, "api", starting())).await;
+    let rule = "CREATE TRIGGER ends BEFORE UPDATE ON bridges \
+                BEGIN SELECT RAISE(ROLLBACK, 'as if the disk were full'); END";
+    tamper(dir.path(), rule).await;
+    let next = bridge(1, "api", live(Stage::Ready));
+    for _ in 0..3 {
+        store.save(1, &next, &[], NO_CAP, now()).await.unwrap_err();
+    }
+    tamper(dir.path(), "DROP TRIGGER ends").await;
+    assert_eq!(save(&store, 1, &next).await, Saved::Yes(2));
+}
+
 #[tokio::test]
 async fn a_start_beside_a_running_process_sees_its_rows_and_shares_the_work() {
     let dir = state_dir();

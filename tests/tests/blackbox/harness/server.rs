@@ -16,6 +16,8 @@ pub struct Start<'a> {
     pub program: Option<PathBuf>,
     /// More environment.
     pub env: &'a [(&'a str, &'a str)],
+    /// Another user, whose world it is.
+    pub uid: Option<u32>,
 }
 
 /// It ends before its world does.
@@ -58,6 +60,9 @@ impl World {
     pub async fn try_serve(&self, start: &Start<'_>) -> Result<Server<'_>, String> {
         let program = start.program.clone().unwrap_or_else(service);
         let mut command = self.command(&program, &["run"]);
+        if let Some(uid) = start.uid {
+            command.uid(uid).gid(uid);
+        }
         command.envs(start.env.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program runs");
         let pid: i32 = child.id().and_then(|pid| pid.try_into().ok()).expect("it runs");

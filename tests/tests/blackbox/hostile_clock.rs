@@ -1,0 +1,134 @@
+//! A clock that is set, and a machine that sleeps, under a running service (F77, F79, H93).
+
+use crate::harness::{Start, World};
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Answers questions for the time of day, and for the time since boot, from a file of offsets.
+/// Time that only goes on, which deadlines use, is left as it is: so a machine looks whose clock
+/// was set, or which slept.
+const SHIM: &str = r#"
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+static long offset(void) {
+    char text[32] = {0};
+    const char *path = getenv("CLOCK_OFFSET_FILE");
+    int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0) return 0;
+    ssize_t got = read(file, text, sizeof text - 1);
+    close(file);
+    return got > 0 ? atol(text) : 0;
+}
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    int done = syscall(SYS_clock_gettime, clock, now);
+    if (done == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += offset();
+    return done;
+}
+time_t time(time_t *out) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    if (out) *out = now.tv_sec;
+    return now.tv_sec;
+}
+int gettimeofday(struct timeval *restrict tv, void *restrict zone) {
+    struct timespec now;
+    (void)zone;
+    clock_gettime(CLOCK_REALTIME, &now);
+    tv->tv_sec = now.tv_sec;
+    tv->tv_usec = now.tv_nsec / 1000;
+    return 0;
+}
+"#;
+
+/// The time of day of one service, set from a test.
+struct Clock {
+    library: PathBuf,
+    offset: PathBuf,
+}
+
+impl Clock {
+    fn new(world: &World) -> Self {
+        let source = world.root.join("clock.c");
+        let library = world.root.join("clock.so");
+        fs::write(&source, SHIM).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source);
+        let done = compiler.output().expect("a C compiler, which the build needs too");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let clock = Self { library, offset: world.root.join("offset") };
+        clock.set(0);
+        clock
+    }
+
+    /// Seconds from the true time of day.
+    fn set(&self, seconds: i64) {
+        let next = self.offset.with_extension("next");
+        fs::write(&next, seconds.to_string()).unwrap();
+        fs::rename(next, &self.offset).unwrap();
+    }
+
+    fn env(&self) -> [(&'static str, &str); 2] {
+        fn text(path: &Path) -> &str {
+            path.to_str().unwrap()
+        }
+        [("LD_PRELOAD", text(&self.library)), ("CLOCK_OFFSET_FILE", text(&self.offset))]
+    }
+}
+
+const JUMPS: [i64; 6] = [-7200, 86_400, 1800, -1, 315_360_000, -315_360_000];
+
+/// F77, F79, H93: the clock jumps while a bridge starts, runs, and is stopped and resumed.
+#[tokio::test]
+async fn f77_f79_h93_a_clock_that_jumps_ends_no_start_and_no_bridge() {
+    let world = World::new();
+    let clock = Clock::new(&world);
+    world.project_with("app", json!({ "ready_ms": 1500 }));
+    world.project("runs");
+    let env = clock.env();
+    let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
+    let running = server.client.run("runs").await;
+    let mut page = server.events().await;
+    for jump in JUMPS {
+        clock.set(0);
+        let path = "/api/v1/instances?wait=0";
+        let row = server.client.post_json(path, &json!({ "project": "app" })).await;
+        assert_eq!(row.expect(201).json()["status"], "starting");
+        clock.set(jump);
+        let row = page.until_status("app", "running").await;
+        let all = server.client.instances().await;
+        assert!(all.iter().all(|row| row.status.to_string() == "running"), "{jump}: {all:?}");
+        let health = server.client.get("/healthz").await.expect(200).json();
+        let uptime = &health["uptime_seconds"];
+        assert!(uptime.is_null() || uptime.as_f64().unwrap() >= 0.0, "{jump}: {health}");
+        let stopped = server.client.stop(row.instance_id.as_str()).await.expect(200).instance();
+        assert_eq!(stopped.status.to_string(), "stopped", "{jump}");
+        page.until_status("app", "stopped").await;
+        server.client.post(&format!("/api/instances/{}/forget", row.instance_id)).await.expect(200);
+        page.until("the record is gone", |state| (state.instances.len() == 1).then_some(())).await;
+    }
+    let still = server.client.instance("runs").await.instance();
+    assert_eq!(
+        (still.status.to_string(), still.bridge_pid),
+        ("running".into(), running.bridge_pid)
+    );
+    let crashes = page.happened.iter().filter(|(name, _)| name == "crash" || name == "error");
+    assert_eq!(crashes.count(), 0, "{:?}", page.happened);
+    // The next service wakes up in yet another time.
+    drop(page);
+    server.kill().await;
+    clock.set(-86_400);
+    let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
+    let still = server.client.instance("runs").await.instance();
+    assert_eq!(
+        (still.status.to_string(), still.bridge_pid),
+        ("running".into(), running.bridge_pid)
+    );
+    world.agree().await;
+}

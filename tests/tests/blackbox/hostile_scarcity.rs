@@ -1,0 +1,282 @@
+//! A machine that runs out: of disk, of descriptors, of processes; and trees that are very large.
+
+use crate::harness::{Client, Server, Start, World, gone, within};
+use serde_json::json;
+use std::fs::{self, File};
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A small file system at one directory, for one test.
+struct SmallDisk {
+    dir: PathBuf,
+}
+
+impl SmallDisk {
+    /// `None` where this user may mount nothing.
+    fn at(dir: &Path, mebibytes: u32) -> Option<Self> {
+        fs::create_dir_all(dir).unwrap();
+        let size = format!("size={mebibytes}m,mode=700");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(dir);
+        let is_mounted = mount.output().is_ok_and(|done| done.status.success());
+        if !is_mounted {
+            eprintln!("nothing was tested: this user may not mount a small file system");
+            return None;
+        }
+        Some(Self { dir: dir.to_owned() })
+    }
+
+    /// Leaves no byte free.
+    fn fill(&self) -> PathBuf {
+        let path = self.dir.join("ballast");
+        let mut file = File::create(&path).unwrap();
+        for size in [1 << 16, 1 << 12, 1] {
+            let block = vec![b'x'; size];
+            while file.write_all(&block).is_ok() {}
+        }
+        path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: what still runs in it ends with its world.
+        let _ = Command::new("umount").arg("-l").arg(&self.dir).output();
+    }
+}
+
+/// F14, F62, H91: the disk fills up under a running bridge and gets space again.
+#[tokio::test]
+async fn f14_f62_h91_a_full_disk_refuses_writes_harms_no_bridge_and_is_recovered_from() {
+    let world = World::new();
+    let Some(disk) = SmallDisk::at(&world.state, 100) else { return };
+    world.project_with("runs", json!({ "chatter_ms": 5 }));
+    world.project("new");
+    let server = world.serve().await;
+    let running = server.client.run("runs").await;
+
+    let ballast = disk.fill();
+    let refused = server.client.launch("new").await;
+    assert!([503, 507].contains(&refused.status), "{}: {}", refused.status, refused.text());
+    assert_eq!(refused.json()["code"], "disk_full", "{}", refused.text());
+    assert!(world.starts("new").is_empty() && world.bridges_of("new").is_empty());
+    let shown = server.client.instances().await;
+    assert_eq!(shown.len(), 1, "no half record: {shown:?}");
+    assert_eq!(shown[0].bridge_pid, running.bridge_pid);
+    assert_eq!(shown[0].status.to_string(), "running");
+    server.client.get("/api/state").await.expect(200);
+    server.client.get("/healthz").await.expect(200);
+    // Its end cannot be recorded now; whatever is answered, it is no lie and no crash later.
+    let stopped = server.client.stop("runs").await;
+    assert!([200, 503, 507].contains(&stopped.status), "{}", stopped.text());
+
+    fs::remove_file(ballast).unwrap();
+    let stopped = server.client.stop("runs").await.expect(200).instance();
+    assert_eq!(stopped.status.to_string(), "stopped", "{stopped:?}");
+    server.client.run("new").await;
+    server.client.resume(stopped.instance_id.as_str()).await.expect(200);
+    let found = world.agree().await;
+    assert_eq!((found.rows.len(), found.bridges.len()), (2, 2));
+    drop(server);
+}
+
+/// Sets a limit of a running process, as `prlimit` does.
+fn limit(pid: i32, what: &str, value: &str) -> bool {
+    limit_as(None, pid, what, value)
+}
+
+fn limit_as(uid: Option<u32>, pid: i32, what: &str, value: &str) -> bool {
+    let mut set = Command::new("prlimit");
+    if let Some(uid) = uid {
+        set.uid(uid).gid(uid);
+    }
+    set.arg(format!("--pid={pid}")).arg(format!("--{what}={value}"));
+    set.output().is_ok_and(|done| done.status.success())
+}
+
+fn open_descriptors(pid: i32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
+}
+
+/// H79: no descriptor is left, for connections as for launches; afterwards all is as before.
+#[tokio::test]
+async fn h79_a_service_out_of_descriptors_fails_launches_cleanly_and_recovers() {
+    let world = World::new();
+    world.project("app");
+    world.project("other");
+    let server = world.serve().await;
+    server.client.run("other").await;
+    let floor = open_descriptors(server.pid) + 12;
+    if !limit(server.pid, "nofile", &format!("{floor}:20000")) {
+        eprintln!("nothing was tested: the limit of another process cannot be set here");
+        return;
+    }
+    let address = server.base.trim_start_matches("http://").to_owned();
+    let mut crowd = Vec::new();
+    for _ in 0..60 {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(b"GET /api/state HTTP/1.1\r\nHost: localhost\r\n").await.unwrap();
+        crowd.push(stream);
+    }
+    // Whatever becomes of a launch now, it is told or the connection is dropped; nobody hangs.
+    let launch = launch_raw(&server, &address, "app").await;
+    assert!(!launch.starts_with("HTTP/1.1 500"), "{launch}");
+    drop(crowd);
+    assert!(limit(server.pid, "nofile", "20000:20000"));
+    // A client of its own: the pool of the other holds connections that were shed.
+    let client = Client::new(&server.base);
+    let answered = within("an answer", async {
+        loop {
+            let request = client.request(reqwest::Method::POST, "/api/v1/instances");
+            let request = request.json(&json!({ "project": "app" }));
+            if let Ok(reply) = client.try_send(request).await
+                && [200, 201].contains(&reply.status)
+            {
+                return reply.instance();
+            }
+        }
+    });
+    let row = answered.await;
+    assert_eq!(row.project, "app");
+    let mut page = server.events().await;
+    page.until("one of them runs", |state| {
+        let mut rows = state.instances.values();
+        rows.find(|row| row.project == "app" && row.status.to_string() == "running").map(|_| ())
+    })
+    .await;
+    let found = world.agree().await;
+    assert_eq!(found.bridges.len(), 2, "{found:?}");
+    assert!(open_descriptors(server.pid) < floor + 40, "descriptors leak");
+    drop(page);
+}
+
+/// A launch on a connection of its own, which the service may refuse to accept: what came back.
+async fn launch_raw(server: &Server<'_>, address: &str, project: &str) -> String {
+    let body = json!({ "project": project }).to_string();
+    let head = format!(
+        "POST /api/v1/instances?wait=0 HTTP/1.1\r\nHost: {address}\r\nOrigin: {}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        server.base,
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    if stream.write_all(head.as_bytes()).await.is_err() {
+        return String::new();
+    }
+    let mut answer = Vec::new();
+    // Not accepted before descriptors are free again: then there is no answer to wait for.
+    let patience = std::time::Duration::from_secs(5);
+    let _ = tokio::time::timeout(patience, stream.read_to_end(&mut answer)).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// F82, H80: the user of the service may have no more processes. Root may always, so the
+/// service runs as somebody else.
+#[tokio::test]
+async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves_nothing() {
+    if !rustix::process::geteuid().is_root() {
+        eprintln!("nothing was tested: only root can start a service of another user");
+        return;
+    }
+    let world = World::inside(Path::new("/tmp"), json!({}));
+    world.project("app");
+    // No account of this machine, so that nobody else's processes count.
+    let uid = 63_271;
+    give(&world.root, uid);
+    let server = world.serve_as(Start { uid: Some(uid), ..Start::default() }).await;
+    server.client.get("/api/state").await.expect(200);
+
+    let alive = threads_of(uid);
+    assert!(limit_as(Some(uid), server.pid, "nproc", &format!("{alive}:4096")));
+    let failed = server.client.launch("app").await;
+    assert_eq!(failed.status, 201, "{}", failed.text());
+    let failed = failed.instance();
+    assert_eq!(failed.status.to_string(), "error", "{failed:?}");
+    assert_eq!(failed.exit_reason.map(|why| why.to_string()), Some("exec_failed".into()));
+    let detail = failed.error_detail.unwrap_or_default();
+    assert!(detail.contains("temporarily unavailable"), "{detail}");
+    assert!(world.bridges().is_empty());
+    server.client.get("/healthz").await.expect(200);
+    server.client.get("/api/v1/projects").await.expect(200);
+
+    assert!(limit_as(Some(uid), server.pid, "nproc", "4096:4096"));
+    let resumed = server.client.resume(failed.instance_id.as_str()).await;
+    assert_eq!(resumed.expect(200).instance().status.to_string(), "running");
+    world.agree().await;
+}
+
+fn give(path: &Path, uid: u32) {
+    std::os::unix::fs::lchown(path, Some(uid), Some(uid)).unwrap();
+    if path.is_dir() && !path.is_symlink() {
+        for entry in fs::read_dir(path).unwrap() {
+            give(&entry.unwrap().path(), uid);
+        }
+    }
+}
+
+/// Threads of a user: what the kernel counts.
+fn threads_of(uid: u32) -> usize {
+    let status = |pid: &Path| fs::read_to_string(pid.join("status")).unwrap_or_default();
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let own = processes.filter(|entry| {
+        let line = status(&entry.path());
+        line.lines().any(|line| line.starts_with(&format!("Uid:\t{uid}\t")))
+    });
+    own.map(|entry| fs::read_dir(entry.path().join("task")).map_or(0, Iterator::count)).sum()
+}
+
+/// H104: five thousand descendants, in groups and sessions of their own, deaf to every signal
+/// that can be caught; and a service that may open fewer files than that.
+#[tokio::test]
+async fn h104_a_tree_of_five_thousand_is_ended_whole() {
+    const TREE: usize = 5000;
+    if most_processes() < TREE + 1000 {
+        eprintln!("nothing was tested: this machine allows no {TREE} processes");
+        return;
+    }
+    let world = World::with(json!({ "claude": { "stop_grace_seconds": 1 } }));
+    let knobs = json!({
+        "children": TREE, "child_mode": "ignore_signals", "child_life_ms": 600_000,
+        "ignore_sigint": true, "ready_ms": 0,
+    });
+    world.project_with("app", knobs);
+    let server = world.serve().await;
+    if !limit(server.pid, "nofile", "20000:20000") {
+        eprintln!("nothing was tested: the agent may not open enough pipes here");
+        return;
+    }
+    server.client.run("app").await;
+    let bridge = world.bridges_of("app").remove(0);
+    let of_bridge = || {
+        let children = format!("/proc/{0}/task/{0}/children", bridge.pid);
+        fs::read_to_string(children).unwrap_or_default().split_whitespace().count()
+    };
+    world.until("the tree", || (of_bridge() >= TREE).then_some(())).await;
+    assert!(limit(server.pid, "nofile", "1024:20000"));
+    let stopped = server.client.stop("app").await.expect(200).instance();
+    assert_eq!(stopped.status.to_string(), "stopped", "{stopped:?}");
+    gone(&bridge).await;
+    let left = world.processes().into_iter().filter(|process| process.pid != server.pid);
+    assert_eq!(left.count(), 0, "left of the tree");
+}
+
+/// How many processes the kernel and the control groups around this one allow.
+fn most_processes() -> usize {
+    let number = |path: PathBuf| -> Option<usize> {
+        fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok())
+    };
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let groups =
+        groups.lines().filter_map(|line| line.rsplit_once(':')).flat_map(|(kind, path)| {
+            let root =
+                if kind.ends_with("pids") { "/sys/fs/cgroup/pids" } else { "/sys/fs/cgroup" };
+            let around = Path::new(path).ancestors();
+            around.map(move |group| format!("{root}{}/pids.max", group.display()))
+        });
+    let all = groups.map(PathBuf::from).chain([PathBuf::from("/proc/sys/kernel/pid_max")]);
+    all.filter_map(number).min().unwrap_or(usize::MAX)
+}
