@@ -5,6 +5,7 @@ mod arguments;
 mod completions;
 mod config;
 mod demo;
+mod doctor;
 mod exit_code;
 mod failure;
 mod jobs;
@@ -98,6 +99,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Run => run::run(call),
         Command::Demo(demo) => demo::run(call, demo),
         Command::Config(command) => config::run(call, command),
+        Command::Doctor(options) => doctor::run(call, options),
         Command::Projects(listing) => read::projects(call, listing),
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),
@@ -118,6 +120,7 @@ impl Call {
     fn surroundings(&self, loaded: &Loaded) -> Surroundings {
         Surroundings {
             config: Arc::clone(&loaded.config),
+            origin: loaded.origin.clone(),
             config_file: loaded.path.clone(),
             variables: std::env::vars_os().collect(),
             umask: self.umask,

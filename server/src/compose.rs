@@ -9,9 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use svc_agent::cli::{AgentCli, AgentSetup};
 use svc_agent::environment::{ChildEnvironment, Variables};
 use svc_agent::node::default_node_bin;
+use svc_app::doctor::Records;
 use svc_app::refs::{Refs, session_secret};
 use svc_app::{Agent, App, Parts, ProjectSource, Role};
-use svc_config::Config;
+use svc_config::{Config, Origin};
 use svc_ports::{Clock, ProcessHost};
 use svc_process::run_lock::RunLock;
 use svc_process::table::ProcTable;
@@ -27,6 +28,8 @@ use tokio::task::spawn_blocking;
 #[derive(Debug, Clone)]
 pub(crate) struct Surroundings {
     pub(crate) config: Arc<Config>,
+    /// What the configuration was read from.
+    pub(crate) origin: Origin,
     /// The configuration file; what it lies in is no project.
     pub(crate) config_file: Option<PathBuf>,
     /// Environment that agents inherit, before anything is taken out of it.
@@ -96,6 +99,17 @@ pub(crate) async fn reader(around: &Surroundings) -> Result<Composed, ComposeErr
     let store = store.map_err(|error| ComposeError::new("store", &error))?;
     let refs = refs(around, false).await?;
     scanned(around, Role::Reader, store, refs).await
+}
+
+/// A command that examines: what others would stop at is one of its findings.
+pub(crate) async fn examiner(around: &Surroundings) -> Result<(Composed, Records), ComposeError> {
+    let empty = async || Store::empty().await.map_err(|error| ComposeError::new("store", &error));
+    let (store, records) = match Store::open(&around.config.state_dir, Access::ReadOnly).await {
+        Ok(store) => (store, Records::Open),
+        Err(OpenError::Missing(_)) => (empty().await?, Records::Absent),
+        Err(error) => (empty().await?, Records::Refused(error)),
+    };
+    Ok((scanned(around, Role::Reader, store, None).await?, records))
 }
 
 /// The service and the parts of it that a start talks about.
@@ -173,11 +187,16 @@ async fn put_together(around: &Surroundings, own: Ingredients) -> Result<Compose
     let agent = AgentCli::new(AgentSetup {
         binary: around.config.claude.binary.clone(),
         env: child_environment(around).await,
-        cwd: around.config.state_dir.clone(),
+        // Where nothing was started yet there is no directory of ours to run the agent in.
+        cwd: match around.config.state_dir.is_dir() {
+            true => around.config.state_dir.clone(),
+            false => PathBuf::from("/"),
+        },
         locks: around.config.state_dir.join("locks"),
     });
     let app = App::new(Parts {
         config: Arc::clone(&around.config),
+        origin: around.origin.clone(),
         role: own.role,
         demo: around.demo,
         store: own.store,

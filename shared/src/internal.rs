@@ -153,6 +153,21 @@ pub struct Check {
     pub hint: Option<String>,
 }
 
+/// Readiness of the service and of this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Doctor {
+    /// False exactly when a check fails.
+    pub ok: bool,
+    /// When the checks ran.
+    pub at: Timestamp,
+    /// Version of the service.
+    pub version: String,
+    /// The configuration file; null without one.
+    pub config_path: Option<String>,
+    /// Every check with its verdict.
+    pub checks: Vec<Check>,
+}
+
 /// Whether one kind of launch is possible now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchVerdict {

@@ -6,6 +6,7 @@
 mod about;
 mod agent;
 mod circumstances;
+pub mod doctor;
 mod error;
 mod failpoint;
 mod forget;
@@ -50,7 +51,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use svc_agent::log_set::{LogSet, LogSetKey};
 use svc_agent::log_tail::LogTails;
-use svc_config::Config;
+use svc_config::{Config, Origin};
 use svc_domain::bridge::Bridge;
 use svc_domain::redact::Colour;
 use svc_ports::{Clock, ProcessHost};
@@ -89,6 +90,8 @@ pub trait ProjectSource: Send + Sync {
 pub struct Parts {
     /// The configuration.
     pub config: Arc<Config>,
+    /// What it was read from.
+    pub origin: Origin,
     /// Which process this is.
     pub role: Role,
     /// Running on a private temporary tree.
@@ -133,6 +136,7 @@ struct Inner {
     locks: FileLocks,
     /// Stops under way in this process: their ends are theirs to record.
     stopping: Mutex<HashMap<InstanceId, u32>>,
+    doctor: doctor::LastAnswer,
     /// Wakes the reconciler.
     wake: Notify,
     watchers: supervise::Watchers,
@@ -166,6 +170,7 @@ impl App {
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
                 stopping: Mutex::default(),
+                doctor: doctor::LastAnswer::default(),
                 wake: Notify::new(),
                 watchers: supervise::Watchers::default(),
                 tasks: TaskTracker::new(),

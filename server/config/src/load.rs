@@ -8,6 +8,8 @@ mod file;
 mod settle;
 mod variables;
 
+pub use check::{is_password_hash, judge_exposure};
+
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::find::{Found, Step};
@@ -66,6 +68,8 @@ pub struct Loaded {
     pub warnings: Vec<Warning>,
     /// The file it came from; none when it was given as text.
     pub path: Option<PathBuf>,
+    /// How to read it once more.
+    pub origin: Origin,
     pub(crate) settings: Settings,
     pub(crate) projects: ProjectSettings,
 }
@@ -78,6 +82,25 @@ impl fmt::Debug for Loaded {
             .field("warnings", &self.warnings)
             .field("path", &self.path)
             .finish_non_exhaustive()
+    }
+}
+
+/// What a configuration was read from, so that it can be read again as it is by then.
+#[derive(Debug, Clone, Default)]
+pub struct Origin(Option<Box<(Found, Environment)>>);
+
+impl Origin {
+    /// The configuration as it is now; none for one that was given as text. Blocking as [`load`].
+    #[must_use]
+    pub fn read_again(&self) -> Option<Result<Loaded, ConfigErrors>> {
+        let (found, environment) = self.0.as_deref()?;
+        Some(load(found, environment))
+    }
+
+    /// The file; none for a configuration that was given as text.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.0.as_deref().map(|(found, _)| found.path.as_path())
     }
 }
 
@@ -109,6 +132,7 @@ pub fn load(found: &Found, environment: &Environment) -> Result<Loaded, ConfigEr
     let base = found.path.parent().unwrap_or(Path::new("/")).to_path_buf();
     let mut draft = Draft::new(Some(found.path.clone()), base, environment);
     draft.step = Some(found.step);
+    draft.origin = Origin(Some(Box::new((found.clone(), environment.clone()))));
     draft.finish(&bytes, environment)
 }
 
@@ -128,6 +152,7 @@ pub fn load_text(text: &str, directory: &Path) -> Result<Loaded, ConfigErrors> {
 struct Draft {
     file: Option<PathBuf>,
     step: Option<Step>,
+    origin: Origin,
     roots: PathRoots,
     settings: Settings,
     projects: ProjectSettings,
@@ -140,6 +165,8 @@ struct Draft {
     /// Where the removed key `database_url` stands.
     database_url: Vec<Place>,
     problems: Vec<Problem>,
+    /// How many of the problems are refusals to be exposed.
+    exposures: usize,
     warnings: Vec<Warning>,
 }
 
@@ -148,6 +175,7 @@ impl Draft {
         Self {
             file,
             step: None,
+            origin: Origin::default(),
             roots: PathRoots { home: environment.home().map(Path::to_path_buf), base },
             settings: Settings::new(),
             projects: ProjectSettings::new(),
@@ -156,6 +184,7 @@ impl Draft {
             old_launch_mode: None,
             database_url: Vec::new(),
             problems: Vec::new(),
+            exposures: 0,
             warnings: Vec::new(),
         }
     }
@@ -167,16 +196,24 @@ impl Draft {
         let config = self.build();
         let config = config.map(|config| self.check(config, environment));
         self.apply_strictness();
-        match config {
-            Some(config) if self.problems.is_empty() => Ok(Loaded {
-                config: Arc::new(config),
-                warnings: self.warnings,
-                path: self.file,
-                settings: self.settings,
-                projects: self.projects,
-            }),
-            _ => Err(ConfigErrors { problems: self.problems, warnings: self.warnings }),
+        let Some(config) = config else {
+            return Err(ConfigErrors::new(self.problems, self.warnings));
+        };
+        let is_sound = self.problems.len() == self.exposures;
+        let loaded = Loaded {
+            config: Arc::new(config),
+            warnings: self.warnings,
+            path: self.file,
+            origin: self.origin,
+            settings: self.settings,
+            projects: self.projects,
+        };
+        if self.problems.is_empty() {
+            return Ok(loaded);
         }
+        let mut errors = ConfigErrors::new(self.problems, loaded.warnings.clone());
+        errors.exposed = is_sound.then(|| Box::new(loaded));
+        Err(errors)
     }
 
     /// With `config_strict`, an unknown key is a reason not to start.

@@ -1,5 +1,6 @@
 //! Problems and warnings, and how they are worded without showing what must stay hidden.
 
+use crate::load::Loaded;
 use crate::secret::MASK;
 use std::borrow::Cow;
 use std::fmt;
@@ -124,12 +125,19 @@ pub struct ConfigErrors {
     pub problems: Vec<Problem>,
     /// What else was noticed on the way.
     pub warnings: Vec<Warning>,
+    /// The configuration itself, when every problem is that it would leave the service open: to be
+    /// examined, never to be served.
+    pub exposed: Option<Box<Loaded>>,
 }
 
 impl ConfigErrors {
+    pub(crate) fn new(problems: Vec<Problem>, warnings: Vec<Warning>) -> Self {
+        Self { problems, warnings, exposed: None }
+    }
+
     pub(crate) fn one(place: Place, key: Option<&str>, reason: impl Into<String>) -> Self {
         let problem = Problem { place, key: key.map(str::to_owned), reason: reason.into() };
-        Self { problems: vec![problem], warnings: Vec::new() }
+        Self::new(vec![problem], Vec::new())
     }
 
     /// One line per problem, as standard error shows them after the program's own prefix.

@@ -123,6 +123,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/bootstrap" Guarded None Plain internal::ops::bootstrap),
         own!(GET "/api/state" Guarded None Plain internal::ops::state),
         own!(GET "/api/widget" Guarded None Plain internal::ops::widget),
+        own!(GET "/api/doctor" Guarded None Plain internal::ops::doctor),
         own!(GET "/api/login-status" Guarded None Plain internal::ops::login_status),
         own!(PATCH "/api/instances/{id}" Guarded Json Plain internal::instances::rename),
         own!(GET "/api/instances/{id}/log" Guarded None Plain internal::instances::log),

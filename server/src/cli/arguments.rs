@@ -59,6 +59,19 @@ Examples:
         after_help = "Examples:\n  svc config check --strict\n  svc config show --effective\n  svc config path\n  svc config schema"
     )]
     Config(Config),
+    /// Check everything the service needs, and say what to do about what is wrong.
+    #[command(after_help = "\
+One line per check: PASS, WARN or FAIL, its name, what was found, and what to do.
+Exit 1 with a failure, else 0; with --strict, 3 when there are only warnings.
+
+Checks: config, config-keys, config-mode, env, claude, claude-login, projects_root, state_dir,
+git, auth, workspace-trust, db, port, server.
+
+Examples:
+  svc doctor
+  svc doctor --strict --json          for a program, warnings count
+  svc doctor --only claude claude-login")]
+    Doctor(Doctor),
     /// List the projects.
     #[command(after_help = "Examples:\n  svc projects\n  svc projects --json")]
     Projects(Listing),
@@ -247,6 +260,19 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only these checks.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub(crate) only: Vec<String>,
+    /// Warnings count: exit 3.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Listing {
     /// Print one JSON document.
     #[arg(long)]
@@ -381,6 +407,7 @@ impl Command {
             Self::Run | Self::Demo(_) | Self::Completions(_) | Self::Man(_) => false,
             Self::Config(Config::Check(Check { json, .. }) | Config::Show(Show { json, .. }))
             | Self::Config(Config::Path(Listing { json }) | Config::Schema(Listing { json }))
+            | Self::Doctor(Doctor { json, .. })
             | Self::Projects(Listing { json })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })

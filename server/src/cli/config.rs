@@ -36,7 +36,7 @@ pub(crate) fn run(call: &Call, command: &Config) -> Result<Exit, End> {
 
 /// The configuration of this call, its warnings repeated on standard error.
 pub(crate) fn loaded(call: &Call, heard: Heard) -> Result<Loaded, End> {
-    let loaded = load(&found(call)?, &call.environment)?;
+    let loaded = load(&needed(call)?, &call.environment)?;
     for warning in &loaded.warnings {
         if heard == Heard::All || warning.concern == Concern::Deprecated {
             call.output.note(&format!("warning: {warning}"));
@@ -47,10 +47,11 @@ pub(crate) fn loaded(call: &Call, heard: Heard) -> Result<Loaded, End> {
 
 /// The same, without a word; nothing where there is nothing usable.
 pub(crate) fn quiet(call: &Call) -> Option<Loaded> {
-    load(&found(call).ok()?, &call.environment).ok()
+    load(&needed(call).ok()?, &call.environment).ok()
 }
 
-fn found(call: &Call) -> Result<Found, End> {
+/// The file of this call; the inner error: there is none, or none that may be examined.
+pub(crate) fn found(call: &Call) -> Result<Result<Found, FindError>, End> {
     let here = std::env::current_dir().or_else(|error| match &call.config {
         // A complete path needs no working directory.
         Some(path) if path.is_absolute() => Ok(PathBuf::from("/")),
@@ -63,7 +64,11 @@ fn found(call: &Call) -> Result<Found, End> {
             ),
         )),
     })?;
-    find(call.config.as_deref(), &call.environment, &here).map_err(|error| match error {
+    Ok(find(call.config.as_deref(), &call.environment, &here))
+}
+
+fn needed(call: &Call) -> Result<Found, End> {
+    found(call)?.map_err(|error| match error {
         FindError::NotFound { searched } => not_found(&searched).into(),
         FindError::Unusable(errors) => End::from(errors),
     })
@@ -81,7 +86,8 @@ fn not_found(searched: &[Candidate]) -> Failure {
     )
 }
 
-fn shown(candidate: &Candidate) -> String {
+/// A place of the search list and why it is one.
+pub(crate) fn shown(candidate: &Candidate) -> String {
     format!("{} ({})", candidate.path.display(), describe(candidate.step))
 }
 
@@ -97,7 +103,7 @@ fn describe(step: Step) -> &'static str {
 }
 
 fn run_path(call: &Call, listing: &Listing) -> Result<Exit, End> {
-    let found = found(call)?;
+    let found = needed(call)?;
     if listing.json {
         let searched: Vec<Value> = found
             .searched
@@ -147,7 +153,7 @@ fn run_show(call: &Call, options: &Show) -> Result<Exit, End> {
 }
 
 fn run_check(call: &Call, check: &Check) -> Result<Exit, End> {
-    let found = found(call)?;
+    let found = needed(call)?;
     let path = found.path.to_string_lossy().into_owned();
     let loaded = load(&found, &call.environment).map_err(|errors| invalid(&path, errors))?;
     let warnings = &loaded.warnings;

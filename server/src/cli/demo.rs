@@ -128,6 +128,7 @@ impl Stage<'_> {
         let loaded = svc_config::load_text(&text, self.tree.root())?;
         Ok(Surroundings {
             config: loaded.config,
+            origin: loaded.origin,
             config_file: None,
             variables: self.tree.variables(),
             umask: self.call.umask,

@@ -48,6 +48,14 @@ impl Cell {
     }
 }
 
+impl Cell {
+    /// The text as it is printed.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+}
+
 impl<T: AsRef<str>> From<T> for Cell {
     fn from(text: T) -> Self {
         Self::toned(text.as_ref(), Tone::Plain)
@@ -90,6 +98,16 @@ impl Output {
         rows: &[[Cell; N]],
     ) -> Result<(), End> {
         write_out(&layout(header, rows, self.colour))
+    }
+
+    /// One indented line of cells, two blanks before each.
+    pub(crate) fn row<const N: usize>(self, cells: &[Cell; N]) -> Result<(), End> {
+        let mut line = String::new();
+        for cell in cells {
+            line.push_str("  ");
+            line.push_str(&painted(cell, self.colour));
+        }
+        write_out(&format!("{}\n", line.trim_end()))
     }
 
     /// A remark on standard error, one prefix per line.
@@ -136,17 +154,20 @@ fn layout<const N: usize>(header: [&str; N], rows: &[[Cell; N]], colour: bool) -
         let mut line = String::new();
         for (width, cell) in widths.iter().zip(row) {
             let padding = " ".repeat(width - cell.text.width() + 2);
-            match cell.tone.colour().filter(|_| colour) {
-                Some(code) => {
-                    line.push_str(&format!("\u{1b}[{code}m{}\u{1b}[0m{padding}", cell.text));
-                }
-                None => line.push_str(&format!("{}{padding}", cell.text)),
-            }
+            line.push_str(&painted(cell, colour));
+            line.push_str(&padding);
         }
         table.push_str(line.trim_end());
         table.push('\n');
     }
     table
+}
+
+fn painted(cell: &Cell, colour: bool) -> String {
+    match cell.tone.colour().filter(|_| colour) {
+        Some(code) => format!("\u{1b}[{code}m{}\u{1b}[0m", cell.text),
+        None => cell.text.clone(),
+    }
 }
 
 #[cfg(test)]

@@ -370,7 +370,7 @@ impl Subject<'_> {
 
 /// Lines of the check that are about one value of one row: "NULL value in t.c", "non-INTEGER value
 /// in t.c", "TEXT value in t.c" (SQLite 3.46).
-fn is_about_a_value(line: &str) -> bool {
+pub(crate) fn is_about_a_value(line: &str) -> bool {
     let Some((what, _)) = line.split_once(" value in ") else {
         return false;
     };

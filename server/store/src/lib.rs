@@ -4,6 +4,7 @@
 //! process overwrites what another one wrote meanwhile.
 
 mod bridges;
+mod health;
 mod history;
 mod inspect;
 mod migrate;
@@ -14,6 +15,7 @@ mod snapshot;
 mod store;
 
 pub use bridges::{Cap, Changes, Content, Inserted, Saved, Stored};
+pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use open::Access;
 pub use open_error::OpenError;

@@ -14,6 +14,7 @@ mod witness;
 mod world;
 
 pub use canary::PLANTED;
+pub use cli::Ran;
 pub use client::Client;
 pub use contract::seen;
 pub use events::Events;

@@ -13,6 +13,7 @@
 mod commands;
 mod crash_consistency;
 mod demo;
+mod doctor;
 mod edge;
 mod ends;
 mod environment;

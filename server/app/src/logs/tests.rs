@@ -71,6 +71,7 @@ impl Bench {
         let found = scan(&Rules { root: projects.clone(), refused: vec![state] });
         let app = App::new(Parts {
             config,
+            origin: Default::default(),
             role: Role::Server,
             demo: false,
             store,

@@ -5,9 +5,10 @@ use crate::config::{Config, CookieSecure, TlsProvision, UsageMode};
 use crate::environment::Environment;
 use crate::report::{Concern, Place, Warning, printable};
 use crate::schema::{self, Leaf, Stage};
+use crate::secret::Secret;
 use crate::value::{self, Value};
 use std::path::{Path, PathBuf};
-use svc_domain::posture::{self, CookieMark, Enforced, Exposure, ProxyTrust};
+use svc_domain::posture::{self, Caution, CookieMark, Enforced, Exposure, ProxyTrust, Refusal};
 
 /// Shortest HMAC key that gets no warning, in bytes.
 const SHORT_HMAC_KEY: usize = 16;
@@ -143,11 +144,12 @@ impl Draft {
         if self.failed.iter().any(|key| is_judged(key)) {
             return;
         }
-        let exposure = exposure_of(config);
-        for refusal in posture::refusals(&exposure, enforced()) {
+        let (refusals, cautions) = judge_exposure(config);
+        for refusal in refusals {
             self.refuse(refusal.key(), refusal.to_string());
+            self.exposures += 1;
         }
-        for caution in posture::cautions(&exposure) {
+        for caution in cautions {
             let key = caution.key();
             self.warn(Concern::Posture, self.place_of(key), key, caution.to_string());
         }
@@ -165,7 +167,7 @@ impl Draft {
             let message = "is no dotted version such as 2.1.145, so no agent can satisfy it";
             self.note("claude.min_version", message);
         }
-        if config.auth.password_hash.as_ref().is_some_and(|hash| !is_argon2id(hash.expose())) {
+        if config.auth.password_hash.as_ref().is_some_and(|hash| !is_password_hash(hash)) {
             let message = "is no $argon2id$ hash, so no password can match; make one with \
                            svc hash-password";
             self.note("auth.password_hash", message);
@@ -228,6 +230,10 @@ impl Draft {
             let message = "can be changed by every user, and it names programs that run; take the \
                            right away (chmod o-w)";
             warn(true, message.to_owned());
+        } else if mode & 0o020 != 0 {
+            let message = "can be changed by its group, and it names programs that run; take the \
+                           right away (chmod g-w) unless the group is yours alone";
+            warn(false, message.to_owned());
         }
         if self.step == Some(crate::find::Step::WorkingDirectory) && has_foreign_owner(&path) {
             let message = "was found in the working directory and belongs to another user, and it \
@@ -276,6 +282,20 @@ impl Draft {
         let place = self.whole();
         self.warnings.push(Warning { concern: Concern::NotInThisBuild, place, keys, message });
     }
+}
+
+/// Whether a configuration would leave the service open: reasons not to start, and what deserves a
+/// loud line. The rule of the start itself, for those who ask without starting.
+#[must_use]
+pub fn judge_exposure(config: &Config) -> (Vec<Refusal>, Vec<Caution>) {
+    let exposure = exposure_of(config);
+    (posture::refusals(&exposure, enforced()), posture::cautions(&exposure))
+}
+
+/// Whether a configured password hash can ever match a password.
+#[must_use]
+pub fn is_password_hash(hash: &Secret) -> bool {
+    is_argon2id(hash.expose())
 }
 
 /// What this build enforces: exactly the protecting keys whose stage says so.

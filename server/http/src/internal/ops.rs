@@ -1,10 +1,11 @@
-//! State, bootstrap, widget, login facts, and the API description.
+//! State, bootstrap, widget, readiness, login facts, and the API description.
 
 use crate::error::Refusal;
 use crate::public::whole;
 use crate::reply;
 use crate::routes::Call;
 use crate::{openapi, spa};
+use bytes::Bytes;
 use poem::Response;
 use poem::http::StatusCode;
 use serde::Serialize;
@@ -55,6 +56,18 @@ pub(crate) async fn login_status(call: Call) -> Result<Response, Refusal> {
             claude_login_expires_at: health.claude_login_expires_at,
         },
     ))
+}
+
+/// Readiness. Many askers share one run, which ends when the last of them leaves (H83).
+pub(crate) async fn doctor(call: Call) -> Result<Response, Refusal> {
+    let app = call.context.app.clone();
+    let examine = || async move {
+        let answer = app.doctor().await;
+        let bytes = serde_json::to_vec(&*answer);
+        bytes.map(Bytes::from).map_err(|error| Refusal::internal(&error.to_string()))
+    };
+    let body = call.context.flights.run("doctor".to_owned(), examine).await?;
+    Ok(reply::json_bytes(StatusCode::OK, body))
 }
 
 pub(crate) async fn openapi(call: Call) -> Result<Response, Refusal> {

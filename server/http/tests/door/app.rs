@@ -59,6 +59,7 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
     let found = scan(&Rules { root: projects, refused: vec![state] });
     App::new(Parts {
         config,
+        origin: Default::default(),
         role: Role::Command,
         demo: false,
         store,

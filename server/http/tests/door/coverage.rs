@@ -122,6 +122,7 @@ const TABLE: &[Row] = &[
     Row { route: "GET /api/bootstrap", asks: &[(Known, 200)] },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
+    Row { route: "GET /api/doctor", asks: &[(Known, 200)] },
     Row { route: "GET /api/login-status", asks: &[(Known, 200)] },
     Row {
         route: "PATCH /api/instances/{id}",

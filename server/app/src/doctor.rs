@@ -1,0 +1,232 @@
+//! Use-case: is everything ready? Every check says what it found, and what to do about it.
+//!
+//! Looking is done here and in [`places`]; verdicts are pure functions over what was seen, one file
+//! per subject. `svc doctor` and `GET /api/doctor` run the same.
+
+mod agent;
+mod configuration;
+mod exposure;
+mod places;
+mod registry;
+
+use crate::{App, VERSION};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use svc_agent::login::Login;
+use svc_config::{ConfigErrors, Loaded};
+use svc_domain::admission::Trust;
+use svc_shared::Timestamp;
+use svc_shared::internal::{Check, Doctor};
+use svc_shared::status::CheckStatus;
+use svc_store::OpenError;
+use tokio::time::Instant;
+
+pub use configuration::not_found;
+
+/// A page that asks again and again gets the same answer for this long.
+const FRESH: Duration = Duration::from_secs(5);
+/// Longest look through the database.
+const DATABASE_LIMIT: Duration = Duration::from_secs(10);
+
+/// Where the records are, as far as the caller got with them.
+#[derive(Debug)]
+pub enum Records {
+    /// Open: the store of the [`App`].
+    Open,
+    /// Nothing was started here yet.
+    Absent,
+    /// Refused or unreadable.
+    Refused(OpenError),
+}
+
+/// The last answer, for a while.
+#[derive(Debug, Default)]
+pub(crate) struct LastAnswer(Mutex<Option<(Instant, Arc<Doctor>)>>);
+
+impl LastAnswer {
+    fn fresh(&self) -> Option<Arc<Doctor>> {
+        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, answer)| Arc::clone(answer))
+    }
+
+    fn keep(&self, answer: &Arc<Doctor>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some((Instant::now(), Arc::clone(answer)));
+    }
+}
+
+impl App {
+    /// Readiness as the running service sees it; an answer of the last five seconds is given again.
+    /// The configuration is read anew, as the next start would.
+    pub async fn doctor(&self) -> Arc<Doctor> {
+        if let Some(answer) = self.inner.doctor.fresh() {
+            return answer;
+        }
+        let origin = self.inner.parts.origin.clone();
+        let path = origin.path().map(Path::to_owned);
+        let read = tokio::task::spawn_blocking(move || origin.read_again()).await.ok().flatten();
+        let mut checks = match &read {
+            Some(read) => configuration::checks(read.as_ref()),
+            None => vec![passed("config", "given by the demo, no file")],
+        };
+        checks.extend(self.examine(&Records::Open).await);
+        let answer = Arc::new(report(checks, path.as_deref(), self.clock().now()));
+        self.inner.doctor.keep(&answer);
+        answer
+    }
+
+    /// Readiness for a command, which has read the configuration already.
+    pub async fn doctor_of_command(
+        &self,
+        read: Result<&Loaded, &ConfigErrors>,
+        records: &Records,
+    ) -> Vec<Check> {
+        let mut checks = configuration::checks(read);
+        checks.extend(self.examine(records).await);
+        checks
+    }
+
+    /// Everything but the configuration file, in the order of the documentation.
+    async fn examine(&self, records: &Records) -> Vec<Check> {
+        let config = self.settings();
+        let agent = async {
+            let version = self.agent().cli().version_now().await;
+            agent::program(version.as_ref(), &config.claude.min_version)
+        };
+        let login = async { agent::login(&self.login_for_doctor().await) };
+        let places = self.blocking(|app| {
+            let projects = app.projects();
+            let [root, state, git] = [
+                places::projects_root(&app.settings().projects_root, &projects),
+                places::state_dir(app.settings()),
+                places::git(&app.agent().environment()),
+            ];
+            let untrusted: Vec<&str> = projects
+                .iter()
+                .filter(|at| app.agent().trust(&at.path, at.git_root.as_deref()) != Trust::Granted)
+                .map(|project| project.name.as_str())
+                .collect();
+            [root, state, git, agent::trust(&untrusted, projects.len())]
+        });
+        let database = async {
+            let seen = match records {
+                Records::Open => {
+                    let look = tokio::time::timeout(DATABASE_LIMIT, self.store().health());
+                    Ok(Some(look.await.ok()))
+                }
+                Records::Absent => Ok(None),
+                Records::Refused(error) => Err(error),
+            };
+            registry::database(self.store().path(), seen)
+        };
+        let (agent, login, places, database) = tokio::join!(agent, login, places, database);
+        let mut checks = vec![agent, login];
+        let exposure = exposure::auth(config);
+        match places {
+            Some([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
+            None => checks.push(exposure),
+        }
+        checks.push(database);
+        checks
+    }
+
+    /// The very answer that the health report shows, where there is one.
+    async fn login_for_doctor(&self) -> Login {
+        let cli = self.agent().cli();
+        match cli.login() {
+            Login::Unasked => cli.login_now().await,
+            known @ (Login::Answered { .. } | Login::Failed { .. }) => known,
+        }
+    }
+
+    /// Looks at files off the threads that serve; `None` when the service is ending.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        let app = self.clone();
+        tokio::task::spawn_blocking(move || look(&app)).await.ok()
+    }
+}
+
+/// The checks as one document.
+#[must_use]
+pub fn report(checks: Vec<Check>, config_path: Option<&Path>, at: Timestamp) -> Doctor {
+    Doctor {
+        ok: !checks.iter().any(|check| check.status.is(&CheckStatus::Fail)),
+        at,
+        version: VERSION.to_owned(),
+        config_path: config_path.map(|path| path.to_string_lossy().into_owned()),
+        checks,
+    }
+}
+
+/// The configuration cannot be used, and with it nothing else can be examined.
+#[must_use]
+pub fn of_unusable(errors: &ConfigErrors) -> Vec<Check> {
+    configuration::checks(Err(errors))
+}
+
+/// A check that found nothing wrong.
+#[must_use]
+pub fn passed(name: &str, detail: impl Into<String>) -> Check {
+    check(name, CheckStatus::Ok, detail, None)
+}
+
+/// A check that found something worth a look.
+#[must_use]
+pub fn warned(name: &str, detail: impl Into<String>, hint: &str) -> Check {
+    check(name, CheckStatus::Warn, detail, Some(hint))
+}
+
+/// A check that found what blocks.
+#[must_use]
+pub fn failed(name: &str, detail: impl Into<String>, hint: &str) -> Check {
+    check(name, CheckStatus::Fail, detail, Some(hint))
+}
+
+fn check(name: &str, status: CheckStatus, detail: impl Into<String>, hint: Option<&str>) -> Check {
+    Check {
+        name: name.to_owned(),
+        status: status.into(),
+        detail: detail.into(),
+        hint: hint.map(str::to_owned),
+    }
+}
+
+/// A message of this house says what happened, and behind the first semicolon what to do.
+fn told(name: &str, status: CheckStatus, message: &str) -> Check {
+    match message.split_once("; ") {
+        Some((what, remedy)) => check(name, status, what, Some(remedy)),
+        None => check(name, status, message, None),
+    }
+}
+
+/// An error and its causes, fit to be shown.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let inner = error.to_string();
+        if !text.contains(&inner) {
+            text = format!("{text}: {inner}");
+        }
+        cause = error.source();
+    }
+    svc_domain::redact::redact_text(&text)
+}
+
+/// `1 key`, `2 keys`.
+fn counted(count: usize, thing: &str) -> String {
+    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
+}
+
+/// At most five of many, for a line that stays readable.
+fn some_of<T: ToString>(all: &[T]) -> String {
+    let shown: Vec<String> = all.iter().take(5).map(ToString::to_string).collect();
+    match all.len().saturating_sub(shown.len()) {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,142 @@
+//! `svc doctor`: runs every check, prints what was found and what to do.
+
+mod port;
+
+use crate::cli::arguments::Doctor;
+use crate::cli::config::{found, shown};
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::output::{Cell, Tone};
+use crate::cli::{Call, block_on};
+use crate::compose;
+use crate::logging::{self, Shape};
+use crate::signals::{Asked, Signals};
+use std::path::PathBuf;
+use svc_app::doctor;
+use svc_config::{ConfigErrors, FindError, Loaded, LogLevel, load};
+use svc_shared::internal::Check;
+use svc_shared::status::CheckStatus;
+
+/// Names of all checks, in the order they are printed.
+const NAMES: [&str; 14] = [
+    "config",
+    "config-keys",
+    "config-mode",
+    "env",
+    "claude",
+    "claude-login",
+    "projects_root",
+    "state_dir",
+    "git",
+    "auth",
+    "workspace-trust",
+    "db",
+    "port",
+    "server",
+];
+
+/// Examines configuration, agent, directories and records.
+pub(crate) fn run(call: &Call, options: &Doctor) -> Result<Exit, End> {
+    if let Some(unknown) = options.only.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        let all = NAMES.join(", ");
+        let line = format!("there is no check `{unknown}`; name some of: {all}");
+        return Err(Failure::new(Exit::Refused, "invalid_value", line).into());
+    }
+    let (path, mut checks) = examined(call)?;
+    if !options.only.is_empty() {
+        checks.retain(|check| options.only.contains(&check.name));
+    }
+    let report = doctor::report(checks, path.as_deref(), compose::now());
+    let count = |status| report.checks.iter().filter(|check| check.status.is(&status)).count();
+    let (failures, warnings) = (count(CheckStatus::Fail), count(CheckStatus::Warn));
+    if options.json {
+        call.output.json(&report)?;
+    } else {
+        for check in &report.checks {
+            call.output.row(&line(check))?;
+        }
+        let sum = match (failures, warnings) {
+            (0, 0) => "svc: all checks passed".to_owned(),
+            (0, many) => format!("svc: {many} warning(s)"),
+            _ => "svc: FAILURES above".to_owned(),
+        };
+        call.output.line(&sum)?;
+    }
+    Ok(match (failures, warnings) {
+        (0, 1..) if options.strict => Exit::Blocked,
+        (0, _) => Exit::Done,
+        _ => Exit::Failed,
+    })
+}
+
+/// Two blanks, verdict, name, what was found, and behind an arrow what to do.
+fn line(check: &Check) -> [Cell; 2] {
+    let (word, tone) = match check.status.known() {
+        Some(CheckStatus::Ok) => ("PASS", Tone::Good),
+        Some(CheckStatus::Warn) => ("WARN", Tone::Attention),
+        Some(CheckStatus::Fail) | None => ("FAIL", Tone::Bad),
+    };
+    let hint = check.hint.as_ref().map(|hint| format!(" -> {hint}")).unwrap_or_default();
+    let text = format!("{:<16}  {}{hint}", check.name, check.detail);
+    [Cell::toned(word, tone), Cell::from(text)]
+}
+
+fn examined(call: &Call) -> Result<(Option<PathBuf>, Vec<Check>), End> {
+    let found = match found(call)? {
+        Ok(found) => found,
+        Err(FindError::NotFound { searched }) => {
+            let searched: Vec<String> = searched.iter().map(shown).collect();
+            return Ok((None, doctor::not_found(&searched)));
+        }
+        Err(FindError::Unusable(errors)) => return Ok((None, doctor::of_unusable(&errors))),
+    };
+    let path = Some(found.path.clone());
+    let read = load(&found, &call.environment);
+    let loaded = match &read {
+        Ok(loaded) => loaded,
+        // It may be examined, although it must not be served.
+        Err(ConfigErrors { exposed: Some(loaded), .. }) => loaded,
+        Err(errors) => return Ok((path, doctor::of_unusable(errors))),
+    };
+    logging::start(Shape::Remark, LogLevel::Error);
+    crate::safety::report_panics();
+    Ok((path, block_on(asked(call, loaded, read.as_ref()))?))
+}
+
+async fn asked(
+    call: &Call,
+    loaded: &Loaded,
+    read: Result<&Loaded, &ConfigErrors>,
+) -> Result<Vec<Check>, End> {
+    let mut signals = Signals::of_command().map_err(End::of_machine)?;
+    let around = call.surroundings(loaded);
+    let work = async {
+        let (composed, records) = compose::examiner(&around).await.map_err(Failure::from)?;
+        let (mut checks, port) =
+            tokio::join!(composed.app.doctor_of_command(read, &records), port::checks(&around));
+        checks.extend(port);
+        composed.app.close().await;
+        Ok(checks)
+    };
+    // Nothing that was begun needs an end: what is dropped here only looked.
+    tokio::select! {
+        checks = work => checks,
+        asked = signals.asked() => Err(End::Signal(match asked {
+            Asked::Interrupt => Exit::Interrupted,
+            Asked::Terminate => Exit::Terminated,
+        })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_verdict_name_finding_and_remedy() {
+        let check = doctor::failed("git", "not found", "install it");
+        let [verdict, text] = line(&check);
+        assert_eq!(verdict.text(), "FAIL");
+        assert_eq!(text.text(), "git               not found -> install it");
+    }
+}

@@ -1,0 +1,141 @@
+//! Checks for commands only: `port`, and `server` when something answers there. The service itself
+//! holds its port and would only find itself.
+
+use crate::compose::Surroundings;
+use http_body_util::{BodyExt as _, Empty, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::{Request, header};
+use hyper_util::rt::TokioIo;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+use svc_app::doctor::{failed, passed, warned};
+use svc_process::run_lock::RunLock;
+use svc_process::table::ProcTable;
+use svc_shared::internal::Check;
+use tokio::net::{TcpSocket, TcpStream, lookup_host};
+
+/// For everything that a listener may let us wait for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A refusal of ours has a few hundred bytes.
+const ANSWER_CAP: usize = 16 * 1024;
+
+/// `port`, and `server` behind it when the port is in use by something that speaks HTTP.
+pub(super) async fn checks(around: &Surroundings) -> Vec<Check> {
+    let config = &around.config;
+    let (host, port) = (config.host.as_str(), config.port);
+    match bindable(host, port).await {
+        Ok(()) => vec![passed("port", format!("{port} free"))],
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            let mut checks = vec![in_use(around, port).await];
+            let answered = tokio::time::timeout(PATIENCE, health(host, port, &config.root_path));
+            checks.extend(server(answered.await.ok().flatten()));
+            checks
+        }
+        Err(error) => vec![warned(
+            "port",
+            format!("{host}:{port} cannot be bound: {error}"),
+            "correct host and port; ports below 1024 are for root",
+        )],
+    }
+}
+
+/// Tries the address without listening on it, so that nobody can connect meanwhile.
+async fn bindable(host: &str, port: u16) -> io::Result<()> {
+    let mut last = Ok(());
+    for address in lookup_host((host, port)).await? {
+        let socket = match address {
+            SocketAddr::V4(_) => TcpSocket::new_v4(),
+            SocketAddr::V6(_) => TcpSocket::new_v6(),
+        }?;
+        // As the service binds: a connection that just ended is no obstacle.
+        socket.set_reuseaddr(true)?;
+        match socket.bind(address) {
+            Ok(()) => return Ok(()),
+            Err(error) => last = Err(error),
+        }
+    }
+    last
+}
+
+async fn in_use(around: &Surroundings, port: u16) -> Check {
+    let state_dir = around.config.state_dir.clone();
+    let ours = tokio::task::spawn_blocking(move || {
+        let record = RunLock::read(&state_dir).ok().flatten()?;
+        record.is_alive(&ProcTable::open().ok()?)?.then_some(record.pid)
+    });
+    match ours.await.ok().flatten() {
+        Some(pid) => warned(
+            "port",
+            format!("{port} in use, by the service of this state directory (process {pid})"),
+            "nothing, if it is meant to run",
+        ),
+        None => warned(
+            "port",
+            format!("{port} in use, by another program"),
+            "stop that program, or set another `port`",
+        ),
+    }
+}
+
+/// What `/healthz` answered: status and the words of a refusal.
+struct Answer {
+    status: u16,
+    detail: String,
+}
+
+/// `None` when nobody answers in HTTP.
+async fn health(host: &str, port: u16, root: &str) -> Option<Answer> {
+    // A wildcard is bound but not called.
+    let called = match host {
+        "0.0.0.0" => "127.0.0.1",
+        "::" => "::1",
+        other => other,
+    };
+    let stream = TcpStream::connect((called, port)).await.ok()?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
+    let authority = if called.contains(':') {
+        format!("[{called}]:{port}")
+    } else {
+        format!("{called}:{port}")
+    };
+    let request = Request::get(format!("{root}/healthz"))
+        .header(header::HOST, authority)
+        .header(header::CONNECTION, "close")
+        .body(Empty::<Bytes>::new())
+        .ok()?;
+    let exchange = async {
+        let response = sender.send_request(request).await.ok()?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), ANSWER_CAP).collect().await.ok();
+        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+        let detail = serde_json::from_slice::<serde_json::Value>(&body)
+            .ok()
+            .and_then(|body| Some(body.get("detail")?.as_str()?.to_owned()))
+            .unwrap_or_default();
+        Some(Answer { status, detail })
+    };
+    // The connection is driven until the exchange is over; its own end tells nothing more.
+    let exchange = std::pin::pin!(exchange);
+    match futures_util::future::select(exchange, connection).await {
+        futures_util::future::Either::Left((answer, _)) => answer,
+        futures_util::future::Either::Right((_, exchange)) => exchange.await,
+    }
+}
+
+fn server(answer: Option<Answer>) -> Option<Check> {
+    let Answer { status, detail } = answer?;
+    Some(match status {
+        200 => passed("server", "/healthz answers 200"),
+        other => {
+            let detail: String = detail.chars().take(200).collect();
+            let colon = if detail.is_empty() { "" } else { ": " };
+            failed(
+                "server",
+                format!("/healthz answers {other}{colon}{detail}"),
+                "another program has the port, or a proxy is in between; see `port` and `host`",
+            )
+        }
+    })
+}

@@ -1,0 +1,355 @@
+//! What the doctor says: every check is brought to every verdict it can have, and the same report
+//! comes from the command and from the service.
+
+use crate::harness::World;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// The report of the command.
+async fn report(world: &World) -> Value {
+    report_with(world, &[]).await
+}
+
+async fn report_with(world: &World, env: &[(&str, &str)]) -> Value {
+    world.cli_with(&["doctor", "--json"], env).await.json()
+}
+
+fn check<'r>(report: &'r Value, name: &str) -> &'r Value {
+    let checks = report["checks"].as_array().expect("checks");
+    let found = checks.iter().find(|check| check["name"] == name);
+    found.unwrap_or_else(|| panic!("no check {name} in {report:#}"))
+}
+
+/// The verdict on `name`, what is said of it, and that a remedy comes with everything but `ok`.
+#[track_caller]
+fn says(report: &Value, name: &str, status: &str, words: &str) {
+    let check = check(report, name);
+    assert_eq!(check["status"], status, "{check:#}");
+    assert!(check["detail"].as_str().unwrap().contains(words), "{check:#}");
+    assert_eq!(check["hint"].is_null(), status == "ok", "{check:#}");
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+}
+
+#[track_caller]
+fn ends(ran: &crate::harness::Ran, code: i32, last: &str) {
+    assert_eq!(ran.code, Some(code), "{ran:?}");
+    assert_eq!(ran.stdout.lines().last(), Some(last), "{ran:?}");
+}
+
+#[tokio::test]
+async fn a_sound_machine_passes_and_nothing_is_created() {
+    let world = World::new();
+    world.project("app");
+    let ran = world.cli(&["doctor"]).await;
+    ends(&ran, 0, "svc: all checks passed");
+    assert!(ran.stdout.contains("  PASS  config            loaded "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  PASS  claude-login      logged in (claude.ai)"), "{ran:?}");
+    assert_eq!(ran.stderr, "");
+    assert!(!world.state.exists(), "looking creates nothing");
+
+    let report = report(&world).await;
+    let names: Vec<&str> = report["checks"].as_array().unwrap().iter().map(name).collect();
+    let all = [
+        "config",
+        "config-keys",
+        "config-mode",
+        "env",
+        "claude",
+        "claude-login",
+        "projects_root",
+        "state_dir",
+        "git",
+        "auth",
+        "workspace-trust",
+        "db",
+        "port",
+    ];
+    assert_eq!(names, all);
+    assert_eq!((&report["ok"], &report["config_path"]), (&json!(true), &json!(world.config)));
+    assert!(report["version"].is_string() && report["at"].is_string(), "{report:#}");
+    says(&report, "db", "ok", "none yet");
+    says(&report, "workspace-trust", "ok", "1/1 trusted");
+    says(&report, "port", "ok", "free");
+    says(&report, "claude", "ok", "2.1.197 (>= 2.1.145)");
+}
+
+fn name(check: &Value) -> &str {
+    check["name"].as_str().expect("a name")
+}
+
+#[tokio::test]
+async fn the_exit_code_tells_failures_and_on_request_warnings() {
+    let world = World::new();
+    world.untrusted("app");
+    ends(&world.cli(&["doctor"]).await, 0, "svc: 1 warning(s)");
+    ends(&world.cli(&["doctor", "--strict"]).await, 3, "svc: 1 warning(s)");
+    let only = ["doctor", "--strict", "--only", "config", "git"];
+    let ran = world.cli(&only).await;
+    ends(&ran, 0, "svc: all checks passed");
+    assert_eq!(ran.stdout.lines().count(), 3, "{}", ran.stdout);
+    world.configure(json!({ "claude": { "binary": "/nowhere/claude" } }));
+    ends(&world.cli(&["doctor"]).await, 1, "svc: FAILURES above");
+    let ran = world.cli(&["doctor", "--strict", "--json"]).await;
+    assert_eq!((ran.code, &ran.json()["ok"]), (Some(1), &json!(false)));
+    let unknown = world.cli(&["doctor", "--only", "nothing"]).await;
+    assert_eq!(unknown.code, Some(2));
+    assert!(unknown.stderr.contains("no check `nothing`"), "{}", unknown.stderr);
+}
+
+#[tokio::test]
+async fn a_configuration_that_cannot_be_used_is_the_only_finding() {
+    let world = World::new();
+    for (text, words) in [
+        ("port: [", "svc.yml"),
+        ("projects_root: /nowhere/at/all\n", "projects_root"),
+        ("port: 99999999\nprojects_root: 7\n", "port"),
+        ("auth:\n  password_hash: [hunter2]\n", "password_hash"),
+    ] {
+        fs::write(&world.config, text).unwrap();
+        let ran = world.cli(&["doctor", "--json"]).await;
+        assert_eq!(ran.code, Some(1), "{text}");
+        assert_eq!(ran.json()["checks"].as_array().unwrap().len(), 1, "{text}");
+        says(&ran.json(), "config", "fail", words);
+        assert!(!ran.stdout.contains("hunter2") && !ran.stderr.contains("hunter2"), "{ran:?}");
+    }
+    fs::remove_file(&world.config).unwrap();
+    says(&report(&world).await, "config", "fail", "not found; searched");
+}
+
+#[tokio::test]
+async fn keys_variables_and_modes_of_the_configuration_are_judged() {
+    let world = World::with(json!({ "portt": 1, "usage": { "mode": "off" } }));
+    says(&report(&world).await, "config-keys", "warn", "portt");
+    world.configure(json!({ "auth": { "enabledd": true } }));
+    says(&report(&world).await, "config-keys", "fail", "auth.enabled?");
+
+    let env = [("SVC_PORTT", "1"), ("SVC_PROJECTS", "x")];
+    let odd = report_with(&world, &env).await;
+    says(&odd, "env", "warn", "SVC_PORTT");
+    says(&odd, "env", "warn", "SVC_PROJECTS");
+    says(&report(&world).await, "env", "ok", "understood");
+
+    chmod(&world.config, 0o664);
+    says(&report(&world).await, "config-mode", "warn", "group");
+    // H28
+    chmod(&world.config, 0o666);
+    says(&report(&world).await, "config-mode", "fail", "every user");
+    world.configure(json!({ "auth": { "api_token_hash": "0".repeat(64) } }));
+    chmod(&world.config, 0o644);
+    says(&report(&world).await, "config-mode", "warn", "secret");
+    chmod(&world.config, 0o600);
+    says(&report(&world).await, "config-mode", "ok", "owner");
+}
+
+#[tokio::test]
+async fn f86_an_agent_that_is_missing_old_silent_or_odd_fails() {
+    let world = World::new();
+    world.project("app");
+    for (version, words) in [
+        ("2.1.100 (Claude Code)", "below 2.1.145"),
+        ("8f14e45f", "printed no version"),
+        ("20260101", "no dotted version"),
+        ("hello", "printed no version"),
+    ] {
+        let found = report_with(&world, &[("AGENT_SIM_VERSION_OUTPUT", version)]).await;
+        says(&found, "claude", "fail", words);
+    }
+    world.configure(json!({ "claude": { "min_version": "newest" } }));
+    says(&report(&world).await, "claude", "fail", "claude.min_version");
+    world.configure(json!({ "claude": { "binary": "no-such-agent" } }));
+    let found = report(&world).await;
+    says(&found, "claude", "fail", "`no-such-agent` was not found");
+    says(&found, "claude-login", "warn", "unknown");
+}
+
+#[tokio::test]
+async fn a_login_that_is_missing_or_of_another_kind_warns() {
+    let world = World::new();
+    world.project("app");
+    says(&report(&world).await, "claude-login", "ok", "claude.ai");
+    for (knob, words) in [("logged_out", "not logged in"), ("api_key", "subscription")] {
+        let found = report_with(&world, &[("AGENT_SIM_AUTH", knob)]).await;
+        says(&found, "claude-login", "warn", words);
+    }
+}
+
+#[tokio::test]
+async fn directories_that_cannot_be_used_fail_and_open_ones_warn() {
+    let world = World::new();
+    world.project("app");
+    world.cli(&["start", "app", "--wait"]).await.ok();
+    world.cli(&["stop", "app"]).await.ok();
+    says(&report(&world).await, "state_dir", "ok", "writable");
+    says(&report(&world).await, "db", "ok", "sound");
+    fs::write(world.state.join("notes"), "x").unwrap();
+    chmod(&world.state.join("notes"), 0o644);
+    says(&report(&world).await, "state_dir", "warn", "notes");
+    chmod(&world.state, 0o755);
+    says(&report(&world).await, "state_dir", "warn", "0755");
+
+    let file = world.root.join("a-file");
+    fs::write(&file, "").unwrap();
+    for impossible in [file.clone(), file.join("below")] {
+        world.configure(json!({ "state_dir": impossible }));
+        says(&report(&world).await, "state_dir", "fail", "a-file");
+    }
+    world.configure(json!({ "state_dir": world.root.join("projects/app/state") }));
+    says(&report(&world).await, "state_dir", "ok", "first start");
+    fs::create_dir(world.root.join("projects/app/state")).unwrap();
+    chmod(&world.root.join("projects/app/state"), 0o700);
+    says(&report(&world).await, "state_dir", "warn", "projects_root");
+
+    world.configure(json!({ "state_dir": world.state }));
+    says(&report(&world).await, "projects_root", "ok", "1 project");
+    fs::create_dir(world.projects.join("trailing.")).unwrap();
+    says(&report(&world).await, "projects_root", "warn", "trailing.");
+}
+
+#[tokio::test]
+async fn without_git_worktrees_are_said_to_be_missing() {
+    let world = World::new();
+    let found = report_with(&world, &[("PATH", "/nowhere")]).await;
+    says(&found, "git", "warn", "worktrees");
+    says(&report(&world).await, "git", "ok", "/git");
+}
+
+#[tokio::test]
+async fn h14_what_the_start_refuses_fails_in_the_same_words() {
+    let world = World::with(json!({ "host": "0.0.0.0" }));
+    let found = report(&world).await;
+    says(&found, "config", "ok", "loaded");
+    says(&found, "auth", "fail", "host is not a loopback address");
+    let refused = world.cli(&["run"]).await;
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let words = check(&found, "auth")["detail"].as_str().unwrap();
+    let reason = words.strip_prefix("host ").unwrap();
+    assert!(refused.stderr.contains(reason), "{words}\n{}", refused.stderr);
+
+    world.configure(json!({ "auth": { "allow_unauthenticated_network": true } }));
+    says(&report(&world).await, "auth", "warn", "allow_unauthenticated_network");
+    world.configure(json!({ "host": "127.0.0.1", "auth": { "password_hash": "hunter2" } }));
+    let found = report(&world).await;
+    says(&found, "auth", "fail", "argon2id");
+    assert!(!found.to_string().contains("hunter2"), "{found:#}");
+    world.configure(json!({ "auth": { "password_hash": null } }));
+    says(&report(&world).await, "auth", "ok", "127.0.0.1");
+}
+
+#[tokio::test]
+async fn untrusted_projects_and_none_at_all_warn() {
+    let world = World::new();
+    says(&report(&world).await, "workspace-trust", "warn", "no projects");
+    world.project("one");
+    world.untrusted("two");
+    says(&report(&world).await, "workspace-trust", "warn", "1/2 trusted; not yet: two");
+}
+
+#[tokio::test]
+async fn a_damaged_older_or_newer_database_is_told_apart() {
+    let world = World::new();
+    world.project("app");
+    world.cli(&["start", "app", "--wait"]).await.ok();
+    world.cli(&["stop", "app"]).await.ok();
+    let db = world.state.join("svc.db");
+    let sound = fs::read(&db).unwrap();
+    // The schema version of a database is at byte 60 (SQLite file format §1.3).
+    for (version, status, words) in [(0_u8, "warn", "needs"), (250, "fail", "schema 250")] {
+        let mut other = sound.clone();
+        other[63] = version;
+        fs::write(&db, &other).unwrap();
+        says(&report(&world).await, "db", status, words);
+    }
+    let mut torn = sound.clone();
+    let half = torn.len() / 2;
+    torn[half..half + 4096].fill(0x5a);
+    fs::write(&db, &torn).unwrap();
+    says(&report(&world).await, "db", "fail", "svc.db");
+    fs::write(&db, "not a database at all, but long enough to be looked at").unwrap();
+    says(&report(&world).await, "db", "fail", "svc.db");
+    assert_eq!(fs::read(&db).unwrap().len(), 54, "it is left as it is");
+}
+
+#[tokio::test]
+async fn the_port_and_whoever_has_it_are_looked_at() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    let found = report(&world).await;
+    says(&found, "port", "warn", "by the service of this state directory");
+    says(&found, "server", "ok", "200");
+    drop(server);
+
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    world.configure(json!({ "port": port }));
+    let answer =
+        "HTTP/1.1 421 Misdirected\r\ncontent-length: 29\r\n\r\n{\"detail\":\"host not allowed\"}";
+    let foreign = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 1024];
+        let read = stream.read(&mut head).unwrap();
+        stream.write_all(answer.as_bytes()).unwrap();
+        // What is no HTTP gets no verdict.
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"220 mail.example ESMTP\r\n").unwrap();
+        String::from_utf8_lossy(&head[..read]).into_owned()
+    });
+    let found = report(&world).await;
+    says(&found, "port", "warn", "another program");
+    says(&found, "server", "fail", "421: host not allowed");
+    let mail = report(&world).await;
+    says(&mail, "port", "warn", "another program");
+    assert!(mail["checks"].as_array().unwrap().iter().all(|check| name(check) != "server"));
+    assert!(foreign.join().unwrap().starts_with("GET /healthz HTTP/1.1"));
+}
+
+#[tokio::test]
+async fn the_service_reports_the_same_and_sees_the_file_as_it_is_now() {
+    let world = World::new();
+    world.untrusted("app");
+    let server = world.serve().await;
+    let reply = server.client.get("/api/doctor").await.expect(200);
+    let own = reply.json();
+    let beside = report(&world).await;
+    let known = |check: &&Value| !["port", "server"].contains(&name(check));
+    let of_command: Vec<&Value> =
+        beside["checks"].as_array().unwrap().iter().filter(known).collect();
+    let of_service: Vec<&Value> = own["checks"].as_array().unwrap().iter().collect();
+    assert_eq!(of_service, of_command);
+    assert_eq!(own["config_path"], beside["config_path"]);
+
+    // Another health report than the doctor's would be a contradiction.
+    let health = server.client.get("/healthz").await.json();
+    assert_eq!(health["claude_login_ok"], true);
+    says(&own, "claude-login", "ok", "logged in");
+    drop(server);
+    let server = world.serve().await;
+    world.configure(json!({ "portt": 5 }));
+    let now = server.client.get("/api/doctor").await.json();
+    says(&now, "config-keys", "warn", "portt");
+}
+
+#[tokio::test]
+async fn h83_two_hundred_askers_cause_one_examination() {
+    let world = World::new();
+    let server = world.serve_as(crate::harness::Start {
+        env: &[("AGENT_SIM_VERSION_MS", "300")],
+        ..Default::default()
+    });
+    let server = server.await;
+    let probes = || {
+        let calls = world.calls();
+        calls.iter().filter(|call| call["argv"][1] == "--version").count()
+    };
+    let asks = (0..200).map(|_| server.client.get("/api/doctor"));
+    let answers = futures_util::future::join_all(asks).await;
+    let first = answers[0].body.clone();
+    assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == first));
+    assert!(probes() <= 1, "{} probes", probes());
+}
