@@ -55,7 +55,7 @@ pub(super) fn state_dir(config: &Config) -> Check {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return match dir.ancestors().skip(1).find(|above| above.exists()) {
                 Some(above) if above.is_dir() && may(above, Access::WRITE_OK | Access::EXEC_OK) => {
-                    passed(NAME, format!("{shown}, created by the first start"))
+                    passed(NAME, "not there yet; the first start creates it")
                 }
                 Some(_) | None => failed(NAME, format!("{shown} cannot be created"), CHOOSE),
             };
@@ -92,7 +92,8 @@ pub(super) fn state_dir(config: &Config) -> Check {
         let detail = format!("{shown} is on a network file system, where locks may not hold");
         return warned(NAME, detail, "move it to a local disk with the service stopped");
     }
-    passed(NAME, format!("{shown} is writable"))
+    // The path is left out where nothing is wrong with it: a report gets passed on.
+    passed(NAME, "writable, and nobody else can enter it")
 }
 
 /// Whether there is a git, on the path that bridges get.
