@@ -1,7 +1,7 @@
 // A private machine for one test file: projects, a double of the agent, a configuration, a service.
 
 import { execFileSync, execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,7 +76,12 @@ export async function world(projects) {
     for (const row of await api('/api/instances')) {
       if (['starting', 'running'].includes(row.status)) await cli('stop', row.instance_id);
     }
+    for (const job of await api('/api/agents')) await cli('jobs', 'stop', job.id);
     const code = await service.stop();
+    // The agent's background service outlives everything that asked it for something.
+    if (existsSync(join(agentHome, 'daemon.lock'))) {
+      await run(given('SVC_SIM_BIN'), ['daemon', 'stop', '--any'], { env, timeout: DEADLINE_MS });
+    }
     rmSync(root, { recursive: true, force: true });
     return code;
   };

@@ -3,15 +3,18 @@
 use crate::api;
 use crate::app::Page;
 use crate::browser;
-use crate::model::outcome::{self, Level, Notice};
+use crate::model::job::Job;
+use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
+use crate::text::job::{self as job_words, external};
 use crate::text::{launch as launch_words, page as words, session as said};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use serde_json::json;
 use std::collections::HashSet;
-use svc_shared::api::instances::{Instance, PatchInstance, ResumeRequest, SpawnResult};
+use svc_shared::api::instances::{Instance, SpawnResult};
 use svc_shared::error::ErrorCode;
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
@@ -50,7 +53,7 @@ impl Drop for Claim {
     }
 }
 
-/// A bridge as messages name it.
+/// A bridge or a job as messages name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// Id.
@@ -63,6 +66,11 @@ impl Target {
     /// Of a record.
     pub fn of(bridge: &Instance) -> Self {
         Self { id: bridge.instance_id.to_string(), project: bridge.project.clone() }
+    }
+
+    /// Of a job.
+    pub fn of_job(job: &Job) -> Self {
+        Self { id: job.id.clone(), project: job.object() }
     }
 }
 
@@ -79,10 +87,13 @@ struct Write {
     body: Option<String>,
     /// Kept over repeats: a repeat of a request that did arrive starts nothing twice.
     key: Option<String>,
-    done: fn(Page, &Write, &str) -> Result<(), Unreadable>,
-    /// Trust that the folder lacks is asked for instead of shown as a failure.
-    asks_trust: bool,
+    done: Done,
+    /// What asks for the trust that the folder lacks, instead of a failure being shown.
+    asks_trust: Option<TrustGate>,
 }
+
+/// Reads the answer of a success and says so.
+type Done = fn(Page, &Write, &str) -> Result<(), Unreadable>;
 
 impl Page {
     fn write(self, write: Write) {
@@ -98,11 +109,12 @@ impl Page {
             });
             match done {
                 Ok(()) => {}
-                Err(problem) if write.asks_trust && problem.is(ErrorCode::NotTrusted) => {
-                    let target = Target { id: write.about, project: write.object };
-                    self.trust_gate.set(Some(TrustGate::Resume(target)));
-                }
-                Err(problem) => self.refused(write, &problem),
+                Err(problem) => match write.asks_trust.clone() {
+                    Some(gate) if problem.is(ErrorCode::NotTrusted) => {
+                        self.trust_gate.set(Some(gate));
+                    }
+                    _ => self.refused(write, &problem),
+                },
             }
         });
     }
@@ -121,19 +133,20 @@ impl Page {
                 page.say.notice(outcome::stopped(&wire::read::<Instance>(text)?));
                 Ok(())
             },
-            asks_trust: false,
+            asks_trust: None,
         });
     }
 
     /// Resumes a bridge; `trust` also grants the trust that is missing.
     pub fn resume(self, target: Target, trust: bool) {
+        let asks_trust = (!trust).then(|| TrustGate::Resume(target.clone()));
         self.write(Write {
             path: format!("{}?wait=0", paths::instance_action(&target.id, "resume")),
             about: target.id,
             verb: said::act::RESUME,
             object: target.project,
             method: Method::POST,
-            body: trust.then(|| json(&ResumeRequest { trust: Some(true) })),
+            body: trust.then(trusting),
             key: Some(browser::repeat_key()),
             done: |page, _, text| {
                 for notice in outcome::resumed(&wire::read::<SpawnResult>(text)?) {
@@ -141,7 +154,7 @@ impl Page {
                 }
                 Ok(())
             },
-            asks_trust: !trust,
+            asks_trust,
         });
     }
 
@@ -159,7 +172,7 @@ impl Page {
                 page.say.done(said::forgotten(&write.object));
                 Ok(())
             },
-            asks_trust: false,
+            asks_trust: None,
         });
     }
 
@@ -171,7 +184,7 @@ impl Page {
             verb: said::act::RENAME,
             object: target.project,
             method: Method::PATCH,
-            body: Some(json(&PatchInstance { label: Some(label) })),
+            body: Some(json!({ "label": label }).to_string()),
             key: None,
             done: |page, _, text| {
                 let bridge = wire::read::<Instance>(text)?;
@@ -182,7 +195,7 @@ impl Page {
                 ));
                 Ok(())
             },
-            asks_trust: false,
+            asks_trust: None,
         });
     }
 
@@ -200,7 +213,79 @@ impl Page {
                 page.say.done(said::trusted(&write.object));
                 Ok(())
             },
-            asks_trust: false,
+            asks_trust: None,
+        });
+    }
+
+    /// Stops a job.
+    pub fn stop_job(self, target: Target) {
+        self.end_job(target, said::act::STOP, |page, write, text| {
+            page.say.notice(outcome::job_stopped(&write.object, wire::read(text)?)?);
+            Ok(())
+        });
+    }
+
+    /// Removes an ended job.
+    pub fn remove_job(self, target: Target) {
+        self.end_job(target, job_words::REMOVE, |page, write, text| {
+            page.say.notice(outcome::job_removed(&write.object, wire::read(text)?)?);
+            Ok(())
+        });
+    }
+
+    fn end_job(self, target: Target, verb: &'static str, done: Done) {
+        self.write(Write {
+            path: agent_path(&target.id, ""),
+            about: target.id,
+            verb,
+            object: target.project,
+            method: Method::DELETE,
+            body: None,
+            key: None,
+            done,
+            asks_trust: None,
+        });
+    }
+
+    /// Starts a new job that goes on where an ended one stopped; `trust` also grants the trust
+    /// that is missing.
+    pub fn resume_job(self, target: Target, trust: bool) {
+        let asks_trust = (!trust).then(|| TrustGate::ResumeJob(target.clone()));
+        self.write(Write {
+            path: agent_path(&target.id, "/resume"),
+            about: target.id,
+            verb: said::act::RESUME,
+            object: target.project,
+            method: Method::POST,
+            body: trust.then(trusting),
+            key: Some(browser::repeat_key()),
+            done: |page, write, text| {
+                let id = wire::read::<wire::Members>(text)?.text("id")?;
+                let title = job_words::resumed(&write.object);
+                page.say.notice(Notice::new(Level::Success, title, "").then(Then::Job(id)));
+                Ok(())
+            },
+            asks_trust,
+        });
+    }
+
+    /// Takes over the bridge of a project that was started elsewhere.
+    pub fn manage(self, project: String) {
+        self.write(Write {
+            path: paths::project_action(&project, "adopt"),
+            about: project.clone(),
+            verb: external::MANAGE,
+            object: project,
+            method: Method::POST,
+            body: None,
+            key: None,
+            done: |page, _, text| {
+                let bridge = wire::read::<Instance>(text)?;
+                let notice = Notice::new(Level::Success, external::managed(&bridge.project), "");
+                page.say.notice(notice.then(Then::View(bridge.instance_id.to_string())));
+                Ok(())
+            },
+            asks_trust: None,
         });
     }
 
@@ -237,9 +322,13 @@ impl Page {
     }
 }
 
-fn json(body: &impl serde::Serialize) -> String {
-    // Our own types always have a JSON form.
-    serde_json::to_string(body).unwrap_or_default()
+/// Body of a resume that acknowledges an untrusted folder.
+fn trusting() -> String {
+    json!({ "trust": true }).to_string()
+}
+
+fn agent_path(id: &str, verb: &str) -> String {
+    format!("{}/agents/{}{verb}", paths::API, paths::segment(id))
 }
 
 /// What waits for a person's trust in a folder.
@@ -249,6 +338,8 @@ pub enum TrustGate {
     Project(String),
     /// Trusting the project of a bridge, and resuming it.
     Resume(Target),
+    /// Trusting the project of a job, and resuming that.
+    ResumeJob(Target),
 }
 
 impl TrustGate {
@@ -256,7 +347,7 @@ impl TrustGate {
     pub fn project(&self) -> &str {
         match self {
             Self::Project(project) => project,
-            Self::Resume(target) => &target.project,
+            Self::Resume(target) | Self::ResumeJob(target) => &target.project,
         }
     }
 }

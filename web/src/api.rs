@@ -12,6 +12,8 @@ use wasm_bindgen::prelude::JsValue;
 const PATIENCE_MS: i32 = 20_000;
 /// A stop answers when the process is gone, which may take its whole grace period.
 const STOP_PATIENCE_MS: i32 = 60_000;
+/// The agent itself is asked, which may take as long as the service waits for it and more.
+const AGENT_PATIENCE_MS: i32 = 90_000;
 
 /// Reads a document.
 pub async fn get<T: FromWire>(path: &str) -> Result<T, Problem> {
@@ -40,7 +42,11 @@ pub fn request<'a>(
     key: Option<&'a str>,
 ) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
     Box::pin(async move {
-        let patience = if method == Method::DELETE { STOP_PATIENCE_MS } else { PATIENCE_MS };
+        let patience = match method {
+            _ if path.contains("/agents") => AGENT_PATIENCE_MS,
+            Method::DELETE => STOP_PATIENCE_MS,
+            _ => PATIENCE_MS,
+        };
         // The request itself goes on: what it asked for may happen all the same.
         match select(pin!(send(method, path, body, key)), pin!(sleep(patience))).await {
             Either::Left((answer, _)) => answer,

@@ -11,7 +11,10 @@ use crate::shell::Shell;
 use crate::shell::nav::Nav;
 use crate::store::Store;
 use crate::views::session::Session;
-use crate::views::{about::About, home::Home, missing::Missing, open::Open, projects::Projects};
+use crate::views::{
+    about::About, external::External, home::Home, jobs::Jobs, missing::Missing, open::Open,
+    projects::Projects,
+};
 use crate::{crash, focus};
 use leptos::prelude::*;
 
@@ -86,6 +89,8 @@ fn App() -> impl IntoView {
                 }
                 Route::Session(id) => view! { <Session reference=id /> }.into_any(),
                 Route::Open(id) => view! { <Open id=id /> }.into_any(),
+                Route::Jobs(id) => view! { <Jobs open=id.unwrap_or_default() /> }.into_any(),
+                Route::External => view! { <External /> }.into_any(),
                 Route::About => view! { <About /> }.into_any(),
                 Route::Missing => view! { <Missing /> }.into_any(),
             })}

@@ -7,7 +7,7 @@ use wasm_bindgen::JsCast;
 use web_sys::Element;
 
 thread_local! {
-    /// Instance and section of the row that had the focus last.
+    /// Key of the row that had the focus last, and of the one after it.
     static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
 }
 
@@ -22,13 +22,11 @@ pub fn watch() {
         let row = event
             .target()
             .and_then(|target| target.dyn_into::<Element>().ok())
-            .and_then(|element| element.closest("[data-instance]").ok().flatten());
+            .and_then(|element| element.closest("[data-row]").ok().flatten());
         let last = row.and_then(|row| {
             Some(Last {
-                id: row.get_attribute("data-instance")?,
-                next: row
-                    .next_element_sibling()
-                    .and_then(|next| next.get_attribute("data-instance")),
+                id: row.get_attribute("data-row")?,
+                next: row.next_element_sibling().and_then(|next| next.get_attribute("data-row")),
             })
         });
         LAST.with(|slot| *slot.borrow_mut() = last);
@@ -56,8 +54,10 @@ pub fn keep() {
         let Some(last) = LAST.with(|slot| slot.borrow_mut().take()) else {
             return;
         };
-        // Ids are UUIDs: nothing in them has a meaning in a selector.
-        let name = |id: &str| browser::focus(&format!("[data-instance=\"{id}\"] .name"));
+        // A name of a project may hold what has a meaning in a selector: its row is not looked for.
+        let name = |id: &str| {
+            !id.contains(['"', '\\']) && browser::focus(&format!("[data-row=\"{id}\"] .name"))
+        };
         if !name(&last.id) && !last.next.is_some_and(|id| name(&id)) {
             browser::focus("h1");
         }

@@ -5,7 +5,9 @@ use crate::model::basics::Basics;
 use crate::model::frame::{BookAt, Frame};
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
-use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
+use crate::model::stream::{
+    self, BANNER_AFTER_MS, CaughtUp, Follower, NO_SAMPLES, SILENCE_MS, Step,
+};
 use crate::model::{link, outcome, wire};
 use crate::parts::reactive::{Cached, memo};
 use crate::say::Say;
@@ -21,7 +23,7 @@ use std::time::Duration;
 use svc_shared::api::instances::Instance;
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
-use svc_shared::stream::{ClientFrame, close};
+use svc_shared::stream::close;
 
 /// Unreadable frames after which the page asks to be reloaded.
 const BAD_FRAMES: u32 = 2;
@@ -251,9 +253,8 @@ impl Live {
         self.tell(caught_up);
         self.inner.with_value(|inner| {
             // Nothing on this page shows measurements.
-            let frame = serde_json::to_string(&ClientFrame::Samples { on: false });
-            if let (Some(socket), Ok(frame)) = (&inner.socket, frame) {
-                socket.send(&frame);
+            if let Some(socket) = &inner.socket {
+                socket.send(NO_SAMPLES);
             }
         });
         if changed_server {

@@ -2,8 +2,10 @@
 
 pub mod basics;
 pub mod cause;
+pub mod external;
 pub mod find;
 pub mod frame;
+pub mod job;
 pub mod launch;
 pub mod link;
 pub mod log;
@@ -12,6 +14,7 @@ pub mod order;
 pub mod outcome;
 pub mod problem;
 pub mod projects;
+pub mod records;
 pub mod route;
 pub mod sections;
 pub mod shown;

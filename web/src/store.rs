@@ -1,6 +1,8 @@
 //! The one store: a signal per record, so that a change touches only its row. Its only writer is
 //! the connection in `live`.
 
+use crate::model::external::{self, Sessions};
+use crate::model::job::{self, Group, Job};
 use crate::model::sections::{self, Place, Section};
 use crate::model::state::{Book, Change, Changed};
 use crate::model::{link, projects};
@@ -12,6 +14,11 @@ use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
+
+/// Before the id in the key of a job's row.
+pub const JOB: &str = "job:";
+/// Before the project in the key of a row of external sessions.
+pub const EXTERNAL: &str = "external:";
 
 type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
 
@@ -26,6 +33,8 @@ pub struct Store {
     pub places: RwSignal<Vec<Place>>,
     /// One more whenever a project came, went or changed.
     projects_step: RwSignal<u64>,
+    jobs: RwSignal<HashMap<String, Arc<Job>>>,
+    external: RwSignal<(Sessions, HashSet<String>)>,
     /// Health report.
     pub health: RwSignal<Option<Health>>,
     /// The first state is there.
@@ -47,6 +56,8 @@ impl Store {
             tracked: StoredValue::new(HashMap::new()),
             places,
             projects_step: RwSignal::new(0),
+            jobs: RwSignal::new(HashMap::new()),
+            external: RwSignal::new(Default::default()),
             health: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
             unseen: RwSignal::new(HashSet::new()),
@@ -85,6 +96,12 @@ impl Store {
                 self.inside(id).set(book.tracked.get(id).cloned().unwrap_or_default());
             }
             refresh(self.instances, &changed.instances, &book.instances);
+            if changed.jobs {
+                self.jobs.set(book.jobs.clone());
+            }
+            if changed.external {
+                self.external.set((book.external.clone(), book.adoptable.clone()));
+            }
             if changed.health {
                 self.health.set(book.health.clone());
             }
@@ -128,6 +145,35 @@ impl Store {
         let signal = ArcRwSignal::new(Arc::default());
         self.tracked.update_value(|all| drop(all.insert(id.to_owned(), signal.clone())));
         signal
+    }
+
+    /// A background job. Tracked.
+    pub fn job(self, id: &str) -> Option<Arc<Job>> {
+        self.jobs.with(|jobs| jobs.get(id).cloned())
+    }
+
+    /// Keys of rows of the jobs of these groups, in order. Tracked.
+    pub fn jobs_of(self, groups: &[Group]) -> Vec<String> {
+        self.jobs.with(|jobs| {
+            let of = |group: &Group| job::ids_of(jobs.values().map(|job| &**job), *group);
+            groups.iter().flat_map(of).map(|id| format!("{JOB}{id}")).collect()
+        })
+    }
+
+    /// Sessions in a project that were started elsewhere, and whether its bridge can be managed.
+    /// Tracked.
+    pub fn external_of(self, project: &str) -> (Arc<Vec<WorkingSession>>, bool) {
+        self.external.with(|(sessions, adoptable)| {
+            (sessions.get(project).cloned().unwrap_or_default(), adoptable.contains(project))
+        })
+    }
+
+    /// Keys of rows of the projects with such sessions, in order. Tracked.
+    pub fn externals(self) -> Vec<String> {
+        self.external.with(|(sessions, adoptable)| {
+            let names = external::projects(sessions, adoptable);
+            names.into_iter().map(|name| format!("{EXTERNAL}{name}")).collect()
+        })
     }
 
     /// Ids of one section of Home, in order. Tracked.

@@ -1,6 +1,7 @@
 //! Every sentence of the page, in English. Whole sentences: nothing is glued together elsewhere.
 
 pub mod cause;
+pub mod job;
 pub mod launch;
 pub mod page;
 pub mod session;

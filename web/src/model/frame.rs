@@ -1,10 +1,14 @@
 //! The frames of the two streams, as far as the page shows what they carry.
 
+use crate::model::job::Job;
 use crate::model::state::{Book, Change};
-use crate::model::wire::{FromWire, Members, Read, Unreadable, list, record};
+use crate::model::wire::{FromWire, Members, Read, Unreadable, list};
 use serde_json::Value;
 use std::sync::Arc;
 use svc_shared::Timestamp;
+use svc_shared::api::health::Health;
+use svc_shared::api::instances::Instance;
+use svc_shared::api::projects::Project;
 use svc_shared::stream::{LogFrame, MarkKind};
 
 /// A frame of the state stream.
@@ -84,23 +88,35 @@ impl FromWire for Book {
         let mut state = Members::of(value)?;
         let mut book = Self::default();
         for (name, v) in Members::of(state.value("projects")?)? {
-            book.projects.insert(name, Arc::new(record(v)?));
+            book.projects.insert(name, Arc::new(Project::from_wire(v)?));
         }
         for (id, v) in Members::of(state.value("instances")?)? {
-            book.instances.insert(id, Arc::new(record(v)?));
+            book.instances.insert(id, Arc::new(Instance::from_wire(v)?));
         }
         for (id, v) in Members::of(state.value("tracked")?)? {
             book.tracked.insert(id, Arc::new(sessions(v)?));
         }
+        for (id, v) in Members::of(state.value("jobs")?)? {
+            book.jobs.insert(id, Arc::new(Job::from_wire(v)?));
+        }
+        for (name, v) in Members::of(state.value("external")?)? {
+            book.external.insert(name, Arc::new(sessions(v)?));
+        }
+        book.adoptable = state.texts("adoptable")?.into_iter().collect();
         if let Ok(health) = state.value("health") {
-            book.health = record(health)?;
+            book.health = maybe(health)?;
         }
         Ok(book)
     }
 }
 
+/// The report, unless it is null: before the first.
+fn maybe(value: Value) -> Read<Option<Health>> {
+    if value.is_null() { Ok(None) } else { Health::from_wire(value).map(Some) }
+}
+
 fn sessions(value: Value) -> Read<Vec<svc_shared::api::sessions::WorkingSession>> {
-    list(value)?.map(record).collect()
+    list(value)?.map(FromWire::from_wire).collect()
 }
 
 impl FromWire for Frame {
@@ -142,10 +158,15 @@ fn change(value: Value) -> Read<Change> {
         _ => return Err(Unreadable),
     };
     Ok(match kind.as_str() {
-        "project" => Change::Project(id, value.map(record).transpose()?.map(Arc::new)),
-        "instance" => Change::Instance(id, value.map(record).transpose()?.map(Arc::new)),
+        "project" => Change::Project(id, value.map(FromWire::from_wire).transpose()?.map(Arc::new)),
+        "instance" => {
+            Change::Instance(id, value.map(FromWire::from_wire).transpose()?.map(Arc::new))
+        }
         "tracked" => Change::Tracked(id, value.map(sessions).transpose()?.map(Arc::new)),
-        "health" => Change::Health(value.map(record).transpose()?),
+        "job" => Change::Job(id, value.map(Job::from_wire).transpose()?.map(Arc::new)),
+        "external" => Change::External(id, value.map(sessions).transpose()?.map(Arc::new)),
+        "adoptable" => Change::Adoptable(id, value == Some(Value::Bool(true))),
+        "health" => Change::Health(value.map(maybe).transpose()?.flatten()),
         _ => Change::Other,
     })
 }
@@ -173,7 +194,7 @@ impl FromWire for LogFrame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::{bridge, health, inside, project};
+    use crate::model::sample::{bridge, health, inside, job_on_the_wire, project};
     use crate::model::wire::read;
     use serde_json::json;
     use svc_shared::internal::{LoginStatus, PreflightSummary, State, StateAt};
@@ -208,7 +229,7 @@ mod tests {
                 put("2", Record::Instance(Box::new(bridge("web", BridgeStatus::Running)))),
                 put("2", Record::Tracked(vec![inside("working")])),
                 put("health", Record::Health(Box::new(health()))),
-                put("j", Record::Job(json!({"x": null}))),
+                put("j", Record::Job(job_on_the_wire("working"))),
                 put("api", Record::External(vec![inside("")])),
                 put("api", Record::Adoptable(true)),
                 put("c", Record::Clone(json!(1))),
@@ -218,7 +239,8 @@ mod tests {
             ],
             vec![put("1", Record::Instance(Box::new(bridge("api", BridgeStatus::Running))))],
             vec![del("project", "web"), del("tracked", "2"), del("instance", "2"), del("job", "j")],
-            vec![del("health", "health"), del("moon", "full")],
+            vec![del("health", "health"), del("adoptable", "api"), del("moon", "full")],
+            vec![del("external", "api")],
         ]
     }
 

@@ -1,22 +1,66 @@
 //! The launch dialog: what may be chosen, what still stands in the way, what is sent.
 
 use crate::model::basics::{Basics, Label};
+use crate::model::wire::{self, Members};
 use crate::text::launch as words;
+use serde_json::{Value, json};
 use svc_shared::api::instances::SpawnRequest;
+use svc_shared::api::jobs::{MODEL_CHARS, PROMPT_BYTES};
 use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Preflight;
 use svc_shared::status::{CheckStatus, PermissionMode, SpawnMode, TrustState};
 use svc_shared::text::session_name;
 
+/// What is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kind {
+    /// A bridge in Server Mode.
+    #[default]
+    ServerMode,
+    /// A background job.
+    Background,
+}
+
+impl Kind {
+    /// Everything that can be started here.
+    pub const ALL: [Self; 2] = [Self::ServerMode, Self::Background];
+
+    /// The word in addresses, and the key of the verdict in preflight.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::ServerMode => "standard",
+            Self::Background => "background",
+        }
+    }
+
+    /// The name.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::ServerMode => words::SERVER_MODE,
+            Self::Background => crate::text::job::KIND,
+        }
+    }
+}
+
 /// What a person has filled in.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Form {
+    /// What is started.
+    pub kind: Kind,
+    /// First prompt of a background job.
+    pub prompt: String,
+    /// A background job is registered with the remote service, under `name`.
+    pub registers: bool,
+    /// Model of a background job; blank means the agent's own.
+    pub model: String,
     /// Word of the permission mode.
     pub permission_mode: String,
     /// Word of the spawn mode.
     pub spawn_mode: String,
-    /// Session name; blank means the project name.
+    /// Session name, or name in the remote service; blank means the project name.
     pub name: String,
     /// The box of the trust gate.
     pub trusts: bool,
@@ -25,16 +69,44 @@ pub struct Form {
 }
 
 /// What was chosen at the last launch of a project, or is asked for by the address.
-#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choice {
+    /// Word of the kind.
+    pub kind: Option<String>,
     /// Word of the permission mode.
     pub permission_mode: Option<String>,
     /// Word of the spawn mode.
     pub spawn_mode: Option<String>,
     /// Session name. Not remembered.
-    #[serde(skip)]
     pub name: Option<String>,
+}
+
+impl Choice {
+    /// What was kept by [`Choice::kept`]; nothing of what cannot be read.
+    #[must_use]
+    pub fn read(kept: &str) -> Self {
+        let Ok(mut kept) = wire::read::<Members>(kept) else {
+            return Self::default();
+        };
+        Self {
+            kind: kept.maybe("kind"),
+            permission_mode: kept.maybe("permission_mode"),
+            spawn_mode: kept.maybe("spawn_mode"),
+            name: None,
+        }
+    }
+
+    /// What to suggest at the next launch of the same project. A bypass is never suggested: it is
+    /// asked for anew at each launch.
+    #[must_use]
+    pub fn kept(form: &Form) -> String {
+        json!({
+            "kind": form.kind.word(),
+            "permission_mode": (!is_bypass(form)).then_some(&form.permission_mode),
+            "spawn_mode": form.spawn_mode,
+        })
+        .to_string()
+    }
 }
 
 /// What the dialog knows about where it launches.
@@ -53,6 +125,12 @@ pub struct Ground<'a> {
 pub enum Block {
     /// The trust box is not checked.
     Trust,
+    /// A background job has nothing to do.
+    Prompt,
+    /// The first prompt is too long.
+    PromptTooLong,
+    /// The model name breaks a rule.
+    Model,
     /// The project name is not typed yet.
     Bypass,
     /// The session name breaks a rule.
@@ -76,6 +154,9 @@ impl Block {
     pub fn words(&self) -> String {
         match self {
             Self::Trust => words::WAITS_FOR_TRUST.to_owned(),
+            Self::Prompt => words::WAITS_FOR_PROMPT.to_owned(),
+            Self::PromptTooLong => words::PROMPT_TOO_LONG.to_owned(),
+            Self::Model => words::MODEL_REFUSED.to_owned(),
             Self::Bypass => words::WAITS_FOR_NAME.to_owned(),
             Self::Name(why) => words::name_refused(why),
             Self::Worktree => words::NOT_GIT.to_owned(),
@@ -121,7 +202,9 @@ impl Ground<'_> {
         // A past bypass is never suggested again: it is asked for anew at each launch.
         let remembered = allowed(&last.permission_mode)
             .filter(|m| m != PermissionMode::BypassPermissions.as_str());
+        let word = asked.kind.as_deref().or(last.kind.as_deref());
         Form {
+            kind: Kind::ALL.into_iter().find(|kind| Some(kind.word()) == word).unwrap_or_default(),
             permission_mode: allowed(&asked.permission_mode)
                 .or(remembered)
                 .or_else(|| allowed(&usual))
@@ -131,8 +214,7 @@ impl Ground<'_> {
                 .or_else(|| possible(&Some(self.basics.spawn_mode.clone())))
                 .unwrap_or_else(|| SpawnMode::SameDir.as_str().to_owned()),
             name: asked.name.clone().unwrap_or_default(),
-            trusts: false,
-            typed: String::new(),
+            ..Form::default()
         }
     }
 
@@ -144,10 +226,26 @@ impl Ground<'_> {
             blocks.push(Block::Alias(of.to_string()));
         }
         blocks.extend(self.failed_checks(form));
-        if form.spawn_mode == SpawnMode::Worktree.as_str() && !self.project.is_git_repo {
-            blocks.push(Block::Worktree);
+        match form.kind {
+            Kind::ServerMode => {
+                if form.spawn_mode == SpawnMode::Worktree.as_str() && !self.project.is_git_repo {
+                    blocks.push(Block::Worktree);
+                }
+            }
+            Kind::Background => {
+                if form.prompt.len() > PROMPT_BYTES {
+                    blocks.push(Block::PromptTooLong);
+                } else if is_blank(&form.prompt) && !form.registers {
+                    blocks.push(Block::Prompt);
+                }
+                if model(&form.model).is_err() {
+                    blocks.push(Block::Model);
+                }
+            }
         }
-        if let Err(why) = session_name(&form.name) {
+        if has_name(form)
+            && let Err(why) = session_name(&form.name)
+        {
             blocks.push(Block::Name(why.to_string()));
         }
         if is_bypass(form) && form.typed != self.project.name.as_str() {
@@ -167,6 +265,8 @@ impl Ground<'_> {
         // not taken from it.
         let applies = |name: &str| match name {
             "trust" => false,
+            "capacity" => form.kind == Kind::ServerMode,
+            "git" if form.kind == Kind::Background => false,
             "git" => form.spawn_mode == SpawnMode::Worktree.as_str(),
             "permissions" => {
                 form.permission_mode == PermissionMode::Inherit.as_str()
@@ -180,7 +280,7 @@ impl Ground<'_> {
             .filter(|check| check.status.is(&CheckStatus::Fail) && applies(&check.name))
             .map(|check| Block::Check { detail: check.detail.clone(), hint: check.hint.clone() })
             .collect();
-        let verdict = preflight.launch.get("standard").filter(|v| !v.ok);
+        let verdict = preflight.launch.get(form.kind.word()).filter(|v| !v.ok);
         let code = verdict.and_then(|v| v.code.as_deref());
         let asked_here = [ErrorCode::NotTrusted, ErrorCode::BypassForbidden]
             .iter()
@@ -203,7 +303,7 @@ impl Ground<'_> {
             .collect()
     }
 
-    /// What is sent.
+    /// What is asked for.
     #[must_use]
     pub fn request(&self, form: &Form) -> SpawnRequest {
         SpawnRequest {
@@ -217,14 +317,71 @@ impl Ground<'_> {
         }
     }
 
+    /// The body that asks for it.
+    #[must_use]
+    pub fn body(request: &SpawnRequest) -> Value {
+        json!({
+            "project": request.project,
+            "mode": request.mode,
+            "trust": request.trust,
+            "spawn_mode": request.spawn_mode,
+            "permission_mode": request.permission_mode,
+            "name": request.name,
+        })
+    }
+
+    /// What is sent to start a background job.
+    #[must_use]
+    pub fn dispatch(&self, form: &Form) -> Value {
+        let name = || {
+            let typed = session_name(&form.name).ok().flatten();
+            typed.unwrap_or_else(|| self.project.name.to_string())
+        };
+        json!({
+            "project": self.project.name,
+            "prompt": (!is_blank(&form.prompt)).then_some(&form.prompt),
+            "rc_name": form.registers.then(name),
+            "model": model(&form.model).ok().flatten(),
+            "permission_mode": form.permission_mode,
+            "trust": (self.needs_trust() && form.trusts).then_some(true),
+        })
+    }
+
     /// The choice in one sentence.
     #[must_use]
     pub fn summary(&self, form: &Form) -> String {
         let label = self.basics.label(&form.permission_mode);
-        words::summary(
-            &crate::text::status::spawn_mode(&form.spawn_mode).to_lowercase(),
-            &label.short,
-        )
+        match form.kind {
+            Kind::ServerMode => words::summary(
+                &crate::text::status::spawn_mode(&form.spawn_mode).to_lowercase(),
+                &label.short,
+            ),
+            Kind::Background => words::summary_background(&label.short),
+        }
+    }
+}
+
+/// Whether a name is asked for.
+#[must_use]
+pub fn has_name(form: &Form) -> bool {
+    form.kind == Kind::ServerMode || form.registers
+}
+
+/// Nothing but white space, as the service sees it.
+fn is_blank(text: &str) -> bool {
+    text.chars().all(|c| c.is_whitespace() || c == '\u{feff}')
+}
+
+/// A model name, or none; an error when it breaks the rule of the service.
+fn model(typed: &str) -> Result<Option<&str>, ()> {
+    let name = typed.trim();
+    if name.starts_with('-') || name.chars().any(char::is_control) {
+        return Err(());
+    }
+    match name.chars().count() {
+        0 => Ok(None),
+        1..=MODEL_CHARS => Ok(Some(name)),
+        _ => Err(()),
     }
 }
 
@@ -357,5 +514,81 @@ mod tests {
         );
         case.preflight = Some(verdict);
         assert_eq!(case.blocks(&case.form()).len(), 1);
+    }
+
+    fn job(fill: impl Fn(&mut Form)) -> (Vec<Block>, Value) {
+        let case = Case::new();
+        let mut form = Form { kind: Kind::Background, ..case.form() };
+        fill(&mut form);
+        (case.ground().blocks(&form), case.ground().dispatch(&form))
+    }
+
+    #[test]
+    fn the_last_choice_is_kept_except_for_a_bypass_and_the_name() {
+        let mut form = Form { kind: Kind::Background, ..Case::new().form() };
+        form.permission_mode = "plan".into();
+        form.name = "n".into();
+        let kept = Choice::read(&Choice::kept(&form));
+        assert_eq!(kept.kind.as_deref(), Some("background"));
+        assert_eq!((kept.permission_mode.as_deref(), kept.name), (Some("plan"), None));
+        form.permission_mode = "bypassPermissions".into();
+        assert_eq!(Choice::read(&Choice::kept(&form)).permission_mode, None);
+        assert_eq!(Choice::read("{"), Choice::default());
+    }
+
+    #[test]
+    fn a_job_needs_a_first_prompt_unless_it_is_registered() {
+        let (blocks, _) = job(|form| form.prompt = " \n\u{feff}".into());
+        assert_eq!(blocks, [Block::Prompt]);
+        let (blocks, body) = job(|form| form.registers = true);
+        assert!(blocks.is_empty());
+        assert_eq!((&body["prompt"], &body["rc_name"]), (&Value::Null, &json!("api")));
+        let (blocks, body) = job(|form| form.prompt = "do it".into());
+        assert!(blocks.is_empty());
+        assert_eq!((&body["prompt"], &body["rc_name"]), (&json!("do it"), &Value::Null));
+        assert_eq!(body["permission_mode"], "default");
+    }
+
+    #[test]
+    fn a_prompt_or_a_model_that_the_service_would_refuse_is_refused_here() {
+        let (blocks, _) = job(|form| form.prompt = "ä".repeat(PROMPT_BYTES / 2 + 1));
+        assert_eq!(blocks, [Block::PromptTooLong]);
+        for bad in ["-x", "a\u{7}b", &"m".repeat(129)] {
+            let (blocks, _) = job(|form| {
+                form.prompt = "x".into();
+                form.model = bad.into();
+            });
+            assert_eq!(blocks, [Block::Model], "{bad:?}");
+        }
+        let (_, body) = job(|form| form.model = " opus ".into());
+        assert_eq!(body["model"], "opus");
+    }
+
+    #[test]
+    fn the_limit_of_bridges_and_a_missing_repository_do_not_concern_a_job() {
+        let mut case = Case::new();
+        case.project.is_git_repo = false;
+        let checks = ["capacity", "git", "agent"].map(|name| check(name, CheckStatus::Fail));
+        case.preflight = Some(preflight(checks.to_vec()));
+        let form = Form {
+            kind: Kind::Background,
+            prompt: "x".into(),
+            spawn_mode: "worktree".into(),
+            ..case.form()
+        };
+        let blocks = case.ground().blocks(&form);
+        assert!(
+            matches!(blocks.as_slice(), [Block::Check { detail, .. }] if detail == "agent found")
+        );
+    }
+
+    #[test]
+    fn the_kind_is_taken_from_the_address_before_the_last_choice() {
+        let case = Case::new();
+        let kind = |word: &str| Choice { kind: Some(word.into()), ..Choice::default() };
+        let form = |last: &Choice, asked: &Choice| case.ground().form(last, asked).kind;
+        assert_eq!(form(&kind("background"), &Choice::default()), Kind::Background);
+        assert_eq!(form(&kind("background"), &kind("standard")), Kind::ServerMode);
+        assert_eq!(form(&kind("moon"), &Choice::default()), Kind::ServerMode);
     }
 }

@@ -1,7 +1,8 @@
 //! What a message says after an action, and after a bridge settled.
 
+use crate::model::wire::{Members, Read};
 use crate::model::{cause, time};
-use crate::text::{session as words, status};
+use crate::text::{job, session as words, status};
 use svc_shared::api::instances::{Instance, SpawnRequest, SpawnResult};
 use svc_shared::status::{BridgeStatus, NotCreated};
 
@@ -40,6 +41,8 @@ pub enum Then {
     Resume(String),
     /// Opens the launch dialog of this project.
     Launch(String),
+    /// Goes to this background job.
+    Job(String),
 }
 
 /// A message.
@@ -199,6 +202,45 @@ pub fn stopped(bridge: &Instance) -> Notice {
     }
 }
 
+/// Messages after a dispatch was answered.
+///
+/// # Errors
+/// When the answer does not have its shape.
+pub fn dispatched(project: &str, mut answer: Members) -> Read<Vec<Notice>> {
+    let first =
+        Notice::new(Level::Success, job::started(project), "").then(Then::Job(answer.text("id")?));
+    let remarks = answer.texts("warnings").unwrap_or_default();
+    let remarks =
+        remarks.into_iter().map(|text| Notice::new(Level::Warning, job::remark(project), text));
+    Ok(std::iter::once(first).chain(remarks).collect())
+}
+
+/// Message after a job was stopped. Only a confirmed end is a success.
+///
+/// # Errors
+/// When the answer does not have its shape.
+pub fn job_stopped(object: &str, mut answer: Members) -> Read<Notice> {
+    let detail = answer.maybe("detail").unwrap_or_default();
+    Ok(if answer.flag("settled")? {
+        Notice::new(Level::Success, job::stopped(object), detail)
+    } else {
+        Notice::new(Level::Warning, job::not_settled(object), detail)
+    })
+}
+
+/// Message after an ended job was removed.
+///
+/// # Errors
+/// When the answer does not have its shape.
+pub fn job_removed(object: &str, mut answer: Members) -> Read<Notice> {
+    let detail = answer.maybe("detail").unwrap_or_default();
+    Ok(if answer.flag("removed")? {
+        Notice::new(Level::Success, job::removed(object), "")
+    } else {
+        Notice::new(Level::Warning, job::not_removed(object), detail)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -215,6 +257,29 @@ mod tests {
                 warnings: Vec::new(),
             },
         }
+    }
+
+    fn answer(json: &str) -> Members {
+        crate::model::wire::read(json).unwrap()
+    }
+
+    #[test]
+    fn a_stop_that_was_not_confirmed_is_a_warning_that_stays() {
+        let said = |json| job_stopped("api", answer(json)).unwrap();
+        let sure = said(r#"{"id":"1","settled":true,"removed":true,"detail":null}"#);
+        assert_eq!((sure.level, sure.body.as_str()), (Level::Success, ""));
+        let unsure = said(r#"{"id":"1","settled":false,"removed":true,"detail":"no worker"}"#);
+        assert_eq!((unsure.level, unsure.body.as_str()), (Level::Warning, "no worker"));
+        let left = answer(r#"{"id":"1","settled":false,"removed":false,"detail":"busy"}"#);
+        assert_eq!(job_removed("api", left).unwrap().level, Level::Warning);
+        assert!(job_stopped("api", answer("{}")).is_err());
+    }
+
+    #[test]
+    fn a_dispatch_leads_to_its_job_and_tells_each_remark() {
+        let said = dispatched("api", answer(r#"{"id":"3c509237","warnings":["w"]}"#)).unwrap();
+        assert_eq!(said[0].then, [Then::Job("3c509237".into())]);
+        assert_eq!((said[1].level, said[1].body.as_str()), (Level::Warning, "w"));
     }
 
     fn first(notices: Vec<Notice>) -> Notice {

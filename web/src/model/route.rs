@@ -15,6 +15,10 @@ pub enum Route {
     Session(String),
     /// The way to the client of this instance.
     Open(String),
+    /// Background sessions, with the one of this id unfolded.
+    Jobs(Option<String>),
+    /// Sessions that were started elsewhere.
+    External,
     /// About.
     About,
     /// No view.
@@ -33,6 +37,9 @@ impl Route {
             ["ui", "projects", name, "launch"] => decoded(name).map_or(Self::Missing, Self::Launch),
             ["ui", "s", id] => decoded(id).map_or(Self::Missing, Self::Session),
             ["ui", "s", id, "open"] => decoded(id).map_or(Self::Missing, Self::Open),
+            ["ui", "jobs"] => Self::Jobs(None),
+            ["ui", "jobs", id] => decoded(id).map_or(Self::Missing, |id| Self::Jobs(Some(id))),
+            ["ui", "external"] => Self::External,
             ["ui", "about"] => Self::About,
             _ => Self::Missing,
         }
@@ -119,6 +126,9 @@ mod tests {
             ("/ui/projects/%C3%BCbung%20a%2Fb/launch", Route::Launch("übung a/b".into())),
             ("/ui/s/3a37", Route::Session("3a37".into())),
             ("/ui/s/3a37/open", Route::Open("3a37".into())),
+            ("/ui/jobs", Route::Jobs(None)),
+            ("/ui/jobs/3c509237", Route::Jobs(Some("3c509237".into()))),
+            ("/ui/external", Route::External),
             ("/ui/about", Route::About),
             ("/ui/s/", Route::Missing),
             ("/ui/s//open", Route::Missing),

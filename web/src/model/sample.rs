@@ -2,6 +2,7 @@
 
 use svc_shared::Timestamp;
 use svc_shared::api::instances::{ConnectInfo, Instance, Restart};
+use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::{AuthInfo, Bootstrap, Check, Defaults, Features, Limits, Preflight};
@@ -79,6 +80,36 @@ pub fn inside(state: &str) -> WorkingSession {
         parent_instance: None,
         attribution: "tracked".into(),
     }
+}
+
+/// A job of `api` in `state`, as the service writes it.
+pub fn job_on_the_wire(state: &str) -> serde_json::Value {
+    let job = BackgroundJob {
+        id: "3c509237".parse().unwrap(),
+        project: Some("api".into()),
+        state: state.into(),
+        detail: String::new(),
+        tempo: "active".into(),
+        needs: None,
+        result: None,
+        intent: "Translate it".into(),
+        name: None,
+        cwd: None,
+        session_ref: None,
+        remote_registered: false,
+        has_transcript: true,
+        cli_version: "2.1.197".into(),
+        created_at: String::new(),
+        updated_at: "2026-11-21T08:07:35Z".into(),
+        worker_pid: Some(12),
+        worker_alive: true,
+    };
+    serde_json::to_value(job).unwrap()
+}
+
+/// The same as the page reads it.
+pub fn job(state: &str) -> crate::model::job::Job {
+    crate::model::wire::read(&job_on_the_wire(state).to_string()).unwrap()
 }
 
 /// A trusted git project.

@@ -1,7 +1,9 @@
 //! The records the page shows. Folding the stream gives what the one shared function gives for
 //! the same records; a test in `frame` compares.
 
-use std::collections::HashMap;
+use crate::model::external::Sessions;
+use crate::model::job::Job;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
@@ -18,6 +20,12 @@ pub enum Change {
     Instance(String, Option<Arc<Instance>>),
     /// The sessions inside a bridge, by its id.
     Tracked(String, Option<Arc<Vec<WorkingSession>>>),
+    /// A background job, by id.
+    Job(String, Option<Arc<Job>>),
+    /// Sessions of a project that were started elsewhere, by its name.
+    External(String, Option<Arc<Vec<WorkingSession>>>),
+    /// Whether a project has a bridge that can be managed, by its name.
+    Adoptable(String, bool),
     /// The health report.
     Health(Option<Health>),
     /// A record the page does not show.
@@ -33,6 +41,10 @@ pub struct Changed {
     pub instances: Vec<String>,
     /// Ids of instances whose inner sessions changed.
     pub tracked: Vec<String>,
+    /// Background jobs.
+    pub jobs: bool,
+    /// Sessions started elsewhere.
+    pub external: bool,
     /// The health report.
     pub health: bool,
     /// Ids of bridges that settled, well or badly, in a step of the stream.
@@ -47,7 +59,13 @@ pub struct Book {
     /// By id.
     pub instances: HashMap<String, Arc<Instance>>,
     /// By id of the bridge.
-    pub tracked: HashMap<String, Arc<Vec<WorkingSession>>>,
+    pub tracked: Sessions,
+    /// Background jobs by id.
+    pub jobs: HashMap<String, Arc<Job>>,
+    /// Sessions started elsewhere, by project.
+    pub external: Sessions,
+    /// Projects with a bridge that can be managed.
+    pub adoptable: HashSet<String>,
     /// Health report.
     pub health: Option<Health>,
 }
@@ -72,6 +90,22 @@ impl Book {
                 Change::Tracked(id, record) => {
                     changed.tracked.push(id.clone());
                     put(&mut self.tracked, id, record);
+                }
+                Change::Job(id, record) => {
+                    changed.jobs = true;
+                    put(&mut self.jobs, id, record);
+                }
+                Change::External(name, record) => {
+                    changed.external = true;
+                    put(&mut self.external, name, record);
+                }
+                Change::Adoptable(name, is) => {
+                    changed.external = true;
+                    if is {
+                        self.adoptable.insert(name);
+                    } else {
+                        self.adoptable.remove(&name);
+                    }
                 }
                 Change::Health(record) => {
                     changed.health = true;
@@ -100,6 +134,8 @@ impl Book {
             projects: differing(&self.projects, &next.projects),
             instances: differing(&self.instances, &next.instances),
             tracked: differing(&self.tracked, &next.tracked),
+            jobs: self.jobs != next.jobs,
+            external: self.external != next.external || self.adoptable != next.adoptable,
             health: self.health != next.health,
             settled: Vec::new(),
         };

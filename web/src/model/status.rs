@@ -16,6 +16,8 @@ pub enum Tone {
     Warn,
     /// Trouble.
     Danger,
+    /// Not ours.
+    Violet,
     /// Nothing to say.
     Neutral,
 }
@@ -29,6 +31,7 @@ impl Tone {
             Self::Info => "tone-info",
             Self::Warn => "tone-warn",
             Self::Danger => "tone-danger",
+            Self::Violet => "tone-violet",
             Self::Neutral => "tone-neutral",
         }
     }
@@ -61,6 +64,8 @@ pub enum Glyph {
     Padlock,
     /// Clock.
     Clock,
+    /// Outlined diamond: started elsewhere.
+    Diamond,
     /// Circle with a check.
     CheckDisc,
     /// Dotted ring: a word this page does not know.
@@ -86,6 +91,7 @@ impl Glyph {
             Self::ShieldAlert => "g-shield-alert",
             Self::Padlock => "g-padlock",
             Self::Clock => "g-clock",
+            Self::Diamond => "g-diamond",
             Self::CheckDisc => "g-check-disc",
             Self::DottedRing => "g-dotted-ring",
             Self::Question => "g-question",
@@ -107,7 +113,9 @@ pub struct Face {
 }
 
 impl Face {
-    fn new(glyph: Glyph, word: &str, tone: Tone) -> Self {
+    /// A face with nothing below it.
+    #[must_use]
+    pub fn new(glyph: Glyph, word: &str, tone: Tone) -> Self {
         Self { glyph, word: word.to_owned(), tone, under: None }
     }
 }

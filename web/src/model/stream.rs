@@ -12,6 +12,9 @@ pub const BANNER_AFTER_MS: i64 = 2_000;
 /// Clock difference to the server from which the page says so, milliseconds.
 pub const SKEW_MS: i64 = 30_000;
 
+/// Asks for no measurements: nothing on this page shows them.
+pub const NO_SAMPLES: &str = r#"{"type":"samples","on":false}"#;
+
 const FIRST_DELAY_MS: f64 = 500.0;
 const MAX_DELAY_MS: f64 = 15_000.0;
 const RESTART_DELAY_MS: f64 = 1_000.0;
@@ -199,6 +202,7 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use svc_shared::stream::ClientFrame;
 
     fn following(seq: u64) -> Follower {
         let mut follower = Follower::default();
@@ -327,6 +331,12 @@ mod tests {
             follower.take(hello("b1", 4, true)),
             Step::Connected { other_version: true, .. }
         ));
+    }
+
+    #[test]
+    fn what_the_page_says_is_what_the_server_reads() {
+        let frame = serde_json::from_str::<ClientFrame>(NO_SAMPLES).unwrap();
+        assert_eq!(frame, ClientFrame::Samples { on: false });
     }
 
     #[test]

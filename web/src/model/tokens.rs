@@ -61,7 +61,7 @@ fn text_is_readable_on_every_surface_in_both_themes() {
 #[test]
 fn status_colours_are_readable_on_their_tints_and_on_surfaces() {
     for tokens in [light(), dark()] {
-        for status in ["ok", "info", "warn", "danger", "neutral"] {
+        for status in ["ok", "info", "warn", "danger", "violet", "neutral"] {
             let tint = format!("{status}-tint");
             for back in [tint.as_str(), "surface", "bg"] {
                 check(&tokens, status, back, 4.5);

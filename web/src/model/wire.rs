@@ -1,14 +1,14 @@
 //! Reading what the service sends, with one generic reader.
 //!
 //! The derived readers of tagged and flattened types exist once per source of data, and together
-//! were a fifth of the module. Here every text becomes a JSON value first, tags are looked at by
-//! hand, and the records are read from that one kind of source. Tests write with the derived
+//! were a fifth of the module. Here every text becomes a JSON value first, whose members are taken
+//! by hand (`records`). Tests write with the derived
 //! writers of the shared types and read here, so a change of shape does not go unnoticed.
 
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use svc_shared::api::instances::{Outcome, SpawnResult};
-use svc_shared::error::{ErrorBody, ErrorDetail};
+use std::str::FromStr;
+use svc_shared::Word;
+use svc_shared::error::{ErrorBody, ErrorDetail, SchemaProblem};
 
 /// The text is not what was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,37 +26,12 @@ pub trait FromWire: Sized {
     fn from_wire(value: Value) -> Read<Self>;
 }
 
-macro_rules! plain {
-    ($($type:ty),+ $(,)?) => {
-        $(impl FromWire for $type {
-            fn from_wire(value: Value) -> Read<Self> {
-                record(value)
-            }
-        })+
-    };
-}
-
-plain!(
-    svc_shared::api::instances::Instance,
-    svc_shared::internal::Connect,
-    svc_shared::internal::LogPage,
-    svc_shared::internal::Preflight,
-);
-
 /// Reads a text.
 ///
 /// # Errors
 /// When it is not JSON, or not of this shape.
 pub fn read<T: FromWire>(text: &str) -> Read<T> {
     T::from_wire(serde_json::from_str(text).map_err(|_| Unreadable)?)
-}
-
-/// Reads a record with its derived reader.
-///
-/// # Errors
-/// When the value does not have its shape.
-pub fn record<T: DeserializeOwned>(value: Value) -> Read<T> {
-    serde_json::from_value(value).map_err(|_| Unreadable)
 }
 
 /// An object whose members are taken one by one. Every taking fails when the member is missing or
@@ -84,6 +59,31 @@ impl Members {
         text(self.value(name)?)
     }
 
+    /// A text that may be null.
+    pub fn maybe(&mut self, name: &str) -> Option<String> {
+        self.text(name).ok()
+    }
+
+    /// Another object.
+    pub fn members(&mut self, name: &str) -> Read<Self> {
+        Self::of(self.value(name)?)
+    }
+
+    /// A text that has a form of its own.
+    pub fn parsed<T: FromStr>(&mut self, name: &str) -> Read<T> {
+        self.text(name)?.parse().map_err(|_| Unreadable)
+    }
+
+    /// A word that may be newer than this page.
+    pub fn word<T: FromStr>(&mut self, name: &str) -> Read<Word<T>> {
+        Ok(Word::of(&self.text(name)?))
+    }
+
+    /// A whole number that may be null.
+    pub fn integer(&mut self, name: &str) -> Option<i32> {
+        i32::try_from(self.value(name).ok()?.as_i64()?).ok()
+    }
+
     /// A list of texts.
     pub fn texts(&mut self, name: &str) -> Read<Vec<String>> {
         list(self.value(name)?)?.map(text).collect()
@@ -102,6 +102,12 @@ impl Members {
     /// True or false.
     pub fn flag(&mut self, name: &str) -> Read<bool> {
         self.value(name)?.as_bool().ok_or(Unreadable)
+    }
+}
+
+impl FromWire for Members {
+    fn from_wire(value: Value) -> Read<Self> {
+        Self::of(value)
     }
 }
 
@@ -132,19 +138,15 @@ pub fn list(value: Value) -> Read<std::vec::IntoIter<Value>> {
     }
 }
 
-impl FromWire for SpawnResult {
-    fn from_wire(value: Value) -> Read<Self> {
-        let outcome = record::<Outcome>(value.clone())?;
-        Ok(Self { instance: record(value)?, outcome })
-    }
-}
-
 impl FromWire for ErrorBody {
     fn from_wire(value: Value) -> Read<Self> {
         let mut body = Members::of(value)?;
         let detail = match body.value("detail")? {
             Value::String(text) => ErrorDetail::Text(text),
-            problems => ErrorDetail::Schema(record(problems)?),
+            problems => {
+                let problems = list(problems)?.map(SchemaProblem::from_wire);
+                ErrorDetail::Schema(problems.collect::<Read<_>>()?)
+            }
         };
         Ok(Self {
             detail,
@@ -159,14 +161,14 @@ impl FromWire for ErrorBody {
 mod tests {
     use super::*;
     use crate::model::sample::{bridge, preflight};
-    use svc_shared::error::SchemaProblem;
+    use svc_shared::api::instances::{Outcome, SpawnResult};
     use svc_shared::status::BridgeStatus;
 
     /// What is written with the derived writer is read as the derived reader reads it.
     #[track_caller]
     fn check<T>(value: T)
     where
-        T: FromWire + serde::Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
+        T: FromWire + serde::Serialize + PartialEq + std::fmt::Debug,
     {
         let text = serde_json::to_string(&value).unwrap();
         assert_eq!(read::<T>(&text), Ok(value), "{text}");

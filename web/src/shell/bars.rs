@@ -3,6 +3,7 @@
 use crate::app::page;
 use crate::browser;
 use crate::live::Link;
+use crate::model::job::Group;
 use crate::model::route::Route;
 use crate::model::status::Tone;
 use crate::parts::icon::{icon, symbol};
@@ -16,13 +17,15 @@ use leptos::prelude::*;
 enum Place {
     Home,
     Projects,
+    Background,
     About,
 }
 
 impl Place {
     fn of(route: &Route) -> Option<Self> {
         match route {
-            Route::Home | Route::Session(_) | Route::Open(_) => Some(Self::Home),
+            Route::Home | Route::Session(_) | Route::Open(_) | Route::External => Some(Self::Home),
+            Route::Jobs(_) => Some(Self::Background),
             Route::Projects | Route::Launch(_) => Some(Self::Projects),
             Route::About => Some(Self::About),
             Route::Missing => None,
@@ -33,6 +36,7 @@ impl Place {
         match self {
             Self::Home => ("/ui/", "home", words::nav::HOME, "nav-home"),
             Self::Projects => ("/ui/projects", "folder", words::nav::PROJECTS, "nav-projects"),
+            Self::Background => ("/ui/jobs", "layers", words::nav::BACKGROUND, "nav-jobs"),
             Self::About => ("/ui/about", "info", words::nav::ABOUT, "nav-about"),
         }
     }
@@ -49,6 +53,7 @@ fn rail_item(place: Place) -> impl IntoView {
         <li>
             <a class="rail-item" href=browser::href(path) aria-current=is_here(place) data-testid=testid>
                 {icon(symbol, 20)} <span class="words">{label}</span>
+                {(place == Place::Background).then(|| view! { <JobCount /> })}
             </a>
         </li>
     }
@@ -72,9 +77,21 @@ pub fn Rail() -> impl IntoView {
                     </span>
                 </span>
             </a>
-            <ul class="rail-list">{rail_item(Place::Home)} {rail_item(Place::Projects)}</ul>
+            <ul class="rail-list">{rail_item(Place::Home)} {rail_item(Place::Projects)} {rail_item(Place::Background)}</ul>
             <ul class="rail-list rail-low">{rail_item(Place::About)}</ul>
         </nav>
+    }
+}
+
+/// How many jobs are at work or wait.
+#[component]
+fn JobCount() -> impl IntoView {
+    let page = page();
+    let count = memo(move || page.store.jobs_of(&[Group::Waiting, Group::Live]).len());
+    view! {
+        {dynamic(move || (count.get() > 0).then(|| view! {
+            <span class="count num" data-testid="nav-jobs-count">{count.get()}</span>
+        }))}
     }
 }
 
@@ -92,7 +109,7 @@ fn bottom_item(place: Place) -> impl IntoView {
 pub fn BottomBar() -> impl IntoView {
     view! {
         <nav class="bottombar" aria-label=words::nav::LABEL>
-            {bottom_item(Place::Home)} {bottom_item(Place::Projects)} {bottom_item(Place::About)}
+            {bottom_item(Place::Home)} {bottom_item(Place::Projects)} {bottom_item(Place::Background)} {bottom_item(Place::About)}
         </nav>
     }
 }

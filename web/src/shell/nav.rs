@@ -100,6 +100,7 @@ impl Nav {
         self.set_query(
             &[
                 (LAUNCH, project),
+                ("kind", choice.kind.as_deref().unwrap_or("")),
                 ("permission_mode", choice.permission_mode.as_deref().unwrap_or("")),
                 ("spawn_mode", choice.spawn_mode.as_deref().unwrap_or("")),
                 ("name", choice.name.as_deref().unwrap_or("")),
@@ -110,7 +111,8 @@ impl Nav {
 
     /// Closes the launch dialog.
     pub fn close_launch(self) {
-        let none = [(LAUNCH, ""), ("permission_mode", ""), ("spawn_mode", ""), ("name", "")];
+        let none =
+            [(LAUNCH, ""), ("kind", ""), ("permission_mode", ""), ("spawn_mode", ""), ("name", "")];
         self.set_query(&none, true);
     }
 }

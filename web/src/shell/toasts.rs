@@ -3,6 +3,7 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
+use crate::model::job::Job;
 use crate::model::launch::Choice;
 use crate::model::outcome::{Level, Then};
 use crate::model::shown::shown;
@@ -122,6 +123,12 @@ fn view_then(then: Then, key: u64) -> AnyView {
         .into_any(),
         Then::View(id) => view! {
             <a class=Look::Ghost.class() href=browser::session_href(&id) on:click=gone>
+                {session::act::VIEW}
+            </a>
+        }
+        .into_any(),
+        Then::Job(id) => view! {
+            <a class=Look::Ghost.class() href=browser::href(&Job::path(&id)) on:click=gone>
                 {session::act::VIEW}
             </a>
         }

@@ -12,6 +12,38 @@ pub const SERVER_MODE: &str = "Server Mode";
 /// … and does.
 pub const SERVER_MODE_EFFECT: &str =
     "Many conversations, started from the client. One bridge per project; resume reconnects it.";
+/// What a background session does.
+pub const BACKGROUND_EFFECT: &str =
+    "Works alone from a first prompt. Several may run; resume starts a new job that goes on.";
+/// Label of the first prompt.
+pub const PROMPT: &str = "First prompt";
+/// Size of the first prompt.
+#[must_use]
+pub fn prompt_size(bytes: usize, most: usize) -> String {
+    format!("{bytes} of {most} bytes. Ctrl-Enter starts it.")
+}
+/// Switch.
+pub const REGISTER: &str = "Register with the remote service";
+/// Label of the switch.
+pub const REMOTE: &str = "Remote";
+/// What the switch means.
+pub const REGISTER_HELP: &str = "The client lists it by a name; then it can wait for its prompt.";
+/// Label of that name.
+pub const REMOTE_NAME: &str = "Remote name";
+/// Label of the model.
+pub const MODEL: &str = "Model";
+/// Placeholder of the model.
+pub const MODEL_DEFAULT: &str = "the agent's own";
+/// Rule of the model.
+pub const MODEL_HELP: &str = "A name the agent knows, at most 128 characters.";
+/// What breaks the rule.
+pub const MODEL_REFUSED: &str =
+    "This model name cannot be used: at most 128 characters, no control characters, no dash first.";
+/// Footer while there is nothing to do.
+pub const WAITS_FOR_PROMPT: &str =
+    "Write a first prompt, or register the session with the remote service.";
+/// Footer.
+pub const PROMPT_TOO_LONG: &str = "The first prompt is longer than 100 000 bytes.";
 /// Label of the permission mode.
 pub const MAY_DO: &str = "May do";
 /// All modes with their effects.
@@ -100,6 +132,11 @@ pub fn verdict(code: &str) -> String {
 #[must_use]
 pub fn summary(place: &str, permission: &str) -> String {
     format!("Server Mode, {place}, {permission}")
+}
+/// The choice of a background session in one line.
+#[must_use]
+pub fn summary_background(permission: &str) -> String {
+    format!("Background session, {permission}")
 }
 /// One lives already.
 #[must_use]

@@ -16,6 +16,8 @@ pub mod nav {
     /// View.
     pub const PROJECTS: &str = "Projects";
     /// View.
+    pub const BACKGROUND: &str = "Background";
+    /// View.
     pub const ABOUT: &str = "About";
     /// View.
     pub const SESSION: &str = "Session";

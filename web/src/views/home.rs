@@ -2,7 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::live::Link;
+use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::projects::Query;
 use crate::model::sections::Section;
@@ -14,13 +14,13 @@ use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
 use crate::parts::reactive::{Cached, dynamic, keyed, memo};
 use crate::shell::nav::{enter, nav};
+use crate::text::job::{self as job_words, external};
 use crate::text::launch as launch_words;
-use crate::text::page::{home as words, link, nav as nav_words};
+use crate::text::page::{home as words, nav as nav_words};
 use crate::text::session::named;
-use crate::views::session_row::SessionRow;
+use crate::views::rows::{AsOf, Rows, any_row};
 use crate::views::welcome::Welcome;
 use leptos::prelude::*;
-use svc_shared::Timestamp;
 
 /// Ended rows shown before "Show all".
 const FEW_ENDED: usize = 10;
@@ -35,10 +35,19 @@ pub fn Home() -> impl IntoView {
     let page = page();
     let nav = nav();
     enter(nav_words::HOME);
-    let section = move |section| memo(move || page.store.section(section));
-    let needs_look = section(Section::NeedsLook);
-    let live = section(Section::Live);
-    let ended = section(Section::Ended);
+    let waiting = memo(move || page.store.jobs_of(&[Group::Waiting]));
+    let needs_look = memo(move || {
+        let mut keys = page.store.section(Section::NeedsLook);
+        keys.extend(page.store.jobs_of(&[Group::NeedsLook]));
+        keys
+    });
+    let live = memo(move || {
+        let mut keys = page.store.section(Section::Live);
+        keys.extend(page.store.jobs_of(&[Group::Live]));
+        keys.extend(page.store.externals());
+        keys
+    });
+    let ended = memo(move || page.store.section(Section::Ended));
     let shows_all = memo(move || nav.member(ENDED) == "all");
     let few_ended = memo(move || {
         let take = if shows_all.get() { usize::MAX } else { FEW_ENDED };
@@ -46,7 +55,7 @@ pub fn Home() -> impl IntoView {
     });
     let is_empty = memo(move || {
         page.store.count_projects() == 0
-            && [needs_look, live, ended].iter().all(|ids| ids.with(Vec::is_empty))
+            && [waiting, needs_look, live, ended].iter().all(|ids| ids.with(Vec::is_empty))
     });
     let toggle = move |event: web_sys::MouseEvent| {
         event.prevent_default();
@@ -68,73 +77,38 @@ pub fn Home() -> impl IntoView {
             (true, true) => view! { <Strips /> <Welcome /> }.into_any(),
             (true, false) => view! {
                 <Strips />
-                <Rows title=words::NEEDS_LOOK ids=needs_look section=Section::NeedsLook total=needs_look />
-                <LiveRows ids=live />
-                <Rows title=words::ENDED ids=few_ended section=Section::Ended total=ended more=ViewFn::from(more) />
+                <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=of(Section::Live) />
+                <Rows title=words::NEEDS_LOOK testid="section-needs-look" keys=needs_look total=needs_look row=of(Section::NeedsLook) />
+                <LiveRows keys=live />
+                <Rows
+                    title=words::ENDED testid="section-ended" keys=few_ended total=ended dense=true
+                    row=of(Section::Ended) more=ViewFn::from(more)
+                />
                 <Quick />
             }.into_any(),
         })}
     }
 }
 
-/// How old the data is, beside the headings while the connection is lost.
-#[component]
-fn AsOf() -> impl IntoView {
-    let page = page();
-    view! {
-        {dynamic(move || match page.live.link.get() {
-            Link::Lost { as_of, .. } if page.live.is_offline.get() => {
-                let at = time::clock(Timestamp::from_millis(as_of), browser::zone(as_of));
-                Some(view! { <span class="count num">{link::as_of_offline(&at)}</span> })
-            }
-            _ => None,
-        })}
-    }
-}
-
-fn testid(section: Section) -> &'static str {
-    match section {
-        Section::NeedsLook => "section-needs-look",
-        Section::Live => "section-live",
-        Section::Ended => "section-ended",
-    }
+/// Rows of a section.
+fn of(section: Section) -> Callback<String, AnyView> {
+    Callback::new(move |key| any_row(key, section))
 }
 
 #[component]
-fn Rows(
-    title: &'static str,
-    ids: Cached<Vec<String>>,
-    section: Section,
-    total: Cached<Vec<String>>,
-    #[prop(optional, into)] more: ViewFn,
-) -> impl IntoView {
-    let is_empty = memo(move || ids.with(Vec::is_empty));
-    let dense = section == Section::Ended;
-    view! {
-            {dynamic(move || (!is_empty.get()).then(|| view! {
-                <section aria-label=title data-testid=testid(section)>
-                    <div class="section-head">
-                        <h2>{title}</h2>
-                        <span class="count num">{dynamic(move || total.with(Vec::len))}</span>
-                        <AsOf />
-                        <span class="end">{more.run()}</span>
-                    </div>
-                    <ul class="card list rows" class:dense=dense>
-                        {keyed(ids, move |id| view! { <SessionRow id=id section=section /> })}
-    </ul>
-                </section>
-            }))}
-        }
-}
-
-#[component]
-fn LiveRows(ids: Cached<Vec<String>>) -> impl IntoView {
+fn LiveRows(keys: Cached<Vec<String>>) -> impl IntoView {
     let page = page();
     let nav = nav();
-    let is_empty = memo(move || ids.with(Vec::is_empty));
+    let is_empty = memo(move || keys.with(Vec::is_empty));
+    let has_external = memo(move || !page.store.externals().is_empty());
+    let elsewhere = move || {
+        has_external.get().then(|| {
+            view! { <a href=browser::href("/ui/external")>{external::TITLE}</a> }
+        })
+    };
     let first = memo(move || page.store.list_projects(&Query::default()).into_iter().next());
     view! {
-        <Rows title=words::LIVE ids=ids section=Section::Live total=ids />
+        <Rows title=words::LIVE testid="section-live" keys=keys total=keys row=of(Section::Live) more=ViewFn::from(elsewhere) />
         {dynamic(move || is_empty.get().then(|| view! {
             <section aria-label=words::LIVE data-testid="section-live-empty">
                 <div class="section-head"><h2>{words::LIVE}</h2><AsOf /></div>

@@ -1,30 +1,34 @@
 //! The launch dialog: choices with their meaning, gates before anything runs, one request.
 
+mod fields;
+
 use crate::api;
 use crate::app::{Page, page};
 use crate::browser;
 use crate::model::basics::Basics;
-use crate::model::launch::{self as rules, Block, Choice, Form, Ground};
-use crate::model::outcome;
+use crate::model::launch::{self as rules, Block, Choice, Form, Ground, Kind};
+use crate::model::outcome::{self, Level, Notice};
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
+use crate::model::wire::{self, Read};
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
-use crate::parts::icon::{icon, symbol};
+use crate::parts::icon::symbol;
 use crate::parts::reactive::{derived, dynamic, effect, live, memo};
 use crate::shell::nav::{LAUNCH, Nav, nav};
-use crate::text::{launch as words, page as page_words, status as status_words};
+use crate::text::{launch as words, page as page_words};
 use crate::views::trust::Gate;
+use fields::Fields;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use serde_json::Value;
 use std::sync::Arc;
 use svc_shared::api::instances::{SpawnRequest, SpawnResult};
 use svc_shared::api::projects::Project;
 use svc_shared::internal::Preflight;
 use svc_shared::paths;
-use svc_shared::status::SpawnMode;
 
 /// Key of the last choice of a project in this browser.
 fn memory(project: &str) -> String {
@@ -32,20 +36,11 @@ fn memory(project: &str) -> String {
 }
 
 fn last_choice(project: &str) -> Choice {
-    browser::stored(&memory(project))
-        .and_then(|json| serde_json::from_str(&json).ok())
-        .unwrap_or_default()
+    browser::stored(&memory(project)).map(|kept| Choice::read(&kept)).unwrap_or_default()
 }
 
 fn remember(project: &str, form: &Form) {
-    let choice = Choice {
-        permission_mode: (!rules::is_bypass(form)).then(|| form.permission_mode.clone()),
-        spawn_mode: Some(form.spawn_mode.clone()),
-        name: None,
-    };
-    if let Ok(json) = serde_json::to_string(&choice) {
-        browser::store(&memory(project), Some(&json));
-    }
+    browser::store(&memory(project), Some(&Choice::kept(form)));
 }
 
 /// Shows the dialog while the address asks for it.
@@ -124,10 +119,13 @@ impl Desk {
         if self.is_pending.get_untracked() || self.page.live.is_offline.get_untracked() {
             return;
         }
-        let (request, block) = untrack(|| {
+        let (order, block) = untrack(|| {
             self.with(|ground, form| {
-                let first = ground.blocks(form).into_iter().next();
-                (ground.request(form), first)
+                let order = match form.kind {
+                    Kind::ServerMode => Order::Bridge(Box::new(ground.request(form))),
+                    Kind::Background => Order::Job(ground.dispatch(form)),
+                };
+                (order, ground.blocks(form).into_iter().next())
             })
         });
         if let Some(block) = block {
@@ -137,37 +135,34 @@ impl Desk {
         remember(&self.name(), &self.form.get_untracked());
         self.is_pending.set(true);
         self.problem.set(None);
-        let key = self.key.get_value();
+        let (key, name) = (self.key.get_value(), self.name());
         spawn_local(async move {
-            let path = format!("{}?wait=0", paths::instances());
-            // Our own types always have a JSON form.
-            let body = serde_json::to_string(&request).ok();
+            let (path, body) = order.request();
             let answer = api::request(Method::POST, &path, body, Some(&key)).await;
-            let answer = api::understood::<SpawnResult>(answer);
-            self.answered(answer, &request);
+            self.answered(
+                answer.and_then(|(status, text)| {
+                    order.notices(&name, &text).map_err(|_| Problem::Unreadable { status })
+                }),
+                &name,
+            );
         });
     }
 
-    fn answered(self, answer: Result<SpawnResult, Problem>, request: &SpawnRequest) {
+    fn answered(self, answer: Result<Vec<Notice>, Problem>, project: &str) {
         // Closed while the request was on its way: its signals are gone, the messages are not.
         let is_gone = self.is_gone.try_get_value().unwrap_or(true);
         match answer {
-            Ok(result) => {
+            Ok(notices) => {
                 if !is_gone {
                     self.close();
                 }
-                let at = result.instance.status_since.as_millis();
-                for notice in outcome::launched(&result, request, browser::zone(at)) {
+                for notice in notices {
                     self.page.notice_of(notice);
                 }
             }
             Err(problem) if is_gone => {
-                let title = page_words::not_done(words::LAUNCH, &request.project);
-                self.page.say.notice(outcome::Notice::new(
-                    outcome::Level::Danger,
-                    title,
-                    problem.words(),
-                ));
+                let title = page_words::not_done(words::LAUNCH, project);
+                self.page.say.notice(Notice::new(Level::Danger, title, problem.words()));
             }
             Err(problem) => {
                 self.is_pending.set(false);
@@ -184,11 +179,41 @@ impl Desk {
     }
 }
 
+/// What is sent, by kind.
+enum Order {
+    Bridge(Box<SpawnRequest>),
+    Job(Value),
+}
+
+impl Order {
+    /// Path and body.
+    fn request(&self) -> (String, Option<String>) {
+        let (path, body) = match self {
+            Self::Bridge(asked) => (format!("{}?wait=0", paths::instances()), Ground::body(asked)),
+            Self::Job(body) => (format!("{}/agents", paths::API), body.clone()),
+        };
+        (path, Some(body.to_string()))
+    }
+
+    /// What the answer says.
+    fn notices(&self, project: &str, text: &str) -> Read<Vec<Notice>> {
+        match self {
+            Self::Bridge(asked) => {
+                let result = wire::read::<SpawnResult>(text)?;
+                let at = result.instance.status_since.as_millis();
+                Ok(outcome::launched(&result, asked, browser::zone(at)))
+            }
+            Self::Job(_) => outcome::dispatched(project, wire::read(text)?),
+        }
+    }
+}
+
 #[component]
 fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     let (page, nav) = (page(), nav());
     let member = |name| Some(untrack(|| nav.member(name))).filter(|value| !value.is_empty());
     let asked = Choice {
+        kind: member("kind"),
         permission_mode: member("permission_mode"),
         spawn_mode: member("spawn_mode"),
         name: member("name"),
@@ -225,20 +250,16 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
         desk.preflight.with(|p| p.as_ref().and_then(|p| p.as_ref().ok()?.facts.clone()))
     });
     let is_dirty = derived(move || {
-        desk.is_pending.get() || desk.form.with(|f| !f.name.is_empty() || !f.typed.is_empty())
+        desk.is_pending.get()
+            || desk.form.with(|f| {
+                [&f.name, &f.typed, &f.prompt, &f.model].iter().any(|text| !text.is_empty())
+            })
     });
     let close = Callback::new(move |()| desk.close());
     view! {
         <Dialog title=words::title(&shown(&name)) on_close=close is_dirty=is_dirty testid="launch-dialog">
             <div class="dialog-body">
-                <span class="label">{words::HOW}</span>
-                <div class="radio-card">
-                    <div><b>{words::SERVER_MODE}</b><span>{words::SERVER_MODE_EFFECT}</span></div>
-                </div>
-                <Already desk=desk />
-                <Permission desk=desk />
-                <RunsIn desk=desk />
-                <SessionName desk=desk />
+                <Fields desk=desk />
                 {needs_trust.then(|| view! {
                     <div class="wide"><Gate project=project facts=derived(move || facts.get()) agreed=agreed /></div>
                 })}
@@ -266,120 +287,6 @@ fn Already(desk: Desk) -> impl IntoView {
                 </p>
             })
         })}
-    }
-}
-
-#[component]
-fn Permission(desk: Desk) -> impl IntoView {
-    let modes = untrack(|| desk.with(|ground, _| ground.permission_modes()));
-    let options = modes
-        .iter()
-        .map(|(mode, label)| {
-            let word = mode.as_str();
-            let chosen = derived(move || desk.form.with(|form| form.permission_mode == word));
-            view! { <option value=word selected=chosen>{label.long.clone()}</option> }
-        })
-        .collect_view();
-    let effects = modes
-        .iter()
-        .map(|(_, label)| view! { <dt>{label.short.clone()}</dt> <dd>{label.effect.clone()}</dd> })
-        .collect_view();
-    let effect = derived(move || {
-        let mode = desk.form.with(|form| form.permission_mode.clone());
-        let found = modes.iter().find(|(m, _)| m.as_str() == mode);
-        let effect = found.map(|(_, label)| label.effect.clone()).unwrap_or_default();
-        let inherits = desk.preflight.with(|p| {
-            let fact = &p.as_ref()?.as_ref().ok()?.facts.as_ref()?.inherit;
-            (mode == "inherit").then(|| words::inherits(&fact.mode, fact.source.as_deref()))
-        });
-        match inherits {
-            Some(now) => format!("{effect} {now}"),
-            None => effect,
-        }
-    });
-    let choose = move |event| {
-        let mode = event_target_value(&event);
-        desk.form.update(|form| {
-            form.permission_mode = mode;
-            form.typed.clear();
-        });
-    };
-    view! {
-        <label for="launch-permission">{words::MAY_DO}</label>
-        <div>
-            <span class="select">
-                <select id="launch-permission" autofocus aria-describedby="launch-effect" data-testid="launch-permission" on:change=choose>
-                    {options}
-                </select>
-                {icon("chevron-down", 16)}
-            </span>
-            <p class="help" id="launch-effect">{effect}</p>
-            <details class="effects"><summary>{words::ALL_MODES}</summary><dl>{effects}</dl></details>
-        </div>
-    }
-}
-
-#[component]
-fn RunsIn(desk: Desk) -> impl IntoView {
-    let is_git = desk.project.with_value(|project| project.is_git_repo);
-    let options = SpawnMode::ALL
-        .iter()
-        .map(|mode| {
-            let word = mode.as_str();
-            let chosen = derived(move || desk.form.with(|form| form.spawn_mode == word));
-            let off = *mode == SpawnMode::Worktree && !is_git;
-            let label = if off { words::WORKTREE_OFF } else { status_words::spawn_mode(word) };
-            view! { <option value=word selected=chosen disabled=off>{label}</option> }
-        })
-        .collect_view();
-    let effect =
-        derived(move || desk.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode)));
-    let choose = move |event| {
-        let mode = event_target_value(&event);
-        desk.form.update(|form| form.spawn_mode = mode);
-    };
-    view! {
-        <label for="launch-spawn">{words::RUNS_IN}</label>
-        <div>
-            <span class="select">
-                <select id="launch-spawn" aria-describedby="launch-spawn-effect" data-testid="launch-spawn" on:change=choose>
-                    {options}
-                </select>
-                {icon("chevron-down", 16)}
-            </span>
-            <p class="help" id="launch-spawn-effect">{effect}</p>
-        </div>
-    }
-}
-
-#[component]
-fn SessionName(desk: Desk) -> impl IntoView {
-    let refusal = memo(move || {
-        let name = desk.form.with(|form| form.name.clone());
-        svc_shared::text::session_name(&name).err().map(|why| words::name_refused(&why.to_string()))
-    });
-    let help = derived(move || refusal.get().unwrap_or_else(|| words::NAME_HELP.to_owned()));
-    view! {
-        <label for="launch-name">{words::SESSION_NAME}</label>
-        <div>
-            // A text area: password managers put user names into one-line fields.
-            <textarea
-                id="launch-name"
-                class="input"
-                rows="1"
-                autocomplete="off"
-                placeholder=desk.name()
-                aria-describedby="launch-name-help"
-                aria-invalid=live(move || refusal.get().map(|_| "true"))
-                data-testid="launch-name"
-                prop:value=desk.form.with_untracked(|form| form.name.clone())
-                on:input=move |event| {
-                    let name = event_target_value(&event);
-                    desk.form.update(|form| form.name = name);
-                }
-            ></textarea>
-            <p class="help" class:help-error=derived(move || refusal.get().is_some()) id="launch-name-help">{help}</p>
-        </div>
     }
 }
 
@@ -418,13 +325,21 @@ fn Checks(desk: Desk) -> impl IntoView {
                 .filter_map(|block| match block {
                     Block::Check { detail, hint } => Some((detail, hint)),
                     Block::Alias(_) | Block::Worktree => Some((block.words(), None)),
-                    Block::Trust | Block::Bypass | Block::Name(_) => None,
+                    Block::Trust
+                    | Block::Bypass
+                    | Block::Name(_)
+                    | Block::Prompt
+                    | Block::PromptTooLong
+                    | Block::Model => None,
                 })
                 .collect();
             (failed, ground.remarks())
         })
     });
     let capacity = move || {
+        if desk.form.with(|form| form.kind == Kind::Background) {
+            return None;
+        }
         desk.preflight.with(|p| {
             let fact = &p.as_ref()?.as_ref().ok()?.facts.as_ref()?.capacity;
             Some(words::capacity(fact.live, fact.max?))

@@ -121,7 +121,7 @@ fn Known(id: String) -> impl IntoView {
     let is_details = memo(move || nav.member(TAB) == DETAILS);
     let log_id = id.clone();
     view! {
-        <article class="session-view" data-testid="session" data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
+        <article class="session-view" data-testid="session" data-row=id.clone() data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
             <Tabs is_details=is_details />

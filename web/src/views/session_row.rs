@@ -7,16 +7,15 @@ use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::model::status::{self, face};
 use crate::model::time;
-use crate::parts::icon::glyph;
-use crate::parts::reactive::{derived, dynamic, live, memo};
+use crate::parts::reactive::{derived, dynamic, memo};
 use crate::parts::times::{Age, When};
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
 use crate::views::actions::{Actions, Place};
 use crate::views::cause::CauseLine;
+use crate::views::row::{Inside, Row, fact};
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
-use svc_shared::api::sessions::WorkingSession;
 use svc_shared::status::{BridgeStatus, PermissionMode};
 
 /// A stop longer than this is worth a remark, milliseconds.
@@ -25,13 +24,7 @@ const SLOW_STOP_MS: i64 = 15_000;
 const NO_LINK_MS: i64 = 30_000;
 
 /// A row; nothing when the record is gone.
-#[component]
-pub fn SessionRow(
-    /// Instance id.
-    id: String,
-    /// Section it stands in.
-    section: Section,
-) -> impl IntoView {
+pub fn session_row(id: String, section: Section) -> AnyView {
     let page = page();
     let Some(record) = page.store.instance(&id) else {
         return ().into_any();
@@ -39,15 +32,7 @@ pub fn SessionRow(
     let tracked = page.store.inside(&id);
     let bridge = derived(move || record.get());
     let inside = derived(move || tracked.get());
-    let seen = memo(move || face(&bridge.get(), &inside.get()));
     let text = move |pick: fn(&Instance) -> String| memo(move || pick(&bridge.get()));
-    let project = text(|b| shown(&b.project).into_owned());
-    let wire_status = text(|b| b.status.to_string());
-    let kind = text(|b| words::kind(&b.channel.to_string(), &b.resume_mode.to_string()));
-    let label = memo(move || {
-        let bridge = bridge.get();
-        (bridge.label != bridge.project).then(|| shown(&bridge.label).into_owned())
-    });
     let explained = memo(move || {
         let bridge = bridge.get();
         (section == Section::NeedsLook).then(|| cause(&bridge)).flatten()
@@ -55,37 +40,32 @@ pub fn SessionRow(
     let place = if section == Section::Ended { Place::Dense } else { Place::Row };
     let href = browser::session_href(&id);
     let log_href = href.clone();
-    view! {
-        <li
-            class=live(move || format!("row {}", seen.with(|face| face.tone.class())))
-            data-testid="session-row"
-            data-project=live(move || bridge.get().project.clone())
-            data-instance=id
-            data-status=wire_status.live()
-            aria-label=live(move || format!("{}, {}", project.get(), seen.get().word))
-        >
-            <span class="glyphs">
-                {dynamic(move || seen.with(|face| (glyph(face.glyph), face.under.map(glyph))))}
-            </span>
-            <div class="row-text">
-                <div class="row-line">
-                    <a class="name" href=href><bdi>{project.live()}</bdi></a>
-                    {dynamic(move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> }))}
-                    <span class="badge">{kind.live()}</span> <Chips bridge=bridge />
-                </div>
-                <span class="word" data-testid="status-word">{dynamic(move || seen.with(|face| face.word.clone()))}</span>
-                <div class="row-facts">
-                    <span class="fact only-phone">{kind.live()}</span>
-                    <Facts bridge=bridge section=section inside=inside />
-                </div>
-            </div>
-            <div class="row-actions"><Actions bridge=bridge inside=inside place=place /></div>
+    Row {
+        key: id.clone(),
+        testid: "session-row",
+        instance: Some(id),
+        project: text(|b| b.project.clone()).live(),
+        status: text(|b| b.status.to_string()).live(),
+        href,
+        face: memo(move || face(&bridge.get(), &inside.get())),
+        name: text(|b| shown(&b.project).into_owned()),
+        label: memo(move || {
+            let bridge = bridge.get();
+            (bridge.label != bridge.project).then(|| shown(&bridge.label).into_owned())
+        }),
+        kind: text(|b| words::kind(&b.channel.to_string(), &b.resume_mode.to_string())),
+        chips: view! { <Chips bridge=bridge /> }.into_any(),
+        facts: view! { <Facts bridge=bridge section=section /> }.into_any(),
+        actions: view! { <Actions bridge=bridge inside=inside place=place /> }.into_any(),
+        below: view! {
+            <Inside sessions=inside count=said::inside />
             {dynamic(move || explained.get().map(|cause| view! {
                 <CauseLine cause=cause href=log_href.clone() />
             }))}
-        </li>
+        }
+        .into_any(),
     }
-    .into_any()
+    .view()
 }
 
 /// What differs from the usual.
@@ -126,11 +106,7 @@ pub fn Chips(
 
 /// The facts after the status word.
 #[component]
-fn Facts(
-    bridge: Signal<Arc<Instance>>,
-    section: Section,
-    inside: Signal<Arc<Vec<WorkingSession>>>,
-) -> impl IntoView {
+fn Facts(bridge: Signal<Arc<Instance>>, section: Section) -> impl IntoView {
     let page = page();
     let last_seen = memo(move || match page.live.link.get() {
         crate::live::Link::Lost { as_of, .. } if page.live.is_offline.get() => {
@@ -149,21 +125,15 @@ fn Facts(
     });
     let since = derived(move || bridge.get().status_since);
     let ended = derived(move || bridge.get().ended_at.unwrap_or(bridge.get().status_since));
-    let inside_count = memo(move || inside.with(|inside| inside.len()));
     view! {
-        {dynamic(move || last_seen.get().map(fact))}
-        {dynamic(move || facts.get().into_iter().map(fact).collect_view())}
+        {dynamic(move || last_seen.get().as_deref().map(fact))}
+        {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
         {(section == Section::Live).then(|| view! { <LiveFacts bridge=bridge since=since /> })}
         {(section != Section::Live).then(|| view! { <span class="fact"><When at=ended /></span> })}
-        {dynamic(move || (inside_count.get() > 0).then(|| fact(said::inside(inside_count.get()))))}
         {dynamic(move || bridge.get().notice.as_ref().map(|notice| view! {
             <span class="fact fact-notice"><bdi>{shown(notice).into_owned()}</bdi></span>
         }))}
     }
-}
-
-fn fact(text: String) -> AnyView {
-    view! { <span class="fact">{text}</span> }.into_any()
 }
 
 fn held_facts(bridge: &Instance) -> Option<Vec<String>> {
@@ -227,7 +197,7 @@ fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>
                 view! { <span class="fact"><Age since=since /></span> }.into_any()
             }
         })}
-        {dynamic(move || version.get().map(|version| fact(said::agent(&version))))}
-        {dynamic(move || remark.get().map(|text| fact(text.to_owned())))}
+        {dynamic(move || version.get().map(|version| fact(&said::agent(&version))))}
+        {dynamic(move || remark.get().map(fact))}
     }
 }

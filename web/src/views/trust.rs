@@ -31,7 +31,9 @@ fn TrustDialog(gate: TrustGate) -> impl IntoView {
     let project = page.store.project(&name).map(|signal| signal.get_untracked());
     let (title, verb) = match &gate {
         TrustGate::Project(_) => (words::trust_title(&shown(&name)), words::TRUST),
-        TrustGate::Resume(_) => (words::trust_resume_title(&shown(&name)), words::TRUST_AND_RESUME),
+        TrustGate::Resume(_) | TrustGate::ResumeJob(_) => {
+            (words::trust_resume_title(&shown(&name)), words::TRUST_AND_RESUME)
+        }
     };
     let agreed = RwSignal::new(false);
     let close = Callback::new(move |()| page.trust_gate.set(None));
@@ -44,6 +46,7 @@ fn TrustDialog(gate: TrustGate) -> impl IntoView {
         match gate.clone() {
             TrustGate::Project(project) => page.trust(project),
             TrustGate::Resume(target) => page.resume(target, true),
+            TrustGate::ResumeJob(target) => page.resume_job(target, true),
         }
     };
     let is_ready = move || agreed.get() && !page.live.is_offline.get();

@@ -1,0 +1,237 @@
+//! Background sessions: how a job stands, where it is listed, what it offers.
+
+use crate::model::order;
+use crate::model::status::{Face, Glyph, Tone};
+use crate::model::wire::{FromWire, Members, Read};
+use crate::text::job as words;
+use serde_json::Value;
+use svc_shared::Timestamp;
+
+/// A background job, as far as the page shows it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Job {
+    /// Eight hexadecimal digits.
+    pub id: String,
+    /// Project whose folder it works in.
+    pub project: Option<String>,
+    /// Word of the state; empty when the agent reports none.
+    pub state: String,
+    /// Progress line; only true while it lives.
+    pub detail: String,
+    /// What it waits for.
+    pub needs: Option<String>,
+    /// Final text.
+    pub result: Option<String>,
+    /// First prompt.
+    pub intent: String,
+    /// Name.
+    pub name: Option<String>,
+    /// Reference of its conversation; without one it cannot be resumed.
+    pub session_ref: Option<String>,
+    /// Registered with the remote service.
+    pub is_remote: bool,
+    /// Release of the agent, or empty.
+    pub agent: String,
+    /// Last change.
+    pub updated_at: Option<Timestamp>,
+    /// Its process was seen alive.
+    pub is_alive: bool,
+}
+
+/// Where a job is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Waits for a person.
+    Waiting,
+    /// Failed or lost.
+    NeedsLook,
+    /// At work.
+    Live,
+    /// Ended, or in a state this page does not know.
+    Ended,
+}
+
+impl Group {
+    /// In the order of the page.
+    pub const ALL: [Self; 4] = [Self::Waiting, Self::NeedsLook, Self::Live, Self::Ended];
+}
+
+/// What a state of a job or of a working session looks like.
+#[must_use]
+pub fn face(state: &str) -> Face {
+    let (glyph, word, tone) = match state {
+        "working" => (Glyph::Dot, words::WORKING, Tone::Ok),
+        "blocked" => (Glyph::Question, words::BLOCKED, Tone::Warn),
+        "done" => (Glyph::CheckDisc, words::DONE, Tone::Ok),
+        "failed" => (Glyph::Octagon, words::FAILED, Tone::Danger),
+        "stopped" => (Glyph::Square, words::STOPPED, Tone::Neutral),
+        "lost" => (Glyph::Bars, words::LOST, Tone::Warn),
+        "" => (Glyph::DottedRing, words::UNKNOWN, Tone::Neutral),
+        // Never blank, never mapped to a known word: the agent may be newer than this page.
+        other => (Glyph::DottedRing, other, Tone::Neutral),
+    };
+    Face::new(glyph, word, tone)
+}
+
+impl Job {
+    /// Whether it can be stopped; otherwise it can be resumed or removed.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_alive || matches!(self.state.as_str(), "working" | "blocked")
+    }
+
+    /// Where it is listed.
+    #[must_use]
+    pub fn group(&self) -> Group {
+        match self.state.as_str() {
+            "blocked" => Group::Waiting,
+            "failed" | "lost" => Group::NeedsLook,
+            "working" => Group::Live,
+            _ if self.is_alive => Group::Live,
+            _ => Group::Ended,
+        }
+    }
+
+    /// How messages and the row name it: the project, else its own name, else its id.
+    #[must_use]
+    pub fn object(&self) -> String {
+        self.project.clone().or_else(|| self.name.clone()).unwrap_or_else(|| self.id.clone())
+    }
+
+    /// Its name, else the begin of its first prompt.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match &self.name {
+            Some(name) => name.clone(),
+            None => self.intent.lines().find(|l| !l.trim().is_empty()).unwrap_or("").to_owned(),
+        }
+    }
+
+    /// The facts after the status word.
+    #[must_use]
+    pub fn facts(&self) -> Vec<String> {
+        let mut facts = Vec::new();
+        if let Some(needs) = self.needs.as_ref().filter(|_| self.state == "blocked") {
+            facts.push(words::needs(needs));
+        }
+        if self.is_live() && !self.detail.is_empty() && self.needs.as_ref() != Some(&self.detail) {
+            facts.push(self.detail.clone());
+        }
+        facts
+    }
+
+    /// Why it cannot be resumed; `None` when it can.
+    #[must_use]
+    pub fn resume_refused(&self) -> Option<&'static str> {
+        self.session_ref.is_none().then_some(words::NO_CONVERSATION)
+    }
+
+    /// Address of its place on the page.
+    #[must_use]
+    pub fn path(id: &str) -> String {
+        format!("/ui/jobs/{}", svc_shared::paths::segment(id))
+    }
+}
+
+/// Ids of one group, the last changed first.
+pub fn ids_of<'a>(jobs: impl Iterator<Item = &'a Job>, group: Group) -> Vec<String> {
+    let rows = jobs.filter(|job| job.group() == group).map(|job| {
+        let at = job.updated_at.map_or(0, Timestamp::as_millis);
+        (order::latest_first(at), job.id.clone())
+    });
+    order::sorted(rows.collect())
+}
+
+impl FromWire for Job {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut job = Members::of(value)?;
+        Ok(Self {
+            id: job.text("id")?,
+            project: job.maybe("project"),
+            state: job.text("state")?,
+            detail: job.text("detail")?,
+            needs: job.maybe("needs"),
+            result: job.maybe("result"),
+            intent: job.text("intent")?,
+            name: job.maybe("name"),
+            session_ref: job.maybe("session_ref"),
+            is_remote: job.flag("remote_registered")?,
+            agent: job.text("cli_version")?,
+            updated_at: job.text("updated_at")?.parse().ok(),
+            is_alive: job.flag("worker_alive")?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::sample::job;
+
+    #[test]
+    fn every_state_has_its_own_shape_and_an_unknown_one_keeps_its_word() {
+        for (state, glyph, word) in [
+            ("working", Glyph::Dot, "Working"),
+            ("blocked", Glyph::Question, "Blocked"),
+            ("done", Glyph::CheckDisc, "Done"),
+            ("failed", Glyph::Octagon, "Failed"),
+            ("stopped", Glyph::Square, "Stopped"),
+            ("lost", Glyph::Bars, "Lost"),
+            ("", Glyph::DottedRing, "Unknown"),
+            ("dreaming", Glyph::DottedRing, "dreaming"),
+        ] {
+            let seen = face(state);
+            assert_eq!((seen.glyph, seen.word.as_str()), (glyph, word));
+        }
+    }
+
+    #[test]
+    fn what_waits_and_what_failed_stands_apart_and_the_newest_comes_first() {
+        let mut jobs = ["blocked", "failed", "lost", "working", "done", "stopped", "dreaming"]
+            .iter()
+            .enumerate()
+            .map(|(at, state)| Job {
+                id: format!("{at}"),
+                updated_at: Some(Timestamp::from_millis(i64::try_from(at).unwrap())),
+                is_alive: false,
+                ..job(state)
+            })
+            .collect::<Vec<_>>();
+        let ids = |jobs: &[Job], group| ids_of(jobs.iter(), group).join(" ");
+        assert_eq!(ids(&jobs, Group::Waiting), "0");
+        assert_eq!(ids(&jobs, Group::NeedsLook), "2 1");
+        assert_eq!(ids(&jobs, Group::Live), "3");
+        assert_eq!(ids(&jobs, Group::Ended), "6 5 4");
+        jobs[6].is_alive = true;
+        assert_eq!(ids(&jobs, Group::Live), "6 3");
+    }
+
+    #[test]
+    fn progress_is_only_told_while_it_is_true_and_needs_only_while_it_waits() {
+        let row = |state: &str| Job {
+            detail: "reading".into(),
+            needs: Some("an answer".into()),
+            is_alive: false,
+            ..job(state)
+        };
+        assert_eq!(row("blocked").facts(), ["needs: an answer", "reading"]);
+        assert_eq!(row("working").facts(), ["reading"]);
+        assert!(row("done").facts().is_empty());
+    }
+
+    #[test]
+    fn a_job_without_a_conversation_says_why_it_cannot_go_on() {
+        let ended = Job { session_ref: None, ..job("done") };
+        assert!(ended.resume_refused().is_some());
+        assert!(Job { session_ref: Some("0".into()), ..ended }.resume_refused().is_none());
+    }
+
+    #[test]
+    fn a_job_is_named_by_its_project_and_labelled_by_its_name_or_prompt() {
+        let mut row = Job { intent: "\n  \nTranslate\nall of it".into(), ..job("done") };
+        assert_eq!((row.object().as_str(), row.label().as_str()), ("api", "Translate"));
+        row.name = Some("nightly".into());
+        row.project = None;
+        assert_eq!((row.object().as_str(), row.label().as_str()), ("nightly", "nightly"));
+    }
+}

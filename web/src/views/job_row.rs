@@ -1,0 +1,188 @@
+//! One background job in a list: how it stands, what it waits for, what can be done.
+
+use crate::act::Target;
+use crate::app::{Page, page};
+use crate::browser;
+use crate::model::job::{self, Job};
+use crate::model::shown::shown;
+use crate::parts::button::{ActButton, Look};
+use crate::parts::confirm::Confirm;
+use crate::parts::copy::copy;
+use crate::parts::menu::{Does, Entry, Menu};
+use crate::parts::reactive::{Cached, derived, dynamic, memo};
+use crate::parts::times::When;
+use crate::store::JOB;
+use crate::text::job as words;
+use crate::text::page::link;
+use crate::text::session::{act, named};
+use crate::views::row::{Row, fact};
+use leptos::prelude::*;
+use std::sync::Arc;
+
+/// A row. `open` is where prompt and result can be read, and whether they are unfolded.
+pub fn job_row(id: String, open: Option<bool>) -> AnyView {
+    let page = page();
+    let href = browser::href(&Job::path(&id));
+    let key = format!("{JOB}{id}");
+    // Gone jobs leave the list in the same step.
+    let job = memo(move || page.store.job(&id).unwrap_or_default());
+    let label = memo(move || {
+        let label = job.with(|job| job.label());
+        (!label.is_empty()).then(|| shown(&label).into_owned())
+    });
+    let updated = memo(move || job.with(|job| job.updated_at));
+    let facts = memo(move || job.with(|job| job.facts()));
+    let remote = memo(move || job.with(|job| job.is_remote));
+    Row {
+        key,
+        testid: "job-row",
+        instance: None,
+        project: Box::new(move || job.with(|job| job.project.clone().unwrap_or_default())),
+        status: Box::new(move || job.with(|job| job.state.clone())),
+        href,
+        face: memo(move || job.with(|job| job::face(&job.state))),
+        name: memo(move || job.with(|job| shown(&job.object()).into_owned())),
+        label,
+        kind: memo(|| words::KIND.to_owned()),
+        chips: dynamic(move || {
+            remote.get().then(|| view! { <span class="chip">{words::REMOTE}</span> })
+        })
+        .into_any(),
+        facts: view! {
+            {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
+            {dynamic(move || updated.get().map(|at| view! {
+                <span class="fact"><When at=Signal::stored(at) /></span>
+            }))}
+        }
+        .into_any(),
+        actions: view! { <JobActions job=job /> }.into_any(),
+        below: match open {
+            Some(open) => view! { <Texts job=job is_open=open /> }.into_any(),
+            None => ().into_any(),
+        },
+    }
+    .view()
+}
+
+#[component]
+fn Texts(job: Cached<Arc<Job>>, is_open: bool) -> impl IntoView {
+    let texts = memo(move || job.with(|job| (job.intent.clone(), job.result.clone())));
+    view! {
+        {dynamic(move || {
+            let (prompt, result) = texts.get();
+            if prompt.is_empty() && result.is_none() {
+                return ().into_any();
+            }
+            let title = if result.is_some() { words::MORE } else { words::PROMPT };
+            let prompt = (!prompt.is_empty()).then(|| view! {
+                <p class="prose" data-testid="job-prompt"><bdi>{shown(&prompt).into_owned()}</bdi></p>
+            });
+            let result = result.map(|text| view! {
+                <p class="prose output" tabindex="0" role="region" aria-label=words::RESULT data-testid="job-result">
+                    <bdi>{shown(&text).into_owned()}</bdi>
+                </p>
+            });
+            view! {
+                <details class="below-row" open=is_open data-testid="job-texts">
+                    <summary>{title}</summary> {prompt} {result}
+                </details>
+            }
+            .into_any()
+        })}
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    Stop,
+    Remove,
+}
+
+#[component]
+fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
+    let page = page();
+    let ask = RwSignal::new(None::<Ask>);
+    let target = memo(move || job.with(|job| Target::of_job(job)));
+    let is_live = memo(move || job.with(|job| job.is_live()));
+    let close = Callback::new(move |()| {
+        ask.set(None);
+        let id = target.get_untracked().id;
+        browser::after_paint(move || {
+            browser::focus(&format!("[data-row=\"{JOB}{id}\"] [data-testid=act-more]"));
+        });
+    });
+    let on_yes = Callback::new(move |()| {
+        let target = target.get_untracked();
+        match ask.get_untracked() {
+            Some(Ask::Stop) => page.stop_job(target),
+            Some(Ask::Remove) => page.remove_job(target),
+            None => {}
+        }
+        ask.set(None);
+    });
+    let name_of =
+        move |verb: &'static str| derived(move || named(verb, &target.with(|t| t.project.clone())));
+    let is_pending = derived(move || page.pending.has(&target.get().id));
+    let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
+    let on_resume = Callback::new(move |()| page.resume_job(target.get_untracked(), false));
+    let refused = derived(move || job.with(|job| job.resume_refused().map(str::to_owned)));
+    let buttons = move || {
+        let main = if is_live.get() {
+            view! {
+                <ActButton
+                    label=act::STOP name=name_of(act::STOP) on_act=on_stop look=Look::Ghost
+                    is_pending=is_pending testid="act-stop"
+                />
+            }
+            .into_any()
+        } else {
+            view! {
+                <ActButton
+                    label=act::RESUME name=name_of(act::RESUME) on_act=on_resume look=Look::Soft
+                    symbol=Some("resume") reason=refused is_pending=is_pending testid="act-resume"
+                />
+            }
+            .into_any()
+        };
+        let entries = Callback::new(move |()| menu(page, &job.get_untracked(), ask));
+        let of = derived(move || target.with(|target| target.project.clone()));
+        view! { {main} <Menu of=of entries=entries /> }
+    };
+    view! {
+        {dynamic(move || {
+            let (verb, rest) = match ask.get() {
+                None => return dynamic(buttons).into_any(),
+                Some(Ask::Stop) => (act::STOP, words::STOP_QUESTION),
+                Some(Ask::Remove) => (words::REMOVE, words::REMOVE_QUESTION),
+            };
+            let object = target.get_untracked().project;
+            view! { <Confirm verb=verb object=object rest=rest on_yes=on_yes on_no=close /> }.into_any()
+        })}
+    }
+}
+
+fn menu(page: Page, job: &Job, ask: RwSignal<Option<Ask>>) -> Vec<Entry> {
+    let entry = |label, does, testid| Entry { label, does, testid, class: "" };
+    let copies = |text: String| Does::Run(Callback::new(move |()| copy(page, text.clone(), None)));
+    let verb = if job.is_live() { "stop" } else { "resume" };
+    let mut entries = vec![
+        entry(act::COPY_ID, copies(job.id.clone()), "menu-copy-id"),
+        entry(
+            act::COPY_COMMAND,
+            copies(format!("svc jobs {verb} {}", job.id)),
+            "menu-copy-command",
+        ),
+    ];
+    if let Some(session) = &job.session_ref {
+        entries.push(entry(act::COPY_REF, copies(session.clone()), "menu-copy-ref"));
+    }
+    if !job.is_live() {
+        let does = if page.live.is_offline.get_untracked() {
+            Does::Refuses(link::OFFLINE.to_owned())
+        } else {
+            Does::Run(Callback::new(move |()| ask.set(Some(Ask::Remove))))
+        };
+        entries.push(entry(words::REMOVE, does, "menu-remove"));
+    }
+    entries
+}

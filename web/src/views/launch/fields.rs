@@ -1,0 +1,293 @@
+//! The fields of the launch dialog: what is started, what it does, what it may do, where.
+
+use super::Desk;
+use crate::model::launch::{self as rules, Block, Form, Kind};
+use crate::parts::icon::icon;
+use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
+use crate::text::{launch as words, status as status_words};
+use leptos::prelude::*;
+use svc_shared::api::jobs::PROMPT_BYTES;
+use svc_shared::status::SpawnMode;
+
+/// Every field, those of the chosen kind only.
+#[component]
+pub fn Fields(desk: Desk) -> impl IntoView {
+    let is_job = memo(move || desk.form.with(|form| form.kind == Kind::Background));
+    let has_name = memo(move || desk.form.with(rules::has_name));
+    view! {
+        <How desk=desk />
+        {dynamic(move || is_job.get().then(|| view! { <FirstPrompt desk=desk /> }))}
+        {dynamic(move || (!is_job.get()).then(|| view! { <super::Already desk=desk /> }))}
+        <Permission desk=desk />
+        {dynamic(move || (!is_job.get()).then(|| view! { <RunsIn desk=desk /> }))}
+        {dynamic(move || has_name.get().then(|| view! { <SessionName desk=desk is_job=is_job.get() /> }))}
+        {dynamic(move || is_job.get().then(|| view! { <Model desk=desk /> }))}
+    }
+}
+
+#[component]
+fn How(desk: Desk) -> impl IntoView {
+    let cards = Kind::ALL.map(|kind| {
+        let is_on = memo(move || desk.form.with(|form| form.kind == kind));
+        let choose = move |_| {
+            desk.form.update(|form| form.kind = kind);
+            desk.problem.set(None);
+        };
+        let effect = match kind {
+            Kind::ServerMode => words::SERVER_MODE_EFFECT,
+            Kind::Background => words::BACKGROUND_EFFECT,
+        };
+        view! {
+            <label class="radio-card" class:on=is_on.live()>
+                <input
+                    type="radio"
+                    name="launch-kind"
+                    autofocus=is_on.get_untracked()
+                    prop:checked=is_on.live()
+                    data-testid=format!("launch-kind-{}", kind.word())
+                    on:change=choose
+                />
+                <span><b>{kind.label()}</b><span>{effect}</span></span>
+            </label>
+        }
+    });
+    view! {
+        <span class="label" id="launch-how">{words::HOW}</span>
+        <div class="radios" role="radiogroup" aria-labelledby="launch-how">{cards}</div>
+    }
+}
+
+#[component]
+fn FirstPrompt(desk: Desk) -> impl IntoView {
+    let size = memo(move || desk.form.with(|form| form.prompt.len()));
+    let is_bad = memo(move || size.get() > PROMPT_BYTES);
+    let help = derived(move || words::prompt_size(size.get(), PROMPT_BYTES));
+    let registers = memo(move || desk.form.with(|form| form.registers));
+    view! {
+        {text_field(desk, Field {
+            id: "launch-prompt",
+            label: words::PROMPT,
+            rows: "4",
+            placeholder: String::new(),
+            text: |form| &mut form.prompt,
+            help,
+            is_bad,
+        })}
+        <span class="label">{words::REMOTE}</span>
+        <div>
+            <button
+                type="button"
+                role="switch"
+                class="switch"
+                aria-checked=live(move || registers.get().to_string())
+                aria-describedby="launch-register-help"
+                data-testid="launch-register"
+                on:click=move |_| desk.form.update(|form| form.registers = !form.registers)
+            >
+                {words::REGISTER}
+            </button>
+            <p class="help" id="launch-register-help">{words::REGISTER_HELP}</p>
+        </div>
+    }
+}
+
+#[component]
+fn Model(desk: Desk) -> impl IntoView {
+    let is_bad =
+        memo(move || desk.with(|ground, form| ground.blocks(form).contains(&Block::Model)));
+    let help = derived(move || {
+        if is_bad.get() { words::MODEL_REFUSED } else { words::MODEL_HELP }.to_owned()
+    });
+    text_field(
+        desk,
+        Field {
+            id: "launch-model",
+            label: words::MODEL,
+            rows: "1",
+            placeholder: words::MODEL_DEFAULT.to_owned(),
+            text: |form| &mut form.model,
+            help,
+            is_bad,
+        },
+    )
+}
+
+#[component]
+fn Permission(desk: Desk) -> impl IntoView {
+    let modes = untrack(|| desk.with(|ground, _| ground.permission_modes()));
+    let options = modes.iter().map(|(m, label)| (m.as_str(), label.long.clone(), false)).collect();
+    let effects = modes
+        .iter()
+        .map(|(_, label)| view! { <dt>{label.short.clone()}</dt> <dd>{label.effect.clone()}</dd> })
+        .collect_view();
+    let effect = derived(move || {
+        let mode = desk.form.with(|form| form.permission_mode.clone());
+        let found = modes.iter().find(|(m, _)| m.as_str() == mode);
+        let effect = found.map(|(_, label)| label.effect.clone()).unwrap_or_default();
+        let inherits = desk.preflight.with(|p| {
+            let fact = &p.as_ref()?.as_ref().ok()?.facts.as_ref()?.inherit;
+            (mode == "inherit").then(|| words::inherits(&fact.mode, fact.source.as_deref()))
+        });
+        match inherits {
+            Some(now) => format!("{effect} {now}"),
+            None => effect,
+        }
+    });
+    let more = view! {
+        <details class="effects"><summary>{words::ALL_MODES}</summary><dl>{effects}</dl></details>
+    };
+    let choose = |form: &mut Form, mode| {
+        form.permission_mode = mode;
+        form.typed.clear();
+    };
+    let chosen = |form: &Form| form.permission_mode.clone();
+    select_field(
+        desk,
+        "launch-permission",
+        words::MAY_DO,
+        options,
+        chosen,
+        choose,
+        effect,
+        more.into_any(),
+    )
+}
+
+#[component]
+fn RunsIn(desk: Desk) -> impl IntoView {
+    let is_git = desk.project.with_value(|project| project.is_git_repo);
+    let options = SpawnMode::ALL
+        .iter()
+        .map(|mode| {
+            let off = *mode == SpawnMode::Worktree && !is_git;
+            let word = mode.as_str();
+            let label = if off { words::WORKTREE_OFF } else { status_words::spawn_mode(word) };
+            (word, label.to_owned(), off)
+        })
+        .collect();
+    let effect = derived(move || {
+        desk.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode).to_owned())
+    });
+    let choose = |form: &mut Form, mode| form.spawn_mode = mode;
+    let chosen = |form: &Form| form.spawn_mode.clone();
+    select_field(
+        desk,
+        "launch-spawn",
+        words::RUNS_IN,
+        options,
+        chosen,
+        choose,
+        effect,
+        ().into_any(),
+    )
+}
+
+#[component]
+fn SessionName(desk: Desk, is_job: bool) -> impl IntoView {
+    let refusal = memo(move || {
+        let name = desk.form.with(|form| form.name.clone());
+        svc_shared::text::session_name(&name).err().map(|why| words::name_refused(&why.to_string()))
+    });
+    let help = derived(move || refusal.get().unwrap_or_else(|| words::NAME_HELP.to_owned()));
+    text_field(
+        desk,
+        Field {
+            id: "launch-name",
+            label: if is_job { words::REMOTE_NAME } else { words::SESSION_NAME },
+            rows: "1",
+            placeholder: desk.name(),
+            text: |form| &mut form.name,
+            help,
+            is_bad: memo(move || refusal.with(Option::is_some)),
+        },
+    )
+}
+
+/// A choice with the meaning of what is chosen. `options` are word, label, and whether it cannot
+/// be chosen here.
+#[expect(clippy::too_many_arguments, reason = "two callers, each naming what it hands over")]
+fn select_field(
+    desk: Desk,
+    id: &'static str,
+    label: &'static str,
+    options: Vec<(&'static str, String, bool)>,
+    chosen: fn(&Form) -> String,
+    choose: fn(&mut Form, String),
+    help: Signal<String>,
+    more: AnyView,
+) -> AnyView {
+    let options = options
+        .into_iter()
+        .map(|(word, label, off)| {
+            let is_on = derived(move || desk.form.with(|form| chosen(form) == word));
+            view! { <option value=word selected=is_on disabled=off>{label}</option> }
+        })
+        .collect_view();
+    let change = move |event| {
+        let word = event_target_value(&event);
+        desk.form.update(|form| choose(form, word));
+    };
+    let help_id = format!("{id}-help");
+    view! {
+        <label for=id>{label}</label>
+        <div>
+            <span class="select">
+                <select id=id aria-describedby=help_id.clone() data-testid=id on:change=change>
+                    {options}
+                </select>
+                {icon("chevron-down", 16)}
+            </span>
+            <p class="help" id=help_id>{help}</p>
+            {more}
+        </div>
+    }
+    .into_any()
+}
+
+/// A text of the form.
+struct Field {
+    id: &'static str,
+    label: &'static str,
+    rows: &'static str,
+    placeholder: String,
+    text: fn(&mut Form) -> &mut String,
+    help: Signal<String>,
+    is_bad: Cached<bool>,
+}
+
+fn text_field(desk: Desk, field: Field) -> AnyView {
+    let Field { id, text, is_bad, .. } = field;
+    let typed = desk.form.try_update_untracked(|form| text(form).clone()).unwrap_or_default();
+    let input = move |event| {
+        let typed = event_target_value(&event);
+        desk.form.update(|form| *text(form) = typed);
+    };
+    let keys = move |event: web_sys::KeyboardEvent| {
+        if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {
+            event.prevent_default();
+            desk.submit();
+        }
+    };
+    let help_id = format!("{id}-help");
+    view! {
+        <label for=id>{field.label}</label>
+        <div>
+            // A text area: password managers put user names into one-line fields.
+            <textarea
+                id=id
+                class="input"
+                rows=field.rows
+                autocomplete="off"
+                placeholder=field.placeholder
+                aria-describedby=help_id.clone()
+                aria-invalid=live(move || is_bad.get().then_some("true"))
+                data-testid=id
+                prop:value=typed
+                on:input=input
+                on:keydown=keys
+            ></textarea>
+            <p class="help" class:help-error=is_bad.live() id=help_id>{field.help}</p>
+        </div>
+    }
+    .into_any()
+}

@@ -1,0 +1,77 @@
+//! A section of rows with its heading, on Home and on the pages of one kind.
+
+use crate::app::page;
+use crate::browser;
+use crate::live::Link;
+use crate::model::sections::Section;
+use crate::model::time;
+use crate::parts::reactive::{Cached, dynamic, keyed, memo};
+use crate::store::{EXTERNAL, JOB};
+use crate::text::page::link;
+use crate::views::external_row::external_row;
+use crate::views::job_row::job_row;
+use crate::views::session_row::session_row;
+use leptos::prelude::*;
+use svc_shared::Timestamp;
+
+/// The row of a key.
+pub fn any_row(key: String, section: Section) -> AnyView {
+    if let Some(id) = key.strip_prefix(JOB) {
+        job_row(id.to_owned(), None)
+    } else if let Some(project) = key.strip_prefix(EXTERNAL) {
+        external_row(project.to_owned())
+    } else {
+        session_row(key, section)
+    }
+}
+
+/// A section; nothing while it has no rows.
+#[component]
+pub fn Rows(
+    /// Heading.
+    title: &'static str,
+    /// For tests and automation.
+    testid: &'static str,
+    /// Keys of the rows, in order.
+    keys: Cached<Vec<String>>,
+    /// How many there are, shown or not.
+    total: Cached<Vec<String>>,
+    /// One line per row.
+    #[prop(optional)]
+    dense: bool,
+    /// The row of a key.
+    row: Callback<String, AnyView>,
+    /// At the end of the heading.
+    #[prop(optional, into)]
+    more: ViewFn,
+) -> impl IntoView {
+    let is_empty = memo(move || keys.with(Vec::is_empty));
+    view! {
+        {dynamic(move || (!is_empty.get()).then(|| view! {
+            <section aria-label=title data-testid=testid>
+                <div class="section-head">
+                    <h2>{title}</h2>
+                    <span class="count num">{dynamic(move || total.with(Vec::len))}</span>
+                    <AsOf />
+                    <span class="end">{more.run()}</span>
+                </div>
+                <ul class="card list rows" class:dense=dense>{keyed(keys, move |key| row.run(key))}</ul>
+            </section>
+        }))}
+    }
+}
+
+/// How old the data is, beside the headings while the connection is lost.
+#[component]
+pub fn AsOf() -> impl IntoView {
+    let page = page();
+    view! {
+        {dynamic(move || match page.live.link.get() {
+            Link::Lost { as_of, .. } if page.live.is_offline.get() => {
+                let at = time::clock(Timestamp::from_millis(as_of), browser::zone(as_of));
+                Some(view! { <span class="count num">{link::as_of_offline(&at)}</span> })
+            }
+            _ => None,
+        })}
+    }
+}
