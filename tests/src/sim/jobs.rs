@@ -87,12 +87,15 @@ fn unconfirmed(id: &str) -> Failure {
 /// `respawn ID|--all`: starts a session again on its own conversation.
 pub(crate) fn respawn(double: &Double) -> Result<u8, Failure> {
     let word = double.args.get(1).map(String::as_str);
-    let ids = match word {
+    match word {
         None => return Err(Failure::agent("usage: claude respawn <id>|--all")),
         Some("--help" | "-h") => {
             print(texts::RESPAWN_HELP);
             return Ok(0);
         }
+        Some(_) => control::ensure(double, "claude respawn")?, // before it looks for the job
+    }
+    let ids = match word {
         Some("--all") => {
             let records = record::all(&double.home);
             records.into_iter().filter(|r| !r.is_terminal()).map(|r| r.id().to_owned()).collect()
@@ -101,8 +104,8 @@ pub(crate) fn respawn(double: &Double) -> Result<u8, Failure> {
             find(double, id).ok_or_else(|| Failure::agent(format!("No job matching '{id}'")))?;
             vec![id.to_owned()]
         }
+        None => Vec::new(),
     };
-    control::ensure(double, "claude respawn")?;
     for id in ids {
         match control::ask(&double.home, &Request::Respawn { id: id.clone() }) {
             Some(Answer::Done) => print(&format!("respawned {id}\n")),

@@ -15,6 +15,9 @@ use crate::sim::{Double, Failure, hang, print, say};
 /// Flags that take a value, in the order a job's record lists them (agent 2.1.197).
 const VALUED: [&str; 3] = ["--name", "--permission-mode", "--model"];
 
+/// Puts the job on the remote service, with or without a name.
+const DOOR: [&str; 2] = ["--rc", "--remote-control"];
+
 /// The words of a dispatch.
 #[derive(Debug, Default)]
 struct Words {
@@ -90,6 +93,12 @@ impl Words {
     fn create(&self, double: &Double) -> io::Result<(String, Record)> {
         let dir = double.cwd.file_name().map(|n| n.to_string_lossy().into_owned());
         let mut draw = Draw::new(double.knobs.seed, &["job", &dir.unwrap_or_default()]);
+        // Agent 2.1.197: the record says that there is a door, not what it is called.
+        let mut respawn_flags = self.flags.clone();
+        let door = self.flags.first().is_some_and(|flag| DOOR.contains(&flag.as_str()));
+        if door && respawn_flags.get(1).is_some_and(|next| !next.starts_with('-')) {
+            respawn_flags.remove(1);
+        }
         loop {
             let session = draw.uuid();
             let seed = Seed {
@@ -97,7 +106,7 @@ impl Words {
                 cwd: &double.cwd,
                 prompt: &self.prompt,
                 name: self.name.as_deref(),
-                respawn_flags: &self.flags,
+                respawn_flags: &respawn_flags,
             };
             match Record::create(&double.home, &seed) {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
@@ -120,7 +129,7 @@ impl Words {
                 "--resume" | "-r" => {
                     words.resume = Some(rest.next().cloned().ok_or_else(|| missing(word))?);
                 }
-                "--rc" | "--remote-control" => {
+                flag if DOOR.contains(&flag) => {
                     words.flags.insert(0, word.clone());
                     if let Some(name) = rest.next_if(|next| !next.starts_with('-')) {
                         words.flags.insert(1, name.clone());
