@@ -15,7 +15,11 @@ mod ids;
 mod jobs;
 mod knobs;
 mod load;
+mod login;
+mod mcp;
+mod plugin;
 mod pointer;
+mod print;
 mod process;
 mod profile;
 mod registry;
@@ -29,7 +33,7 @@ mod worker;
 mod worktree;
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -77,6 +81,12 @@ enum Form {
     Version,
     Help,
     AuthStatus,
+    AuthLogin,
+    AuthLogout,
+    Mcp,
+    Plugin,
+    /// One reply, or a conversation over pipes.
+    Print,
     Agents,
     Standard,
     Worker,
@@ -92,8 +102,10 @@ enum Form {
     JobSession,
     /// A process that only exists (knob `children`).
     Bystander,
-    /// Exists in the agent, is not simulated by this build.
-    Later,
+    /// `--remote-control`: an interactive session.
+    Interactive,
+    /// Needs a terminal, which this build does not simulate.
+    Terminal,
     Unknown,
 }
 
@@ -106,6 +118,11 @@ impl Form {
             (Some("--version" | "-v"), _) => Self::Version,
             (Some("--help" | "-h"), _) => Self::Help,
             (Some("auth"), Some("status")) => Self::AuthStatus,
+            (Some("auth"), Some("login")) => Self::AuthLogin,
+            (Some("auth"), Some("logout")) => Self::AuthLogout,
+            (Some("mcp"), _) => Self::Mcp,
+            (Some("plugin" | "plugins"), _) => Self::Plugin,
+            (Some("setup-token"), _) => Self::Terminal,
             (Some("agents"), _) => Self::Agents,
             (Some("remote-control"), _) => Self::Standard,
             (Some("--print"), Some("--sdk-url")) => Self::Worker,
@@ -113,7 +130,11 @@ impl Form {
                 Self::of_job(word).unwrap_or(Self::Unknown)
             }
             (Some(load::BYSTANDER), _) => Self::Bystander,
-            (Some(name), _) if texts::LATER_FORMS.contains(&name) => Self::Later,
+            // The flag form, which is another thing than the command.
+            _ if args.iter().any(|arg| matches!(arg.as_str(), "--remote-control" | "--rc")) => {
+                Self::Interactive
+            }
+            (Some(name), _) if texts::PRINT_FORMS.contains(&name) => Self::Print,
             _ => Self::Unknown,
         }
     }
@@ -139,7 +160,8 @@ impl Form {
         match self {
             Self::Version => "version",
             Self::Help => "help",
-            Self::AuthStatus => "auth",
+            Self::AuthStatus | Self::AuthLogin | Self::AuthLogout => "auth",
+            Self::Print => "hosted",
             Self::Agents => "agents",
             Self::Standard => "standard",
             Self::Worker => "worker",
@@ -152,7 +174,8 @@ impl Form {
             | Self::JobAttach
             | Self::JobRespawn
             | Self::Service => "jobs",
-            Self::Later | Self::Unknown => "other",
+            Self::Interactive => "pty",
+            Self::Mcp | Self::Plugin | Self::Terminal | Self::Unknown => "other",
         }
     }
 }
@@ -188,7 +211,10 @@ fn dispatch(args: Vec<String>) -> Result<u8, Failure> {
     // The start is recorded even if its knobs are wrong.
     let record_env = knobs.as_ref().map(|k| k.record_env.clone()).unwrap_or_default();
     calls::record(&home, &args, &cwd, &record_env)?;
-    let knobs = knobs?;
+    let mut knobs = knobs?;
+    if knobs.auth == values::Auth::LoggedOut && login::was_made(&home) {
+        knobs.auth = values::Auth::ClaudeAi;
+    }
     let profile = Profile::nearest(&knobs.profile)?;
     let form = Form::of(&args, profile.has_jobs());
     Double { home, knobs, profile, cwd, args }.run(form)
@@ -208,6 +234,11 @@ impl Double {
                 Ok(0)
             }
             Form::AuthStatus => auth::status(self),
+            Form::AuthLogin => login::login(self),
+            Form::AuthLogout => login::logout(self),
+            Form::Mcp => mcp::run(self),
+            Form::Plugin => plugin::run(self),
+            Form::Print => print::run(self),
             Form::Agents => agents::list(self),
             Form::Standard => bridge::run(self),
             Form::Worker => worker::run(self),
@@ -221,11 +252,14 @@ impl Double {
             Form::JobHost => jobs::host::run(self),
             Form::JobSession => jobs::session(self),
             Form::Bystander => Ok(0),
-            Form::Later => Err(Failure::agent(format!(
-                "svc-agent-sim: '{}' exists in the agent but is not simulated by this build; \
-                 use remote-control, auth status, agents --json or --version",
-                self.args.first().map_or("", String::as_str)
-            ))),
+            // Agent 2.1.197: without a terminal the flag form wants a prompt.
+            Form::Interactive if !std::io::stdin().is_terminal() => {
+                Err(Failure::agent(texts::NO_INPUT))
+            }
+            Form::Interactive | Form::Terminal => Err(Failure::agent(
+                "svc-agent-sim: what needs a terminal is not simulated by this build; use \
+                 remote-control, --bg or --print",
+            )),
             Form::Unknown => Err(self.unknown_form()),
         }
     }

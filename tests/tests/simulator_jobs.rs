@@ -460,6 +460,20 @@ fn an_agent_before_background_sessions_knows_none_of_it() {
 }
 
 #[test]
+fn a_newer_agent_takes_a_job_only_where_it_is_trusted_and_calls_it_a_session() {
+    let jobs = Jobs::new();
+    let new = &[ENDLESS, ("profile", "2.1.330")];
+    let elsewhere = jobs.stage.directory("elsewhere");
+    let refused = jobs.stage.run(&elsewhere, &["--bg", "--", "x"], new);
+    assert_eq!(refused.code, Some(1));
+    assert!(refused.stderr.starts_with("Workspace not trusted. Run `claude` in "));
+    assert!(!jobs.stage.home.join("jobs").exists());
+    assert_eq!(jobs.stage.run(&jobs.cwd, &["--bg", "--", "x"], new).code, Some(0));
+    let unknown = jobs.stage.run(&jobs.cwd, &["rm", "deadbeef"], new);
+    assert_eq!(unknown.stderr, "No session matching 'deadbeef'\n");
+}
+
+#[test]
 fn parallel_dispatches_share_one_service() {
     let jobs = Jobs::new();
     let start = || {

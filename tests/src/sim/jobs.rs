@@ -31,7 +31,7 @@ pub(crate) fn stop(double: &Double) -> Result<u8, Failure> {
     let Some(id) = wanted(double, "stop", texts::STOP_HELP)? else {
         return Ok(0);
     };
-    let record = find(double, &id).ok_or_else(|| no_running_job(&id))?;
+    let record = find(double, &id).ok_or_else(|| no_running_job(double, &id))?;
     end(double, &record, &Request::Stop { id: id.clone() })?;
     print(&format!("stopped {id}\n"));
     Ok(0)
@@ -42,8 +42,7 @@ pub(crate) fn remove(double: &Double) -> Result<u8, Failure> {
     let Some(id) = wanted(double, "rm", texts::RM_HELP)? else {
         return Ok(0);
     };
-    let record =
-        find(double, &id).ok_or_else(|| Failure::agent(format!("No job matching '{id}'")))?;
+    let record = find(double, &id).ok_or_else(|| no_job(double, &id))?;
     end(double, &record, &Request::Remove { id: id.clone() })?;
     let _ = record.remove(); // the service may have been faster
     print(&format!("removed {id}\n"));
@@ -101,7 +100,7 @@ pub(crate) fn respawn(double: &Double) -> Result<u8, Failure> {
             records.into_iter().filter(|r| !r.is_terminal()).map(|r| r.id().to_owned()).collect()
         }
         Some(id) => {
-            find(double, id).ok_or_else(|| Failure::agent(format!("No job matching '{id}'")))?;
+            find(double, id).ok_or_else(|| no_job(double, id))?;
             vec![id.to_owned()]
         }
         None => Vec::new(),
@@ -121,7 +120,7 @@ pub(crate) fn logs(double: &Double) -> Result<u8, Failure> {
     let Some(id) = wanted(double, "logs", texts::LOGS_HELP)? else {
         return Ok(0);
     };
-    find(double, &id).ok_or_else(|| no_running_job(&id))?;
+    find(double, &id).ok_or_else(|| no_running_job(double, &id))?;
     let shown = std::fs::read(host::output_file(&double.home, &id)).unwrap_or_default();
     print(&String::from_utf8_lossy(&shown));
     Ok(0)
@@ -132,7 +131,7 @@ pub(crate) fn attach(double: &Double) -> Result<u8, Failure> {
     let Some(id) = wanted(double, "attach", texts::ATTACH_HELP)? else {
         return Ok(0);
     };
-    find(double, &id).ok_or_else(|| no_running_job(&id))?;
+    find(double, &id).ok_or_else(|| no_running_job(double, &id))?;
     if io::stdin().is_terminal() {
         return Err(Failure::agent(
             "svc-agent-sim: attaching to a terminal is not simulated by this build; use logs",
@@ -183,6 +182,11 @@ fn find(double: &Double, id: &str) -> Option<Record> {
     Record::open(&double.home, id)
 }
 
-fn no_running_job(id: &str) -> Failure {
-    Failure::agent(format!("No job matching '{id}'. Run 'claude agents' to list running sessions."))
+fn no_job(double: &Double, id: &str) -> Failure {
+    Failure::agent(format!("No {} matching '{id}'", double.profile.job_word()))
+}
+
+fn no_running_job(double: &Double, id: &str) -> Failure {
+    let no_job = no_job(double, id).text;
+    Failure::agent(format!("{no_job}. Run 'claude agents' to list running sessions."))
 }

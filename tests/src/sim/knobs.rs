@@ -13,9 +13,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::home::AgentHome;
+use super::print::Hosted;
 use super::values::{
-    AgentsOutput, Ansi, Auth, Bg, ChildMode, ExitSignal, Fatal, JobStep, LogTarget, PointerKind,
-    PoisonOn, Ready, RegistryKind, Turn, WorktreeKind,
+    AgentsOutput, Ansi, Auth, Bg, ChildMode, ExitSignal, Fatal, JobStep, LogTarget, Login,
+    PointerKind, PoisonOn, Ready, RegistryKind, Turn, WorktreeKind,
 };
 use super::{Failure, files};
 
@@ -78,6 +79,8 @@ pub(crate) struct Knobs {
     pub(crate) bg_respawn_ms: Option<u64>,
     pub(crate) auth: Auth,
     pub(crate) auth_ms: u64,
+    pub(crate) login: Login,
+    pub(crate) hosted: Option<Hosted>,
     pub(crate) turns: Option<Vec<Turn>>,
     /// A worker ends by itself this long after its start.
     pub(crate) session_ms: Option<u64>,
@@ -137,6 +140,8 @@ impl Default for Knobs {
             bg_respawn_ms: Some(10_000),
             auth: Auth::ClaudeAi,
             auth_ms: 0,
+            login: Login::Ok,
+            hosted: None,
             turns: None,
             session_ms: None,
             memory_mb: 0,

@@ -3,13 +3,14 @@
 use super::Failure;
 
 /// Versions the double knows, oldest first.
-const KNOWN: [Profile; 7] = [
+const KNOWN: [Profile; 8] = [
     Profile([2, 1, 130]),
     Profile([2, 1, 145]),
     Profile([2, 1, 197]),
     Profile([2, 1, 211]),
     Profile([2, 1, 232]),
     Profile([2, 1, 280]),
+    Profile([2, 1, 330]),
     Profile([9, 9, 9]),
 ];
 
@@ -78,6 +79,16 @@ impl Profile {
         self >= Self([2, 1, 280])
     }
 
+    /// A dispatch is refused in a directory nobody trusted (observed in 2.1.330, not in 2.1.197).
+    pub(crate) fn jobs_need_trust(self) -> bool {
+        self >= Self([2, 1, 330])
+    }
+
+    /// What the agent calls a background session when it does not find one.
+    pub(crate) fn job_word(self) -> &'static str {
+        if self >= Self([2, 1, 330]) { "session" } else { "job" }
+    }
+
     /// Unknown extra fields and reworded banners.
     pub(crate) fn is_future(self) -> bool {
         self >= Self([9, 9, 9])
@@ -95,6 +106,7 @@ mod tests {
         assert_eq!(version("1"), "2.1.130");
         assert_eq!(version("9.9.9"), "9.9.9");
         assert_eq!(version("2.1.279"), "2.1.232");
+        assert_eq!(version("2.1.400"), "2.1.330");
         assert!(Profile::nearest("2.1.x").is_err());
         assert!(Profile::nearest("2.1.1.1").is_err());
     }

@@ -1,18 +1,24 @@
 //! The agent's own words that others depend on, from agent 2.1.197.
 
-/// Words of the agent that this build does not simulate.
-pub(super) const LATER_FORMS: [&str; 11] = [
-    "--remote-control",
-    "--rc",
+/// A turn of an account that is not logged in.
+pub(super) const NOT_LOGGED_IN: &str = "Not logged in · Please run /login";
+
+/// First words of a start that replies or converses over pipes.
+pub(super) const PRINT_FORMS: [&str; 14] = [
     "--print",
     "-p",
     "--output-format",
-    "--worktree",
-    "auth",
-    "setup-token",
-    "mcp",
-    "plugin",
+    "--input-format",
+    "--include-partial-messages",
+    "--replay-user-messages",
+    "--verbose",
+    "--permission-mode",
+    "--permission-prompt-tool",
+    "--model",
     "--resume",
+    "--continue",
+    "--worktree",
+    "-w",
 ];
 
 /// An invocation without a terminal and without a prompt.

@@ -245,6 +245,41 @@ impl TryFrom<Value> for ExitSignal {
     }
 }
 
+/// How `auth login` goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) enum Login {
+    Ok,
+    Reject,
+    NoUrl,
+    UrlThenExit,
+    /// The address comes this many milliseconds late.
+    SlowUrl(u64),
+    HangAfterCode,
+    /// Another address in front of the one to visit.
+    DecoyUrl,
+    /// The address with colours and inside a hyperlink.
+    AnsiUrl,
+}
+
+impl TryFrom<String> for Login {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let slow = || text.strip_prefix("slow_url:")?.parse().ok().map(Self::SlowUrl);
+        match text.as_str() {
+            "ok" => Ok(Self::Ok),
+            "reject" => Ok(Self::Reject),
+            "no_url" => Ok(Self::NoUrl),
+            "url_then_exit" => Ok(Self::UrlThenExit),
+            "hang_after_code" => Ok(Self::HangAfterCode),
+            "decoy_url" => Ok(Self::DecoyUrl),
+            "ansi_url" => Ok(Self::AnsiUrl),
+            _ => slow().ok_or_else(|| format!("{text:?} is no way a login can go")),
+        }
+    }
+}
+
 /// How a dispatch goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -10,7 +10,7 @@ use super::record::{Record, Seed};
 use crate::sim::ids::Draw;
 use crate::sim::knobs::{PREFIX, START_NUMBER};
 use crate::sim::values::Bg;
-use crate::sim::{Double, Failure, hang, print, say};
+use crate::sim::{Double, Failure, hang, print, say, trust};
 
 /// Flags that take a value, in the order a job's record lists them (agent 2.1.197).
 const VALUED: [&str; 3] = ["--name", "--permission-mode", "--model"];
@@ -33,6 +33,15 @@ struct Words {
 /// Runs `--bg …`.
 pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     let words = Words::parse(double.args.get(1..).unwrap_or_default())?;
+    if double.profile.jobs_need_trust()
+        && !trust::is_trusted(&double.home.config()?, &double.cwd, double.profile)
+    {
+        return Err(Failure::agent(format!(
+            "Workspace not trusted. Run `claude` in {} once and accept the trust prompt, then \
+             retry.",
+            double.cwd.display()
+        )));
+    }
     let kind = double.knobs.bg;
     if kind == Bg::Rc1 {
         return Err(Failure::agent(
