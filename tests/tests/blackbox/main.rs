@@ -22,6 +22,8 @@ mod hostile_clock;
 mod hostile_scarcity;
 mod identity;
 mod interface;
+mod jobs;
+mod jobs_faults;
 mod launching;
 mod log_files;
 mod main_job;
