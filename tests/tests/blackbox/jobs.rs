@@ -41,10 +41,13 @@ pub async fn until_state(events: &mut Events, id: &str, word: &str) -> Backgroun
     events.until(&what, |state| job(state, id).filter(|job| job.state == word)).await
 }
 
-/// The job in this state, with its process.
+/// The job in this state, with its process; one at work says so itself, which the first file of
+/// a dispatch does not.
 pub async fn until_alive(events: &mut Events, id: &str, word: &str) -> BackgroundJob {
     let what = format!("job {id} {word} with a process");
-    let fits = |job: &BackgroundJob| job.state == word && job.worker_alive;
+    let fits = |job: &BackgroundJob| {
+        job.state == word && job.worker_alive && (word != "working" || job.detail == "busy")
+    };
     events.until(&what, |state| job(state, id).filter(fits)).await
 }
 
