@@ -25,6 +25,7 @@ mod interface;
 mod jobs;
 mod jobs_faults;
 mod launching;
+mod legacy;
 mod log_files;
 mod main_job;
 mod odd_agents;
