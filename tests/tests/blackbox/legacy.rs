@@ -46,15 +46,14 @@ async fn records_of_an_earlier_service_are_taken_over_once_and_can_be_resumed() 
     assert_eq!(rows[1].permission_mode.to_string(), "default");
     assert_eq!(read(&world, "state.json.imported"), old, "byte for byte");
     assert!(!state_file(&world, "state.json").exists());
-    let log = server.log();
-    for word in ["../evil", "broken", "gone"] {
-        assert!(log.contains(word), "{word} is not explained: {log}");
-    }
     let resumed = server.client.resume(ID_OF_APP).await.expect(200).json();
     assert_eq!((&resumed["created"], &resumed["generation"]), (&json!(true), &json!(2)));
     server.client.stop(ID_OF_APP).await.expect(200);
     server.client.post("/api/instances/gone/forget").await.expect(200);
-    server.stop().await;
+    let (_, log) = server.stop().await;
+    for word in ["../evil", "broken", "gone"] {
+        assert!(log.contains(word), "{word} is not explained: {log}");
+    }
 
     // The registry is in use: a file that turns up again is not read, and nothing is overwritten.
     write(&world, &old);
@@ -71,8 +70,8 @@ async fn a_file_that_is_none_is_kept_and_the_service_starts_empty() {
     write(&world, &broken);
     let server = world.serve().await;
     assert!(server.client.instances().await.is_empty());
-    assert!(server.log().contains("state.json.corrupt.bak"), "{}", server.log());
-    server.stop().await;
+    let (_, log) = server.stop().await;
+    assert!(log.contains("state.json.corrupt.bak"), "{log}");
     let copy = state_file(&world, "state.json.corrupt.bak");
     assert_eq!(std::fs::read(&copy).unwrap(), broken);
 
@@ -87,7 +86,8 @@ async fn a_file_that_is_none_is_kept_and_the_service_starts_empty() {
     std::fs::create_dir(state_file(&world, "state.json")).unwrap();
     let server = world.serve().await;
     assert!(state_file(&world, "state.json").is_dir());
-    assert!(server.log().contains("no records of an earlier version"), "{}", server.log());
+    let (_, log) = server.stop().await;
+    assert!(log.contains("no records of an earlier version"), "{log}");
 }
 
 #[tokio::test]
