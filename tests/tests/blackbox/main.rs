@@ -19,6 +19,8 @@ mod ends;
 mod environment;
 mod harness;
 mod hostile_clock;
+mod hostile_crowd;
+mod hostile_requests;
 mod hostile_scarcity;
 mod identity;
 mod interface;
