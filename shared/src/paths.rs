@@ -2,6 +2,8 @@
 
 /// The health report.
 pub const HEALTHZ: &str = "/healthz";
+/// Figures for a monitoring system.
+pub const METRICS: &str = "/metrics";
 /// Prefix of the stable public API.
 pub const API_V1: &str = "/api/v1";
 /// Prefix of the unversioned API: the public routes again, and the internal ones.

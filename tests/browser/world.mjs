@@ -23,10 +23,10 @@ async function freePort() {
 }
 
 /**
- * Makes the tree. `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs
+ * Makes the tree; `more` is laid over the configuration. `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs
  * commands, asks the API, and takes everything down again.
  */
-export async function world(projects) {
+export async function world(projects, more = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-page-')));
   const agentHome = join(root, 'agent');
   const env = {
@@ -57,6 +57,7 @@ export async function world(projects) {
     host: '127.0.0.1',
     port: await freePort(),
     claude: { binary: given('SVC_SIM_BIN'), node_from_nvm: false },
+    ...more,
   };
   writeFileSync(config, JSON.stringify(settings), { mode: 0o600 });
 

@@ -132,4 +132,10 @@ impl Registry {
     pub fn count_crash(&self, project: &ProjectName) {
         *lock(&self.crashes).entry(project.clone()).or_default() += 1;
     }
+
+    /// Crashes since the start of this process, by project.
+    pub fn crashes(&self) -> BTreeMap<String, u64> {
+        let crashes = lock(&self.crashes);
+        crashes.iter().map(|(project, count)| (project.to_string(), *count)).collect()
+    }
 }

@@ -97,6 +97,10 @@ impl App {
             log_transition(bridge, &next);
             let content = Content::Bridge(next.clone());
             let known = self.registry().learn(Stored { revision, content, ..stored });
+            // Before the page hears of the end: who sees it may scrape at once.
+            if effects.contains(&Effect::CountCrash) {
+                self.registry().count_crash(&next.project);
+            }
             self.publish();
             self.carry_out(&next, &effects).await;
             return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
@@ -132,8 +136,7 @@ impl App {
         for effect in effects {
             match effect {
                 Effect::Announce(event) => self.announce(bridge, *event).await,
-                Effect::CountCrash => self.registry().count_crash(&bridge.project),
-                Effect::Remember(_) => {}
+                Effect::Remember(_) | Effect::CountCrash => {}
             }
         }
         self.nudge_others();

@@ -10,7 +10,7 @@ use crate::layers::headers::{self, Policy};
 use crate::layers::host::{HostRule, Served};
 use crate::layers::{access, body, compress, limits, origin, request_id};
 use crate::public::ParsedBody;
-use crate::routes::{self, Call, Found, Route, RouteKind, Serve};
+use crate::routes::{self, Call, Found, Guard, Route, RouteKind, Serve};
 use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
 use crate::ws::Sockets;
@@ -42,7 +42,8 @@ struct Inner {
     hosts: HostRule,
     origins: AllowedOrigins,
     is_ui_on: bool,
-    is_description_on: bool,
+    /// What is switched off as a whole.
+    absent: Vec<Guard>,
     body_idle: Duration,
 }
 
@@ -66,7 +67,11 @@ impl Door {
         let origins = AllowedOrigins::new(&settings.host, port, &settings.auth.allowed_origins);
         let hosts = AllowedHosts::new(&settings.host, origins.iter(), &settings.auth.allowed_hosts);
         let is_ui_on = settings.ui.enabled;
-        let is_description_on = settings.api.openapi_enabled;
+        let switches = [
+            (Guard::Description, settings.api.openapi_enabled),
+            (Guard::Metrics, settings.observability.prometheus_enabled),
+        ];
+        let absent = switches.into_iter().filter(|(_, on)| !on).map(|(guard, _)| guard).collect();
         let context = Arc::new(Context {
             root: RootPath::new(&settings.root_path),
             sockets: Sockets::new(options.max_sockets, app.shutdown().clone()),
@@ -84,7 +89,7 @@ impl Door {
             hosts: HostRule::new(hosts),
             origins,
             is_ui_on,
-            is_description_on,
+            absent,
             body_idle: options.body_idle,
             context,
         }))
@@ -122,7 +127,8 @@ impl Inner {
             Some(_) | None => Entry::of_method(visit.method.as_str()),
         };
         origin::check(&self.origins, &request, entry)?;
-        if !self.is_description_on && found.as_ref().is_some_and(Found::is_description) {
+        let is_absent = |found: &Found| self.absent.iter().any(|guard| found.is_all(*guard));
+        if found.as_ref().is_some_and(is_absent) {
             return Err(Refusal::not_found());
         }
 

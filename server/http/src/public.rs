@@ -7,6 +7,7 @@ pub(crate) mod schema;
 use crate::body::fields::unknown_field_warnings;
 use crate::context::Context;
 use crate::error::Refusal;
+use crate::exposition;
 use crate::idempotency::Subject;
 use crate::reply;
 use answer::{Answer, doc};
@@ -345,6 +346,16 @@ impl OpsApi {
     #[oai(path = "/healthz", method = "get", operation_id = "getHealth", tag = "Tag::Ops")]
     async fn get_health(&self) -> Answer<doc::HealthReport> {
         Answer::new(Ok(reply::json(StatusCode::OK, &self.context.app.health())))
+    }
+
+    /// Figures for a monitoring system; only with `observability.prometheus_enabled`.
+    #[oai(path = "/metrics", method = "get", operation_id = "getMetrics", tag = "Tag::Ops")]
+    async fn get_metrics(&self) -> Answer<doc::Metrics> {
+        let text = exposition::text(&self.context.app.figures());
+        Answer::new(
+            text.map(|text| Response::builder().content_type(exposition::MEDIA).body(text))
+                .map_err(|error| Refusal::internal(&error.to_string())),
+        )
     }
 }
 

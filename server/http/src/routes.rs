@@ -8,7 +8,7 @@ use crate::error::Refusal;
 use crate::layers::body::BodyKind;
 use crate::public::{Operations, PublicApi};
 use crate::target::Query;
-use crate::{internal, spa, ws};
+use crate::{docs, internal, spa, ws};
 use futures_util::future::BoxFuture;
 use poem::http::Method;
 use poem::{Request, Response};
@@ -45,6 +45,8 @@ pub enum Guard {
     UiPublic,
     /// Guarded, and not there while the API description is off.
     Description,
+    /// Guarded, and not there while metrics are off. A scrape token opens this and nothing else.
+    Metrics,
 }
 
 /// What a route is.
@@ -119,6 +121,8 @@ pub fn table() -> Vec<Route> {
         own!(GET "/" Ui None Plain spa::shell),
         own!(GET "/ui/{*page}" Ui None Plain spa::shell),
         own!(GET "/static/{*file}" UiPublic None Plain spa::file),
+        own!(GET "/docs" Description None Plain docs::page),
+        own!(GET "/docs/{*file}" Description None Plain docs::file),
         own!(GET "/openapi.json" Description None Plain internal::ops::openapi),
         own!(GET "/api/bootstrap" Guarded None Plain internal::ops::bootstrap),
         own!(GET "/api/state" Guarded None Plain internal::ops::state),
@@ -154,10 +158,15 @@ fn documented() -> Vec<Route> {
                 Some(_) => BodyKind::OptionalJson,
             };
             let is_health = path.path == svc_shared::paths::HEALTHZ;
+            let is_metrics = path.path == svc_shared::paths::METRICS;
             let route = Route {
                 method: operation.method,
                 pattern: path.path.clone(),
-                guard: if is_health { Guard::Public } else { Guard::Guarded },
+                guard: match (is_health, is_metrics) {
+                    (true, _) => Guard::Public,
+                    (false, true) => Guard::Metrics,
+                    (false, false) => Guard::Guarded,
+                },
                 body,
                 kind: if is_health { RouteKind::Health } else { RouteKind::Plain },
                 serve: Serve::Documented,
@@ -229,9 +238,9 @@ impl Found<'_> {
         }
     }
 
-    /// Whether the path is one of the API description.
-    pub(crate) fn is_description(&self) -> bool {
-        self.rows.iter().all(|row| row.guard == Guard::Description)
+    /// Whether the path belongs to something that can be switched off as a whole.
+    pub(crate) fn is_all(&self, guard: Guard) -> bool {
+        self.rows.iter().all(|row| row.guard == guard)
     }
 
     /// Whether the path is the health report.

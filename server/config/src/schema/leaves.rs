@@ -207,7 +207,7 @@ const DATA: &[Leaf] = rows! {
     "metrics.show_disk" BOOL => ON; B L later; "Shows disk use."
     "metrics.sample_interval_seconds" seconds(Range::above(0.0).up_to(2.0)) => real(0.15); B L later; "Window of a sample."
     "metrics.poll_seconds" seconds(Range::at_least(1.0)) => real(4.0); B L later; "Refresh of the dashboard."
-    "observability.prometheus_enabled" BOOL => OFF; B R later; "Serves metrics for Prometheus."
+    "observability.prometheus_enabled" BOOL => OFF; B R; "Serves metrics for Prometheus."
     "observability.metrics_token_hash" text(TextRule::Sha256Hex) => NULL; F R secret blank_is_null later; "SHA-256 of the scrape token."
 };
 

@@ -8,6 +8,10 @@ use poem::{IntoResponse as _, Response};
 /// Replies below this size are sent as they are, bytes.
 const WORTH_IT: u64 = 1024;
 
+/// Marks a text worth compressing that is neither JSON nor HTML.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Compressible;
+
 /// A content coding this server speaks, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Coding {
@@ -79,7 +83,9 @@ pub(crate) fn apply(mut response: Response, accepted: &[Coding]) -> Response {
 
 fn is_candidate(response: &Response) -> bool {
     let media = response.header(header::CONTENT_TYPE).unwrap_or_default();
-    let is_text = media.starts_with("application/json") || media.starts_with("text/html");
+    let is_text = media.starts_with("application/json")
+        || media.starts_with("text/html")
+        || response.extensions().get::<Compressible>().is_some();
     is_text
         && response.status() != StatusCode::NOT_MODIFIED
         && response.extensions().get::<NeverCompress>().is_none()

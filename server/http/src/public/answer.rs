@@ -26,6 +26,8 @@ impl<D> Answer<D> {
 pub(crate) trait Documented {
     /// Status, meaning and schema of what works out.
     fn successes() -> Vec<(u16, &'static str, MetaSchemaRef)>;
+    /// Media type of what works out.
+    const MEDIA: &'static str = JSON;
     /// Statuses of refusals, besides those every operation has.
     const REFUSALS: &'static [u16];
     /// Puts the schemas into the document.
@@ -45,12 +47,13 @@ impl<D: Documented> ApiResponse for Answer<D> {
     fn meta() -> MetaResponses {
         let successes = D::successes()
             .into_iter()
-            .map(|(status, description, schema)| response(status, description, schema));
+            .map(|(status, description, schema)| response(status, description, D::MEDIA, schema));
         let mut statuses: Vec<u16> = COMMON.iter().chain(D::REFUSALS).copied().collect();
         statuses.sort_unstable();
         statuses.dedup();
-        let refusals =
-            statuses.into_iter().map(|status| response(status, meaning(status), refusal(status)));
+        let refusals = statuses
+            .into_iter()
+            .map(|status| response(status, meaning(status), JSON, refusal(status)));
         MetaResponses { responses: successes.chain(refusals).collect() }
     }
 
@@ -62,12 +65,19 @@ impl<D: Documented> ApiResponse for Answer<D> {
     }
 }
 
-fn response(status: u16, description: &'static str, schema: MetaSchemaRef) -> MetaResponse {
+const JSON: &str = "application/json";
+
+fn response(
+    status: u16,
+    description: &'static str,
+    content_type: &'static str,
+    schema: MetaSchemaRef,
+) -> MetaResponse {
     MetaResponse {
         description,
         status: Some(status),
         status_range: None,
-        content: vec![MetaMediaType { content_type: "application/json", schema }],
+        content: vec![MetaMediaType { content_type, schema }],
         headers: vec![],
     }
 }
@@ -145,6 +155,17 @@ pub(crate) mod doc {
         Dispatch: [201 "Started." DispatchResult] [404, 409, 413, 415, 422, 502];
         StopJob: [200 "Stopped, as far as could be confirmed." StopAgentResult] [404, 409, 422];
         ResumeJob: [201 "Started." ResumeAgentResult] [404, 409, 413, 415, 422, 502];
+    }
+
+    /// A text in the exposition format.
+    pub(crate) struct Metrics;
+    impl Documented for Metrics {
+        fn successes() -> Vec<(u16, &'static str, MetaSchemaRef)> {
+            vec![(200, "The figures.", String::schema_ref())]
+        }
+        const MEDIA: &'static str = "text/plain";
+        const REFUSALS: &'static [u16] = &[404];
+        fn register(_: &mut Registry) {}
     }
 
     /// The full report, or the minimal one for callers that may not have more.

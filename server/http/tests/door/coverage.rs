@@ -122,6 +122,9 @@ const TABLE: &[Row] = &[
     Row { route: "GET /api/bootstrap", asks: &[(Known, 200)] },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
+    Row { route: "GET /metrics", asks: &[(Known, 200)] },
+    Row { route: "GET /docs", asks: &[(Known, 200)] },
+    Row { route: "GET /docs/{*file}", asks: &[(Unknown, 404)] },
     Row { route: "GET /api/doctor", asks: &[(Known, 200)] },
     Row { route: "GET /api/login-status", asks: &[(Known, 200)] },
     Row {
@@ -242,7 +245,8 @@ fn request(route: &Route, ask: Ask) -> Sent {
 
 #[tokio::test]
 async fn every_route_reaches_its_documented_statuses() {
-    let configuration = "api:\n  openapi_enabled: true\n";
+    let configuration =
+        "api:\n  openapi_enabled: true\nobservability:\n  prometheus_enabled: true\n";
     let server = Server::with(configuration, ServeOptions::default()).await;
     server.fill().await;
     let page = if svc_http::has_page() { 200 } else { 503 };

@@ -57,6 +57,7 @@ fn every_operation_is_there_with_its_name_and_its_refusals() {
             "dispatchAgent",
             "getHealth",
             "getInstance",
+            "getMetrics",
             "listAdoptableProjects",
             "listAgents",
             "listExternalSessions",
@@ -114,7 +115,8 @@ async fn the_description_is_served_only_when_asked_for() {
     let served = on.get("/a/b/openapi.json").await.json();
     assert_eq!(served["servers"][0]["url"], "/a/b");
     assert_eq!(served["paths"], DOCUMENT["paths"]);
-    assert_eq!(on.get("/docs").await.status, 404);
+    assert_eq!(on.get("/a/b/docs").await.status, 200);
+    assert_eq!(off.get("/docs").await.status, 404);
 }
 
 /// What serde writes of each shared type fits what the document says of it.

@@ -231,7 +231,8 @@ async fn h12_every_reply_carries_the_same_protection() {
         Sent::new("POST", "/api/instances").header("Origin", "null"),
         Sent::new("POST", "/api/instances"),
         Sent::new("POST", "/api/instances").json(&json!({"project": 5})),
-        Sent::new("POST", "/api/agents").json(&json!({"project": "api", "prompt": "x"})),
+        Sent::new("POST", "/api/agents")
+            .json(&json!({"project": "api", "prompt": "x", "trust": true})),
         Sent::new("GET", "/ws/events"),
         Sent::new("GET", "/healthz"),
     ];

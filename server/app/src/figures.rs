@@ -1,0 +1,45 @@
+//! What a monitoring system wants to know, from copies in memory: asking costs no disk and starts
+//! no process.
+
+use crate::App;
+use std::collections::BTreeMap;
+use svc_shared::status::BridgeStatus;
+
+/// Statuses that bridges are counted by; a status that nothing has counts zero.
+const STATUSES: [BridgeStatus; 5] = [
+    BridgeStatus::Starting,
+    BridgeStatus::Running,
+    BridgeStatus::Stopped,
+    BridgeStatus::Crashed,
+    BridgeStatus::Error,
+];
+
+/// Counts of one moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figures {
+    /// Bridges by status, each of the five present. Hosted sessions are not among them.
+    pub bridges: BTreeMap<&'static str, u64>,
+    /// Discovered projects.
+    pub projects: u64,
+    /// Crashes since this process began, by project; also of bridges that were forgotten since.
+    pub crashes: BTreeMap<String, u64>,
+}
+
+impl App {
+    /// The counts of now.
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        let mut bridges: BTreeMap<&'static str, u64> =
+            STATUSES.iter().map(|status| (status.as_str(), 0)).collect();
+        for bridge in self.registry().bridges() {
+            if let Some(count) = bridges.get_mut(bridge.status().as_str()) {
+                *count += 1;
+            }
+        }
+        Figures {
+            bridges,
+            projects: u64::try_from(self.projects().len()).unwrap_or(u64::MAX),
+            crashes: self.registry().crashes(),
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The text that a Prometheus server scrapes (exposition format 0.0.4, `http-api` §6.2).
+
+use prometheus::core::Collector;
+use prometheus::proto::MetricFamily;
+use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use svc_app::{Figures, VERSION};
+
+/// Media type of the text.
+pub(crate) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The families in the order of the specification, samples by label.
+///
+/// # Errors
+/// A defect: names and labels are ours.
+pub(crate) fn text(figures: &Figures) -> prometheus::Result<String> {
+    let info = IntGaugeVec::new(
+        Opts::new("svc_build_info", "Version of the service; always 1."),
+        &["version"],
+    )?;
+    info.with_label_values(&[VERSION]).set(1);
+    let bridges = IntGaugeVec::new(Opts::new("svc_bridges", "Bridges by status."), &["status"])?;
+    for (status, count) in &figures.bridges {
+        bridges.with_label_values(&[*status]).set(whole(*count));
+    }
+    let projects = IntGauge::new("svc_projects", "Discovered projects.")?;
+    projects.set(whole(figures.projects));
+    let mut families = family(info)?;
+    families.extend(family(bridges)?);
+    families.extend(family(projects)?);
+    if !figures.crashes.is_empty() {
+        let crashes = IntCounterVec::new(
+            Opts::new("svc_bridge_crashes_total", "Crashes since the service started."),
+            &["project"],
+        )?;
+        for (project, count) in &figures.crashes {
+            crashes.with_label_values(&[project]).inc_by(*count);
+        }
+        families.extend(family(crashes)?);
+    }
+    TextEncoder::new().encode_to_string(&families)
+}
+
+/// One family, its samples in order. A registry of its own: one of all would sort the families.
+fn family(metric: impl Collector + 'static) -> prometheus::Result<Vec<MetricFamily>> {
+    let registry = Registry::new();
+    registry.register(Box::new(metric))?;
+    Ok(registry.gather())
+}
+
+fn whole(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn families_and_samples_are_in_order_and_labels_are_escaped() {
+        let figures = Figures {
+            bridges: [("running", 2), ("crashed", 1)].into(),
+            projects: 500,
+            crashes: [("b \"x\"".to_owned(), 3), ("a\\".to_owned(), 1)].into(),
+        };
+        let expected = format!(
+            "# HELP svc_build_info Version of the service; always 1.\n\
+             # TYPE svc_build_info gauge\n\
+             svc_build_info{{version=\"{VERSION}\"}} 1\n\
+             # HELP svc_bridges Bridges by status.\n\
+             # TYPE svc_bridges gauge\n\
+             svc_bridges{{status=\"crashed\"}} 1\n\
+             svc_bridges{{status=\"running\"}} 2\n\
+             # HELP svc_projects Discovered projects.\n\
+             # TYPE svc_projects gauge\n\
+             svc_projects 500\n\
+             # HELP svc_bridge_crashes_total Crashes since the service started.\n\
+             # TYPE svc_bridge_crashes_total counter\n\
+             svc_bridge_crashes_total{{project=\"a\\\\\"}} 1\n\
+             svc_bridge_crashes_total{{project=\"b \\\"x\\\"\"}} 3\n"
+        );
+        assert_eq!(text(&figures).unwrap(), expected);
+        let quiet = Figures { crashes: Default::default(), ..figures };
+        assert!(!text(&quiet).unwrap().contains("crashes"));
+    }
+}
