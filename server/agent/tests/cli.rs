@@ -10,6 +10,9 @@ use svc_agent::cli::{AgentCli, AgentSetup, ProbeError, Version};
 use svc_agent::environment::Variables;
 use svc_agent::login::Login;
 
+/// No name of a program of this machine: an agent may be installed on it.
+const PROGRAM: &str = "agent-of-this-test";
+
 struct Bench {
     root: tempfile::TempDir,
     cli: AgentCli,
@@ -20,7 +23,7 @@ impl Bench {
     fn new(body: &str) -> Self {
         let root = tempfile::tempdir().unwrap();
         let cli = AgentCli::new(AgentSetup {
-            binary: "claude".to_owned(),
+            binary: PROGRAM.to_owned(),
             env: env(root.path()),
             cwd: root.path().to_owned(),
             locks: root.path().to_owned(),
@@ -31,7 +34,7 @@ impl Bench {
     }
 
     fn program(&self, body: &str) {
-        let path = self.root.path().join("bin/claude");
+        let path = self.root.path().join("bin").join(PROGRAM);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let text = format!("#!/bin/bash\necho \"$*\" >> \"$HOME/calls\"\n{body}\n");
         // A new file, as an upgrade makes one.
@@ -58,7 +61,7 @@ async fn the_version_is_asked_once_per_program_file() {
     assert_eq!(bench.cli.version(), Version::Unasked);
     for _ in 0..3 {
         let (program, version) = bench.cli.version_now().await.unwrap();
-        assert_eq!(program, bench.root.path().join("bin/claude"));
+        assert_eq!(program, bench.root.path().join("bin").join(PROGRAM));
         assert_eq!(version.as_str(), "2.1.197");
     }
     assert_eq!(bench.calls(), ["--version"]);
@@ -94,7 +97,7 @@ async fn an_unusable_program_is_reported_with_the_reason_and_not_asked_again_at_
     bench.program("echo 2.1.197");
     assert!(bench.cli.version_now().await.is_ok());
 
-    fs::remove_file(bench.root.path().join("bin/claude")).unwrap();
+    fs::remove_file(bench.root.path().join("bin").join(PROGRAM)).unwrap();
     let gone = bench.cli.version_now().await.unwrap_err();
     assert!(matches!(gone, ProbeError::Binary(_)), "{gone}");
     let Version::Failed { reason } = bench.cli.version() else {

@@ -1,6 +1,6 @@
 //! A machine that runs out: of disk, of descriptors, of processes; and trees that are very large.
 
-use crate::harness::{Client, Server, Start, World, gone, within};
+use crate::harness::{Client, Server, Start, World, gone, service, simulator, within};
 use serde_json::json;
 use std::fs::{self, File};
 use std::io::Write;
@@ -186,8 +186,13 @@ async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves
     world.project("app");
     // No account of this machine, so that nobody else's processes count.
     let uid = 63_271;
+    // Programs below a directory that only root may enter are nobody else's to run.
+    let service = brought(&world.root, &service());
+    let agent = brought(&world.root, &simulator());
+    world.configure(json!({ "claude": { "binary": agent } }));
     give(&world.root, uid);
-    let server = world.serve_as(Start { uid: Some(uid), ..Start::default() }).await;
+    let start = Start { uid: Some(uid), program: Some(service), ..Start::default() };
+    let server = world.serve_as(start).await;
     server.client.get("/api/state").await.expect(200);
 
     let alive = threads_of(uid);
@@ -207,6 +212,15 @@ async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves
     let resumed = server.client.resume(failed.instance_id.as_str()).await;
     assert_eq!(resumed.expect(200).instance().status.to_string(), "running");
     world.agree().await;
+}
+
+/// A program under its own name in another directory.
+fn brought(dir: &Path, program: &Path) -> PathBuf {
+    let to = dir.join(program.file_name().unwrap());
+    if fs::hard_link(program, &to).is_err() {
+        fs::copy(program, &to).unwrap();
+    }
+    to
 }
 
 fn give(path: &Path, uid: u32) {
