@@ -11,6 +11,7 @@ mod failure;
 mod jobs;
 mod logs;
 mod manual;
+mod migrate;
 mod open;
 mod output;
 mod read;
@@ -110,6 +111,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),
         Command::Open(options) => open::open(call, options),
+        Command::Migrate(listing) => migrate::migrate(call, listing),
         Command::Completions(wanted) => completions::script(call, wanted),
         Command::Man(wanted) => manual::man(call, wanted),
     }

@@ -14,6 +14,7 @@ mod forget;
 mod history;
 mod jobs;
 mod launch;
+pub mod legacy;
 mod logs;
 mod look;
 mod lookup;

@@ -124,6 +124,16 @@ Examples:
     /// Print the link under which the remote client finds a running bridge.
     #[command(after_help = "Examples:\n  svc open api\n  svc open api --launch")]
     Open(Open),
+    /// Upgrade the `state.json` of an earlier version, before its records are taken over.
+    #[command(after_help = "\
+Reads strictly: a file it does not understand is left byte for byte as it is (exit 1). A file of
+another schema version is kept as state.json.bak first. The registry is not touched; the next
+start of the service takes the records over.
+
+Examples:
+  svc migrate
+  svc migrate --json")]
+    Migrate(Listing),
     /// Print the completion script of a shell.
     #[command(after_help = "\
 Completes commands, options, projects and instances. Works without a configuration.
@@ -411,6 +421,7 @@ impl Command {
             | Self::Projects(Listing { json })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })
+            | Self::Migrate(Listing { json })
             | Self::Jobs(
                 Jobs::List(Listing { json })
                 | Jobs::Start(StartJob { json, .. })

@@ -16,9 +16,10 @@ use std::time::Duration;
 use svc_app::App;
 use svc_config::LogLevel;
 use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest};
+use svc_shared::api::jobs::DispatchRequest;
 use tokio::net::TcpListener;
 use tokio::task::{JoinSet, spawn_blocking};
-use tree::{STARTED, Tree, Wishes};
+use tree::{JOBS, STARTED, Tree, Wishes};
 
 /// The program that plays the agent; built with the tests.
 const SIMULATOR: &str = "svc-agent-sim";
@@ -95,12 +96,14 @@ impl Stage<'_> {
         let told = self.tell(running.url());
         if told.is_ok() {
             start_samples(running.app()).await;
+            start_jobs(running.app()).await;
             running.until_asked(signals).await;
         }
         // Nothing new may begin while what runs is stopped.
         running.app().shutdown().cancel();
         stop_everything(running.app()).await;
         running.end().await;
+        self.tree.end_jobs(&self.simulator).await;
         told
     }
 
@@ -173,6 +176,23 @@ async fn start_samples(app: &App) {
         };
         if let Err(error) = done {
             tracing::warn!("the sample `{project}` was not started: {error}");
+        }
+    }
+}
+
+/// Starts the sample jobs, in a kept tree only the first time.
+async fn start_jobs(app: &App) {
+    if app.job_records().await.is_ok_and(|jobs| !jobs.is_empty()) {
+        return;
+    }
+    for (project, prompt) in JOBS {
+        let request = DispatchRequest {
+            project: project.to_owned(),
+            prompt: Some(prompt.to_owned()),
+            ..DispatchRequest::default()
+        };
+        if let Err(error) = app.dispatch(request).await {
+            tracing::warn!("the sample job of `{project}` was not started: {error}");
         }
     }
 }

@@ -48,6 +48,10 @@ fn run<T>(
             Kind::Act => compose::command(&around).await,
         };
         let app = composed.map_err(Failure::from)?.app;
+        if kind == Kind::Act {
+            // Otherwise the first bridge that a command starts would bar the way for ever.
+            app.import_legacy().await?;
+        }
         if kind == Kind::Act && !compose::is_served(&around).await {
             app.record_ends().await?;
         }

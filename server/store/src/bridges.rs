@@ -36,6 +36,7 @@ const THESE: &str =
 /// One row instead of one for each bridge: that is what takes the time with many.
 pub(crate) const REVISIONS: &str = "SELECT json_group_array(number), json_group_array(\
      CASE typeof(revision) WHEN 'integer' THEN revision ELSE 0 END) FROM bridges";
+const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM bridges)";
 const COUNT_LIVE: &str = "SELECT COUNT(*) FROM bridges WHERE status IN ('starting', 'running')";
 const DELETE: &str = "DELETE FROM bridges WHERE instance_id = ? AND revision = ?";
 const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) VALUES (?1, ?2, ?2) \
@@ -52,6 +53,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     ONE,
     THESE,
     REVISIONS,
+    IS_EMPTY,
     COUNT_LIVE,
     DELETE,
     SAW_PROJECT,
@@ -309,6 +311,42 @@ impl Store {
         }
         transaction.commit().await?;
         Ok(Inserted::Yes)
+    }
+
+    /// Whether no bridge was ever recorded, or all are forgotten.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn is_empty(&self) -> Result<bool, StoreError> {
+        Ok(sqlx::query_scalar(IS_EMPTY).fetch_one(&self.readers).await?)
+    }
+
+    /// Records ended bridges of an earlier service, all or none, and only where there is none
+    /// yet. Tells whether that was so.
+    ///
+    /// # Errors
+    /// None is there.
+    pub async fn import(&self, bridges: &[Bridge], now: Timestamp) -> Result<bool, StoreError> {
+        self.noted(self.import_now(bridges, now).await)
+    }
+
+    async fn import_now(&self, bridges: &[Bridge], now: Timestamp) -> Result<bool, StoreError> {
+        let mut transaction = self.begin().await?;
+        if !sqlx::query_scalar::<_, bool>(IS_EMPTY).fetch_one(&mut *transaction).await? {
+            transaction.rollback().await?;
+            return Ok(false);
+        }
+        for bridge in bridges {
+            let row = BridgeRow::try_from(bridge)?;
+            sqlx::query(SAW_PROJECT)
+                .bind(bridge.project.as_str())
+                .bind(now.as_millis())
+                .execute(&mut *transaction)
+                .await?;
+            bind(sqlx::query(INSERT), row).bind(now.as_millis()).execute(&mut *transaction).await?;
+        }
+        transaction.commit().await?;
+        Ok(true)
     }
 
     /// Writes a record back if nobody has written it since, with its history in one transaction.

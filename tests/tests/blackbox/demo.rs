@@ -1,6 +1,6 @@
 //! `svc demo`: everything in one private tree, and nothing left of it.
 
-use crate::harness::{Client, World, service, within};
+use crate::harness::{Client, Events, World, service, within};
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::Path;
 use std::process::Stdio;
@@ -10,6 +10,7 @@ use tokio::process::{Child, Command};
 struct Demo {
     child: Child,
     client: Client,
+    address: String,
     said: String,
 }
 
@@ -46,7 +47,7 @@ impl Demo {
         })
         .await;
         tokio::spawn(async move { while let Ok(Some(_)) = stderr.next_line().await {} });
-        Self { child, client: Client::new(&address), said }
+        Self { child, client: Client::new(&address), address, said }
     }
 
     async fn stop(mut self) -> Option<i32> {
@@ -85,6 +86,16 @@ async fn the_demo_needs_nothing_and_leaves_nothing() {
     let launched = demo.client.launch(name).await;
     assert!(launched.status < 300, "{}", launched.text());
     assert!(!world.bridges().is_empty());
+    let mut events = Events::open(&demo.address).await;
+    events
+        .until("a job that waits and one that is done", |state| {
+            let jobs = state.jobs.values();
+            let mut states: Vec<_> = jobs.map(|job| job["state"].as_str().unwrap()).collect();
+            states.sort_unstable();
+            (states == ["blocked", "done"]).then_some(())
+        })
+        .await;
+    drop(events);
 
     assert_eq!(demo.stop().await, Some(0));
     assert!(world.processes().is_empty(), "{:?}", world.processes());

@@ -15,7 +15,7 @@ mod world;
 
 pub use canary::PLANTED;
 pub use cli::Ran;
-pub use client::Client;
+pub use client::{Client, Reply};
 pub use contract::seen;
 pub use events::Events;
 pub use log_socket::LogSocket;

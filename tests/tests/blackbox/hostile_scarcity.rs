@@ -252,7 +252,9 @@ async fn h104_a_tree_of_five_thousand_is_ended_whole() {
         eprintln!("nothing was tested: this machine allows no {TREE} processes");
         return;
     }
-    let world = World::with(json!({ "claude": { "stop_grace_seconds": 1 } }));
+    // Making so many takes long where others work, too.
+    let patient = json!({ "stop_grace_seconds": 1, "startup_grace_seconds": 300 });
+    let world = World::with(json!({ "claude": patient }));
     let knobs = json!({
         "children": TREE, "child_mode": "ignore_signals", "child_life_ms": 600_000,
         "ignore_sigint": true, "ready_ms": 0,
@@ -263,7 +265,10 @@ async fn h104_a_tree_of_five_thousand_is_ended_whole() {
         eprintln!("nothing was tested: the agent may not open enough pipes here");
         return;
     }
-    server.client.run("app").await;
+    let mut page = server.events().await;
+    server.client.launch("app").await.expect(201);
+    page.until_status("app", "running").await;
+    drop(page);
     let bridge = world.bridges_of("app").remove(0);
     let of_bridge = || {
         let children = format!("/proc/{0}/task/{0}/children", bridge.pid);

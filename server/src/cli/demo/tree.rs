@@ -33,17 +33,39 @@ struct Sample {
 const SAMPLES: [Sample; 6] = [
     Sample {
         name: "web-shop",
-        about: "A git repository whose bridge simply works.",
+        about: "A git repository whose bridge simply works; its jobs come to wait for an answer.",
         is_repository: true,
         is_trusted: true,
-        knobs: || json!({ "chatter_ms": 3000 }),
+        knobs: || {
+            json!({
+                "chatter_ms": 3000,
+                "job_script": [
+                    [0, { "state": "working", "detail": "reading the checkout" }],
+                    [3000, {
+                        "state": "blocked", "needs": "permission to run: npm test",
+                        "detail": "the discount is rounded once now",
+                    }],
+                ],
+            })
+        },
     },
     Sample {
         name: "notes",
-        about: "A directory without git; worktrees are refused here.",
+        about: "A directory without git; worktrees are refused here. Its jobs end with a result.",
         is_repository: false,
         is_trusted: true,
-        knobs: || json!({ "ready_ms": 800 }),
+        knobs: || {
+            json!({
+                "ready_ms": 800,
+                "job_script": [
+                    [0, { "state": "working", "detail": "reading the notes" }],
+                    [5000, {
+                        "state": "done", "detail": "finished",
+                        "result": "Three notes are about the summer, one is about taxes.",
+                    }],
+                ],
+            })
+        },
     },
     Sample {
         name: "game-engine",
@@ -84,6 +106,12 @@ const SAMPLES: [Sample; 6] = [
 /// What of the tree is started at once, and whether it needs git.
 pub(crate) const STARTED: [(&str, &str); 2] =
     [("web-shop", "same-dir"), ("game-engine", "worktree")];
+
+/// The jobs that are started, and what they are asked to do.
+pub(crate) const JOBS: [(&str, &str); 2] = [
+    ("web-shop", "Find out why the discount is rounded twice"),
+    ("notes", "What are my notes about?"),
+];
 
 /// The tree. Dropped, a temporary one is removed.
 #[derive(Debug)]
@@ -158,6 +186,18 @@ impl Tree {
 
     fn projects(&self) -> PathBuf {
         self.root.join("projects")
+    }
+
+    /// Ends the agent's background service of this tree, and with it every job. It answers only for
+    /// this agent home, and only as the process it wrote itself down as.
+    pub(crate) async fn end_jobs(&self, simulator: &Path) {
+        let mut command = tokio::process::Command::new(simulator);
+        command.args(["daemon", "stop", "--any"]).current_dir(&self.root);
+        command.env_clear().envs(self.variables()).env("AGENT_SIM", "1");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if let Err(error) = command.status().await {
+            tracing::warn!("the sample jobs were not ended: {error}");
+        }
     }
 
     /// Fills the tree; what an earlier demo left in it stays. Returns what should be said about it.

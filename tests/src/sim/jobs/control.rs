@@ -162,9 +162,12 @@ pub(super) fn stop(home: &AgentHome, words: &[&str]) -> Result<u8, Failure> {
         )));
     }
     let live = roster::read(home).len();
+    let start = process::start_ticks(pid).map(|ticks| ticks.to_string());
     if ask(home, &Request::Shutdown).is_none() {
         return Err(Failure::agent("Error: the daemon did not answer"));
     }
+    // It still ends its sessions: only then may its home go away.
+    process::wait_for_end(pid, start.as_deref());
     let plural = if live == 1 { "" } else { "s" };
     let what = match live {
         0 => "stopped".to_owned(),

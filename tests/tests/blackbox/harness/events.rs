@@ -78,6 +78,18 @@ impl Events {
         self.frames(&format!("the event {name}"), |events, _| find(events)).await
     }
 
+    /// Waits until something of this name has happened to whatever it is about.
+    pub async fn until_happened(&mut self, name: &str) -> Value {
+        let find = |events: &Self| {
+            let found = events.happened.iter().find(|(happened, _)| happened == name);
+            found.map(|(_, data)| data.clone())
+        };
+        if let Some(data) = find(self) {
+            return data;
+        }
+        self.frames(&format!("the event {name}"), |events, _| find(events)).await
+    }
+
     async fn frames<T>(
         &mut self,
         what: &str,
