@@ -19,8 +19,8 @@ pub const BACKGROUND_EFFECT: &str =
 pub const PROMPT: &str = "First prompt";
 /// Size of the first prompt.
 #[must_use]
-pub fn prompt_size(bytes: usize, most: usize) -> String {
-    format!("{bytes} of {most} bytes. Ctrl-Enter starts it.")
+pub fn prompt_size(bytes: usize) -> String {
+    format!("{bytes} of 100 000 bytes. Ctrl-Enter starts it.")
 }
 /// Switch.
 pub const REGISTER: &str = "Register with the remote service";

@@ -49,6 +49,9 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
         })
         .into_any(),
         facts: view! {
+            {dynamic(move || label.get().map(|label| view! {
+                <span class="fact only-phone"><bdi>{label}</bdi></span>
+            }))}
             {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
             {dynamic(move || updated.get().map(|at| view! {
                 <span class="fact"><When at=Signal::stored(at) /></span>
@@ -78,7 +81,7 @@ fn Texts(job: Cached<Arc<Job>>, is_open: bool) -> impl IntoView {
                 <p class="prose" data-testid="job-prompt"><bdi>{shown(&prompt).into_owned()}</bdi></p>
             });
             let result = result.map(|text| view! {
-                <p class="prose output" tabindex="0" role="region" aria-label=words::RESULT data-testid="job-result">
+                <p class="prose job-result" tabindex="0" role="region" aria-label=words::RESULT data-testid="job-result">
                     <bdi>{shown(&text).into_owned()}</bdi>
                 </p>
             });

@@ -61,7 +61,7 @@ fn How(desk: Desk) -> impl IntoView {
 fn FirstPrompt(desk: Desk) -> impl IntoView {
     let size = memo(move || desk.form.with(|form| form.prompt.len()));
     let is_bad = memo(move || size.get() > PROMPT_BYTES);
-    let help = derived(move || words::prompt_size(size.get(), PROMPT_BYTES));
+    let help = derived(move || words::prompt_size(size.get()));
     let registers = memo(move || desk.form.with(|form| form.registers));
     view! {
         {text_field(desk, Field {
