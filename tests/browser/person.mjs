@@ -27,8 +27,19 @@ export function person(page) {
       return top?.closest(selector) != null;
     }, what);
 
-  /** Clicks: messages that lie over the place are put away first. */
+  /** Clicks. A person looks again when the thing was just drawn anew under the pointer. */
   async function press(selector) {
+    for (;;) {
+      try {
+        return await pressOnce(selector);
+      } catch (error) {
+        if (!/detached|not clickable|not an Element/i.test(error.message)) throw error;
+      }
+    }
+  }
+
+  /** Messages that lie over the place are put away first. */
+  async function pressOnce(selector) {
     const element = await seen(selector);
     while (await covers(element, part('toast'))) {
       const messages = (await page.$$(part('toast'))).length;

@@ -25,6 +25,8 @@ use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
 use svc_shared::stream::close;
 
+/// Frames wait at most this long for a pointer that is down.
+const HOLD: Duration = Duration::from_secs(1);
 /// Unreadable frames after which the page asks to be reloaded.
 const BAD_FRAMES: u32 = 2;
 
@@ -84,6 +86,8 @@ struct Inner {
     bad_frames: u32,
     heard_at: f64,
     retry: Option<TimeoutHandle>,
+    /// Frames that wait while the pointer is down.
+    held: Option<Vec<String>>,
 }
 
 impl Live {
@@ -173,6 +177,8 @@ impl Live {
             .try_update_value(|inner| {
                 inner.retry.take().inspect(TimeoutHandle::clear);
                 inner.socket = None;
+                // What waits came from another socket; the new one sends it again.
+                inner.held.iter_mut().for_each(Vec::clear);
                 inner.follower.opened();
                 inner.heard_at = browser::steady_now();
                 format!("{}{}", paths::WS_EVENTS, inner.follower.query())
@@ -185,7 +191,7 @@ impl Live {
         });
         let socket = Socket::open(&path, move |heard| match heard {
             Heard::Open => {}
-            Heard::Text(text) => self.heard(&text),
+            Heard::Text(text) => self.arrived(text),
             Heard::Closed(code) => self.lost(code == close::RESTART),
         });
         match socket {
@@ -194,9 +200,40 @@ impl Live {
         }
     }
 
+    /// A frame. A row that moves between press and release would lose the click, so nothing moves
+    /// while the pointer is down.
+    fn arrived(self, text: String) {
+        let now = self.inner.try_update_value(|inner| {
+            inner.heard_at = browser::steady_now();
+            match &mut inner.held {
+                Some(held) => {
+                    held.push(text);
+                    None
+                }
+                None => Some(text),
+            }
+        });
+        if let Some(text) = now.flatten() {
+            self.heard(&text);
+        }
+    }
+
+    fn hold(self) {
+        self.inner.update_value(|inner| {
+            inner.held.get_or_insert_default();
+        });
+        set_timeout(move || self.release(), HOLD);
+    }
+
+    fn release(self) {
+        let held = self.inner.try_update_value(|inner| inner.held.take()).flatten();
+        for text in held.unwrap_or_default() {
+            self.heard(&text);
+        }
+    }
+
     fn heard(self, text: &str) {
         let step = self.inner.try_update_value(|inner| {
-            inner.heard_at = browser::steady_now();
             match wire::read::<Frame>(text) {
                 Ok(frame) => inner.follower.take(frame),
                 Err(_) => {
@@ -382,6 +419,13 @@ impl Live {
         // A page in the back-forward cache must not hold a socket; `pageshow` brings it back.
         for event in ["offline", "pagehide"] {
             browser::on_window(event, gone);
+        }
+        browser::on_document("pointerdown", move |_| self.hold());
+        for event in ["pointerup", "pointercancel"] {
+            // The click follows at once.
+            browser::on_document(event, move |_| {
+                set_timeout(move || self.release(), Duration::ZERO)
+            });
         }
         set_interval(move || self.look_for_silence(), Duration::from_secs(5));
     }

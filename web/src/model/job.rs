@@ -87,6 +87,8 @@ impl Job {
             "blocked" => Group::Waiting,
             "failed" | "lost" => Group::NeedsLook,
             "working" => Group::Live,
+            // Its process may outlive its end for a moment.
+            "done" | "stopped" => Group::Ended,
             _ if self.is_alive => Group::Live,
             _ => Group::Ended,
         }
@@ -204,6 +206,8 @@ mod tests {
         assert_eq!(ids(&jobs, Group::Ended), "6 5 4");
         jobs[6].is_alive = true;
         assert_eq!(ids(&jobs, Group::Live), "6 3");
+        jobs[4].is_alive = true;
+        assert_eq!(ids(&jobs, Group::Ended), "5 4");
     }
 
     #[test]

@@ -129,8 +129,8 @@ fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
     let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
     let on_resume = Callback::new(move |()| page.resume_job(target.get_untracked(), false));
     let refused = derived(move || job.with(|job| job.resume_refused().map(str::to_owned)));
-    let buttons = move || {
-        let main = if is_live.get() {
+    let main = move || {
+        if is_live.get() {
             view! {
                 <ActButton
                     label=act::STOP name=name_of(act::STOP) on_act=on_stop look=Look::Ghost
@@ -146,15 +146,15 @@ fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
                 />
             }
             .into_any()
-        };
-        let entries = Callback::new(move |()| menu(page, &job.get_untracked(), ask));
-        let of = derived(move || target.with(|target| target.project.clone()));
-        view! { {main} <Menu of=of entries=entries /> }
+        }
     };
+    let entries = Callback::new(move |()| menu(page, &job.get_untracked(), ask));
+    let of = derived(move || target.with(|target| target.project.clone()));
     view! {
         {dynamic(move || {
             let (verb, rest) = match ask.get() {
-                None => return dynamic(buttons).into_any(),
+                // The menu stays open when the button beside it changes.
+                None => return view! { {dynamic(main)} <Menu of=of entries=entries /> }.into_any(),
                 Some(Ask::Stop) => (act::STOP, words::STOP_QUESTION),
                 Some(Ask::Remove) => (words::REMOVE, words::REMOVE_QUESTION),
             };
