@@ -1,27 +1,71 @@
 //! The real agent, logged out, when `SVC_CONTRACT_AGENT` names it: told truthfully, never hanging.
 
-use crate::harness::World;
-use serde_json::json;
+use crate::harness::{Client, World};
+use crate::jobs::{dir, id_of, job, until_state};
+use serde_json::{Value, json};
 use std::process::Command;
+
+/// The end of the agent's background service, also for a test that fails.
+struct Real<'w> {
+    world: &'w World,
+    program: String,
+}
+
+impl<'w> Real<'w> {
+    /// The named agent in a home without anything of the double.
+    fn of(world: &'w World) -> Option<Self> {
+        let Ok(program) = std::env::var("SVC_CONTRACT_AGENT") else {
+            eprintln!("skipped: real agent: SVC_CONTRACT_AGENT names none");
+            return None;
+        };
+        std::fs::remove_dir_all(world.agent_home.join(".agent-sim")).unwrap();
+        world.configure(json!({ "claude": { "binary": program } }));
+        Some(Self { world, program })
+    }
+
+    /// Runs it as a person at its terminal does; what it wrote to standard output.
+    fn run(&self, args: &[&str]) -> String {
+        let mut command = Command::new(&self.program);
+        command.args(args).current_dir(&self.world.projects);
+        let done = command.env_clear().envs(self.world.environment()).output().unwrap();
+        String::from_utf8_lossy(&done.stdout).into_owned()
+    }
+
+    /// Its own list of background jobs: id, state and directory.
+    fn jobs(&self, args: &[&str]) -> Vec<[Value; 3]> {
+        let mut all = vec!["agents", "--json"];
+        all.extend(args);
+        let list: Value = serde_json::from_str(&self.run(&all)).unwrap();
+        let mut rows = list.as_array().unwrap().clone();
+        rows.retain(|row| row["id"].is_string());
+        facts(&rows)
+    }
+}
+
+impl Drop for Real<'_> {
+    fn drop(&mut self) {
+        self.run(&["daemon", "stop", "--any"]);
+    }
+}
+
+fn facts(rows: &[Value]) -> Vec<[Value; 3]> {
+    let of = |row: &Value| ["id", "state", "cwd"].map(|field| row[field].clone());
+    let mut all: Vec<_> = rows.iter().map(of).collect();
+    all.sort_by_key(|row| row[0].to_string());
+    all
+}
+
+async fn listed(client: &Client) -> Vec<[Value; 3]> {
+    let list = client.get("/api/v1/agents").await.expect(200).json();
+    facts(list.as_array().unwrap())
+}
 
 #[tokio::test]
 async fn the_real_agent_is_reported_truthfully_and_fails_with_its_own_words() {
-    let Ok(agent) = std::env::var("SVC_CONTRACT_AGENT") else {
-        eprintln!("skipped: real agent: SVC_CONTRACT_AGENT names none");
-        return;
-    };
     let world = World::new();
     world.project("app");
-    // A real home: nothing of the double in it.
-    std::fs::remove_dir_all(world.agent_home.join(".agent-sim")).unwrap();
-    world.configure(json!({ "claude": { "binary": agent } }));
-    let asked = Command::new(&agent)
-        .arg("--version")
-        .env_clear()
-        .envs(world.environment())
-        .output()
-        .unwrap();
-    let version = String::from_utf8_lossy(&asked.stdout).into_owned();
+    let Some(agent) = Real::of(&world) else { return };
+    let version = agent.run(&["--version"]);
     let version = version.split_whitespace().next().unwrap().to_owned();
 
     let server = world.serve().await;
@@ -49,4 +93,64 @@ async fn the_real_agent_is_reported_truthfully_and_fails_with_its_own_words() {
     let (code, _) = server.stop().await;
     assert_eq!(code, Some(0));
     eprintln!("real agent {version}: {}", detail.lines().next().unwrap_or_default());
+}
+
+#[tokio::test]
+async fn jobs_of_the_real_agent_are_started_listed_stopped_and_removed() {
+    let world = World::new();
+    let app = world.project("app");
+    let Some(agent) = Real::of(&world) else { return };
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    let body = json!({ "project": "app", "prompt": "look around" });
+    let first = id_of(&server.client.post_json("/api/v1/agents", &body).await);
+    let started = world.cli(&["jobs", "start", "app", "and again", "--json"]).await.ok().json();
+    let second = started["id"].as_str().unwrap().to_owned();
+    for id in [&first, &second] {
+        let job = until_state(&mut page, id, "blocked").await;
+        assert_eq!(job.project.as_deref(), Some("app"));
+        assert!(job.needs.unwrap_or_default().starts_with("login required"));
+    }
+    let expected = |ids: [(&String, &str); 2]| {
+        let rows = ids.map(|(id, state)| json!({ "id": id, "state": state, "cwd": app }));
+        facts(&rows)
+    };
+    let both = expected([(&first, "blocked"), (&second, "blocked")]);
+    assert_eq!(listed(&server.client).await, both);
+    assert_eq!(agent.jobs(&[]), both);
+
+    // They outlive the service.
+    server.kill().await;
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    assert_eq!(listed(&server.client).await, both);
+    let table = world.cli(&["jobs", "list", "--json"]).await.ok().json();
+    assert_eq!(facts(table.as_array().unwrap()), both);
+
+    let reply = server.client.delete(&format!("/api/v1/agents/{first}")).await.expect(200).json();
+    assert_eq!((&reply["settled"], &reply["removed"]), (&json!(true), &json!(true)), "{reply}");
+    assert!(!dir(&world, &first).exists());
+    page.until("the job gone", |state| (!state.jobs.contains_key(&first)).then_some(())).await;
+
+    // Stopped by hand, continued as a new job.
+    agent.run(&["stop", &second]);
+    page.until("the second stopped", |state| {
+        job(state, &second).filter(|job| job.state == "stopped" && !job.worker_alive)
+    })
+    .await;
+    let third = id_of(&server.client.post(&format!("/api/v1/agents/{second}/resume")).await);
+    until_state(&mut page, &third, "blocked").await;
+    let after = expected([(&second, "stopped"), (&third, "blocked")]);
+    assert_eq!(listed(&server.client).await, after);
+    assert_eq!(agent.jobs(&["--all"]), after);
+
+    for id in [&second, &third] {
+        let said = world.cli(&["jobs", "stop", id]).await.ok().stdout;
+        eprintln!("real agent: {}", said.trim_end());
+        assert!(said.ends_with("removed=yes\n"), "{said}");
+    }
+    page.until("no job", |state| state.jobs.is_empty().then_some(())).await;
+    assert_eq!(agent.jobs(&["--all"]), Vec::<[Value; 3]>::new());
+    let (code, _) = server.stop().await;
+    assert_eq!(code, Some(0));
 }

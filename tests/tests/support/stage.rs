@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Long enough for a loaded machine; a pass never waits for it.
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 pub type Knobs<'a> = &'a [(&'a str, &'a str)];
 
