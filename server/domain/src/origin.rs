@@ -208,6 +208,8 @@ pub enum Credential {
     Proxy,
     /// A Bearer token.
     Bearer,
+    /// The scrape token, which opens `/metrics` and nothing else.
+    Metrics,
 }
 
 /// How a request enters.
@@ -260,7 +262,7 @@ pub fn decide(
         (_, Presented::Foreign) => return Refused,
         (Entry::Write | Entry::Socket, Presented::Listed) => {
             return match credential {
-                Credential::None | Credential::WrongBearer => Unauthenticated,
+                Credential::None | Credential::WrongBearer | Credential::Metrics => Unauthenticated,
                 Credential::AuthOff
                 | Credential::Cookie
                 | Credential::Proxy
@@ -278,8 +280,8 @@ pub fn decide(
             }
         },
         Credential::None | Credential::Cookie => Refused,
-        Credential::WrongBearer if entry == Entry::Login => Refused,
-        Credential::WrongBearer => Unauthenticated,
+        Credential::WrongBearer | Credential::Metrics if entry == Entry::Login => Refused,
+        Credential::WrongBearer | Credential::Metrics => Unauthenticated,
         // Browsers always send an Origin with a handshake.
         Credential::Proxy if entry == Entry::Socket => Refused,
         Credential::Proxy => match site {

@@ -1,0 +1,204 @@
+//! The one guard before every door: what happens to a request, by what it proves and what it asks
+//! for (`http-api` §5.5). Pure: reading credentials and answering are the callers' business.
+//!
+//! `docs/security.md` shows these decisions; a test compares the two.
+
+use crate::host::{HostVerdict, Proof};
+use crate::origin::{self, Credential, Entry, FetchSite, OriginVerdict, Presented};
+
+/// What is asked for, as far as the guard cares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// `/healthz`.
+    Health,
+    /// `/login` and the page's files: open, and not there while the pages are off.
+    OpenPage,
+    /// A page: guarded, and not there while the pages are off.
+    Page,
+    /// The API description and its page.
+    Description,
+    /// `/metrics`.
+    Metrics,
+    /// Everything else, unknown paths included.
+    Guarded,
+}
+
+impl Place {
+    /// Every place.
+    pub const ALL: [Self; 6] =
+        [Self::Health, Self::OpenPage, Self::Page, Self::Description, Self::Metrics, Self::Guarded];
+}
+
+/// What is switched on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switches {
+    /// `ui.enabled`.
+    pub pages: bool,
+    /// `api.openapi_enabled`.
+    pub description: bool,
+    /// `observability.prometheus_enabled`.
+    pub metrics: bool,
+}
+
+/// A request as the guard sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// What for.
+    pub place: Place,
+    /// How it enters.
+    pub entry: Entry,
+    /// What it proved.
+    pub credential: Credential,
+    /// What the `Host` rule says.
+    pub host: HostVerdict,
+    /// Its `Origin`.
+    pub presented: Presented,
+    /// Its `Sec-Fetch-Site`.
+    pub site: FetchSite,
+    /// A person's browser going to a page: GET or HEAD outside the API that takes HTML.
+    pub is_visit: bool,
+}
+
+/// What happens to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[must_use]
+pub enum Verdict {
+    /// It is served.
+    Serve,
+    /// Only that the service is up.
+    MinimalHealth,
+    /// 421: meant for another server.
+    Misdirected,
+    /// 404 in JSON: the pages are off.
+    PagesOff,
+    /// 404: switched off.
+    Absent,
+    /// 403: comes from a foreign page.
+    ForeignOrigin,
+    /// 401.
+    Unauthenticated,
+    /// 303 to the sign-in page.
+    SignIn,
+}
+
+/// What a credential proves to the `Host` rule: a rebound page can send none of these by itself.
+#[must_use]
+pub fn proof(credential: Credential) -> Proof {
+    match credential {
+        Credential::Bearer | Credential::Metrics | Credential::Proxy => Proof::Credential,
+        Credential::AuthOff | Credential::None | Credential::WrongBearer | Credential::Cookie => {
+            Proof::None
+        }
+    }
+}
+
+/// Decides, in the order of `http-api` §5.5.
+pub fn decide(asked: &Asked, switches: Switches) -> Verdict {
+    let is_limited = match asked.host {
+        HostVerdict::Misdirected => return Verdict::Misdirected,
+        HostVerdict::MinimalHealth => true,
+        HostVerdict::Serve => false,
+    };
+    if matches!(asked.place, Place::OpenPage | Place::Page) && !switches.pages {
+        return Verdict::PagesOff;
+    }
+    match origin::decide(asked.entry, asked.credential, asked.presented, asked.site) {
+        OriginVerdict::Pass => {}
+        OriginVerdict::Refused => return Verdict::ForeignOrigin,
+        OriginVerdict::Unauthenticated => return Verdict::Unauthenticated,
+    }
+    let is_known = match asked.credential {
+        Credential::AuthOff | Credential::Cookie | Credential::Proxy | Credential::Bearer => true,
+        Credential::Metrics => asked.place == Place::Metrics,
+        Credential::None | Credential::WrongBearer => false,
+    };
+    match asked.place {
+        Place::Health if is_limited || !is_known => return Verdict::MinimalHealth,
+        Place::Health | Place::OpenPage => return Verdict::Serve,
+        Place::Description if !switches.description => return Verdict::Absent,
+        Place::Metrics if !switches.metrics => return Verdict::Absent,
+        Place::Page | Place::Description | Place::Metrics | Place::Guarded => {}
+    }
+    if is_known {
+        return Verdict::Serve;
+    }
+    let is_page = matches!(asked.place, Place::Page | Place::Guarded);
+    if asked.is_visit && is_page && switches.pages && asked.credential != Credential::WrongBearer {
+        Verdict::SignIn
+    } else {
+        Verdict::Unauthenticated
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ON: Switches = Switches { pages: true, description: true, metrics: true };
+    const OFF: Switches = Switches { pages: false, description: false, metrics: false };
+    const CREDENTIALS: [Credential; 7] = [
+        Credential::AuthOff,
+        Credential::None,
+        Credential::WrongBearer,
+        Credential::Cookie,
+        Credential::Proxy,
+        Credential::Bearer,
+        Credential::Metrics,
+    ];
+
+    fn asked(place: Place, credential: Credential) -> Asked {
+        Asked {
+            place,
+            entry: Entry::Read,
+            credential,
+            host: HostVerdict::Serve,
+            presented: Presented::Absent,
+            site: FetchSite::Absent,
+            is_visit: false,
+        }
+    }
+
+    #[test]
+    fn what_is_switched_off_is_not_there_for_anybody() {
+        for credential in CREDENTIALS {
+            for place in [Place::OpenPage, Place::Page] {
+                assert_eq!(decide(&asked(place, credential), OFF), Verdict::PagesOff);
+            }
+            for place in [Place::Description, Place::Metrics] {
+                assert_eq!(decide(&asked(place, credential), OFF), Verdict::Absent);
+            }
+        }
+        let visit = Asked { is_visit: true, ..asked(Place::Guarded, Credential::None) };
+        assert_eq!(decide(&visit, OFF), Verdict::Unauthenticated, "no page to sign in on");
+    }
+
+    #[test]
+    fn h1_a_cookie_under_a_foreign_host_reads_no_health_report() {
+        let health =
+            Asked { host: HostVerdict::MinimalHealth, ..asked(Place::Health, Credential::Cookie) };
+        assert_eq!(decide(&health, ON), Verdict::MinimalHealth);
+        let off = Asked { credential: Credential::AuthOff, ..health };
+        assert_eq!(decide(&off, ON), Verdict::MinimalHealth);
+    }
+
+    #[test]
+    fn h23_a_scrape_token_opens_one_place() {
+        for place in Place::ALL {
+            let verdict = decide(&asked(place, Credential::Metrics), ON);
+            let expected = match place {
+                Place::Metrics | Place::OpenPage => Verdict::Serve,
+                Place::Health => Verdict::MinimalHealth,
+                Place::Page | Place::Description | Place::Guarded => Verdict::Unauthenticated,
+            };
+            assert_eq!(verdict, expected, "{place:?}");
+        }
+    }
+
+    #[test]
+    fn api_callers_are_never_sent_to_a_page() {
+        for place in [Place::Description, Place::Metrics] {
+            let visit = Asked { is_visit: true, ..asked(place, Credential::None) };
+            assert_eq!(decide(&visit, ON), Verdict::Unauthenticated, "{place:?}");
+        }
+    }
+}
