@@ -123,7 +123,7 @@ pub fn decide(asked: &Asked, switches: Switches) -> Verdict {
         return Verdict::Serve;
     }
     let is_page = matches!(asked.place, Place::Page | Place::Guarded);
-    if asked.is_visit && is_page && switches.pages && asked.credential != Credential::WrongBearer {
+    if asked.is_visit && is_page && switches.pages && asked.credential == Credential::None {
         Verdict::SignIn
     } else {
         Verdict::Unauthenticated

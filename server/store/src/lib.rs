@@ -3,6 +3,7 @@
 //! All SQL is here. Every change of a bridge compares the revision it was decided on, so that no
 //! process overwrites what another one wrote meanwhile.
 
+mod access;
 mod bridges;
 mod health;
 mod history;
@@ -14,6 +15,7 @@ mod row;
 mod snapshot;
 mod store;
 
+pub use access::{SignInRow, TokenRow};
 pub use bridges::{Cap, Changes, Content, Inserted, Saved, Stored};
 pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};
@@ -23,7 +25,7 @@ pub use store::{Store, Watch};
 
 /// Every statement on our tables. A database in which one of them cannot be prepared has another
 /// schema, whatever version it claims.
-const STATEMENTS: &[&[&str]] = &[bridges::STATEMENTS, history::STATEMENTS];
+const STATEMENTS: &[&[&str]] = &[access::STATEMENTS, bridges::STATEMENTS, history::STATEMENTS];
 
 /// Why the registry did not answer.
 #[derive(Debug, thiserror::Error)]

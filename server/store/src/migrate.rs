@@ -18,11 +18,18 @@ pub(crate) struct Script {
 }
 
 /// In ascending order. Released files are never edited, only followed by new ones.
-pub(crate) const ALL: &[Script] = &[Script {
-    version: 1,
-    description: "initial",
-    sql: include_str!("../../../migrations/0001_initial.sql"),
-}];
+pub(crate) const ALL: &[Script] = &[
+    Script {
+        version: 1,
+        description: "initial",
+        sql: include_str!("../../../migrations/0001_initial.sql"),
+    },
+    Script {
+        version: 5,
+        description: "sign-in",
+        sql: include_str!("../../../migrations/0005_sign_in.sql"),
+    },
+];
 
 /// The schema that a list of migrations ends with.
 pub(crate) fn head(scripts: &[Script]) -> i64 {

@@ -2,6 +2,8 @@
 
 // The attribute tells the lints that the helpers of these tests are tests, too.
 #[cfg(test)]
+mod access;
+#[cfg(test)]
 mod bridges;
 #[cfg(test)]
 mod changes;
