@@ -4,6 +4,7 @@
 mod arguments;
 mod completions;
 mod config;
+mod credentials;
 mod demo;
 mod doctor;
 mod exit_code;
@@ -101,6 +102,17 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Demo(demo) => demo::run(call, demo),
         Command::Config(command) => config::run(call, command),
         Command::Doctor(options) => doctor::run(call, options),
+        Command::ApiToken(verb) => credentials::api_token(call, verb),
+        Command::HashPassword(options) => credentials::hash_password(call, options),
+        Command::HashToken(options) => {
+            credentials::hash_token(call, options, "auth.api_token_hash", "SVC_AUTH_API_TOKEN_HASH")
+        }
+        Command::HashMetricsToken(options) => credentials::hash_token(
+            call,
+            options,
+            "observability.metrics_token_hash",
+            "SVC_OBSERVABILITY_METRICS_TOKEN_HASH",
+        ),
         Command::Projects(listing) => read::projects(call, listing),
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),

@@ -78,6 +78,8 @@ codes! {
     Throttled = "throttled",
     /// A fresh password proof is needed.
     ReauthRequired = "reauth_required",
+    /// The token's scopes do not cover this.
+    ScopeDenied = "scope_denied",
     /// The capability is off.
     CapabilityDisabled = "capability_disabled",
     /// The confirmation text is missing or wrong.

@@ -18,6 +18,12 @@ pub const STATE: &str = "/api/state";
 pub const WS_EVENTS: &str = "/ws/events";
 /// Prefix of the live log of one instance.
 pub const WS_BRIDGE_LOG: &str = "/ws/bridge-log";
+/// Where a person signs in.
+pub const LOGIN: &str = "/login";
+/// Where a person signs out.
+pub const LOGOUT: &str = "/logout";
+/// A fresh proof of the password.
+pub const REAUTH: &str = "/api/reauth";
 /// Prefix of the page's own routes.
 pub const UI: &str = "/ui";
 /// Prefix of the page's files.

@@ -26,6 +26,8 @@ pub mod close {
     pub const INTERNAL: u16 = 1011;
     /// Service restart.
     pub const RESTART: u16 = 1012;
+    /// Signed out, revoked or expired: sign in again.
+    pub const SIGNED_OUT: u16 = 4401;
     /// Unknown instance, or forgotten while open.
     pub const UNKNOWN: u16 = 4404;
     /// Slow consumer.

@@ -5,6 +5,7 @@
 
 mod about;
 mod agent;
+pub mod auth;
 mod circumstances;
 pub mod doctor;
 mod error;
@@ -44,6 +45,7 @@ pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use supervise::Supervisor;
 pub use svc_store::HistoryFilter;
 
+use auth::Auth;
 use read_model::ReadModel;
 use refs::Refs;
 use registry::Registry;
@@ -127,6 +129,7 @@ pub struct App {
 
 struct Inner {
     parts: Parts,
+    auth: Arc<Auth>,
     read_model: Arc<ReadModel>,
     registry: Registry,
     extras: view::Extras,
@@ -162,8 +165,15 @@ impl App {
             true => Colour::Strip,
             false => Colour::Keep,
         };
+        let auth = Arc::new(Auth::new(
+            &parts.config,
+            parts.refs.as_ref().map(|refs| refs.keys().clone()),
+            parts.store.clone(),
+            Arc::clone(&parts.clock),
+        ));
         Self {
             inner: Arc::new(Inner {
+                auth,
                 read_model: ReadModel::new(),
                 registry: Registry::default(),
                 extras: view::Extras::default(),
@@ -187,6 +197,12 @@ impl App {
     #[must_use]
     pub fn read_model(&self) -> &Arc<ReadModel> {
         &self.inner.read_model
+    }
+
+    /// Who may come in, and who is in.
+    #[must_use]
+    pub fn auth(&self) -> &Arc<Auth> {
+        &self.inner.auth
     }
 
     /// The configuration.

@@ -1,5 +1,6 @@
 //! Tokens in the place of raw identifiers: equal for equal ids, not reversible.
 
+use crate::auth::ticket::Keys;
 use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
@@ -37,6 +38,8 @@ pub enum SecretError {
 pub struct Refs {
     session: [u8; 32],
     environment: [u8; 32],
+    /// Other keys of the same secret, for cookies.
+    keys: Keys,
 }
 
 impl std::fmt::Debug for Refs {
@@ -58,7 +61,13 @@ impl Refs {
         Self {
             session: derive(b"svc/session-ref/v1"),
             environment: derive(b"svc/environment-ref/v1"),
+            keys: Keys::from_secret(secret),
         }
+    }
+
+    /// The keys of cookies.
+    pub(crate) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// Token of a session id.

@@ -83,11 +83,12 @@ enum Need {
 }
 
 /// First segments below `/api` that every scope may read.
-const READABLE: [&str; 10] = [
+const READABLE: [&str; 11] = [
     "projects",
     "sessions",
     "instances",
     "agents",
+    "history",
     "state",
     "bootstrap",
     "widget",

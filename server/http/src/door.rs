@@ -6,26 +6,28 @@ use crate::context::Context;
 use crate::error::{self, Refusal};
 use crate::idempotency::Idempotency;
 use crate::internal::rate::LinkRate;
+use crate::layers::guard::{self, Gate, Standing, WrongBearers};
 use crate::layers::headers::{self, Policy};
-use crate::layers::host::{HostRule, Served};
-use crate::layers::{access, body, compress, limits, origin, request_id};
+use crate::layers::host::HostRule;
+use crate::layers::{access, body, compress, limits, request_id};
 use crate::public::ParsedBody;
-use crate::routes::{self, Call, Found, Guard, Route, RouteKind, Serve};
+use crate::routes::{self, Call, Route, RouteKind, Serve};
 use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
 use crate::ws::Sockets;
 use crate::{ServeOptions, reply};
 use futures_util::FutureExt as _;
 use poem::endpoint::BoxEndpoint;
-use poem::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
+use poem::http::{HeaderValue, Method, StatusCode, Uri, header};
 use poem::{Body, Endpoint as _, EndpointExt as _, IntoEndpoint as _, Request, Response};
 use poem_openapi::OpenApiService;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use svc_app::App;
-use svc_domain::host::{AllowedHosts, Asked};
-use svc_domain::origin::{AllowedOrigins, Entry};
+use svc_domain::guard::{Switches, Verdict};
+use svc_domain::host::AllowedHosts;
+use svc_domain::origin::AllowedOrigins;
 use svc_domain::root_path::RootPath;
 use svc_shared::error::ErrorCode;
 use svc_shared::paths::{self, API, API_V1};
@@ -39,11 +41,7 @@ struct Inner {
     context: Arc<Context>,
     table: Vec<Route>,
     documented: BoxEndpoint<'static>,
-    hosts: HostRule,
-    origins: AllowedOrigins,
-    is_ui_on: bool,
-    /// What is switched off as a whole.
-    absent: Vec<Guard>,
+    gate: Gate,
     body_idle: Duration,
 }
 
@@ -56,6 +54,7 @@ struct Visit {
     path: String,
     peer: String,
     accepts_html: bool,
+    is_https: bool,
     codings: Vec<compress::Coding>,
 }
 
@@ -66,12 +65,18 @@ impl Door {
         let settings = app.settings();
         let origins = AllowedOrigins::new(&settings.host, port, &settings.auth.allowed_origins);
         let hosts = AllowedHosts::new(&settings.host, origins.iter(), &settings.auth.allowed_hosts);
-        let is_ui_on = settings.ui.enabled;
-        let switches = [
-            (Guard::Description, settings.api.openapi_enabled),
-            (Guard::Metrics, settings.observability.prometheus_enabled),
-        ];
-        let absent = switches.into_iter().filter(|(_, on)| !on).map(|(guard, _)| guard).collect();
+        let switches = Switches {
+            pages: settings.ui.enabled,
+            description: settings.api.openapi_enabled,
+            metrics: settings.observability.prometheus_enabled,
+        };
+        let gate = Gate {
+            auth: Arc::clone(app.auth()),
+            hosts: HostRule::new(hosts),
+            origins,
+            switches,
+            wrong: WrongBearers::default(),
+        };
         let context = Arc::new(Context {
             root: RootPath::new(&settings.root_path),
             sockets: Sockets::new(options.max_sockets, app.shutdown().clone()),
@@ -86,10 +91,7 @@ impl Door {
         Self(Arc::new(Inner {
             table: routes::table(),
             documented: service.into_endpoint().map_to_response().boxed(),
-            hosts: HostRule::new(hosts),
-            origins,
-            is_ui_on,
-            absent,
+            gate,
             body_idle: options.body_idle,
             context,
         }))
@@ -97,7 +99,8 @@ impl Door {
 
     /// Answers one request. Never fails: refusals and defects are replies too.
     pub async fn answer(&self, request: Request) -> Response {
-        let visit = Visit::of(&request);
+        let mut visit = Visit::of(&request);
+        visit.is_https = guard::with_claim(&request, |claim| self.0.gate.auth.is_https(claim));
         let answered = AssertUnwindSafe(self.0.guarded(&visit, request)).catch_unwind().await;
         let outcome = answered.unwrap_or_else(|panic| Err(Refusal::internal(&panic_text(&*panic))));
         self.0.leave(&visit, outcome)
@@ -115,22 +118,19 @@ impl Inner {
         let segments = target::segments(&local);
         let found = segments.as_deref().and_then(|segments| routes::find(&self.table, segments));
 
-        let is_health = found.as_ref().is_some_and(Found::is_health);
-        let asked = if is_health { Asked::Health } else { Asked::Other };
-        let served = self.hosts.check(&request, asked)?;
-        if !self.is_ui_on && found.as_ref().is_some_and(|found| found.is_ui(&visit.method)) {
-            return Ok(Refusal::not_found().into_json());
+        let judged = self.gate.judge(&request, found.as_ref(), &local).await?;
+        let caller = judged.caller;
+        match judged.verdict {
+            Verdict::Serve | Verdict::MinimalHealth => {}
+            Verdict::Misdirected => return Err(guard::misdirected()),
+            Verdict::PagesOff => return Ok(Refusal::not_found().into_json()),
+            Verdict::Absent => return Err(Refusal::not_found()),
+            Verdict::ForeignOrigin => return Err(guard::foreign_origin()),
+            Verdict::Unauthenticated => return Err(guard::unauthenticated()),
+            Verdict::SignIn => return Ok(self.to_sign_in(&local, request.uri())),
         }
-        let row = found.as_ref().and_then(|found| found.row(&visit.method));
-        let entry = match row {
-            Some(row) if row.kind == RouteKind::Socket => Entry::Socket,
-            Some(_) | None => Entry::of_method(visit.method.as_str()),
-        };
-        origin::check(&self.origins, &request, entry)?;
-        let is_absent = |found: &Found| self.absent.iter().any(|guard| found.is_all(*guard));
-        if found.as_ref().is_some_and(is_absent) {
-            return Err(Refusal::not_found());
-        }
+        let standing = caller.identity.clone().map(|identity| self.gate.standing(identity));
+        let is_minimal = judged.verdict == Verdict::MinimalHealth;
 
         let (Some(found), Some(segments)) = (found, segments) else {
             return Err(Refusal::not_found());
@@ -149,13 +149,25 @@ impl Inner {
             )
             .with(header::ALLOW, &found.allow()));
         };
-        if served == Served::MinimalHealth {
+        if let Some(standing) = &standing
+            && !standing.identity().reach.covers(visit.method.as_str(), &row.pattern)
+        {
+            return Err(guard::scope_denied());
+        }
+        if is_minimal {
             return Ok(reply::json(StatusCode::OK, &serde_json::json!({"status": "ok"})));
         }
         if self.context.app.shutdown().is_cancelled() && row.kind != RouteKind::Health {
             return Err(shutting_down());
         }
-        let body = body::read(&mut request, row.body, self.body_idle).await?;
+        let body = tokio::select! {
+            body = body::read(&mut request, row.body, self.body_idle) => body?,
+            // A credential that ends meanwhile must not start what its body asks for.
+            () = ended(standing.as_ref()) => return Err(guard::unauthenticated().closing()),
+        };
+        if let Some(standing) = standing {
+            request.set_data(standing);
+        }
         request.set_method(row.method.clone());
         let query = Query::of(&request);
         match row.serve {
@@ -170,6 +182,7 @@ impl Inner {
                     context: Arc::clone(&self.context),
                     params: found.params,
                     nonce: visit.nonce.clone(),
+                    caller,
                     request,
                     query,
                     body,
@@ -179,13 +192,24 @@ impl Inner {
         }
     }
 
+    /// The way to the sign-in page and back.
+    fn to_sign_in(&self, local: &str, uri: &Uri) -> Response {
+        let next = match uri.query() {
+            Some(query) => format!("{local}?{query}"),
+            None => local.to_owned(),
+        };
+        let root = self.context.root.as_str();
+        reply::see_other(&format!("{root}{}?next={}", paths::LOGIN, paths::segment(&next)))
+    }
+
     /// Turns the outcome into what is sent: text of a refusal, coding, headers, log line.
     fn leave(&self, visit: &Visit, outcome: Result<Response, Refusal>) -> Response {
         let response = outcome
             .unwrap_or_else(|refusal| visit.refuse(refusal, self.context.root.strip(&visit.path)));
         let mut response = compress::apply(response, &visit.codings);
         let policy = response.extensions().get::<Policy>().copied().unwrap_or(Policy::Strict);
-        headers::apply(response.headers_mut(), policy, visit.nonce.as_deref(), &visit.id);
+        let nonce = visit.nonce.as_deref();
+        headers::apply(response.headers_mut(), policy, nonce, &visit.id, visit.is_https);
         access::log(&access::Line {
             request_id: &visit.id,
             method: &visit.method,
@@ -210,15 +234,14 @@ impl Visit {
                 .data::<ConnectionFacts>()
                 .map(|facts| facts.peer.to_string())
                 .unwrap_or_default(),
-            accepts_html: accepts_html(request.headers()),
+            accepts_html: guard::accepts_html(request.headers()),
+            is_https: false,
             codings: compress::accepted(request.headers()),
         }
     }
 
     fn refuse(&self, refusal: Refusal, local: &str) -> Response {
-        let is_api = ["/api", "/ws"].iter().any(|prefix| {
-            local.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        });
+        let is_api = guard::is_programmatic(local);
         if refusal.status() == StatusCode::NOT_FOUND && self.accepts_html && !is_api {
             return reply::html(
                 StatusCode::NOT_FOUND,
@@ -230,12 +253,12 @@ impl Visit {
     }
 }
 
-fn accepts_html(headers: &HeaderMap) -> bool {
-    headers
-        .get_all(header::ACCEPT)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| value.to_ascii_lowercase().contains("text/html"))
+/// Waits until a credential ends; for ever without one.
+async fn ended(standing: Option<&Standing>) {
+    match standing {
+        Some(standing) => standing.ended().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The address of a documented operation, spelled as the service behind it expects.

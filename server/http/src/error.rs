@@ -89,6 +89,19 @@ impl Refusal {
         self.status
     }
 
+    /// A header it carries.
+    pub(crate) fn header(&self, name: header::HeaderName) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(key, _)| *key == name)?;
+        value.to_str().ok()
+    }
+
+    /// Puts its headers on a page that says the same.
+    pub(crate) fn copy_headers(&self, response: &mut Response) {
+        for (name, value) in &self.headers {
+            response.headers_mut().insert(name.clone(), value.clone());
+        }
+    }
+
     /// As JSON.
     pub(crate) fn into_json(self) -> Response {
         let body = ErrorBody {

@@ -4,8 +4,8 @@
 pub(crate) mod access;
 pub(crate) mod body;
 pub(crate) mod compress;
+pub(crate) mod guard;
 pub(crate) mod headers;
 pub(crate) mod host;
 pub(crate) mod limits;
-pub(crate) mod origin;
 pub(crate) mod request_id;

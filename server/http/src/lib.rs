@@ -18,6 +18,7 @@ mod openapi;
 mod public;
 mod reply;
 mod routes;
+mod sign_in;
 mod single_flight;
 mod spa;
 mod target;

@@ -40,6 +40,33 @@ pub(crate) fn html(status: StatusCode, title: &str, text: &str) -> Response {
         .body(page)
 }
 
+/// A small page without script whose content is made here; `style` goes under the nonce.
+pub(crate) fn page(
+    status: StatusCode,
+    title: &str,
+    content: &str,
+    style: &str,
+    nonce: Option<&str>,
+) -> Response {
+    // Without a nonce the policy allows no inline style: then the page goes without.
+    let style =
+        nonce.map(|n| format!("<style nonce=\"{n}\">{style}</style>\n")).unwrap_or_default();
+    let page = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n{style}\
+         <main>\n{content}</main>\n</html>\n"
+    );
+    Response::builder()
+        .status(status)
+        .header(header::CONTENT_TYPE, "text/html; charset=utf-8")
+        .body(page)
+}
+
+/// 303 to a path of this service.
+pub(crate) fn see_other(to: &str) -> Response {
+    Response::builder().status(StatusCode::SEE_OTHER).header(header::LOCATION, to).finish()
+}
+
 /// Bytes the body will have, as far as it is known, and whether that is exact.
 pub(crate) fn size(response: &mut Response) -> (u64, bool) {
     let body: BoxBody<Bytes, std::io::Error> = response.take_body().into();

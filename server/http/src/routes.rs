@@ -8,12 +8,13 @@ use crate::error::Refusal;
 use crate::layers::body::BodyKind;
 use crate::public::{Operations, PublicApi};
 use crate::target::Query;
-use crate::{docs, internal, spa, ws};
+use crate::{docs, internal, sign_in, spa, ws};
 use futures_util::future::BoxFuture;
 use poem::http::Method;
 use poem::{Request, Response};
 use serde_json::Value;
 use std::sync::Arc;
+use svc_app::auth::Caller;
 use svc_shared::paths::{API, API_V1};
 
 /// One method of one path.
@@ -91,6 +92,8 @@ pub(crate) struct Call {
     pub(crate) body: Option<Value>,
     /// Of this reply's content policy.
     pub(crate) nonce: Option<String>,
+    /// Who sends it.
+    pub(crate) caller: Caller,
 }
 
 impl Call {
@@ -118,6 +121,12 @@ macro_rules! own {
 pub fn table() -> Vec<Route> {
     let mut table = documented();
     table.extend([
+        own!(GET "/login" UiPublic None Plain sign_in::page),
+        own!(POST "/login" UiPublic Small Plain sign_in::sign_in),
+        own!(GET "/logout" Ui None Plain sign_in::leave),
+        own!(POST "/logout" Ui None Plain sign_in::sign_out),
+        own!(POST "/api/reauth" Guarded SmallJson Plain sign_in::elevate),
+        own!(DELETE "/api/reauth" Guarded None Plain sign_in::lower),
         own!(GET "/" Ui None Plain spa::shell),
         own!(GET "/ui/{*page}" Ui None Plain spa::shell),
         own!(GET "/static/{*file}" UiPublic None Plain spa::file),
@@ -229,23 +238,16 @@ impl Found<'_> {
         self.rows.iter().copied().find(|row| row.method == *method)
     }
 
-    /// Whether every row is absent while the pages are off, the asked one if there is one.
-    pub(crate) fn is_ui(&self, method: &Method) -> bool {
-        let is_ui = |row: &Route| matches!(row.guard, Guard::Ui | Guard::UiPublic);
-        match self.row(method) {
-            Some(row) => is_ui(row),
-            None => self.rows.iter().all(|row| is_ui(row)),
+    /// The guard of the asked row; without one, that of all rows when they agree.
+    pub(crate) fn guard(&self, method: &Method) -> Guard {
+        if let Some(row) = self.row(method) {
+            return row.guard;
         }
-    }
-
-    /// Whether the path belongs to something that can be switched off as a whole.
-    pub(crate) fn is_all(&self, guard: Guard) -> bool {
-        self.rows.iter().all(|row| row.guard == guard)
-    }
-
-    /// Whether the path is the health report.
-    pub(crate) fn is_health(&self) -> bool {
-        self.rows.iter().all(|row| row.kind == RouteKind::Health)
+        let mut guards = self.rows.iter().map(|row| row.guard);
+        match guards.next() {
+            Some(first) if guards.all(|guard| guard == first) => first,
+            _ => Guard::Guarded,
+        }
     }
 
     /// Value of the `Allow` header.

@@ -8,6 +8,7 @@ mod meter;
 
 use crate::accept::ConnectionFacts;
 use crate::error::Refusal;
+use crate::layers::guard::Standing;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -94,7 +95,8 @@ impl Sockets {
         };
         let upgrade = request.take_upgrade().map_err(|_| handshake::not_upgradable())?;
         let connection = request.data::<ConnectionFacts>().map(ConnectionFacts::upgraded);
-        let closing = self.closing.clone();
+        let stop =
+            Stop { closing: self.closing.clone(), standing: request.data::<Standing>().cloned() };
         self.tasks.spawn(async move {
             let _connection = connection;
             let Ok(Ok(io)) = tokio::time::timeout(STALL, upgrade).await else {
@@ -106,7 +108,7 @@ impl Sockets {
                 .read_buffer_size(4096);
             let (io, meter) = Metered::new(io);
             let stream = WebSocketStream::from_raw_socket(io, Role::Server, Some(config)).await;
-            Socket::new(stream, meter, place).serve(source, closing).await;
+            Socket::new(stream, meter, place).serve(source, stop).await;
         });
         Ok(handshake::switch(&accept))
     }
@@ -130,6 +132,32 @@ struct Inbound {
     unanswered: u32,
 }
 
+/// What ends a socket from our side.
+struct Stop {
+    closing: CancellationToken,
+    standing: Option<Standing>,
+}
+
+impl Stop {
+    /// Waits until the service ends, or the credential that opened the socket does. Safe to drop.
+    async fn asked(&self) -> End {
+        let ended = async {
+            match &self.standing {
+                Some(standing) => standing.ended().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.closing.cancelled() => {
+                End::Close(close::GOING_AWAY, ErrorCode::ShuttingDown.as_str().into())
+            }
+            () = ended => {
+                End::Close(close::SIGNED_OUT, ErrorCode::AuthRequired.as_str().into())
+            }
+        }
+    }
+}
+
 /// Why a socket ends.
 enum End {
     /// The peer is gone or has said goodbye.
@@ -147,9 +175,9 @@ impl Socket {
         Self { sink, stream, inbound, ping, _place: place }
     }
 
-    async fn serve<S: Source>(mut self, mut source: S, closing: CancellationToken) {
+    async fn serve<S: Source>(mut self, mut source: S, stop: Stop) {
         let end = loop {
-            if let Err(end) = self.step(&mut source, &closing).await {
+            if let Err(end) = self.step(&mut source, &stop).await {
                 break end;
             }
         };
@@ -158,25 +186,19 @@ impl Socket {
         }
     }
 
-    async fn step<S: Source>(
-        &mut self,
-        source: &mut S,
-        closing: &CancellationToken,
-    ) -> Result<(), End> {
+    async fn step<S: Source>(&mut self, source: &mut S, stop: &Stop) -> Result<(), End> {
         tokio::select! {
             biased;
-            () = closing.cancelled() => {
-                Err(End::Close(close::GOING_AWAY, ErrorCode::ShuttingDown.as_str().into()))
-            }
+            end = stop.asked() => Err(end),
             message = self.stream.next() => self.inbound.take(message, source),
             _ = self.ping.tick() => {
                 self.inbound.ping()?;
-                self.send(Message::Ping(Bytes::new()), source, closing).await
+                self.send(Message::Ping(Bytes::new()), source, stop).await
             }
             out = source.next() => match out {
                 Out::Close(code, reason) => Err(End::Close(code, reason)),
                 Out::Frame(frame) => match Utf8Bytes::try_from(frame) {
-                    Ok(text) => self.send(Message::Text(text), source, closing).await,
+                    Ok(text) => self.send(Message::Text(text), source, stop).await,
                     Err(_) => Err(End::Close(close::INTERNAL, ErrorCode::Internal.as_str().into())),
                 },
             },
@@ -188,7 +210,7 @@ impl Socket {
         &mut self,
         message: Message,
         source: &mut S,
-        closing: &CancellationToken,
+        stop: &Stop,
     ) -> Result<(), End> {
         let sending = tokio::time::timeout(STALL, self.sink.send(message));
         let mut sending = std::pin::pin!(sending);
@@ -202,9 +224,7 @@ impl Socket {
                     };
                 }
                 message = self.stream.next() => self.inbound.take(message, source)?,
-                () = closing.cancelled() => {
-                    return Err(End::Close(close::GOING_AWAY, ErrorCode::ShuttingDown.as_str().into()));
-                }
+                end = stop.asked() => return Err(end),
             }
         }
     }

@@ -23,6 +23,8 @@ mod harness;
 mod page;
 #[path = "door/public.rs"]
 mod public;
+#[path = "door/sign_in.rs"]
+mod sign_in;
 #[path = "door/sockets.rs"]
 mod sockets;
 #[path = "door/wire.rs"]

@@ -121,6 +121,27 @@ Examples:
   svc logs api               the last 64 KiB
   svc logs api -n 20 -f      the last 20 lines, then new ones until Ctrl-C")]
     Logs(Logs),
+    /// Issue, list, rotate and revoke the named tokens of programs.
+    #[command(
+        name = "api-token",
+        subcommand,
+        after_help = "Examples:\n  svc api-token issue ci --scope read --expires 30d\n  svc api-token list"
+    )]
+    ApiToken(ApiToken),
+    /// Make a hash for `auth.password_hash`.
+    #[command(after_help = "\
+Asks twice on a terminal. From a pipe: the first line; a second line must match.
+
+Examples:
+  svc hash-password
+  svc hash-password < password-file")]
+    HashPassword(HashPassword),
+    /// Make an unnamed token and its hash for `auth.api_token_hash`.
+    #[command(after_help = "Examples:\n  svc hash-token")]
+    HashToken(Listing),
+    /// Make a scrape token and its hash for `observability.metrics_token_hash`.
+    #[command(after_help = "Examples:\n  svc hash-metrics-token")]
+    HashMetricsToken(Listing),
     /// Print the link under which the remote client finds a running bridge.
     #[command(after_help = "Examples:\n  svc open api\n  svc open api --launch")]
     Open(Open),
@@ -244,6 +265,59 @@ pub(crate) struct StartJob {
     /// Trust the directory first, if it is not trusted.
     #[arg(long)]
     pub(crate) trust: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApiToken {
+    /// Make a token and print it once.
+    #[command(
+        after_help = "Examples:\n  svc api-token issue ci\n  svc api-token issue --label phone --scope read"
+    )]
+    Issue(IssueToken),
+    /// List labels, times of issue and of last use; never a token.
+    #[command(after_help = "Examples:\n  svc api-token list --json")]
+    List(Listing),
+    /// Give a token a new secret; the old one stops working at once.
+    #[command(after_help = "Examples:\n  svc api-token rotate ci")]
+    Rotate(Labelled),
+    /// Delete a token; it stops working at once.
+    #[command(after_help = "Examples:\n  svc api-token revoke ci")]
+    Revoke(Labelled),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Labelled {
+    /// The token's label.
+    #[arg(value_name = "LABEL")]
+    pub(crate) name: Option<String>,
+    /// The same as an option.
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IssueToken {
+    #[command(flatten)]
+    pub(crate) named: Labelled,
+    /// What it may do: `read`, `operate` or `approve`; repeatable. Without it: everything.
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// When it ends by itself: a time (RFC 3339) or a duration (90m, 12h, 30d).
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) expires: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HashPassword {
+    /// Read from standard input even on a terminal.
+    #[arg(long)]
+    pub(crate) stdin: bool,
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
@@ -418,6 +492,15 @@ impl Command {
             Self::Config(Config::Check(Check { json, .. }) | Config::Show(Show { json, .. }))
             | Self::Config(Config::Path(Listing { json }) | Config::Schema(Listing { json }))
             | Self::Doctor(Doctor { json, .. })
+            | Self::ApiToken(
+                ApiToken::Issue(IssueToken { named: Labelled { json, .. }, .. })
+                | ApiToken::List(Listing { json })
+                | ApiToken::Rotate(Labelled { json, .. })
+                | ApiToken::Revoke(Labelled { json, .. }),
+            )
+            | Self::HashPassword(HashPassword { json, .. })
+            | Self::HashToken(Listing { json })
+            | Self::HashMetricsToken(Listing { json })
             | Self::Projects(Listing { json })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })

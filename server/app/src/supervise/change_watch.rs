@@ -84,6 +84,9 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>) {
             Some(watch) => watch.changed().await.unwrap_or(true),
             None => true,
         };
+        if written {
+            app.auth().look_again().await;
+        }
         // Processes that are not watched (table unreadable, launcher of somebody who died) are
         // looked at by the tick.
         if written || (is_tick && app.has_open_questions()) {

@@ -10,6 +10,9 @@ use crate::value::{self, Value};
 use std::path::{Path, PathBuf};
 use svc_domain::posture::{self, Caution, CookieMark, Enforced, Exposure, ProxyTrust, Refusal};
 
+/// Most memory of a password hash, KiB, and most passes (H22).
+const MOST_HASH_KIB: u32 = 1024 * 1024;
+const MOST_HASH_PASSES: u32 = 16;
 /// Shortest HMAC key that gets no warning, in bytes.
 const SHORT_HMAC_KEY: usize = 16;
 
@@ -19,6 +22,7 @@ impl Draft {
         self.check_projects(&config);
         self.check_combinations(&config);
         self.check_tls(&mut config);
+        self.check_password_cost(&config);
         self.check_exposure(&config);
         config.session_secret = self.session_secret(environment);
         self.note_ineffective(&config);
@@ -152,6 +156,18 @@ impl Draft {
         for caution in cautions {
             let key = caution.key();
             self.warn(Concern::Posture, self.place_of(key), key, caution.to_string());
+        }
+    }
+
+    /// A hash that asks for too much would let every wrong password take the machine's memory.
+    fn check_password_cost(&mut self, config: &Config) {
+        let Some(hash) = &config.auth.password_hash else { return };
+        let Ok(parsed) = password_hash::PasswordHash::new(hash.expose()) else { return };
+        let cost = |name: &str| parsed.params.get_decimal(name).unwrap_or(0);
+        if cost("m") > MOST_HASH_KIB || cost("t") > MOST_HASH_PASSES {
+            let reason = "asks for more than 1 GiB of memory or 16 passes per attempt; make one \
+                          with svc hash-password";
+            self.refuse("auth.password_hash", reason);
         }
     }
 

@@ -26,37 +26,59 @@ const MISSING: &str = "asks for a protection this build does not enforce";
 
 #[test]
 fn a_network_bind_is_refused_unless_it_is_asked_for_openly() {
-    refused("host: 0.0.0.0\n", &[], &[("host", "this build has no sign-in")]);
+    refused("host: 0.0.0.0\n", &[], &[("host", "nothing asks who is there; set auth.enabled")]);
     refused("", &[("SVC_HOST", "::")], &[("host", "SVC_HOST: host: is not a loopback address")]);
     refused("host: 0.0.0.0\nauth: {allow_unauthenticated_network: true}\n", &[], &[]);
     refused("host: localhost\n", &[], &[]);
 }
 
 #[test]
-fn a_protection_of_a_later_build_is_refused_by_name() {
-    refused("auth: {enabled: true}\n", &[], &[("auth.enabled", MISSING)]);
-    refused("", &[("SVC_AUTH_ENABLED", "1")], &[("auth.enabled", "SVC_AUTH_ENABLED")]);
-    refused(
-        "auth: {password_required: true}\n",
-        &[],
-        &[("auth.password_hash", "is missing"), ("auth.password_required", MISSING)],
-    );
+fn h14_sign_in_that_nobody_could_pass_is_refused_by_the_key_to_set() {
+    refused("auth: {password_required: true}\n", &[], &[("auth.password_hash", "is missing")]);
+    refused("", &[("SVC_AUTH_PASSWORD_REQUIRED", "1")], &[("auth.password_hash", "is missing")]);
     refused(
         "auth: {reverse_proxy: {enabled: true}}\n",
         &[],
         &[
             ("auth.reverse_proxy.trusted_ips", "is empty"),
             ("auth.reverse_proxy.shared_secret", "is missing"),
-            ("auth.reverse_proxy.enabled", MISSING),
         ],
     );
-    let hash = "a".repeat(64);
-    refused(
-        &format!("host: 0.0.0.0\nauth: {{enabled: true, api_token_hash: {hash}}}\n"),
-        &[],
-        &[("host", "relies on a protection"), ("auth.enabled", MISSING)],
-    );
     refused("auth: {enabled: false, password_required: no}\n", &[], &[]);
+}
+
+#[test]
+fn h14_a_network_bind_needs_a_way_to_ask_who_is_there() {
+    let hash = "a".repeat(64);
+    let open = [("host", "nothing asks who is there")];
+    for (auth, expected) in [
+        ("enabled: true".to_owned(), &open[..]),
+        (format!("api_token_hash: {hash}"), &open),
+        (format!("enabled: true, api_token_hash: {hash}"), &[]),
+        ("enabled: true, password_required: true, password_hash: x".to_owned(), &[]),
+        (
+            "enabled: true, reverse_proxy: {enabled: true, trusted_ips: [10.0.0.1], \
+             shared_secret: 0123456789abcdef}"
+                .to_owned(),
+            &[],
+        ),
+    ] {
+        refused(&format!("host: 0.0.0.0\nauth: {{{auth}}}\n"), &[], expected);
+    }
+}
+
+#[test]
+fn h22_a_password_hash_that_takes_the_machine_is_refused() {
+    let hash = |memory: u32, passes: u32| {
+        format!(
+            "auth: {{password_hash: '$argon2id$v=19$m={memory},t={passes},p=1$c2FsdHNhbHQ\
+             $AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'}}\n"
+        )
+    };
+    let expected = [("auth.password_hash", "more than 1 GiB of memory or 16 passes")];
+    refused(&hash(1024 * 1024, 16), &[], &[]);
+    refused(&hash(1024 * 1024 + 1, 1), &[], &expected);
+    refused(&hash(64, 17), &[], &expected);
 }
 
 #[test]

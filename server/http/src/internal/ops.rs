@@ -25,7 +25,11 @@ struct Widget {
 
 pub(crate) async fn bootstrap(call: Call) -> Result<Response, Refusal> {
     let build = spa::build().await;
-    Ok(reply::json(StatusCode::OK, &call.context.app.bootstrap(&build)))
+    let mut bootstrap = call.context.app.bootstrap(&build);
+    if let Some(identity) = &call.caller.identity {
+        bootstrap.auth.method = identity.channel.method().to_owned();
+    }
+    Ok(reply::json(StatusCode::OK, &bootstrap))
 }
 
 pub(crate) async fn state(call: Call) -> Result<Response, Refusal> {

@@ -12,6 +12,8 @@ use svc_shared::error::ErrorCode;
 
 /// Largest JSON body, bytes.
 pub(crate) const JSON_LIMIT: usize = 1024 * 1024;
+/// Largest body of the routes that take a password, bytes.
+pub(crate) const SMALL_LIMIT: usize = 16 * 1024;
 
 /// What a route takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +24,19 @@ pub enum BodyKind {
     Json,
     /// A JSON object, or nothing at all.
     OptionalJson,
+    /// A JSON object of a few words.
+    SmallJson,
+    /// A JSON object or the fields of a form, a few words.
+    Small,
+}
+
+impl BodyKind {
+    fn limit(self) -> usize {
+        match self {
+            Self::None | Self::Json | Self::OptionalJson => JSON_LIMIT,
+            Self::SmallJson | Self::Small => SMALL_LIMIT,
+        }
+    }
 }
 
 /// Reads and parses what the route takes. The order of checks is that of `http-api` §5.5: size as
@@ -36,20 +51,22 @@ pub(crate) async fn read(
 ) -> Result<Option<Value>, Refusal> {
     let is_required = match kind {
         BodyKind::None => return Ok(None),
-        BodyKind::Json => true,
+        BodyKind::Json | BodyKind::SmallJson | BodyKind::Small => true,
         BodyKind::OptionalJson => false,
     };
-    if announced(request.headers()) > JSON_LIMIT as u64 {
-        return Err(over_limit());
+    let limit = kind.limit();
+    if announced(request.headers()) > limit as u64 {
+        return Err(over_limit(limit));
     }
-    let declared = content_type(request.headers())?;
+    let declared = content_type(request.headers(), kind == BodyKind::Small)?;
     if is_required && declared == ContentType::Absent {
         return Err(wrong_type());
     }
-    let bytes = receive(request, idle).await?;
+    let bytes = receive(request, idle, limit).await?;
     match (bytes.is_empty(), declared) {
         (true, _) if !is_required => Ok(None),
         (false, ContentType::Absent) => Err(wrong_type()),
+        (_, ContentType::Form) => Ok(Some(form(&bytes))),
         _ => json::parse(&bytes).map(Some),
     }
 }
@@ -58,9 +75,24 @@ pub(crate) async fn read(
 enum ContentType {
     Absent,
     Json,
+    Form,
 }
 
-fn content_type(headers: &HeaderMap) -> Result<ContentType, Refusal> {
+/// The fields of a form, the first of each name; bytes that are no text become U+FFFD.
+fn form(bytes: &[u8]) -> Value {
+    let mut fields = serde_json::Map::new();
+    for (name, value) in url::form_urlencoded::parse(bytes) {
+        fields.entry(name).or_insert_with(|| Value::String(value.into_owned()));
+    }
+    Value::Object(fields)
+}
+
+/// Whether a request says that its body is a form.
+pub(crate) fn is_form(headers: &HeaderMap) -> bool {
+    content_type(headers, true).is_ok_and(|declared| declared == ContentType::Form)
+}
+
+fn content_type(headers: &HeaderMap, takes_forms: bool) -> Result<ContentType, Refusal> {
     let is_identity = headers
         .get_all(header::CONTENT_ENCODING)
         .iter()
@@ -80,7 +112,11 @@ fn content_type(headers: &HeaderMap) -> Result<ContentType, Refusal> {
     let media = media.to_ascii_lowercase();
     let is_json = media == "application/json"
         || media.strip_prefix("application/").is_some_and(|sub| sub.ends_with("+json"));
-    if is_json && values.next().is_none() { Ok(ContentType::Json) } else { Err(wrong_type()) }
+    let is_alone = values.next().is_none();
+    if takes_forms && is_alone && media == "application/x-www-form-urlencoded" {
+        return Ok(ContentType::Form);
+    }
+    if is_json && is_alone { Ok(ContentType::Json) } else { Err(wrong_type()) }
 }
 
 fn announced(headers: &HeaderMap) -> u64 {
@@ -91,7 +127,7 @@ fn announced(headers: &HeaderMap) -> u64 {
         .unwrap_or(0)
 }
 
-async fn receive(request: &mut Request, idle: Duration) -> Result<Bytes, Refusal> {
+async fn receive(request: &mut Request, idle: Duration, limit: usize) -> Result<Bytes, Refusal> {
     let stream = request.take_body().into_bytes_stream();
     let mut stream = std::pin::pin!(stream);
     let mut body = BytesMut::new();
@@ -106,7 +142,9 @@ async fn receive(request: &mut Request, idle: Duration) -> Result<Bytes, Refusal
         };
         match chunk {
             None => return Ok(body.freeze()),
-            Some(Ok(chunk)) if body.len() + chunk.len() > JSON_LIMIT => return Err(over_limit()),
+            Some(Ok(chunk)) if body.len() + chunk.len() > limit => {
+                return Err(over_limit(limit));
+            }
             Some(Ok(chunk)) => body.extend_from_slice(&chunk),
             Some(Err(_)) => {
                 return Err(Refusal::malformed("the request body is incomplete").closing());
@@ -115,10 +153,11 @@ async fn receive(request: &mut Request, idle: Duration) -> Result<Bytes, Refusal
     }
 }
 
-fn over_limit() -> Refusal {
+fn over_limit(limit: usize) -> Refusal {
+    let kib = limit / 1024;
     Refusal::too_large(
         StatusCode::PAYLOAD_TOO_LARGE,
-        "the request body is larger than 1 MiB; send less",
+        format!("the request body is larger than {kib} KiB; send less"),
     )
 }
 

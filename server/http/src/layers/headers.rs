@@ -22,7 +22,17 @@ const FIXED: [(&str, &str); 6] = [
 ];
 
 /// Puts them on. Headers a handler chose stay, `Cache-Control` among them.
-pub(crate) fn apply(headers: &mut HeaderMap, policy: Policy, nonce: Option<&str>, id: &str) {
+pub(crate) fn apply(
+    headers: &mut HeaderMap,
+    policy: Policy,
+    nonce: Option<&str>,
+    id: &str,
+    is_https: bool,
+) {
+    if is_https {
+        let value = HeaderValue::from_static("max-age=31536000");
+        headers.insert(header::STRICT_TRANSPORT_SECURITY, value);
+    }
     for (name, value) in FIXED {
         headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }

@@ -2,13 +2,12 @@
 
 use crate::error::Refusal;
 use poem::Request;
-use poem::http::{StatusCode, Version, header};
+use poem::http::{Version, header};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use svc_domain::host::{self, AllowedHosts, Asked, HostVerdict, Proof, Protocol};
 use svc_domain::log_escape;
-use svc_shared::error::ErrorCode;
 use tokio::time::Instant;
 
 /// A refused host is logged once in this time.
@@ -23,24 +22,21 @@ pub(crate) struct HostRule {
     logged: Mutex<HashMap<String, Instant>>,
 }
 
-/// Whether the full answer may be given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Served {
-    Fully,
-    /// Only that the service is up.
-    MinimalHealth,
-}
-
 impl HostRule {
     pub(crate) fn new(allowed: AllowedHosts) -> Self {
         Self { allowed, logged: Mutex::default() }
     }
 
-    /// Checks whether the request was meant for this server.
+    /// Whether the request was meant for this server.
     ///
     /// # Errors
-    /// 400 for a malformed host, 421 for a foreign one.
-    pub(crate) fn check(&self, request: &Request, asked: Asked) -> Result<Served, Refusal> {
+    /// 400 for a malformed host.
+    pub(crate) fn judge(
+        &self,
+        request: &Request,
+        proof: Proof,
+        asked: Asked,
+    ) -> Result<HostVerdict, Refusal> {
         let protocol = match request.version() {
             Version::HTTP_09 | Version::HTTP_10 => Protocol::Http10,
             Version::HTTP_2 => Protocol::Http2,
@@ -50,18 +46,11 @@ impl HostRule {
         let target = request.uri().authority().map(poem::http::uri::Authority::as_str);
         let authority = host::authority(protocol, values, target)
             .map_err(|error| Refusal::malformed(error.to_string()).closing())?;
-        match host::decide(&self.allowed, authority.as_ref(), Proof::None, asked) {
-            HostVerdict::Serve => Ok(Served::Fully),
-            HostVerdict::MinimalHealth => Ok(Served::MinimalHealth),
-            HostVerdict::Misdirected => {
-                self.log(request.header(header::HOST).unwrap_or_default());
-                Err(Refusal::new(
-                    StatusCode::MISDIRECTED_REQUEST,
-                    ErrorCode::HostNotAllowed,
-                    "host not allowed",
-                ))
-            }
+        let verdict = host::decide(&self.allowed, authority.as_ref(), proof, asked);
+        if verdict == HostVerdict::Misdirected {
+            self.log(request.header(header::HOST).unwrap_or_default());
         }
+        Ok(verdict)
     }
 
     fn log(&self, host: &str) {

@@ -115,6 +115,18 @@ const TABLE: &[Row] = &[
         ],
     },
     Row { route: "GET /healthz", asks: &[(Known, 200)] },
+    Row { route: "GET /login", asks: &[(Known, 303)] },
+    Row {
+        route: "POST /login",
+        asks: &[(Body(r#"{"password":"x"}"#), 200), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row { route: "GET /logout", asks: &[(Known, 200)] },
+    Row { route: "POST /logout", asks: &[(Known, 200)] },
+    Row {
+        route: "POST /api/reauth",
+        asks: &[(Body(r#"{"password":"x"}"#), 401), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row { route: "DELETE /api/reauth", asks: &[(Known, 200)] },
     Row { route: "GET /", asks: &[(Known, PAGE)] },
     Row { route: "GET /ui/{*page}", asks: &[(Known, PAGE)] },
     Row { route: "GET /static/{*file}", asks: &[(Unknown, 404)] },

@@ -1,0 +1,295 @@
+//! Who a request comes from: the credentials of `http-api` §5, kept, checked and ended here.
+//!
+//! Reading a credential changes nothing. Every credential that opens something can end: what it
+//! opened asks [`Auth::ended`], which knows of sign-outs here and of writes by other processes.
+
+mod identity;
+mod known;
+pub(crate) mod password;
+mod proxy;
+mod sign_in;
+pub(crate) mod ticket;
+mod tokens;
+
+pub use identity::{Caller, Channel, Claim, Identity};
+pub use password::hash_password;
+pub use sign_in::{SignInError, Visitor};
+pub use tokens::{IssuedToken, NamedToken, new_token};
+
+use crate::AppError;
+use crate::auth::identity::Lease;
+use crate::auth::known::Known;
+use crate::auth::password::Passwords;
+use crate::auth::proxy::ProxyRule;
+use crate::auth::ticket::Keys;
+use arc_swap::ArcSwap;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use svc_config::{Config, CookieSecure};
+use svc_domain::throttle::Throttle;
+use svc_ports::Clock;
+use svc_shared::Timestamp;
+use svc_store::{Store, Watch};
+use tokio::sync::watch;
+
+/// What is known of the database is looked at again after this.
+const FRESH: Duration = Duration::from_millis(500);
+/// Use of a credential is written at most this often.
+const NOTED_EVERY: Duration = Duration::from_secs(60);
+/// Longest wait without looking again, for expiries far away.
+const LOOK_AGAIN: Duration = Duration::from_secs(3600);
+/// A fresh password proof is good for this long.
+pub const ELEVATION: Duration = Duration::from_secs(600);
+
+/// Who may come in, and who is in.
+pub struct Auth {
+    enabled: bool,
+    is_password_required: bool,
+    unnamed_token: Option<svc_config::Secret>,
+    metrics_token: Option<svc_config::Secret>,
+    password_hash: Option<svc_config::Secret>,
+    max_age: Duration,
+    cookie_secure: CookieSecure,
+    root_path: String,
+    state_dir: PathBuf,
+    has_tls: bool,
+    names: CookieNames,
+    proxy: ProxyRule,
+    passwords: Passwords,
+    throttle: Mutex<Throttle>,
+    keys: Option<Keys>,
+    store: Store,
+    clock: Arc<dyn Clock>,
+    known: ArcSwap<Known>,
+    /// When the database was last found unchanged, for those who need not wait.
+    checked: Mutex<Option<Instant>>,
+    fresh: tokio::sync::Mutex<Option<Watch>>,
+    /// When the use of a credential was last written.
+    noted: Mutex<HashMap<String, Instant>>,
+    changed: watch::Sender<u64>,
+}
+
+impl std::fmt::Debug for Auth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Auth").field("enabled", &self.enabled).finish_non_exhaustive()
+    }
+}
+
+#[derive(Debug)]
+struct CookieNames {
+    session: String,
+    elevation: String,
+}
+
+impl CookieNames {
+    /// Two services on one host do not share cookies: the names carry their state directories.
+    fn of(state_dir: &std::path::Path) -> Self {
+        let real = state_dir.canonicalize().unwrap_or_else(|_| state_dir.to_owned());
+        let mut tag = hex::encode(Sha256::digest(real.as_os_str().as_encoded_bytes()));
+        tag.truncate(12);
+        Self { session: format!("svc_session_{tag}"), elevation: format!("svc_elevation_{tag}") }
+    }
+}
+
+impl Auth {
+    pub(crate) fn new(
+        config: &Config,
+        keys: Option<Keys>,
+        store: Store,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let auth = &config.auth;
+        let hash = auth.password_hash.as_ref().map(|hash| hash.expose().to_owned());
+        Self {
+            enabled: auth.enabled,
+            is_password_required: auth.password_required,
+            unnamed_token: auth.api_token_hash.clone(),
+            metrics_token: config.observability.metrics_token_hash.clone(),
+            password_hash: auth.password_hash.clone(),
+            max_age: auth.session_max_age,
+            cookie_secure: auth.cookie_secure,
+            root_path: config.root_path.clone(),
+            state_dir: config.state_dir.clone(),
+            has_tls: config.tls.is_some(),
+            names: CookieNames::of(&config.state_dir),
+            proxy: ProxyRule::new(config),
+            passwords: Passwords::new(hash),
+            throttle: Mutex::default(),
+            keys,
+            store,
+            clock,
+            known: ArcSwap::from_pointee(Known::default()),
+            checked: Mutex::default(),
+            fresh: tokio::sync::Mutex::default(),
+            noted: Mutex::default(),
+            changed: watch::Sender::new(0),
+        }
+    }
+
+    /// Whether anybody is asked who they are.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
+    /// Whether a person can sign in with a password.
+    #[must_use]
+    pub fn takes_passwords(&self) -> bool {
+        self.enabled && self.is_password_required && self.passwords.is_set()
+    }
+
+    /// Makes sure that what is known is not older than a second.
+    ///
+    /// # Errors
+    /// The database cannot be read: then nobody can be let in.
+    pub async fn refresh(&self) -> Result<(), AppError> {
+        if !self.enabled || self.is_fresh() {
+            return Ok(());
+        }
+        let mut fresh = self.fresh.lock().await;
+        if self.is_fresh() {
+            return Ok(());
+        }
+        match &mut *fresh {
+            Some(watch) => {
+                if watch.changed().await.map_err(unreadable)? {
+                    self.load().await?;
+                }
+            }
+            None => {
+                let watch = self.store.watch().await.map_err(unreadable)?;
+                self.load().await?;
+                *fresh = Some(watch);
+            }
+        }
+        *lock(&self.checked) = Some(Instant::now());
+        Ok(())
+    }
+
+    /// Looks at the database although it was looked at just now: somebody says that it changed.
+    pub(crate) async fn look_again(&self) {
+        if !self.enabled {
+            return;
+        }
+        *lock(&self.checked) = None;
+        if let Err(error) = self.refresh().await {
+            // The next request tries again, and is refused if that fails.
+            tracing::debug!(error = %error, "the credentials could not be read again");
+        }
+    }
+
+    fn is_fresh(&self) -> bool {
+        lock(&self.checked).is_some_and(|at| at.elapsed() < FRESH)
+    }
+
+    async fn load(&self) -> Result<(), AppError> {
+        let tokens = self.store.tokens().await.map_err(unreadable)?;
+        let sign_ins = self.store.sign_ins().await.map_err(unreadable)?;
+        let before = self.known.load_full();
+        let epoch = match before.epoch {
+            Some(epoch) => epoch,
+            None => known::read_epoch(self.epoch_file(), self.clock.now()).await,
+        };
+        self.replace(Known { epoch: Some(epoch), tokens, sign_ins });
+        Ok(())
+    }
+
+    fn replace(&self, known: Known) {
+        let is_new = !self.known.load().has_same_holders(&known);
+        self.known.store(Arc::new(known));
+        if is_new {
+            self.changed.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn epoch_file(&self) -> PathBuf {
+        self.state_dir.join("session.epoch")
+    }
+
+    /// Whether a credential still opens anything.
+    #[must_use]
+    pub fn holds(&self, identity: &Identity) -> bool {
+        let known = self.known.load();
+        let now = self.clock.now();
+        match &identity.lease {
+            Lease::Fixed => true,
+            Lease::Session { hash, epoch, expires } => {
+                known.epoch == Some(*epoch) && *expires > now && known.sign_in(hash).is_some()
+            }
+            Lease::Token { hash, expires } => {
+                expires.is_none_or(|expires| expires > now) && known.token(hash).is_some()
+            }
+        }
+    }
+
+    /// Waits until a credential opens nothing any more. Safe to drop and ask again.
+    pub async fn ended(&self, identity: &Identity) {
+        let mut changed = self.changed.subscribe();
+        let expires = match &identity.lease {
+            Lease::Fixed => return std::future::pending().await,
+            Lease::Session { expires, .. } => Some(*expires),
+            Lease::Token { expires, .. } => *expires,
+        };
+        loop {
+            if !self.holds(identity) {
+                return;
+            }
+            let left = expires.map_or(LOOK_AGAIN, |expires| {
+                expires.since(self.clock.now()).clamp(Duration::from_millis(1), LOOK_AGAIN)
+            });
+            tokio::select! {
+                _ = changed.changed() => {}
+                () = tokio::time::sleep(left) => {}
+            }
+        }
+    }
+
+    /// Notes, now and then, that a credential was used.
+    pub fn used(self: &Arc<Self>, identity: &Identity) {
+        let (hash, is_token) = match &identity.lease {
+            Lease::Fixed => return,
+            Lease::Session { hash, .. } => (hash.clone(), false),
+            Lease::Token { hash, .. } => (hash.clone(), true),
+        };
+        let now = Instant::now();
+        {
+            let mut noted = lock(&self.noted);
+            if noted.get(&hash).is_some_and(|at| now.duration_since(*at) < NOTED_EVERY) {
+                return;
+            }
+            noted.retain(|_, at| now.duration_since(*at) < NOTED_EVERY);
+            noted.insert(hash.clone(), now);
+        }
+        let this = Arc::clone(self);
+        tokio::spawn(async move {
+            let at = this.clock.now();
+            let written = match is_token {
+                true => this.store.token_used(&hash, at).await,
+                false => this.store.sign_in_seen(&hash, at).await,
+            };
+            if let Err(error) = written {
+                tracing::debug!(error = %error, "the use of a credential was not noted");
+            }
+        });
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unreadable(error: svc_store::StoreError) -> AppError {
+    AppError::busy("the credentials cannot be read right now; try again").because(error)
+}
+
+/// SHA-256 as it is stored: 64 lower-case hex digits.
+pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}

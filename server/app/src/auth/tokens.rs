@@ -1,0 +1,178 @@
+//! Named tokens: issued, listed, rotated and revoked by the operator (`command-line` §2.2).
+
+use crate::auth::{lock, sha256_hex};
+use crate::{App, AppError, Class};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use svc_domain::scope::Scope;
+use svc_shared::Timestamp;
+use svc_shared::error::ErrorCode;
+use svc_store::TokenRow;
+
+/// Longest label, in characters.
+const LABEL: usize = 255;
+
+/// A token as the operator sees it.
+#[derive(Debug, Clone, Serialize)]
+pub struct NamedToken {
+    /// Its name.
+    pub label: String,
+    /// When it was issued.
+    pub created: Timestamp,
+    /// When it was last used, to the minute.
+    pub last_used: Option<Timestamp>,
+    /// What it may do; none is everything.
+    pub scopes: Option<Vec<String>>,
+    /// When it ends by itself.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A new secret: shown once, never kept.
+#[derive(Debug, Clone, Serialize)]
+pub struct IssuedToken {
+    /// What it belongs to.
+    #[serde(flatten)]
+    pub about: NamedToken,
+    /// The secret.
+    pub token: String,
+}
+
+/// A new token and what is stored of it: its SHA-256, lower-case hex.
+///
+/// # Errors
+/// The system has no randomness.
+pub fn new_token() -> Result<(String, String), std::io::Error> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;
+    let token = format!("svc_pat_{}", URL_SAFE_NO_PAD.encode(bytes));
+    let hash = sha256_hex(token.as_bytes());
+    Ok((token, hash))
+}
+
+impl App {
+    /// Issues a token.
+    ///
+    /// # Errors
+    /// The label is none or taken, or nothing could be written.
+    pub async fn issue_token(
+        &self,
+        label: &str,
+        scopes: &[Scope],
+        expires_at: Option<Timestamp>,
+    ) -> Result<IssuedToken, AppError> {
+        checked(label)?;
+        let now = self.clock().now();
+        if expires_at.is_some_and(|expires| expires <= now) {
+            return Err(AppError::invalid(
+                "`expires` lies in the past; give a time or a duration to come",
+            ));
+        }
+        let (token, hash) = new_token().map_err(AppError::internal)?;
+        let mut scopes = scopes.to_vec();
+        scopes.sort_unstable();
+        scopes.dedup();
+        let words: Vec<&str> = scopes.iter().map(|scope| scope.as_str()).collect();
+        let row = TokenRow {
+            label: label.to_owned(),
+            hash,
+            created_at: now,
+            last_used_at: None,
+            expires_at,
+            scopes: (!words.is_empty()).then(|| words.join(" ")),
+        };
+        if !self.store().add_token(&row).await.map_err(unwritten)? {
+            return Err(AppError::new(
+                ErrorCode::Exists,
+                Class::Conflict,
+                format!(
+                    "a token `{label}` exists; choose another label, or give that one a new \
+                     secret with `svc api-token rotate`"
+                ),
+            ));
+        }
+        self.tokens_changed().await;
+        Ok(IssuedToken { about: shown(row), token })
+    }
+
+    /// The tokens, oldest first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn tokens(&self) -> Result<Vec<NamedToken>, AppError> {
+        let rows = self.store().tokens().await.map_err(|error| {
+            AppError::busy("the tokens cannot be read; try again").because(error)
+        })?;
+        Ok(rows.into_iter().map(shown).collect())
+    }
+
+    /// Gives a token a new secret; the old one stops working at once.
+    ///
+    /// # Errors
+    /// There is no such label, or nothing could be written.
+    pub async fn rotate_token(&self, label: &str) -> Result<IssuedToken, AppError> {
+        let (token, hash) = new_token().map_err(AppError::internal)?;
+        self.withdraw(label, Some(&hash)).await?;
+        let row = self.store().tokens().await.map_err(unwritten)?;
+        match row.into_iter().find(|row| row.hash == hash) {
+            Some(row) => Ok(IssuedToken { about: shown(row), token }),
+            None => Err(AppError::busy("another process changed this token meanwhile; try again")),
+        }
+    }
+
+    /// Ends a token at once and for good.
+    ///
+    /// # Errors
+    /// There is no such label, or nothing could be written.
+    pub async fn revoke_token(&self, label: &str) -> Result<(), AppError> {
+        self.withdraw(label, None).await
+    }
+
+    async fn withdraw(&self, label: &str, new_hash: Option<&str>) -> Result<(), AppError> {
+        checked(label)?;
+        let now = self.clock().now();
+        if !self.store().withdraw_token(label, new_hash, now).await.map_err(unwritten)? {
+            return Err(AppError::new(
+                ErrorCode::NotFound,
+                Class::NotFound,
+                format!("there is no token `{label}`; `svc api-token list` names them"),
+            ));
+        }
+        self.tokens_changed().await;
+        Ok(())
+    }
+
+    async fn tokens_changed(&self) {
+        lock(&self.auth().noted).clear();
+        self.auth().look_again().await;
+        self.nudge_others();
+    }
+}
+
+fn shown(row: TokenRow) -> NamedToken {
+    NamedToken {
+        label: row.label,
+        created: row.created_at,
+        last_used: row.last_used_at,
+        scopes: row.scopes.map(|words| words.split(' ').map(str::to_owned).collect()),
+        expires_at: row.expires_at,
+    }
+}
+
+fn checked(label: &str) -> Result<(), AppError> {
+    let length = label.chars().count();
+    let is_fit = (1..=LABEL).contains(&length)
+        && label.trim() == label
+        && !label.chars().any(char::is_control);
+    if is_fit {
+        return Ok(());
+    }
+    Err(AppError::invalid(format!(
+        "`label` must have 1 to {LABEL} characters, none of them a control character, and no \
+         blanks around them"
+    )))
+}
+
+fn unwritten(error: svc_store::StoreError) -> AppError {
+    AppError::busy("the token cannot be recorded; try again").because(error)
+}

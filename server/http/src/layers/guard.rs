@@ -1,0 +1,207 @@
+//! The guard on a request: who sends it, and what becomes of it (`http-api` §5.5). The decision
+//! itself is `svc_domain::guard`.
+
+use crate::accept::ConnectionFacts;
+use crate::error::Refusal;
+use crate::layers::host::HostRule;
+use crate::routes::{Found, Guard, RouteKind};
+use poem::Request;
+use poem::http::{HeaderMap, Method, StatusCode, header};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use svc_app::auth::{Auth, Caller, Claim, Identity};
+use svc_domain::guard::{self, Asked, Place, Switches, Verdict};
+use svc_domain::host::Asked as HostAsked;
+use svc_domain::origin::{AllowedOrigins, Credential, Entry, FetchSite};
+use svc_shared::error::ErrorCode;
+use svc_shared::paths;
+use tokio::time::Instant;
+
+/// A peer whose Bearer is wrong is logged once in this time.
+const LOG_EVERY: Duration = Duration::from_secs(60);
+/// Peers remembered for that.
+const REMEMBERED: usize = 256;
+
+/// Everything the guard needs besides the request.
+pub(crate) struct Gate {
+    pub(crate) auth: Arc<Auth>,
+    pub(crate) hosts: HostRule,
+    pub(crate) origins: AllowedOrigins,
+    pub(crate) switches: Switches,
+    pub(crate) wrong: WrongBearers,
+}
+
+/// Peers whose wrong Bearer was logged lately.
+#[derive(Debug, Default)]
+pub(crate) struct WrongBearers(Mutex<HashMap<IpAddr, Instant>>);
+
+/// Somebody who was let in, for as long as their credential holds.
+#[derive(Clone)]
+pub(crate) struct Standing {
+    auth: Arc<Auth>,
+    identity: Identity,
+}
+
+impl Standing {
+    /// Waits until the credential ends. Safe to drop.
+    pub(crate) async fn ended(&self) {
+        self.auth.ended(&self.identity).await;
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
+
+/// What the guard found.
+pub(crate) struct Judged {
+    pub(crate) verdict: Verdict,
+    pub(crate) caller: Caller,
+}
+
+/// Asks for the values of the headers of a request.
+pub(crate) fn with_claim<T>(request: &Request, work: impl FnOnce(&Claim<'_>) -> T) -> T {
+    let headers: &HeaderMap = request.headers();
+    let header = |name: &str| headers.get_all(name).iter().map(|value| value.as_bytes()).collect();
+    work(&Claim {
+        peer: peer(request),
+        method: request.method().as_str(),
+        path: request.uri().path(),
+        header: &header,
+    })
+}
+
+/// Address of the connection.
+pub(crate) fn peer(request: &Request) -> IpAddr {
+    let unknown = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+    request.data::<ConnectionFacts>().map_or(unknown, |facts| facts.peer)
+}
+
+impl Gate {
+    /// Decides about a request. `local` is its path without the configured prefix.
+    ///
+    /// # Errors
+    /// 400 for a malformed host, 503 when credentials cannot be read.
+    pub(crate) async fn judge(
+        &self,
+        request: &Request,
+        found: Option<&Found<'_>>,
+        local: &str,
+    ) -> Result<Judged, Refusal> {
+        self.auth.refresh().await?;
+        let caller = with_claim(request, |claim| self.auth.identify(claim));
+        let method = request.method();
+        let place = place(found, method);
+        let asked = if place == Place::Health { HostAsked::Health } else { HostAsked::Other };
+        let host = self.hosts.judge(request, guard::proof(caller.credential), asked)?;
+        let headers = request.headers();
+        let values = |name: &'static str| headers.get_all(name).iter().map(|v| v.as_bytes());
+        let verdict = guard::decide(
+            &Asked {
+                place,
+                entry: entry(found, method, local),
+                credential: caller.credential,
+                host,
+                presented: self.origins.judge(values("origin")),
+                site: FetchSite::read(values("sec-fetch-site")),
+                is_visit: is_visit(method, headers, local),
+            },
+            self.switches,
+        );
+        if caller.credential == Credential::WrongBearer {
+            self.wrong.log(peer(request));
+        }
+        Ok(Judged { verdict, caller })
+    }
+
+    /// Remembers who a served request comes from.
+    pub(crate) fn standing(&self, identity: Identity) -> Standing {
+        self.auth.used(&identity);
+        Standing { auth: Arc::clone(&self.auth), identity }
+    }
+}
+
+fn place(found: Option<&Found<'_>>, method: &Method) -> Place {
+    let Some(found) = found else { return Place::Guarded };
+    match found.guard(method) {
+        Guard::Public => Place::Health,
+        Guard::UiPublic => Place::OpenPage,
+        Guard::Ui => Place::Page,
+        Guard::Description => Place::Description,
+        Guard::Metrics => Place::Metrics,
+        Guard::Guarded => Place::Guarded,
+    }
+}
+
+fn entry(found: Option<&Found<'_>>, method: &Method, local: &str) -> Entry {
+    let row = found.and_then(|found| found.row(method));
+    match row {
+        Some(row) if row.kind == RouteKind::Socket => Entry::Socket,
+        Some(_) if *method == Method::POST && local == paths::LOGIN => Entry::Login,
+        Some(_) | None => Entry::of_method(method.as_str()),
+    }
+}
+
+/// A person's browser on its way to a page.
+fn is_visit(method: &Method, headers: &HeaderMap, local: &str) -> bool {
+    let is_read = method == Method::GET || method == Method::HEAD;
+    let mut modes = headers.get_all("sec-fetch-mode").iter();
+    let is_navigation = modes.all(|mode| mode.as_bytes() == b"navigate");
+    is_read && is_navigation && accepts_html(headers) && !is_programmatic(local)
+}
+
+/// Whether a path belongs to programs: they are never shown a page.
+pub(crate) fn is_programmatic(local: &str) -> bool {
+    ["/api", "/ws"].iter().any(|prefix| {
+        local.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// Whether a page would be read.
+pub(crate) fn accepts_html(headers: &HeaderMap) -> bool {
+    headers
+        .get_all(header::ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.to_ascii_lowercase().contains("text/html"))
+}
+
+/// 401.
+pub(crate) fn unauthenticated() -> Refusal {
+    Refusal::new(StatusCode::UNAUTHORIZED, ErrorCode::AuthRequired, "authentication required")
+        .with(header::WWW_AUTHENTICATE, "Bearer realm=\"svc\"")
+}
+
+/// 403: comes from a foreign page.
+pub(crate) fn foreign_origin() -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, ErrorCode::OriginCheckFailed, "origin check failed")
+}
+
+/// 421: meant for another server.
+pub(crate) fn misdirected() -> Refusal {
+    Refusal::new(StatusCode::MISDIRECTED_REQUEST, ErrorCode::HostNotAllowed, "host not allowed")
+}
+
+/// 403: the token may not do this.
+pub(crate) fn scope_denied() -> Refusal {
+    Refusal::new(
+        StatusCode::FORBIDDEN,
+        ErrorCode::ScopeDenied,
+        "the scopes of this token do not cover this; use a token that may do it",
+    )
+}
+
+impl WrongBearers {
+    fn log(&self, peer: IpAddr) {
+        let now = Instant::now();
+        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        logged.retain(|_, at| now.duration_since(*at) < LOG_EVERY);
+        if logged.contains_key(&peer) || logged.len() >= REMEMBERED {
+            return;
+        }
+        logged.insert(peer, now);
+        tracing::warn!(peer = %peer, "a request came with a Bearer token that is not valid");
+    }
+}

@@ -1,0 +1,213 @@
+//! Signing in and out, and the fresh proof of the password: pages without script, and JSON for
+//! programs (`http-api` §5.2, §5.6).
+
+use crate::error::Refusal;
+use crate::layers::body::is_form;
+use crate::layers::guard::{accepts_html, peer, unauthenticated, with_claim};
+use crate::reply;
+use crate::routes::Call;
+use poem::Response;
+use poem::http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+use svc_app::auth::{ELEVATION, SignInError, Visitor};
+use svc_domain::credentials::is_local_path;
+use svc_domain::origin::Credential;
+use svc_shared::error::ErrorCode;
+use svc_shared::paths::LOGIN;
+
+const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:0;background:#f6f7f9;\
+    color:#1b1f24}main{max-width:22rem;margin:12vh auto;padding:2rem;background:#fff;\
+    border:1px solid #d5dae1;border-radius:.5rem}h1{font-size:1.25rem;margin:0 0 1rem}\
+    label{display:block;font-weight:600}input{box-sizing:border-box;width:100%;font:inherit;\
+    padding:.5rem;margin:.25rem 0 1rem;border:1px solid #8a94a3;border-radius:.25rem}\
+    button{font:inherit;padding:.5rem 1rem;border:0;border-radius:.25rem;background:#1f5fbf;\
+    color:#fff}[role=alert]{color:#a51d1d}@media(prefers-color-scheme:dark){body{background:#14171b;\
+    color:#e6e9ed}main{background:#1c2026;border-color:#39414c}input{background:#14171b;\
+    color:inherit}[role=alert]{color:#ff9d9d}}";
+
+/// `GET /login`.
+pub(crate) async fn page(call: Call) -> Result<Response, Refusal> {
+    let next = call.query.all("next").next().unwrap_or_default().to_owned();
+    if is_in(&call) {
+        return Ok(reply::see_other(&onward(&call, &next)));
+    }
+    Ok(form(&call, StatusCode::OK, &next, None))
+}
+
+fn is_in(call: &Call) -> bool {
+    match call.caller.credential {
+        Credential::AuthOff | Credential::Cookie | Credential::Proxy | Credential::Bearer => true,
+        Credential::None | Credential::WrongBearer | Credential::Metrics => false,
+    }
+}
+
+/// Where a sign-in leads: to `next` where that is a path of ours, else to the page.
+fn onward(call: &Call, next: &str) -> String {
+    let next = if is_local_path(next) { next } else { "/" };
+    let root = call.context.root.as_str();
+    // A path may hold what a header may not.
+    let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_plain { format!("{root}{next}") } else { format!("{root}/") }
+}
+
+fn form(call: &Call, status: StatusCode, next: &str, problem: Option<&str>) -> Response {
+    let root = call.context.root.as_str();
+    let problem = problem.map(|text| format!("<p role=\"alert\">{text}</p>\n")).unwrap_or_default();
+    let next = if is_local_path(next) {
+        format!("<input type=\"hidden\" name=\"next\" value=\"{}\">\n", escaped(next))
+    } else {
+        String::new()
+    };
+    let content = if call.context.app.auth().takes_passwords() {
+        format!(
+            "<h1>Sign in</h1>\n{problem}<form method=\"post\" action=\"{root}{LOGIN}\">\n{next}\
+             <label for=\"password\">Password</label>\n<input id=\"password\" name=\"password\" \
+             type=\"password\" autocomplete=\"current-password\" required autofocus>\n\
+             <button>Sign in</button>\n</form>\n"
+        )
+    } else {
+        format!(
+            "<h1>Sign in</h1>\n{problem}<p>No password is configured. Use a token, a trusted \
+             proxy, or set <code>auth.password_required</code> and \
+             <code>auth.password_hash</code>.</p>\n"
+        )
+    };
+    reply::page(status, "Sign in – svc", &content, STYLE, call.nonce.as_deref())
+}
+
+fn escaped(raw: &str) -> String {
+    raw.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn text<'b>(body: Option<&'b Value>, name: &str) -> &'b str {
+    body.and_then(|body| body.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// `POST /login`.
+pub(crate) async fn sign_in(call: Call) -> Result<Response, Refusal> {
+    let is_form = is_form(call.request.headers());
+    let next = text(call.body.as_ref(), "next").to_owned();
+    let auth = call.context.app.auth();
+    let seconds = call.context.app.settings().auth.session_max_age.as_secs();
+    let done = |cookie: Option<String>| {
+        let mut response = if is_form {
+            reply::see_other(&onward(&call, &next))
+        } else {
+            let body = json!({"authenticated": true, "expires_in": seconds});
+            reply::json(StatusCode::OK, &body)
+        };
+        if let Some(cookie) = cookie {
+            add_cookie(&mut response, &cookie);
+        }
+        response
+    };
+    if call.caller.credential == Credential::AuthOff {
+        // Nobody is asked, so there is nothing to prove and nothing to keep.
+        return Ok(done(None));
+    }
+    let password = text(call.body.as_ref(), "password").as_bytes().to_vec();
+    let visitor = Visitor {
+        peer: peer(&call.request).to_string(),
+        forwarded_for: with_claim(&call.request, |claim| auth.forwarded_for(claim)),
+        user_agent: call.request.header(header::USER_AGENT).unwrap_or_default().to_owned(),
+    };
+    match auth.sign_in(&call.caller, password, visitor).await {
+        Ok(cookie) => Ok(done(Some(cookie))),
+        Err(error) => {
+            let refusal = refused(error)?;
+            if !is_form {
+                return Err(refusal);
+            }
+            let words = match refusal.status() {
+                StatusCode::UNAUTHORIZED => "That is not the password.".to_owned(),
+                StatusCode::TOO_MANY_REQUESTS => format!(
+                    "Too many attempts. Try again in {} seconds.",
+                    refusal.header(header::RETRY_AFTER).unwrap_or("a few")
+                ),
+                _ => "Too many sign-ins at once. Try again in a moment.".to_owned(),
+            };
+            let mut response = form(&call, refusal.status(), &next, Some(&words));
+            refusal.copy_headers(&mut response);
+            Ok(response)
+        }
+    }
+}
+
+/// What a failed attempt answers; a failure of ours is one too.
+fn refused(error: SignInError) -> Result<Refusal, Refusal> {
+    match error {
+        SignInError::Wrong => {
+            Ok(Refusal::new(StatusCode::UNAUTHORIZED, ErrorCode::BadPassword, "incorrect password")
+                .with(header::WWW_AUTHENTICATE, "Bearer realm=\"svc\""))
+        }
+        SignInError::Locked(seconds) => Ok(Refusal::new(
+            StatusCode::TOO_MANY_REQUESTS,
+            ErrorCode::Throttled,
+            "too many attempts",
+        )
+        .with(header::RETRY_AFTER, &seconds.to_string())),
+        SignInError::Crowded => Ok(Refusal::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            ErrorCode::Busy,
+            "too many passwords are being checked; try again",
+        )
+        .with(header::RETRY_AFTER, "1")),
+        SignInError::Failed(error) => Err(error.into()),
+    }
+}
+
+/// `GET /logout`: a page with one button, because reading must not change anything.
+pub(crate) async fn leave(call: Call) -> Result<Response, Refusal> {
+    let root = call.context.root.as_str();
+    let content = format!(
+        "<h1>Sign out</h1>\n<p>This signs out every browser and closes their live views.</p>\n\
+         <form method=\"post\" action=\"{root}/logout\">\n<button>Sign out</button>\n</form>\n"
+    );
+    Ok(reply::page(StatusCode::OK, "Sign out – svc", &content, STYLE, call.nonce.as_deref()))
+}
+
+/// `POST /logout`.
+pub(crate) async fn sign_out(call: Call) -> Result<Response, Refusal> {
+    let auth = call.context.app.auth();
+    if auth.is_enabled() {
+        auth.sign_out().await?;
+    }
+    let headers = call.request.headers();
+    let mut response = if is_form(headers) || accepts_html(headers) {
+        reply::see_other(&format!("{}{LOGIN}", call.context.root.as_str()))
+    } else {
+        reply::json(StatusCode::OK, &json!({"authenticated": false}))
+    };
+    for cookie in auth.removals(call.caller.is_https) {
+        add_cookie(&mut response, &cookie);
+    }
+    Ok(response)
+}
+
+/// `POST /api/reauth`.
+pub(crate) async fn elevate(call: Call) -> Result<Response, Refusal> {
+    let identity = call.caller.identity.as_ref().ok_or_else(unauthenticated)?;
+    let password = text(call.body.as_ref(), "password").as_bytes().to_vec();
+    match call.context.app.auth().elevate(&call.caller, identity, password).await {
+        Ok(cookie) => {
+            let body = json!({"elevated": true, "expires_in": ELEVATION.as_secs()});
+            let mut response = reply::json(StatusCode::OK, &body);
+            add_cookie(&mut response, &cookie);
+            Ok(response)
+        }
+        Err(error) => Err(refused(error)?),
+    }
+}
+
+/// `DELETE /api/reauth`.
+pub(crate) async fn lower(call: Call) -> Result<Response, Refusal> {
+    let mut response = reply::json(StatusCode::OK, &json!({"elevated": false}));
+    add_cookie(&mut response, &call.context.app.auth().lowered(call.caller.is_https));
+    Ok(response)
+}
+
+fn add_cookie(response: &mut Response, cookie: &str) {
+    if let Ok(value) = HeaderValue::from_str(cookie) {
+        response.headers_mut().append(header::SET_COOKIE, value);
+    }
+}
