@@ -46,6 +46,9 @@ fn own(server: &Server) -> String {
     format!("http://127.0.0.1:{}", server.address.port())
 }
 
+/// Name of a credential, whether it is valid, and the headers that present it.
+type Cell = (&'static str, bool, Vec<(&'static str, String)>);
+
 async fn try_password(server: &Server, password: &str) -> Reply {
     let sent = Sent::new("POST", "/login").header("Origin", &own(server));
     server.send(sent.json(&json!({"password": password}))).await
@@ -79,7 +82,7 @@ async fn h23_every_route_with_every_credential_valid_wrong_revoked_and_missing()
     server.app.revoke_token("gone").await.unwrap();
     let forged = format!("{}A", &cookie[..cookie.len() - 1]);
     let bearer = |token: &str| ("Authorization", format!("Bearer {token}"));
-    let cells: Vec<(&str, bool, Vec<(&str, String)>)> = vec![
+    let cells: Vec<Cell> = vec![
         ("nothing", false, vec![]),
         ("session", true, vec![("Cookie", cookie.clone())]),
         ("forged session", false, vec![("Cookie", forged)]),
