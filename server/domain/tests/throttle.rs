@@ -1,5 +1,4 @@
 //! The throttle of password attempts.
-#![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
 use proptest::prelude::*;
 use std::net::IpAddr;
