@@ -67,7 +67,7 @@ pub fn projects() -> String {
     format!("{API}/projects")
 }
 
-/// `/api/projects/{name}/{verb}`: `trust`, `preflight`, `row`.
+/// `/api/projects/{name}/{verb}`: `trust`, `adopt`, `preflight`, `row`.
 #[must_use]
 pub fn project_action(name: &str, verb: &str) -> String {
     format!("{API}/projects/{}/{verb}", segment(name))

@@ -250,6 +250,25 @@ pub fn strip(path: &Path, judged: &Pointer, backup: Backup) -> Result<Stripped, 
     Ok(Stripped::Rewritten)
 }
 
+/// Removes a file in a pointer's place that is none, once it is as old as a garbage pointer; links
+/// and whatever else is no plain file stay. Blocks.
+///
+/// # Errors
+/// It could not be removed.
+pub fn remove_malformed(path: &Path, now: Timestamp) -> Result<Stripped, StripError> {
+    let Ok(facts) = crate::log_set::open_regular(path).and_then(|file| file.metadata()) else {
+        return Ok(Stripped::Nothing);
+    };
+    let written = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let written = written.and_then(|since| i64::try_from(since.as_millis()).ok());
+    let is_old = written.is_some_and(|at| now.since(Timestamp::from_millis(at)) > GARBAGE_AGE);
+    if !is_old || !matches!(read(path), Found::Malformed(_)) {
+        return Ok(Stripped::Nothing);
+    }
+    fs::remove_file(path).map_err(StripError::File)?;
+    Ok(Stripped::Deleted)
+}
+
 fn save(path: &Path, backup: Backup) -> Result<(), StripError> {
     let mut copy = path.as_os_str().to_owned();
     copy.push(".bak");

@@ -5,7 +5,7 @@ use svc_agent::binary::{BinaryError, resolve};
 use svc_agent::cli::{AgentCli, Version};
 use svc_agent::environment::Variables;
 use svc_agent::home::AgentHome;
-use svc_agent::pointer::{Backup, Pointer, StripError};
+use svc_agent::pointer::{self, Backup, Found, Pointer, StripError, Stripped};
 use svc_agent::role::running_version;
 use svc_agent::settings::{DefaultMode, ProjectSettings};
 use svc_agent::trust::TrustError;
@@ -80,6 +80,31 @@ impl Agent {
     /// The pointer of a directory, if there is a usable one. Blocks for one small file.
     pub(crate) fn pointer(&self, real_path: &Path) -> Option<Pointer> {
         self.cli.pointer(real_path)
+    }
+
+    /// What stands in a pointer's place. Blocks for one small file.
+    pub(crate) fn pointer_found(&self, real_path: &Path) -> Found {
+        self.cli.pointer_file(real_path).map_or(Found::Nothing, |file| pointer::read(&file))
+    }
+
+    /// Takes the session out of a pointer that nobody needs any more.
+    pub(crate) fn collect_pointer(
+        &self,
+        path: &Path,
+        judged: &Pointer,
+        backup: Backup,
+    ) -> Result<Stripped, StripError> {
+        self.cli.strip_pointer(path, judged, backup)
+    }
+
+    /// Removes what is no pointer from a pointer's place, once it is old.
+    pub(crate) fn remove_old_malformed(
+        &self,
+        path: &Path,
+        now: Timestamp,
+    ) -> Result<Stripped, StripError> {
+        let file = self.cli.pointer_file(path);
+        file.map_or(Ok(Stripped::Nothing), |file| pointer::remove_malformed(&file, now))
     }
 
     /// Takes the session out of a pointer that the caller has judged not to be live.

@@ -20,6 +20,7 @@ mod logs;
 mod look;
 mod lookup;
 mod options;
+mod pointers;
 mod preflight;
 mod project_row;
 mod publish;
@@ -137,6 +138,7 @@ struct Inner {
     /// Logs that are read, each once however many read it.
     log_tails: LogTails,
     log_care: retention::LogCare,
+    sessions: sessions::SessionMemory,
     /// Live bridges when readiness was last published.
     published_live: std::sync::atomic::AtomicUsize,
     locks: FileLocks,
@@ -179,6 +181,7 @@ impl App {
                 extras: view::Extras::default(),
                 desk: jobs::Desk::default(),
                 log_tails: LogTails::new(colour),
+                sessions: sessions::SessionMemory::default(),
                 log_care: retention::LogCare::new(parts.clock.now()),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
@@ -295,6 +298,10 @@ impl App {
     /// The log files of a stem that a record names; `None` for a stem that was never ours.
     pub(crate) fn log_set(&self, stem: &str) -> Option<LogSet> {
         stem.parse::<LogSetKey>().ok().map(|_| LogSet::at(&self.log_dir(), stem))
+    }
+
+    pub(crate) fn session_memory(&self) -> &sessions::SessionMemory {
+        &self.inner.sessions
     }
 
     pub(crate) fn log_care(&self) -> &retention::LogCare {

@@ -74,11 +74,11 @@ impl App {
             }
             Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
         };
-        if let Some(unmanaged) = self.unmanaged(&project).await {
+        if let Some(unmanaged) = self.unmanaged_pid(&project).await {
             let answer = self.declined(&target, &target.id, NotCreated::StandardAlreadyLive);
             let reason = Some(format!(
                 "a bridge that was not started here already runs in this project (pid {})",
-                unmanaged.pid
+                unmanaged
             ));
             return Ok(SpawnResult { outcome: Outcome { reason, ..answer.outcome }, ..answer });
         }

@@ -37,7 +37,7 @@ impl LogCare {
     }
 
     /// The earlier of what the clock says and what it must say.
-    fn now(&self, wall: Timestamp) -> Timestamp {
+    pub fn now(&self, wall: Timestamp) -> Timestamp {
         wall.min(self.wall.plus(self.at.elapsed()))
     }
 }

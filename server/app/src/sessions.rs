@@ -1,77 +1,180 @@
 //! Working sessions of the agent: whose they are.
 
 use crate::{App, AppError, Class};
-use std::collections::{BTreeMap, HashMap};
-use svc_agent::registry::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use svc_agent::registry::{Entry, Registry};
 use svc_agent::session_list::CliSession;
+use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, attribute};
+use svc_domain::bridge::Bridge;
+use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
 use svc_domain::redact::redact_text;
 use svc_ports::process::ProcessFacts;
+use svc_projects::{Project, Projects};
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
+use svc_shared::status::SpawnMode;
+
+/// What is remembered between two looks at the agent's sessions.
+#[derive(Debug, Default)]
+pub(crate) struct SessionMemory {
+    registry: Mutex<Option<Registry>>,
+    /// Projects whose pointer named a live bridge at the last look at all pointers.
+    pointed: Mutex<BTreeSet<ProjectName>>,
+    /// The last look succeeded.
+    is_current: AtomicBool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// How much a look at the sessions takes in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// The registry of the agent, and the pointers of projects where something runs.
+    Registry,
+    /// The pointers of all projects as well.
+    Everything,
+}
 
 impl App {
-    /// Whether the lists of sessions may be out of date, because the registry of the agent could
-    /// not be read.
+    /// Whether the lists of sessions may be out of date: nothing was read yet, or the registry of
+    /// the agent could not be read.
     #[must_use]
     pub fn sessions_stale(&self) -> bool {
-        self.agent().sessions_dir().is_none()
+        !self.session_memory().is_current.load(Ordering::Relaxed)
     }
 
     /// Brings the lists of working sessions up to date.
     pub(crate) async fn publish_sessions(&self) {
+        self.look_at_sessions(Look::Registry).await;
+    }
+
+    /// The same, and finds lost bridges of this service again.
+    pub(crate) async fn look_at_sessions(&self, look: Look) {
         let app = self.clone();
-        let lists = tokio::task::spawn_blocking(move || app.session_lists()).await;
-        if let Ok(lists) = lists {
-            self.read_model().replace_tracked(lists.tracked);
-            self.read_model().replace_external(lists.external);
-            self.read_model().replace_adoptable(lists.adoptable);
-            if self.extras().set_unmanaged(lists.unmanaged) {
-                self.publish();
+        let lists = tokio::task::spawn_blocking(move || app.session_lists(look)).await;
+        let Ok(Some(lists)) = lists else {
+            // The last good answer stays.
+            self.session_memory().is_current.store(false, Ordering::Relaxed);
+            return;
+        };
+        self.session_memory().is_current.store(true, Ordering::Relaxed);
+        self.read_model().replace_tracked(lists.tracked);
+        self.read_model().replace_external(lists.external);
+        self.read_model().replace_adoptable(lists.adoptable);
+        if self.extras().set_unmanaged(lists.unmanaged) {
+            self.publish();
+        }
+        if !self.is_server() {
+            return;
+        }
+        for project in lists.lost {
+            if let Err(error) = self.rediscover(&project).await {
+                tracing::warn!(
+                    project.name = %project.name, error = %error,
+                    "a bridge of this service without a record was not taken over"
+                );
             }
         }
     }
 
-    /// External and tracked sessions now. Blocks: reads the registry and the process table.
-    #[must_use]
-    pub fn session_lists(&self) -> SessionLists {
-        let Some(dir) = self.agent().sessions_dir() else { return SessionLists::default() };
-        let entries = svc_agent::registry::read(&dir);
+    /// External and tracked sessions now; `None` when the agent's registry cannot be read. Blocks:
+    /// reads the registry and the process table.
+    fn session_lists(&self, look: Look) -> Option<SessionLists> {
+        let dir = self.agent().sessions_dir()?;
+        let entries = {
+            let mut known = lock(&self.session_memory().registry);
+            let registry = known.get_or_insert_with(|| Registry::new(dir));
+            match registry.read() {
+                Ok(reading) => reading.entries,
+                Err(error) => {
+                    tracing::warn!(error = %error, "the agent's registry of sessions is unreadable");
+                    return None;
+                }
+            }
+        };
         let mut lists = SessionLists::default();
-        let owners = self.owners();
+        let owners = Owners::new(self);
         let projects = self.projects();
-        for entry in entries {
-            // The kernel decides about liveness: a file can outlive its process.
-            let Some(facts) = self.host().inspect(entry.pid) else { continue };
-            if facts.identity.start_ticks != entry.start_ticks {
-                continue;
-            }
-            if entry.is_background() {
-                continue;
-            }
-            let owner = self.owner(&facts, &owners);
-            let session = self.working_session(&entry, owner.clone());
-            if let Some(owner) = owner {
-                lists.tracked.entry(owner.to_string()).or_default().push(session);
-                continue;
-            }
-            let place = projects.iter().find(|project| entry.cwd.starts_with(&project.path));
-            if let Some(project) = place {
-                lists.external.entry(project.name.to_string()).or_default().push(session);
+        let mut listed: HashSet<Pid> = HashSet::new();
+        for entry in &entries {
+            listed.insert(entry.pid);
+            let descent = match self.is_alive(entry) {
+                // The kernel decides about liveness: a file can outlive its process.
+                Alive::No => continue,
+                Alive::Yes(facts) => owners.descent(self, &facts),
+                Alive::Unknown => Descent::Unknown,
+            };
+            let session =
+                SessionFacts { is_background: entry.is_background(), cwd: &entry.cwd, descent };
+            let attribution = attribute(session, &owners.candidates());
+            lists.add(attribution, &projects, &entry.cwd, || {
+                self.working_session(entry, attribution)
+            });
+        }
+        // The CLI decides about existence, where it could be asked.
+        let asked = self.agent().cli().sessions();
+        for item in asked.list.iter().filter(|item| asked.stale.is_none() && !item.has_ended()) {
+            let Some(facts) = item.pid.filter(|pid| !listed.contains(pid)) else { continue };
+            let Some(facts) = self.host().inspect(facts) else { continue };
+            // A process of the same number that came later works elsewhere.
+            if facts.cwd.as_deref() == Some(item.cwd.as_path()) {
+                let attribution = self.attribute_listed(item, Some(&facts), &owners);
+                lists.add(attribution, &projects, &item.cwd, || {
+                    self.listed_session(item, attribution)
+                });
             }
         }
+        self.look_at_pointers(look, &projects, &mut lists);
+        Some(lists)
+    }
+
+    /// Bridges without a record: where a session runs that is nobody's, and where a pointer says
+    /// so.
+    fn look_at_pointers(&self, look: Look, projects: &Projects, lists: &mut SessionLists) {
+        let mut pointed = lock(&self.session_memory().pointed);
         for project in projects.iter() {
-            if !lists.external.contains_key(project.name.as_str()) {
+            let is_worth_it = look == Look::Everything
+                || pointed.contains(&project.name)
+                || lists.external.contains_key(project.name.as_str());
+            if !is_worth_it {
                 continue;
             }
-            let Some(found) = self.look_for_unmanaged(project) else { continue };
-            if self.is_adoptable(&found) {
+            let Some((found, may_adopt)) = self.look_for_unmanaged(project) else {
+                pointed.remove(&project.name);
+                continue;
+            };
+            pointed.insert(project.name.clone());
+            if found.is_lost() {
+                lists.lost.push(project.clone());
+            }
+            if may_adopt {
                 lists.adoptable.push(project.name.to_string());
             }
-            lists.unmanaged.insert(project.name.clone(), found.pid.get());
+            lists.unmanaged.insert(project.name.clone(), found.found.pid.get());
         }
         lists.adoptable.sort();
-        lists
+    }
+
+    fn is_alive(&self, entry: &Entry) -> Alive {
+        if let Some(facts) = self.host().inspect(entry.pid) {
+            let is_same = facts.identity.start_ticks == entry.start_ticks;
+            return if is_same { Alive::Yes(Box::new(facts)) } else { Alive::No };
+        }
+        let identity = ProcessIdentity {
+            pid: entry.pid,
+            start_ticks: entry.start_ticks,
+            boot_id: self.host().boot_id().clone(),
+        };
+        match self.host().probe(&identity) {
+            Verdict::Gone(_) => Alive::No,
+            Verdict::Same | Verdict::Unknown => Alive::Unknown,
+        }
     }
 
     /// The agent's own list of working sessions, for a command.
@@ -86,27 +189,43 @@ impl App {
         })?;
         let app = self.clone();
         tokio::task::spawn_blocking(move || {
-            let owners = app.owners();
-            listed.list.iter().filter_map(|item| app.listed_session(item, &owners)).collect()
+            let owners = Owners::new(&app);
+            let sessions = listed.list.iter().map(|item| {
+                let facts = item.pid.and_then(|pid| app.host().inspect(pid));
+                app.listed_session(item, app.attribute_listed(item, facts.as_ref(), &owners))
+            });
+            sessions.flatten().collect()
         })
         .await
         .map_err(AppError::internal)
     }
 
+    fn attribute_listed<'o>(
+        &self,
+        item: &CliSession,
+        facts: Option<&ProcessFacts>,
+        owners: &'o Owners,
+    ) -> Attribution<'o> {
+        let session = SessionFacts {
+            is_background: !matches!(item.kind.as_str(), "interactive" | ""),
+            cwd: &item.cwd,
+            descent: facts.map_or(Descent::Unknown, |facts| owners.descent(self, facts)),
+        };
+        match attribute(session, &owners.candidates()) {
+            Attribution::Tracked(id) => owners.tracked(id),
+            Attribution::Untracked => Attribution::Untracked,
+            Attribution::External => Attribution::External,
+        }
+    }
+
     fn listed_session(
         &self,
         item: &CliSession,
-        owners: &HashMap<i32, InstanceId>,
+        attribution: Attribution<'_>,
     ) -> Option<WorkingSession> {
-        let pid = item.pid?;
-        let owner = self.host().inspect(pid).and_then(|facts| self.owner(&facts, owners));
-        let attribution = match (&owner, item.kind.as_str()) {
-            (Some(_), _) => "tracked",
-            (None, "interactive" | "") => "external",
-            (None, _) => "untracked",
-        };
+        let (word, owner) = words(attribution);
         Some(WorkingSession {
-            pid: pid.get(),
+            pid: item.pid?.get(),
             cwd: item.cwd.to_string_lossy().into_owned(),
             kind: item.kind.clone(),
             state: item.state.clone().unwrap_or_default(),
@@ -114,38 +233,18 @@ impl App {
             waiting_for: item.waiting_for.as_deref().map(redact_text),
             started_at: item.started_at.as_millis(),
             session_ref: self.refs().and_then(|refs| refs.session(&item.session_id)),
-            attribution: attribution.to_owned(),
+            attribution: word.to_owned(),
             parent_instance: owner,
         })
     }
 
-    /// Live managed bridges by pid.
-    fn owners(&self) -> HashMap<i32, InstanceId> {
-        self.registry()
-            .bridges()
-            .into_iter()
-            .filter(svc_domain::bridge::Bridge::is_live)
-            .filter_map(|bridge| Some((bridge.process?.pid.get(), bridge.id)))
-            .collect()
-    }
-
-    /// The managed bridge that a process descends from.
-    fn owner(&self, facts: &ProcessFacts, owners: &HashMap<i32, InstanceId>) -> Option<InstanceId> {
-        let mut pid = facts.identity.pid;
-        let mut parent = facts.parent;
-        // Deeper trees do not exist; a cycle cannot be walked for ever.
-        for _ in 0..32 {
-            if let Some(owner) = owners.get(&pid.get()) {
-                return Some(owner.clone());
-            }
-            pid = svc_domain::identity::Pid::new(i64::from(parent))?;
-            parent = self.host().inspect(pid)?.parent;
-        }
-        None
-    }
-
-    fn working_session(&self, entry: &Entry, owner: Option<InstanceId>) -> WorkingSession {
-        WorkingSession {
+    fn working_session(
+        &self,
+        entry: &Entry,
+        attribution: Attribution<'_>,
+    ) -> Option<WorkingSession> {
+        let (word, owner) = words(attribution);
+        Some(WorkingSession {
             pid: entry.pid.get(),
             cwd: entry.cwd.to_string_lossy().into_owned(),
             kind: entry.kind.clone(),
@@ -154,15 +253,115 @@ impl App {
             waiting_for: entry.waiting_for.as_deref().map(redact_text),
             started_at: entry.started_at.as_millis(),
             session_ref: self.refs().and_then(|refs| refs.session(&entry.session_id)),
-            attribution: if owner.is_some() { "tracked" } else { "external" }.to_owned(),
+            attribution: word.to_owned(),
             parent_instance: owner,
+        })
+    }
+}
+
+enum Alive {
+    Yes(Box<ProcessFacts>),
+    No,
+    /// The process table cannot be read for it.
+    Unknown,
+}
+
+fn words(attribution: Attribution<'_>) -> (&'static str, Option<InstanceId>) {
+    match attribution {
+        Attribution::Tracked(owner) => ("tracked", Some(owner.clone())),
+        Attribution::Untracked => ("untracked", None),
+        Attribution::External => ("external", None),
+    }
+}
+
+/// Live managed bridges.
+struct Owners {
+    bridges: Vec<(Bridge, bool)>,
+    by_pid: HashMap<i32, usize>,
+}
+
+impl Owners {
+    fn new(app: &App) -> Self {
+        let live = app.registry().bridges().into_iter().filter(Bridge::is_live);
+        let bridges: Vec<(Bridge, bool)> = live
+            .map(|bridge| {
+                let verdict = bridge.process.as_ref().map(|process| app.host().probe(process));
+                let is_readable = verdict != Some(Verdict::Unknown);
+                (bridge, is_readable)
+            })
+            .collect();
+        let by_pid = bridges
+            .iter()
+            .enumerate()
+            .filter_map(|(at, (bridge, _))| Some((bridge.process.as_ref()?.pid.get(), at)))
+            .collect();
+        Self { bridges, by_pid }
+    }
+
+    fn candidates(&self) -> Vec<Candidate<'_>> {
+        self.bridges
+            .iter()
+            .map(|(bridge, is_readable)| Candidate {
+                id: &bridge.id,
+                cwd: &bridge.cwd,
+                has_worktrees: bridge.spawn_mode == SpawnMode::Worktree,
+                is_readable: *is_readable,
+            })
+            .collect()
+    }
+
+    /// The same answer with the life of the records instead of the question's.
+    fn tracked(&self, id: &InstanceId) -> Attribution<'_> {
+        let owner = self.bridges.iter().find(|(bridge, _)| &bridge.id == id);
+        owner.map_or(Attribution::External, |(bridge, _)| Attribution::Tracked(&bridge.id))
+    }
+
+    /// The managed bridge that a process is or descends from.
+    fn descent(&self, app: &App, facts: &ProcessFacts) -> Descent<'_> {
+        let mut pid = facts.identity.pid;
+        let mut parent = facts.parent;
+        // Deeper trees do not exist; a cycle cannot be walked for ever.
+        for _ in 0..32 {
+            let owner = self.by_pid.get(&pid.get()).and_then(|at| self.bridges.get(*at));
+            if let Some((owner, _)) = owner {
+                return Descent::Of(&owner.id);
+            }
+            let Some(next) = Pid::new(i64::from(parent)) else { return Descent::Nobody };
+            let Some(facts) = app.host().inspect(next) else { return Descent::Unknown };
+            pid = next;
+            parent = facts.parent;
         }
+        Descent::Nobody
+    }
+}
+
+impl SessionLists {
+    fn add(
+        &mut self,
+        attribution: Attribution<'_>,
+        projects: &Projects,
+        cwd: &Path,
+        session: impl FnOnce() -> Option<WorkingSession>,
+    ) {
+        let list = match attribution {
+            Attribution::Untracked => return,
+            Attribution::Tracked(owner) => self.tracked.entry(owner.to_string()),
+            // A directory that two names lead to is the project of the first.
+            Attribution::External => {
+                let mut places = projects.iter().filter(|project| project.alias_of.is_none());
+                match places.find(|project| cwd.starts_with(&project.path)) {
+                    Some(project) => self.external.entry(project.name.to_string()),
+                    None => return,
+                }
+            }
+        };
+        list.or_default().extend(session());
     }
 }
 
 /// Working sessions by owner and by project.
-#[derive(Debug, Default, Clone, PartialEq)]
-pub struct SessionLists {
+#[derive(Debug, Default)]
+struct SessionLists {
     /// By instance id.
     pub tracked: BTreeMap<String, Vec<WorkingSession>>,
     /// By project.
@@ -171,4 +370,6 @@ pub struct SessionLists {
     pub adoptable: Vec<String>,
     /// Every live Server Mode bridge without a record, with its process id.
     pub unmanaged: HashMap<ProjectName, i32>,
+    /// Projects with a bridge of this service that has lost its record.
+    lost: Vec<Project>,
 }

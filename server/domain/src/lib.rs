@@ -1,7 +1,9 @@
 //! Pure decisions: no I/O, no clock, no async.
 pub mod admission;
+pub mod adoption;
 pub mod agent_log;
 pub mod argv;
+pub mod attribution;
 pub mod bridge;
 pub mod credentials;
 pub mod decide;

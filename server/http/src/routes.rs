@@ -150,6 +150,7 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/projects/trust-all" Guarded Json Plain internal::projects::trust_all),
         own!(GET "/api/projects/{name}/preflight" Guarded None Plain internal::projects::preflight),
         own!(POST "/api/projects/{name}/trust" Guarded None Plain internal::projects::trust),
+        own!(POST "/api/projects/{name}/adopt" Guarded None Plain internal::projects::adopt),
         own!(GET "/ws/events" Guarded None Socket ws::events::open),
         own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
     ]);

@@ -10,6 +10,7 @@
     reason = "a test program: what it cannot do fails the test that asked"
 )]
 
+mod adoption;
 mod commands;
 mod crash_consistency;
 mod demo;

@@ -43,12 +43,10 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
     let Some(bridge) = app.known(id).filter(|bridge| bridge.generation == generation) else {
         return Ok(());
     };
-    let (Some(identity), Some(launch)) = (&bridge.process, &bridge.launch) else {
-        return Ok(());
-    };
+    let Some(identity) = &bridge.process else { return Ok(()) };
     let exited = app.host().exited(identity);
     tokio::pin!(exited);
-    let set = app.log_set(&launch.log_stem);
+    let set = bridge.launch.as_ref().and_then(|launch| app.log_set(&launch.log_stem));
     let Some(set) = set else {
         // An adopted bridge that logs elsewhere: only its exit can be seen.
         tokio::select! {

@@ -1,6 +1,7 @@
 //! What wakes the reconciler and what surrounds the records: other processes' writes, the
 //! projects, the agent's files, the agent's sessions.
 
+use crate::sessions::Look;
 use crate::{App, AppError};
 use std::os::unix::net::UnixDatagram as BlockingDatagram;
 use std::path::{Path, PathBuf};
@@ -173,14 +174,22 @@ pub(super) async fn sessions(app: App) {
     let mut rows = app.registry().changes();
     let mut poll = tokio::time::interval(app.settings().claude.agents_json_poll_interval);
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let mut listed = app.agent().cli().sessions_changes();
+    let mut is_first = true;
     loop {
-        tokio::select! {
+        // The first tick comes at once.
+        let look = tokio::select! {
             () = app.shutdown().cancelled() => return,
-            _ = entries.changed() => {}
-            Ok(()) = rows.changed() => {}
-            _ = poll.tick() => {}
+            _ = entries.changed() => Look::Registry,
+            Ok(()) = rows.changed() => Look::Registry,
+            Ok(()) = listed.changed() => Look::Registry,
+            _ = poll.tick() => Look::Everything,
+        };
+        app.look_at_sessions(look).await;
+        if look == Look::Everything && std::mem::take(&mut is_first) {
+            // After the rediscovery: what is live by now is known.
+            app.collect_pointers().await;
         }
-        app.publish_sessions().await;
         // Entries are rewritten at every turn of a session; one look per breath is enough.
         tokio::time::sleep(Duration::from_millis(200)).await;
     }

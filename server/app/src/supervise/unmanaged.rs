@@ -1,68 +1,143 @@
-//! Server Mode bridges that run in a project without a record here: started by hand, or by
-//! another service.
+//! Server Mode bridges that run in a project without a record here: started by hand, by another
+//! service, or by this one before its database was put back.
 
+use crate::circumstances::refuse;
+use crate::failpoint::hit;
 use crate::{App, AppError, Class};
+use std::path::Path;
 use svc_agent::log_set::LogSet;
 use svc_agent::role::{Role, debug_file, role};
-use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
-use svc_domain::identity::{Pid, ProcessIdentity};
+use svc_domain::admission::Obstacle;
+use svc_domain::adoption::{NotAdoptable, PointedAt, adoptable};
+use svc_domain::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
+use svc_domain::identity::{ProcessIdentity, Verdict};
+use svc_domain::observe::Fact;
 use svc_ports::process::ProcessFacts;
 use svc_projects::Project;
+use svc_shared::api::instances::Instance;
 use svc_shared::error::ErrorCode;
-use svc_shared::ids::InstanceId;
+use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
 use svc_store::{Cap, Inserted};
+use uuid::Uuid;
 
-/// A live Server Mode bridge without a record.
+/// The live process that the agent's pointer of a project names.
 #[derive(Debug, Clone)]
 pub(crate) struct Unmanaged {
-    pub pid: Pid,
-    identity: ProcessIdentity,
+    pub found: PointedAt,
     anchor: Anchor,
     facts: ProcessFacts,
+    /// Its log, when that lies in this service's directory.
+    own_log: Option<LogSet>,
+}
+
+impl Unmanaged {
+    /// Whether a launch in the project would find it in its place, whoever started it.
+    fn is_in_the_way(&self) -> bool {
+        let found = &self.found;
+        found.is_standard_bridge && found.is_here && found.is_own_user && found.managed_as.is_none()
+    }
+
+    /// Whether this service started it: its log lies here, and no record names it.
+    pub fn is_lost(&self) -> bool {
+        self.own_log.is_some() && self.is_in_the_way()
+    }
+
+    /// The same bridge has the same id whenever and by whomever it is found (`agent-cli` §8.4).
+    fn id(&self, project: &ProjectName) -> Result<InstanceId, AppError> {
+        let id = if self.own_log.is_some() {
+            let environment = self.anchor.environment_id.as_deref().unwrap_or_default();
+            let (pid, start) = (self.facts.identity.pid, self.facts.identity.start_ticks);
+            let name = format!("pointer:{project}:{environment}:{pid}:{start}");
+            Uuid::new_v5(&Uuid::NAMESPACE_DNS, name.as_bytes())
+        } else {
+            Uuid::new_v4()
+        };
+        id.to_string().parse().map_err(AppError::internal)
+    }
 }
 
 impl App {
-    /// The live Server Mode bridge that the agent's pointer names for this very directory, if no
-    /// record has it.
-    pub(crate) async fn unmanaged(&self, project: &Project) -> Option<Unmanaged> {
+    /// Makes a record for the bridge that runs in a project without one.
+    ///
+    /// # Errors
+    /// There is none that may be taken over; the message names the condition.
+    pub async fn adopt(&self, name: &str) -> Result<Instance, AppError> {
+        let (app, name) = (self.clone(), name.to_owned());
+        self.run_to_completion(async move { app.adopt_now(&name).await }).await
+    }
+
+    async fn adopt_now(&self, name: &str) -> Result<Instance, AppError> {
+        let project = self.project(name)?;
+        if let Some(alias_of) = &project.alias_of {
+            return Err(refuse(&project.name, &Obstacle::Alias(alias_of.clone())));
+        }
+        let _lock = self.lock_project(&project.path).await?;
+        self.reload().await?;
+        let found = self.unmanaged(&project).await.ok_or_else(|| nothing(&project.name))?;
+        let live = self.live_bridge(&project.name);
+        adoptable(&found.found, live.as_ref()).map_err(|why| refused(&project.name, &why))?;
+        let id = self.record_unmanaged(&project, found).await?;
+        let id = id.ok_or_else(|| {
+            AppError::busy("a bridge of this project was started at the same moment; try again")
+        })?;
+        self.publish_sessions().await;
+        let bridge = self.known(&id).ok_or_else(|| crate::lookup::unknown_instance(id.as_str()))?;
+        Ok(self.instance_of(&bridge))
+    }
+
+    fn live_bridge(&self, project: &ProjectName) -> Option<InstanceId> {
+        let mut bridges = self.registry().bridges().into_iter();
+        bridges.find(|b| b.occupies_project() && &b.project == project).map(|b| b.id)
+    }
+
+    /// The live process that the agent's pointer names, whatever it is.
+    async fn unmanaged(&self, project: &Project) -> Option<Unmanaged> {
         let (app, project) = (self.clone(), project.clone());
-        tokio::task::spawn_blocking(move || app.look_for_unmanaged(&project)).await.ok()?
+        tokio::task::spawn_blocking(move || app.pointed_at(&project)).await.ok()?
     }
 
-    /// Whether a bridge without a record could be taken over: it is not another service's.
-    pub(crate) fn is_adoptable(&self, found: &Unmanaged) -> bool {
-        let log = debug_file(&found.facts.argv);
-        let is_own =
-            log.as_deref().and_then(|file| LogSet::of_debug_file(&self.log_dir(), file)).is_some();
-        is_own || self.host().launch_of(&found.identity).is_none()
+    /// Process id of the live Server Mode bridge of this very directory, if no record has it.
+    pub(crate) async fn unmanaged_pid(&self, project: &Project) -> Option<i32> {
+        let found = self.unmanaged(project).await.filter(Unmanaged::is_in_the_way)?;
+        Some(found.found.pid.get())
     }
 
-    /// As [`App::unmanaged`]. Blocks: reads the pointer and the process table.
-    pub(crate) fn look_for_unmanaged(&self, project: &Project) -> Option<Unmanaged> {
+    /// Whether a bridge could be taken over, and whether it is in the way of a launch. Blocks.
+    pub(crate) fn look_for_unmanaged(&self, project: &Project) -> Option<(Unmanaged, bool)> {
+        let found = self.pointed_at(project).filter(Unmanaged::is_in_the_way)?;
+        let live = self.live_bridge(&project.name);
+        let may_adopt =
+            project.alias_of.is_none() && adoptable(&found.found, live.as_ref()).is_ok();
+        Some((found, may_adopt))
+    }
+
+    /// Blocks: reads the pointer and the process table.
+    fn pointed_at(&self, project: &Project) -> Option<Unmanaged> {
         let pointer = self.agent().pointer(&project.path)?;
         let identity = self.pointer_identity(&pointer)?;
-        let facts = self.host().inspect(identity.pid)?;
+        let facts = self.host().inspect(identity.pid).filter(|f| f.identity == identity)?;
         let program = self.agent().program().ok();
-        let configured = program.as_deref().unwrap_or(std::path::Path::new("claude"));
-        let is_bridge = role(&facts.argv, facts.exe.as_deref(), configured) == Role::StandardBridge;
-        let is_here = facts.cwd.as_deref() == Some(project.path.as_path());
-        let is_ours = facts.uid == rustix::process::geteuid().as_raw();
-        let is_known = self
-            .registry()
-            .bridges()
-            .iter()
-            .any(|bridge| bridge.process.as_ref() == Some(&facts.identity));
-        let fits = facts.identity == identity && is_bridge && is_here && is_ours && !is_known;
-        fits.then(|| Unmanaged {
+        let configured = program.as_deref().unwrap_or(Path::new("claude"));
+        let log = debug_file(&facts.argv);
+        let own_log = log.as_deref().and_then(|file| LogSet::of_debug_file(&self.log_dir(), file));
+        let mut bridges = self.registry().bridges().into_iter();
+        let found = PointedAt {
             pid: identity.pid,
-            identity,
-            anchor: Anchor {
-                environment_id: pointer.environment_id,
-                session_id: pointer.session_id.filter(|session| !session.is_empty()),
-            },
-            facts,
-        })
+            is_standard_bridge: role(&facts.argv, facts.exe.as_deref(), configured)
+                == Role::StandardBridge,
+            is_here: facts.cwd.as_deref() == Some(project.path.as_path()),
+            is_own_user: facts.uid == rustix::process::geteuid().as_raw(),
+            managed_as: bridges
+                .find(|bridge| bridge.process.as_ref() == Some(&identity))
+                .map(|bridge| bridge.id),
+            is_of_other_service: own_log.is_none() && self.host().launch_of(&identity).is_some(),
+        };
+        let anchor = Anchor {
+            environment_id: pointer.environment_id,
+            session_id: pointer.session_id.filter(|session| !session.is_empty()),
+        };
+        Some(Unmanaged { found, anchor, facts, own_log })
     }
 
     /// Identity of the process that a pointer names; `None` when it cannot be attributed or the
@@ -80,14 +155,14 @@ impl App {
 
     /// Whether the process that a pointer names lives, or may live.
     pub(crate) fn pointer_is_live(&self, pointer: &svc_agent::pointer::Pointer) -> bool {
-        use svc_domain::identity::Verdict;
         self.pointer_identity(pointer).is_some_and(|identity| match self.host().probe(&identity) {
             Verdict::Same | Verdict::Unknown => true,
             Verdict::Gone(_) => false,
         })
     }
 
-    /// Makes a record for a bridge that runs without one. The caller holds the project lock.
+    /// Makes a record for the bridge in a launch's place, if there is one. The caller holds the
+    /// project lock.
     ///
     /// # Errors
     /// It belongs to another service.
@@ -95,22 +170,59 @@ impl App {
         &self,
         project: &Project,
     ) -> Result<Option<InstanceId>, AppError> {
-        let Some(found) = self.unmanaged(project).await else { return Ok(None) };
-        let log = debug_file(&found.facts.argv);
-        let own_log = log.as_deref().and_then(|file| LogSet::of_debug_file(&self.log_dir(), file));
-        if own_log.is_none() && self.host().launch_of(&found.identity).is_some() {
-            return Err(AppError::new(
-                ErrorCode::HeldElsewhere,
-                Class::Conflict,
-                format!(
-                    "another service already runs a bridge in this project (pid {}); stop it there",
-                    found.pid
-                ),
-            ));
+        let found = self.unmanaged(project).await.filter(Unmanaged::is_in_the_way);
+        let Some(found) = found else { return Ok(None) };
+        adoptable(&found.found, None).map_err(|why| refused(&project.name, &why))?;
+        self.record_unmanaged(project, found).await
+    }
+
+    /// Gives a lost bridge of this service its record back.
+    pub(crate) async fn rediscover(&self, project: &Project) -> Result<(), AppError> {
+        // Somebody launches or stops right now: the next look finds what comes of it.
+        let Some(_lock) = self.try_lock_project(&project.path).await else { return Ok(()) };
+        self.reload().await?;
+        if self.live_bridge(&project.name).is_some() {
+            return Ok(());
+        }
+        let Some(found) = self.unmanaged(project).await.filter(Unmanaged::is_lost) else {
+            return Ok(());
+        };
+        let pid = found.found.pid;
+        if let Some(id) = self.record_unmanaged(project, found).await? {
+            tracing::info!(
+                bridge.id = %id,
+                "process {pid} is a bridge of this service without a record; it is managed again"
+            );
+        }
+        Ok(())
+    }
+
+    async fn record_unmanaged(
+        &self,
+        project: &Project,
+        found: Unmanaged,
+    ) -> Result<Option<InstanceId>, AppError> {
+        let id = found.id(&project.name)?;
+        if self.store().bridge(&id).await?.is_some() {
+            return Ok(None);
         }
         let now = self.clock().now();
+        let identity = found.facts.identity.clone();
+        let launch = match &found.own_log {
+            Some(set) => Some(Launch {
+                id: match self.host().launch_of(&identity) {
+                    Some(id) => id,
+                    None => crate::launch::new_launch_id()?,
+                },
+                argv: found.facts.argv.clone(),
+                log_stem: set.stem().to_owned(),
+                relaunched: false,
+            }),
+            None => None,
+        };
+        let origin = if launch.is_some() { Origin::Rediscovered } else { Origin::Adopted };
         let bridge = Bridge {
-            id: uuid::Uuid::new_v4().to_string().parse().map_err(AppError::internal)?,
+            id,
             project: project.name.clone(),
             cwd: project.path.clone(),
             custom_name: None,
@@ -118,7 +230,7 @@ impl App {
             spawn_mode: argument(&found.facts, "--spawn").unwrap_or(SpawnMode::SameDir),
             permission_mode: argument(&found.facts, "--permission-mode")
                 .unwrap_or(PermissionMode::Inherit),
-            origin: Origin::Adopted,
+            origin,
             generation: 1,
             state: State::Live(Live {
                 stage: Stage::Registering { deadline: None },
@@ -126,33 +238,43 @@ impl App {
             }),
             status_since: now,
             started_at: Some(now),
-            launch: match own_log {
-                Some(set) => Some(svc_domain::bridge::Launch {
-                    id: crate::launch::new_launch_id()?,
-                    argv: found.facts.argv.clone(),
-                    log_stem: set.stem().to_owned(),
-                    relaunched: false,
-                }),
-                None => None,
-            },
-            process: Some(found.identity.clone()),
+            launch,
+            process: Some(identity),
             anchor: found.anchor.clone(),
             notice: None,
             quarantine: None,
         };
+        hit("adopt.before_record").await;
         match self.store().insert(&bridge, Cap::default(), now).await? {
             Inserted::Yes => {}
             Inserted::CapReached | Inserted::Occupied => return Ok(None),
         }
+        hit("adopt.after_record").await;
         self.reload_one(&bridge.id).await?;
         if bridge.launch.is_none() {
             // It writes no log that could show when it registered; the pointer says that it has.
-            let fact = svc_domain::observe::Fact::Registered(found.anchor);
-            self.observe(&bridge.id, 1, fact).await?;
+            self.observe(&bridge.id, 1, Fact::Registered(found.anchor)).await?;
         }
         self.watch_bridge(&bridge.id, 1);
         Ok(Some(bridge.id))
     }
+}
+
+fn nothing(project: &ProjectName) -> AppError {
+    refused(project, &NotAdoptable::NothingLive)
+}
+
+fn refused(project: &ProjectName, why: &NotAdoptable) -> AppError {
+    let code = match why {
+        NotAdoptable::NothingLive | NotAdoptable::NotABridge(_) => ErrorCode::InvalidValue,
+        NotAdoptable::Managed(_) | NotAdoptable::Occupied(_) => ErrorCode::Exists,
+        NotAdoptable::Elsewhere(_) | NotAdoptable::OtherUser(_) | NotAdoptable::OtherService(_) => {
+            ErrorCode::HeldElsewhere
+        }
+    };
+    let project = svc_domain::log_escape::quoted(project.as_str());
+    let message = format!("cannot take over a bridge in project {project}: {why}");
+    AppError::new(code, Class::Conflict, message)
 }
 
 fn argument<T: std::str::FromStr>(facts: &ProcessFacts, flag: &str) -> Option<T> {

@@ -1,4 +1,4 @@
-//! Trust, preflight, sort data and the whole row of projects.
+//! Trust, adoption, preflight, sort data and the whole row of projects.
 
 use crate::body::fields;
 use crate::error::Refusal;
@@ -13,6 +13,11 @@ use svc_shared::internal::TrustAllRequest;
 pub(crate) async fn trust(call: Call) -> Result<Response, Refusal> {
     let project = call.context.app.trust(call.param()).await?;
     Ok(reply::json(StatusCode::OK, &project))
+}
+
+pub(crate) async fn adopt(call: Call) -> Result<Response, Refusal> {
+    let instance = call.context.app.adopt(call.param()).await?;
+    Ok(reply::json(StatusCode::OK, &instance))
 }
 
 pub(crate) async fn trust_all(mut call: Call) -> Result<Response, Refusal> {

@@ -201,6 +201,8 @@ const TABLE: &[Row] = &[
         asks: &[(Known, 200), (Unknown, 404), (BadQuery("facts=x"), 422)],
     },
     Row { route: "POST /api/projects/{name}/trust", asks: &[(Known, 200), (Unknown, 404)] },
+    // 200 needs a bridge that runs: in the black-box tests.
+    Row { route: "POST /api/projects/{name}/adopt", asks: &[(Known, 409), (Unknown, 404)] },
     Row { route: "GET /ws/events", asks: &[(Known, 426)] },
     Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
 ];

@@ -1,0 +1,120 @@
+//! Whether a bridge that runs without a record may be taken over (`agent-cli` §8.3).
+
+use crate::identity::Pid;
+use svc_shared::ids::InstanceId;
+
+/// What the agent's pointer of a project names, and what the kernel says about that process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PointedAt {
+    /// The process.
+    pub pid: Pid,
+    /// It is a Server Mode bridge: the program and its arguments say so.
+    pub is_standard_bridge: bool,
+    /// It works in exactly this project's directory; two directories can share a pointer.
+    pub is_here: bool,
+    /// It belongs to the user of this service.
+    pub is_own_user: bool,
+    /// A record names the very process.
+    pub managed_as: Option<InstanceId>,
+    /// Another service started it.
+    pub is_of_other_service: bool,
+}
+
+/// Why nothing can be taken over.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotAdoptable {
+    /// There is no pointer, or its process is gone.
+    #[error("no bridge that was started by hand runs in this project")]
+    NothingLive,
+    /// It is something else.
+    #[error(
+        "process {0} is not a Server Mode bridge: a session in a terminal can be watched, not taken \
+         over"
+    )]
+    NotABridge(Pid),
+    /// It works elsewhere.
+    #[error(
+        "the bridge with process {0} works in another directory; take it over in the project it \
+         works in"
+    )]
+    Elsewhere(Pid),
+    /// It belongs to another user.
+    #[error("the bridge with process {0} belongs to another user; stop it as that user")]
+    OtherUser(Pid),
+    /// It has a record.
+    #[error("the bridge of this project is managed already, as instance {}", .0.short())]
+    Managed(InstanceId),
+    /// The project has another live bridge.
+    #[error(
+        "instance {} of this project is live; stop it before another bridge is taken over", .0.short()
+    )]
+    Occupied(InstanceId),
+    /// Another service started it.
+    #[error("another service runs the bridge of this project (process {0}); stop it there")]
+    OtherService(Pid),
+}
+
+/// Whether it may be taken over. `live` is the live Server Mode bridge of the project, if there is
+/// one. The first obstacle is told.
+///
+/// # Errors
+/// It may not.
+pub fn adoptable(found: &PointedAt, live: Option<&InstanceId>) -> Result<(), NotAdoptable> {
+    if let Some(id) = &found.managed_as {
+        return Err(NotAdoptable::Managed(id.clone()));
+    }
+    if !found.is_standard_bridge {
+        return Err(NotAdoptable::NotABridge(found.pid));
+    }
+    if !found.is_here {
+        return Err(NotAdoptable::Elsewhere(found.pid));
+    }
+    if !found.is_own_user {
+        return Err(NotAdoptable::OtherUser(found.pid));
+    }
+    if found.is_of_other_service {
+        return Err(NotAdoptable::OtherService(found.pid));
+    }
+    match live {
+        Some(id) => Err(NotAdoptable::Occupied(id.clone())),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_condition_is_told_by_itself() {
+        let pid = Pid::new(4242).unwrap();
+        let id: InstanceId = "00000001-0000-4000-8000-000000000000".parse().unwrap();
+        let fine = PointedAt {
+            pid,
+            is_standard_bridge: true,
+            is_here: true,
+            is_own_user: true,
+            managed_as: None,
+            is_of_other_service: false,
+        };
+        assert_eq!(adoptable(&fine, None), Ok(()));
+        let check = |found: PointedAt, wanted: NotAdoptable| {
+            assert_eq!(adoptable(&found, None), Err(wanted));
+        };
+        check(
+            PointedAt { is_standard_bridge: false, ..fine.clone() },
+            NotAdoptable::NotABridge(pid),
+        );
+        check(PointedAt { is_here: false, ..fine.clone() }, NotAdoptable::Elsewhere(pid));
+        check(PointedAt { is_own_user: false, ..fine.clone() }, NotAdoptable::OtherUser(pid));
+        check(
+            PointedAt { is_of_other_service: true, ..fine.clone() },
+            NotAdoptable::OtherService(pid),
+        );
+        check(
+            PointedAt { managed_as: Some(id.clone()), ..fine.clone() },
+            NotAdoptable::Managed(id.clone()),
+        );
+        assert_eq!(adoptable(&fine, Some(&id)), Err(NotAdoptable::Occupied(id)));
+    }
+}
