@@ -50,7 +50,7 @@ impl App {
     }
 
     /// Brings the lists of working sessions up to date.
-    pub(crate) async fn publish_sessions(&self) {
+    pub async fn publish_sessions(&self) {
         self.look_at_sessions(Look::Registry).await;
     }
 

@@ -271,10 +271,16 @@ async fn an_idempotency_key_is_checked_and_bound_to_its_body() {
 
 #[tokio::test]
 async fn old_session_lists_say_so() {
-    let (fresh, stale) = (Server::start().await, Server::homeless().await);
+    let (looked, unlooked) = (Server::start().await, Server::start().await);
+    let homeless = Server::homeless().await;
+    for server in [&looked, &homeless] {
+        server.app.publish_sessions().await;
+    }
     for path in ["/api/sessions", "/api/sessions/tracked", "/api/sessions/adoptable"] {
-        assert_eq!(fresh.get(path).await.header("x-svc-stale"), None, "{path}");
-        let reply = stale.get(path).await;
-        assert_eq!((reply.status, reply.header("x-svc-stale")), (200, Some("true")), "{path}");
+        assert_eq!(looked.get(path).await.header("x-svc-stale"), None, "{path}");
+        for stale in [&unlooked, &homeless] {
+            let reply = stale.get(path).await;
+            assert_eq!((reply.status, reply.header("x-svc-stale")), (200, Some("true")), "{path}");
+        }
     }
 }
