@@ -11,13 +11,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// A small file system at one directory, for one test.
-struct SmallDisk {
+pub struct SmallDisk {
     dir: PathBuf,
 }
 
 impl SmallDisk {
     /// `None` where this user may mount nothing.
-    fn at(dir: &Path, mebibytes: u32) -> Option<Self> {
+    pub fn at(dir: &Path, mebibytes: u32) -> Option<Self> {
         fs::create_dir_all(dir).unwrap();
         let size = format!("size={mebibytes}m,mode=700");
         let mut mount = Command::new("mount");
@@ -31,7 +31,7 @@ impl SmallDisk {
     }
 
     /// Leaves no byte free.
-    fn fill(&self) -> PathBuf {
+    pub fn fill(&self) -> PathBuf {
         let path = self.dir.join("ballast");
         let mut file = File::create(&path).unwrap();
         for size in [1 << 16, 1 << 12, 1] {

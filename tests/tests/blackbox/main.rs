@@ -19,6 +19,7 @@ mod documentation;
 mod edge;
 mod ends;
 mod environment;
+mod every_status;
 mod figures;
 mod harness;
 mod hostile_clock;

@@ -2,9 +2,9 @@
 
 use crate::client::{Reply, Sent};
 use crate::harness::Server;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use svc_http::{Guard, RouteKind, ServeOptions};
+use svc_http::{Door, Guard, RouteKind, ServeOptions};
 
 async fn with_host(server: &Server, path: &str, host: &str) -> Reply {
     server.send(Sent::new("GET", path).header("Host", host)).await
@@ -297,5 +297,31 @@ async fn head_is_get_without_a_body() {
         for name in ["content-type", length, "etag"] {
             assert_eq!(head.header(name), get.header(name), "{path}: {name}");
         }
+    }
+}
+
+#[tokio::test]
+async fn what_still_arrives_during_the_end_of_the_service_is_told_so() {
+    let configuration = "api:\n  openapi_enabled: true\nobservability:\n  \
+                         prometheus_enabled: true\n";
+    let server = Server::with(configuration, ServeOptions::default()).await;
+    let door = Door::new(server.app.clone(), server.address.port(), &ServeOptions::default());
+    server.app.shutdown().cancel();
+    for route in svc_http::table() {
+        let path = crate::coverage::path_of(&route);
+        let request = poem::Request::builder()
+            .method(route.method.clone())
+            .uri(path.parse().unwrap())
+            .header("Host", "localhost")
+            .finish();
+        let mut response = door.answer(request).await;
+        if route.kind == RouteKind::Health {
+            assert_eq!(response.status(), 200, "{path}");
+            continue;
+        }
+        assert_eq!(response.status(), 503, "{} {path}", route.method);
+        assert!(response.headers().contains_key("retry-after"), "{} {path}", route.method);
+        let body: Value = response.take_body().into_json().await.unwrap();
+        assert_eq!(body["code"], "shutting_down", "{} {path}", route.method);
     }
 }
