@@ -147,7 +147,7 @@ fn values_that_cannot_do_what_was_meant_are_named() {
          auth: {{password_hash: '{hash}', allowed_origins: ['https://x']}}\n"
     );
     let loaded = house.load(&fine, &[]).unwrap();
-    assert_eq!(concerns(&loaded), [&Concern::NotInThisBuild], "{:?}", loaded.warnings);
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
 }
 
 #[test]
