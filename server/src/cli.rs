@@ -17,6 +17,7 @@ mod open;
 mod output;
 mod read;
 mod run;
+mod setup;
 mod work;
 mod write;
 

@@ -146,7 +146,8 @@ async fn lock(around: &Surroundings) -> Result<RunLock, StartError> {
     .map_err(io::Error::other)?
 }
 
-async fn bind(host: &str, port: u16) -> Result<TcpListener, StartError> {
+/// Takes an address, or says what is in the way.
+pub(crate) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartError> {
     TcpListener::bind((host, port)).await.map_err(|error| {
         let remedy = match error.kind() {
             io::ErrorKind::AddrInUse => {
@@ -174,7 +175,7 @@ fn shown(host: &str, address: SocketAddr) -> String {
 }
 
 /// Tells the service manager, where there is one.
-fn notify(state: &[NotifyState<'_>]) {
+pub(crate) fn notify(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
         tracing::warn!("the service manager was not told: {error}");
     }

@@ -293,3 +293,8 @@ fn unreadable(error: svc_store::StoreError) -> AppError {
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
+
+/// Whether two texts are the same, in the same time wherever they differ.
+pub(crate) fn same_text(one: &[u8], other: &[u8]) -> bool {
+    known::is_same(&sha256_hex(one), &sha256_hex(other))
+}

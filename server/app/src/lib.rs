@@ -31,6 +31,7 @@ mod rename;
 mod resume;
 mod retention;
 mod sessions;
+pub mod setup;
 mod spawn;
 mod stop;
 mod supervise;

@@ -25,7 +25,9 @@ pub use config::{
 pub use environment::{Environment, default_state_dir, is_scrubbed};
 pub use find::{Candidate, FindError, Found, Step, candidates, find};
 pub use json_schema::json_schema;
-pub use load::{Loaded, Origin, Source, is_password_hash, judge_exposure, load, load_text};
+pub use load::{
+    Loaded, Origin, Source, is_password_hash, judge_exposure, load, load_candidate, load_text,
+};
 pub use report::{Concern, ConfigErrors, Place, Problem, Warning};
 pub use secret::{MASK, Secret};
 pub use show::{Row, View, show};

@@ -128,12 +128,29 @@ impl Loaded {
 /// # Errors
 /// Every problem at once, each with its place and key, none with a secret.
 pub fn load(found: &Found, environment: &Environment) -> Result<Loaded, ConfigErrors> {
-    let bytes = file::read(&found.path)?;
+    read_as(&file::read(&found.path)?, found, environment)
+}
+
+fn read_as(bytes: &[u8], found: &Found, environment: &Environment) -> Result<Loaded, ConfigErrors> {
     let base = found.path.parent().unwrap_or(Path::new("/")).to_path_buf();
     let mut draft = Draft::new(Some(found.path.clone()), base, environment);
     draft.step = Some(found.step);
     draft.origin = Origin(Some(Box::new((found.clone(), environment.clone()))));
-    draft.finish(&bytes, environment)
+    draft.finish(bytes, environment)
+}
+
+/// Reads a text as it would be read from the file a search found, which need not exist yet.
+///
+/// Blocking as [`load`].
+///
+/// # Errors
+/// As [`load`].
+pub fn load_candidate(
+    text: &str,
+    found: &Found,
+    environment: &Environment,
+) -> Result<Loaded, ConfigErrors> {
+    read_as(text.as_bytes(), found, environment)
 }
 
 /// Reads a configuration from text, deaf to the environment.

@@ -1,6 +1,7 @@
 //! Whether a request was meant for this server: the `Host` rules against DNS rebinding
 //! (`http-api` §5.8, H1, H2).
 
+use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::origin::Origin;
@@ -44,6 +45,17 @@ impl Host {
         }
         // The standard parser takes four decimal numbers without leading zeros and nothing else.
         Some(name.parse().map_or(Self::Name(name), Self::V4))
+    }
+}
+
+impl fmt::Display for Host {
+    /// As it stands in an address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::V4(address) => write!(f, "{address}"),
+            Self::V6(address) => write!(f, "[{address}]"),
+            Self::Name(name) => f.write_str(name),
+        }
     }
 }
 

@@ -78,6 +78,12 @@ impl Origin {
         Self::parse(raw.strip_suffix('/').unwrap_or(raw))
     }
 
+    /// The same at another port.
+    #[must_use]
+    pub fn with_port(&self, port: u16) -> Self {
+        Self { port, ..self.clone() }
+    }
+
     /// The host part.
     #[must_use]
     pub fn host(&self) -> &Host {
@@ -88,11 +94,7 @@ impl Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://", self.scheme.word())?;
-        match &self.host {
-            Host::V4(address) => write!(f, "{address}")?,
-            Host::V6(address) => write!(f, "[{address}]")?,
-            Host::Name(name) => f.write_str(name)?,
-        }
+        write!(f, "{}", self.host)?;
         if self.port == self.scheme.default_port() { Ok(()) } else { write!(f, ":{}", self.port) }
     }
 }

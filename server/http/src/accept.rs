@@ -7,7 +7,6 @@
 mod framing;
 mod wire;
 
-use crate::door::Door;
 use futures_util::task::AtomicWaker;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -17,6 +16,7 @@ use poem::http::uri::Scheme;
 use poem::web::{LocalAddr, RemoteAddr};
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
@@ -39,6 +39,14 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 /// Sent when a connection is taken only to be turned away.
 const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\
     retry-after: 1\r\ncache-control: no-store\r\nconnection: close\r\n\r\n";
+
+/// What answers the requests of a listener: the service, or the first run before it.
+pub(crate) trait Answers: Clone + Send + Sync + 'static {
+    /// Answers one request; refusals and defects are replies too.
+    fn answer(&self, request: poem::Request) -> impl Future<Output = poem::Response> + Send;
+    /// Waits until what outlives its request has ended.
+    fn ended(&self) -> impl Future<Output = ()> + Send;
+}
 
 /// Limits of the accept loop and of what it serves. The defaults are those of `http-api` §0.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,7 +230,7 @@ fn drop_idle(open: &mut HashMap<u64, ConnectionFacts>, most: usize) -> usize {
 /// Only when the listener has no address.
 pub(crate) async fn run(
     listener: TcpListener,
-    door: Door,
+    door: impl Answers,
     closing: CancellationToken,
     options: ServeOptions,
 ) -> io::Result<()> {
@@ -267,7 +275,7 @@ pub(crate) async fn run(
     tasks.close();
     let ended = async {
         tasks.wait().await;
-        door.sockets().closed().await;
+        door.ended().await;
     };
     if tokio::time::timeout(options.grace, ended).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut");
@@ -283,7 +291,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, door: Door, closing: CancellationToken, options: ServeOptions) {
+    async fn serve(self, door: impl Answers, closing: CancellationToken, options: ServeOptions) {
         let Self { socket, local, peer, facts } = self;
         // Replies are small and complete: waiting to fill a packet only delays them.
         let _ = socket.set_nodelay(true);

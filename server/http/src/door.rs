@@ -1,27 +1,25 @@
 //! The walk of a request, in the order of `http-api` §5.5. The accept loop hands requests in;
 //! everything that leaves here carries the common headers.
 
-use crate::accept::ConnectionFacts;
+use crate::accept::Answers;
 use crate::context::Context;
 use crate::error::{self, Refusal};
 use crate::idempotency::Idempotency;
 use crate::internal::rate::LinkRate;
 use crate::layers::guard::{self, Gate, Standing, WrongBearers};
-use crate::layers::headers::{self, Policy};
 use crate::layers::host::HostRule;
-use crate::layers::{access, body, compress, limits, request_id};
+use crate::layers::{body, limits};
 use crate::public::ParsedBody;
 use crate::routes::{self, Call, Route, RouteKind, Serve};
 use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
+use crate::visit::Visit;
 use crate::ws::Sockets;
 use crate::{ServeOptions, reply};
-use futures_util::FutureExt as _;
 use poem::endpoint::BoxEndpoint;
-use poem::http::{HeaderValue, Method, StatusCode, Uri, header};
-use poem::{Body, Endpoint as _, EndpointExt as _, IntoEndpoint as _, Request, Response};
+use poem::http::{Method, StatusCode, Uri, header};
+use poem::{Endpoint as _, EndpointExt as _, IntoEndpoint as _, Request, Response};
 use poem_openapi::OpenApiService;
-use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use svc_app::App;
@@ -31,7 +29,6 @@ use svc_domain::origin::AllowedOrigins;
 use svc_domain::root_path::RootPath;
 use svc_shared::error::ErrorCode;
 use svc_shared::paths::{self, API, API_V1};
-use tokio::time::Instant;
 
 /// Everything between the accept loop and the use-cases.
 #[derive(Clone)]
@@ -43,19 +40,6 @@ struct Inner {
     documented: BoxEndpoint<'static>,
     gate: Gate,
     body_idle: Duration,
-}
-
-/// What is settled before a request is answered, for the log and the headers.
-struct Visit {
-    id: String,
-    nonce: Option<String>,
-    started: Instant,
-    method: Method,
-    path: String,
-    peer: String,
-    accepts_html: bool,
-    is_https: bool,
-    codings: Vec<compress::Coding>,
 }
 
 impl Door {
@@ -101,13 +85,18 @@ impl Door {
     pub async fn answer(&self, request: Request) -> Response {
         let mut visit = Visit::of(&request);
         visit.is_https = guard::with_claim(&request, |claim| self.0.gate.auth.is_https(claim));
-        let answered = AssertUnwindSafe(self.0.guarded(&visit, request)).catch_unwind().await;
-        let outcome = answered.unwrap_or_else(|panic| Err(Refusal::internal(&panic_text(&*panic))));
-        self.0.leave(&visit, outcome)
+        let local = self.0.context.root.strip(&visit.path);
+        visit.finish(self.0.guarded(&visit, request), local).await
+    }
+}
+
+impl Answers for Door {
+    async fn answer(&self, request: Request) -> Response {
+        Self::answer(self, request).await
     }
 
-    pub(crate) fn sockets(&self) -> &Sockets {
-        &self.0.context.sockets
+    async fn ended(&self) {
+        self.0.context.sockets.closed().await;
     }
 }
 
@@ -201,56 +190,6 @@ impl Inner {
         let root = self.context.root.as_str();
         reply::see_other(&format!("{root}{}?next={}", paths::LOGIN, paths::segment(&next)))
     }
-
-    /// Turns the outcome into what is sent: text of a refusal, coding, headers, log line.
-    fn leave(&self, visit: &Visit, outcome: Result<Response, Refusal>) -> Response {
-        let response = outcome
-            .unwrap_or_else(|refusal| visit.refuse(refusal, self.context.root.strip(&visit.path)));
-        let mut response = compress::apply(response, &visit.codings);
-        let policy = response.extensions().get::<Policy>().copied().unwrap_or(Policy::Strict);
-        let nonce = visit.nonce.as_deref();
-        headers::apply(response.headers_mut(), policy, nonce, &visit.id, visit.is_https);
-        access::log(&access::Line {
-            request_id: &visit.id,
-            method: &visit.method,
-            path: &visit.path,
-            peer: &visit.peer,
-            status: response.status(),
-            took: visit.started.elapsed(),
-        });
-        if visit.method == Method::HEAD { without_body(response) } else { response }
-    }
-}
-
-impl Visit {
-    fn of(request: &Request) -> Self {
-        Self {
-            id: request_id::request_id(),
-            nonce: request_id::nonce(),
-            started: Instant::now(),
-            method: request.method().clone(),
-            path: request.uri().path().to_owned(),
-            peer: request
-                .data::<ConnectionFacts>()
-                .map(|facts| facts.peer.to_string())
-                .unwrap_or_default(),
-            accepts_html: guard::accepts_html(request.headers()),
-            is_https: false,
-            codings: compress::accepted(request.headers()),
-        }
-    }
-
-    fn refuse(&self, refusal: Refusal, local: &str) -> Response {
-        let is_api = guard::is_programmatic(local);
-        if refusal.status() == StatusCode::NOT_FOUND && self.accepts_html && !is_api {
-            return reply::html(
-                StatusCode::NOT_FOUND,
-                "Not found",
-                "There is nothing under this address.",
-            );
-        }
-        refusal.into_json()
-    }
 }
 
 /// Waits until a credential ends; for ever without one.
@@ -287,25 +226,6 @@ fn shutting_down() -> Refusal {
     .closing()
 }
 
-/// The same head without the body, and with the length the body would have had.
-fn without_body(mut response: Response) -> Response {
-    let (length, is_exact) = reply::size(&mut response);
-    if is_exact && response.status() != StatusCode::NOT_MODIFIED {
-        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
-    }
-    response.set_body(Body::empty());
-    response
-}
-
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let text = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).to_owned())
-        .or_else(|| panic.downcast_ref::<String>().cloned());
-    // A panic message may hold what was being handled (H73).
-    svc_domain::redact::redact_text(&text.unwrap_or_else(|| "a panic without words".into()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -319,11 +239,5 @@ mod tests {
         let served =
             canonical("/api/v1/instances/{instance_id}", &["api".into(), "v1".into()], &uri);
         assert_eq!(served.path(), "/api/v1");
-    }
-
-    #[test]
-    fn h73_a_panic_is_told_in_redacted_words() {
-        let panic: Box<dyn std::any::Any + Send> = Box::new(String::from("lost it"));
-        assert_eq!(panic_text(&*panic), "lost it");
     }
 }

@@ -18,10 +18,12 @@ mod openapi;
 mod public;
 mod reply;
 mod routes;
+mod setup;
 mod sign_in;
 mod single_flight;
 mod spa;
 mod target;
+mod visit;
 mod ws;
 
 pub use accept::ServeOptions;
@@ -29,6 +31,7 @@ pub use door::Door;
 pub use layers::body::BodyKind;
 pub use openapi::{Facts, description};
 pub use routes::{Guard, Route, RouteKind, table};
+pub use setup::serve_setup;
 pub use spa::has_page;
 
 use std::io;

@@ -15,13 +15,15 @@ use svc_domain::origin::Credential;
 use svc_shared::error::ErrorCode;
 use svc_shared::paths::LOGIN;
 
-const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:0;background:#f6f7f9;\
+/// Of every page that is made here.
+pub(crate) const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:0;background:#f6f7f9;\
     color:#1b1f24}main{max-width:22rem;margin:12vh auto;padding:2rem;background:#fff;\
     border:1px solid #d5dae1;border-radius:.5rem}h1{font-size:1.25rem;margin:0 0 1rem}\
     label{display:block;font-weight:600}input{box-sizing:border-box;width:100%;font:inherit;\
     padding:.5rem;margin:.25rem 0 1rem;border:1px solid #8a94a3;border-radius:.25rem}\
     button{font:inherit;padding:.5rem 1rem;border:0;border-radius:.25rem;background:#1f5fbf;\
-    color:#fff}[role=alert]{color:#a51d1d}@media(prefers-color-scheme:dark){body{background:#14171b;\
+    color:#fff}[role=alert]{color:#a51d1d}.hint{margin:-.75rem 0 1rem;\
+    font-size:.875rem}@media(prefers-color-scheme:dark){body{background:#14171b;\
     color:#e6e9ed}main{background:#1c2026;border-color:#39414c}input{background:#14171b;\
     color:inherit}[role=alert]{color:#ff9d9d}}";
 
@@ -75,7 +77,7 @@ fn form(call: &Call, status: StatusCode, next: &str, problem: Option<&str>) -> R
     reply::page(status, "Sign in – svc", &content, STYLE, call.nonce.as_deref())
 }
 
-fn escaped(raw: &str) -> String {
+pub(crate) fn escaped(raw: &str) -> String {
     raw.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
 }
 

@@ -23,6 +23,8 @@ mod harness;
 mod page;
 #[path = "door/public.rs"]
 mod public;
+#[path = "door/setup.rs"]
+mod setup;
 #[path = "door/sign_in.rs"]
 mod sign_in;
 #[path = "door/sockets.rs"]

@@ -125,6 +125,27 @@ fn replaced(
     attempt().map_err(|cause| FileError::Replace { path: path.to_owned(), cause })
 }
 
+/// Creates a private file (0600) that did not exist, with all of its content: whoever looks finds
+/// nothing or the whole, and so does the next boot after a power loss.
+///
+/// # Errors
+/// [`FileError::Create`]; its cause has the kind `AlreadyExists` when something stands there,
+/// which is left alone. No temporary file is left.
+pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), FileError> {
+    let attempt = || -> io::Result<()> {
+        let directory = directory_of(path)?;
+        let mut temporary = tempfile::Builder::new()
+            .prefix(&temporary_prefix())
+            .suffix(TEMPORARY_SUFFIX)
+            .tempfile_in(directory)?;
+        temporary.write_all(content)?;
+        temporary.as_file().sync_all()?;
+        temporary.persist_noclobber(path).map_err(|error| error.error)?;
+        sync_directory(directory)
+    };
+    attempt().map_err(|cause| FileError::Create { path: path.to_owned(), cause })
+}
+
 fn directory_of(path: &Path) -> io::Result<&Path> {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Ok(Path::new(".")),

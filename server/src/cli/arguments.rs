@@ -40,7 +40,16 @@ pub(crate) struct Arguments {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serve API and page until SIGTERM or SIGINT; bridges keep running. The default.
-    #[command(after_help = "Examples:\n  svc run\n  svc run -c /etc/svc/svc.yml")]
+    #[command(after_help = "\
+Without a configuration a page on http://127.0.0.1:7621/ asks for what is needed, writes the first
+file of the search list (authentication on, mode 0600), and the service starts. Elsewhere than on
+loopback that page asks for a token, which is printed here once.
+  SVC_SETUP_HOST, SVC_SETUP_PORT   where that page is served
+
+Examples:
+  svc run
+  svc run -c /etc/svc/svc.yml
+  SVC_SETUP_HOST=0.0.0.0 svc run     a first run in a container")]
     Run,
     /// Serve a private temporary tree with sample projects and a simulated agent.
     #[command(after_help = "\

@@ -81,8 +81,8 @@ fn not_found(searched: &[Candidate]) -> Failure {
         failure = failure.line(format!("  {}", shown(candidate)));
     }
     failure.line(
-        "write one of these (one line does: `projects_root: DIR`), name one with -c, or \
-         try `svc demo`, which needs none",
+        "write one of these (one line does: `projects_root: DIR`), name one with -c, let `svc run` \
+         ask for what is needed, or try `svc demo`, which needs none",
     )
 }
 

@@ -1,29 +1,53 @@
 //! `svc run`: serves until it is asked to end.
 
-use crate::cli::config::{Heard, loaded};
+use crate::cli::config::{Heard, found, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::setup::{FirstRun, Outcome};
 use crate::cli::{Call, block_on};
 use crate::logging;
 use crate::serve::{Running, StartError};
 use crate::signals::Signals;
-use svc_config::Config;
+use svc_config::{Config, FindError, Loaded};
+use tokio::net::TcpListener;
 
-/// Serves the configured projects.
+/// Serves the configured projects; where nothing is configured, the setup page before that.
 pub(crate) fn run(call: &Call) -> Result<Exit, End> {
+    if let Err(FindError::NotFound { searched }) = found(call)? {
+        let first = FirstRun::prepare(call, &searched)?;
+        return block_on(async {
+            let mut signals = Signals::of_server().map_err(End::of_machine)?;
+            match first.serve(call, &mut signals).await? {
+                Outcome::Asked => Ok(Exit::Done),
+                Outcome::Configured(loaded, listener) => {
+                    start(call, &loaded, listener, &mut signals).await
+                }
+            }
+        });
+    }
     let loaded = loaded(call, Heard::All)?;
     logging::start(loaded.config.log_format.into(), loaded.config.log_level);
     crate::safety::report_panics();
-    let around = call.surroundings(&loaded);
     block_on(async {
         let mut signals = Signals::of_server().map_err(End::of_machine)?;
-        let running = tokio::select! {
-            running = Running::start(&around, None) => running.map_err(failure)?,
-            _ = signals.asked() => return Ok(Exit::Done),
-        };
-        serve(call, running, &around.config, &mut signals).await;
-        Ok(Exit::Done)
+        start(call, &loaded, None, &mut signals).await
     })
+}
+
+/// Starts the service, on a listener that exists already or on the configured address.
+async fn start(
+    call: &Call,
+    loaded: &Loaded,
+    listener: Option<TcpListener>,
+    signals: &mut Signals,
+) -> Result<Exit, End> {
+    let around = call.surroundings(loaded);
+    let running = tokio::select! {
+        running = Running::start(&around, listener) => running.map_err(failure)?,
+        _ = signals.asked() => return Ok(Exit::Done),
+    };
+    serve(call, running, &around.config, signals).await;
+    Ok(Exit::Done)
 }
 
 /// Says that the service is there, serves, and ends it. A second signal ends the process at once.

@@ -21,6 +21,8 @@ mod ends;
 mod environment;
 mod every_status;
 mod figures;
+mod first_run;
+mod guard;
 mod harness;
 mod hostile_clock;
 mod hostile_crowd;

@@ -56,8 +56,8 @@ impl World {
         panic!("no free port was found");
     }
 
-    /// One start, or what the service said instead of serving.
-    pub async fn try_serve(&self, start: &Start<'_>) -> Result<Server<'_>, String> {
+    /// Starts `svc run` and waits for nothing.
+    pub fn begin(&self, start: &Start<'_>) -> Server<'_> {
         let program = start.program.clone().unwrap_or_else(service);
         let mut command = self.command(&program, &["run"]);
         if let Some(uid) = start.uid {
@@ -79,14 +79,22 @@ impl World {
         });
         let client = Client::new(&base);
         let voice = Voice { said, heard };
-        let mut server = Server {
-            world: std::marker::PhantomData,
-            child,
-            pid,
-            base,
-            client,
-            voice: voice.clone(),
-        };
+        Server { world: std::marker::PhantomData, child, pid, base, client, voice }
+    }
+
+    /// One start, or what the service said instead of serving.
+    pub async fn try_serve(&self, start: &Start<'_>) -> Result<Server<'_>, String> {
+        let mut server = self.begin(start);
+        if self.is_up(&mut server).await {
+            return Ok(server);
+        }
+        within("the last words", server.voice.clone().all()).await;
+        Err(server.log())
+    }
+
+    /// Waits until it serves; false when it ends before that.
+    pub async fn is_up(&self, server: &mut Server<'_>) -> bool {
+        let pid = server.pid;
         // The banner waits for the agent's version; the lock names the address as soon as it serves.
         let lock = self.state_dir().join("run.lock");
         let serves = || {
@@ -94,15 +102,10 @@ impl World {
             let record: serde_json::Value = serde_json::from_slice(&text).ok()?;
             (record["pid"] == pid && record["address"].is_string()).then_some(())
         };
-        let is_up = tokio::select! {
+        tokio::select! {
             () = self.until("the service", serves) => true,
             _ = server.child.wait() => false,
-        };
-        if is_up {
-            return Ok(server);
         }
-        within("the last words", voice.all()).await;
-        Err(server.log())
     }
 }
 
@@ -124,6 +127,21 @@ impl<'w> Server<'w> {
 
     pub fn log(&self) -> String {
         self.said().join("\n")
+    }
+
+    /// Waits until it says a line with these words.
+    pub async fn says(&self, words: &str) -> String {
+        let mut heard = self.voice.heard.clone();
+        within(words, async {
+            loop {
+                heard.mark_unchanged();
+                if let Some(line) = self.said().into_iter().find(|line| line.contains(words)) {
+                    return line;
+                }
+                heard.changed().await.expect("it says so before it ends");
+            }
+        })
+        .await
     }
 
     /// Waits for its end.
