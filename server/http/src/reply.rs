@@ -32,7 +32,7 @@ pub(crate) fn html(status: StatusCode, title: &str, text: &str) -> Response {
     let page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-         <h1>{title}</h1>\n<p>{text}</p>\n</html>\n"
+         <link rel=\"icon\" href=\"data:,\">\n<h1>{title}</h1>\n<p>{text}</p>\n</html>\n"
     );
     Response::builder()
         .status(status)
@@ -53,7 +53,8 @@ pub(crate) fn page(
         nonce.map(|n| format!("<style nonce=\"{n}\">{style}</style>\n")).unwrap_or_default();
     let page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n{style}\
+         content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n{style}\
          <main>\n{content}</main>\n</html>\n"
     );
     Response::builder()

@@ -45,7 +45,8 @@ fn is_in(call: &Call) -> bool {
 
 /// Where a sign-in leads: to `next` where that is a path of ours, else to the page.
 fn onward(call: &Call, next: &str) -> String {
-    let next = if is_local_path(next) { next } else { "/" };
+    // The page knows its address with the configured prefix, everybody else without.
+    let next = if is_local_path(next) { call.context.root.strip(next) } else { "/" };
     let root = call.context.root.as_str();
     // A path may hold what a header may not.
     let is_plain = next.bytes().all(|byte| byte.is_ascii_graphic());

@@ -29,7 +29,8 @@ fn sha(text: &str) -> String {
 
 fn configuration(more: &str) -> String {
     format!(
-        "api:\n  openapi_enabled: true\nobservability:\n  metrics_token_hash: {}\nauth:\n  \
+        "api:\n  openapi_enabled: true\nobservability:\n  prometheus_enabled: true\n  \
+         metrics_token_hash: {}\nauth:\n  \
          enabled: true\n  password_required: true\n  password_hash: '{}'\n  api_token_hash: {}\n\
          {more}",
         sha(SCRAPE),
@@ -72,7 +73,7 @@ async fn with_token(server: &Server, path: &str, token: &str) -> Reply {
 }
 
 #[tokio::test]
-async fn h23_every_route_with_every_credential_valid_wrong_revoked_and_missing() {
+async fn h5_h23_every_route_with_every_credential_valid_wrong_revoked_and_missing() {
     let server = guarded().await;
     let cookie = signed_in(&server).await;
     let named = server.app.issue_token("ci", &[], None).await.unwrap().token;
@@ -123,8 +124,8 @@ async fn h23_every_route_with_every_credential_valid_wrong_revoked_and_missing()
                 }
                 Guard::UiPublic => assert_ne!(reply.status, 401, "{cell}"),
                 Guard::Guarded | Guard::Ui | Guard::Description | Guard::Metrics => {
-                    let is_absent = route.guard == Guard::Metrics;
-                    if *is_valid || is_absent {
+                    let is_scrape = route.guard == Guard::Metrics && *name == "metrics token";
+                    if *is_valid || is_scrape {
                         assert!(reply.status != 401 && reply.status != 403, "{cell}");
                     } else {
                         assert_eq!(reply.status, 401, "{cell}");
@@ -137,6 +138,9 @@ async fn h23_every_route_with_every_credential_valid_wrong_revoked_and_missing()
             for header in ["content-security-policy", "x-frame-options", "x-request-id"] {
                 assert!(reply.header(header).is_some(), "{header}: {cell}");
             }
+            for header in ["cross-origin-opener-policy", "cross-origin-resource-policy"] {
+                assert_eq!(reply.header(header), Some("same-origin"), "{cell}");
+            }
         }
     }
     // A path that is not there tells nothing to strangers.
@@ -146,6 +150,27 @@ async fn h23_every_route_with_every_credential_valid_wrong_revoked_and_missing()
         server.send(Sent::new("PUT", "/api/projects").header("Origin", &own(&server))).await.status,
         401
     );
+}
+
+#[tokio::test]
+async fn h4_h23_with_authentication_off_no_route_asks_who_is_there_but_every_write_where_from() {
+    let server = Server::start().await;
+    let foreign = |route: &svc_http::Route, origin: &str| {
+        let sent = Sent::new(route.method.as_str(), &path_of(route));
+        if origin.is_empty() { sent } else { sent.header("Origin", origin) }
+    };
+    for route in svc_http::table() {
+        let is_write = !matches!(route.method.as_str(), "GET" | "HEAD");
+        let is_guarded_by_origin = is_write || route.kind == svc_http::RouteKind::Socket;
+        for (origin, is_refused) in
+            [("", false), (&*own(&server), false), ("https://evil.example", true), ("null", true)]
+        {
+            let reply = server.send(foreign(&route, origin)).await;
+            let cell = format!("{} {} {origin}: {}", route.method, route.pattern, reply.status);
+            assert_ne!(reply.status, 401, "{cell}");
+            assert_eq!(reply.status == 403, is_refused && is_guarded_by_origin, "{cell}");
+        }
+    }
 }
 
 #[tokio::test]
