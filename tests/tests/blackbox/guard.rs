@@ -1,7 +1,7 @@
 //! The guard from outside: what refuses a start, what a sign-out and a revocation end, and what
 //! hostile bytes do.
 
-use crate::harness::{Server, Start, World, within};
+use crate::harness::{Server, Start, World, service, within};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use reqwest::Method;
@@ -34,7 +34,7 @@ async fn with_cookie(server: &Server<'_>, method: Method, path: &str, cookie: &s
 }
 
 #[tokio::test]
-async fn h17_h19_a_sign_out_survives_a_kill_and_a_lost_key_signs_everybody_out() {
+async fn h17_h19_a_sign_out_survives_a_kill_and_another_key_signs_everybody_out() {
     let world = World::with(closed());
     let server = world.serve().await;
     let cookie = sign_in(&server).await;
@@ -50,8 +50,8 @@ async fn h17_h19_a_sign_out_survives_a_kill_and_a_lost_key_signs_everybody_out()
     assert_eq!(with_cookie(&server, Method::GET, "/api/projects", &cookie).await, 200);
     server.stop().await;
 
-    fs::remove_file(world.state.join("session.secret")).unwrap();
-    let server = world.serve().await;
+    let other_key = [("SVC_SESSION_SECRET", "another key than the one that signed the cookie")];
+    let server = world.serve_as(Start { env: &other_key, ..Start::default() }).await;
     assert_eq!(with_cookie(&server, Method::GET, "/api/projects", &cookie).await, 401);
     assert_eq!(server.client.get("/login").await.status, 200);
     server.stop().await;
@@ -128,9 +128,12 @@ async fn h14_every_refusal_of_a_start_names_what_to_set() {
     fs::create_dir(&world.state).unwrap();
     fs::set_permissions(&world.state, fs::Permissions::from_mode(0o700)).unwrap();
     fs::write(world.state.join("session.secret"), "short").unwrap();
-    let ran = world.cli(&["run"]).await;
-    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("session.secret"), "{}", ran.stderr);
+    let mut command = world.command(&service(), &["run"]);
+    let ran = within("its refusal", command.env_remove("SVC_SESSION_SECRET").output()).await;
+    let ran = ran.unwrap();
+    let words = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "{words}");
+    assert!(words.contains("session.secret"), "{words}");
 }
 
 #[tokio::test]
@@ -141,10 +144,12 @@ async fn every_weakness_is_told_at_the_start_by_its_key() {
             "shared_secret": more,
         } } })
     };
+    let mut without_page = closed();
+    without_page["ui"] = json!({ "enabled": false });
     for (settings, words) in [
         (closed(), "auth.cookie_secure"),
         (json!({ "auth": { "enabled": true } }), "auth.enabled"),
-        (json!({ "auth": { "enabled": true }, "ui": { "enabled": false } }), "ui.enabled"),
+        (without_page, "ui.enabled"),
         (proxy(json!("0123456789abcdef")), "auth.reverse_proxy.trusted_ips"),
         (proxy(json!("short")), "auth.reverse_proxy.shared_secret"),
         (json!({ "auth": { "allowed_origins": ["nowhere"] } }), "auth.allowed_origins"),
