@@ -109,6 +109,7 @@ test('a sign-out in one tab ends the live page of another', async () => {
   });
   await other.goto(service.url, { waitUntil: 'load' });
   await isOpen;
+  await page.bringToFront();
   await page.goto(`${service.url}/logout`, { waitUntil: 'load' });
   await send();
   assert.equal(new URL(page.url()).pathname, '/login');

@@ -4,6 +4,7 @@ mod page;
 
 use crate::ServeOptions;
 use crate::accept::{self, Answers};
+use crate::body::fields::not_an_object;
 use crate::error::Refusal;
 use crate::layers::body::{self, BodyKind, is_form};
 use crate::layers::guard::{foreign_origin, misdirected, peer};
@@ -138,6 +139,9 @@ impl Inner {
                     false => Err(refusal),
                 };
             }
+        }
+        if !body.is_object() {
+            return Err(not_an_object());
         }
         let wishes = wishes(&request, &body);
         let filled = Filled::of(&wishes);

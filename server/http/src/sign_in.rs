@@ -27,6 +27,10 @@ pub(crate) const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:0
     color:#e6e9ed}main{background:#1c2026;border-color:#39414c}input{background:#14171b;\
     color:inherit}[role=alert]{color:#ff9d9d}}";
 
+/// Of whom the password is, for what keeps passwords.
+pub(crate) const USER: &str =
+    "<input name=\"username\" value=\"svc\" autocomplete=\"username\" hidden>\n";
+
 /// `GET /login`.
 pub(crate) async fn page(call: Call) -> Result<Response, Refusal> {
     let next = call.query.all("next").next().unwrap_or_default().to_owned();
@@ -64,7 +68,7 @@ fn form(call: &Call, status: StatusCode, next: &str, problem: Option<&str>) -> R
     let content = if call.context.app.auth().takes_passwords() {
         format!(
             "<h1>Sign in</h1>\n{problem}<form method=\"post\" action=\"{root}{LOGIN}\">\n{next}\
-             <label for=\"password\">Password</label>\n<input id=\"password\" name=\"password\" \
+             {USER}<label for=\"password\">Password</label>\n<input id=\"password\" name=\"password\" \
              type=\"password\" autocomplete=\"current-password\" required autofocus>\n\
              <button>Sign in</button>\n</form>\n"
         )

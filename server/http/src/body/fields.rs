@@ -32,11 +32,7 @@ pub(crate) fn read<T: FromFields>(body: Option<Value>) -> Result<(T, Vec<String>
         None => Map::new(),
         Some(Value::Object(members)) => members,
         Some(_) => {
-            return Err(Refusal::schema(vec![SchemaProblem {
-                loc: vec!["body".into()],
-                msg: "must be an object".into(),
-                kind: "object_type".into(),
-            }]));
+            return Err(not_an_object());
         }
     };
     let mut fields = Fields { members, problems: Vec::new(), with_nul: None };
@@ -165,6 +161,15 @@ impl FromFields for TrustAllRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { names: fields.required_texts("names") }
     }
+}
+
+/// The body is JSON and no object.
+pub(crate) fn not_an_object() -> Refusal {
+    Refusal::schema(vec![SchemaProblem {
+        loc: vec!["body".into()],
+        msg: "must be an object".into(),
+        kind: "object_type".into(),
+    }])
 }
 
 #[cfg(test)]

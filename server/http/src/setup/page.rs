@@ -1,7 +1,7 @@
 //! The pages of a first run: a form without script, and what becomes of it.
 
 use crate::reply;
-use crate::sign_in::{STYLE, escaped};
+use crate::sign_in::{STYLE, USER, escaped};
 use crate::visit::Visit;
 use poem::Response;
 use poem::http::StatusCode;
@@ -108,6 +108,7 @@ pub(super) fn form(
     let file = setup.file().to_string_lossy();
     let _ = writeln!(content, "<p>This writes <code>{}</code>.</p>", escaped(&file));
     content.push_str("<form method=\"post\" action=\"/setup\">\n");
+    content.push_str(USER);
     if let Some(token) = setup.token() {
         let _ = writeln!(
             content,
