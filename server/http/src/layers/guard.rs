@@ -90,10 +90,17 @@ impl Gate {
         found: Option<&Found<'_>>,
         local: &str,
     ) -> Result<Judged, Refusal> {
-        self.auth.refresh().await?;
-        let caller = with_claim(request, |claim| self.auth.identify(claim));
         let method = request.method();
         let place = place(found, method);
+        let refreshed = self.auth.refresh().await;
+        let mut caller = with_claim(request, |claim| self.auth.identify(claim));
+        if let Err(error) = refreshed {
+            if place != Place::Health {
+                return Err(error.into());
+            }
+            // That it serves may be said to anybody, and who asks cannot be known now.
+            (caller.credential, caller.identity) = (Credential::None, None);
+        }
         let asked = if place == Place::Health { HostAsked::Health } else { HostAsked::Other };
         let host = self.hosts.judge(request, guard::proof(caller.credential), asked)?;
         let headers = request.headers();
