@@ -19,16 +19,15 @@ pub(crate) struct Scene {
 }
 
 impl App {
-    /// What is the same for all projects now, given all readable rows. Blocks for a few looks.
-    pub(crate) fn scene(&self, rows: &[Bridge]) -> Scene {
-        let live = rows.iter().filter(|bridge| bridge.is_live()).count();
+    /// What is the same for all projects now, given the live bridges. Blocks for a few looks.
+    pub(crate) fn scene(&self, live: &[Bridge]) -> Scene {
         Scene {
-            occupied: rows
+            occupied: live
                 .iter()
                 .filter(|bridge| bridge.occupies_project())
                 .map(|bridge| (bridge.project.clone(), bridge.id.clone()))
                 .collect(),
-            live_bridges: u32::try_from(live).unwrap_or(u32::MAX),
+            live_bridges: u32::try_from(live.len()).unwrap_or(u32::MAX),
             program: self.program_presence(),
             disk_has_room: self.disk_has_room(),
         }
@@ -64,10 +63,10 @@ impl App {
         &self,
         project: &Project,
         wanted: Wanted,
-        rows: Vec<Bridge>,
+        live: Vec<Bridge>,
     ) -> Result<Circumstances, AppError> {
         let (app, project) = (self.clone(), project.clone());
-        tokio::task::spawn_blocking(move || app.circumstances(&project, wanted, &app.scene(&rows)))
+        tokio::task::spawn_blocking(move || app.circumstances(&project, wanted, &app.scene(&live)))
             .await
             .map_err(AppError::internal)
     }

@@ -31,10 +31,9 @@ impl App {
     pub fn figures(&self) -> Figures {
         let mut bridges: BTreeMap<&'static str, u64> =
             STATUSES.iter().map(|status| (status.as_str(), 0)).collect();
-        for bridge in self.registry().bridges() {
-            if let Some(count) = bridges.get_mut(bridge.status().as_str()) {
-                *count += 1;
-            }
+        for status in STATUSES {
+            let count = self.registry().count(|bridge| bridge.status() == status);
+            bridges.insert(status.as_str(), u64::try_from(count).unwrap_or(u64::MAX));
         }
         Figures {
             bridges,

@@ -140,6 +140,8 @@ struct Inner {
     log_tails: LogTails,
     log_care: retention::LogCare,
     sessions: sessions::SessionMemory,
+    /// Held while rows are looked at and shown.
+    publishing: std::sync::Mutex<()>,
     /// Live bridges when readiness was last published.
     published_live: std::sync::atomic::AtomicUsize,
     locks: FileLocks,
@@ -184,6 +186,7 @@ impl App {
                 log_tails: LogTails::new(colour),
                 sessions: sessions::SessionMemory::default(),
                 log_care: retention::LogCare::new(parts.clock.now()),
+                publishing: std::sync::Mutex::default(),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
                 stopping: Mutex::default(),

@@ -23,9 +23,9 @@ impl App {
     pub fn instance(&self, reference: &str) -> Result<Instance, AppError> {
         let rows = self.registry().rows();
         let id = self.resolve(reference, &rows)?;
-        self.instances_of(&rows)
-            .into_iter()
-            .find(|instance| instance.instance_id.as_str() == id)
+        let found = rows.iter().find(|stored| stored.id() == id);
+        found
+            .and_then(|stored| self.shown(stored))
             .ok_or_else(|| crate::lookup::unknown_instance(reference))
     }
 

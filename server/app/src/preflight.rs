@@ -31,7 +31,7 @@ impl App {
     pub async fn preflight_all(&self) -> Result<PreflightAll, AppError> {
         let app = self.clone();
         tokio::task::spawn_blocking(move || {
-            let scene = app.scene(&app.registry().bridges());
+            let scene = app.scene(&app.registry().live());
             let projects = app.projects();
             projects
                 .iter()
@@ -64,7 +64,7 @@ impl App {
     }
 
     fn preflight_now(&self, project: &Project, facts: bool) -> Preflight {
-        let scene = self.scene(&self.registry().bridges());
+        let scene = self.scene(&self.registry().live());
         let (wanted, now) = self.default_launch(project, &scene);
         let found = obstacles(wanted, &now);
         let worktree = Wanted { spawn_mode: SpawnMode::Worktree, ..wanted };

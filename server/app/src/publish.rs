@@ -1,25 +1,41 @@
 //! From records to the read model.
 
 use crate::App;
+use crate::registry::{Part, Registry};
+use crate::view::Surroundings;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_projects::{Project, Projects};
 use svc_shared::internal::PreflightSummary;
 
 impl App {
-    /// Brings the instances of the read model up to date. Only the service has readers.
+    /// Shows the instances that changed to the readers of the read model. Only the service has
+    /// readers.
     pub(crate) fn publish(&self) {
         if !self.is_server() {
             return;
         }
-        let rows = self.registry().rows();
-        self.read_model().replace_instances(self.instances_of(&rows));
+        self.show(Registry::unshown);
         self.publish_health();
         if self.settings().instance_defaults.max_bridges.is_some() && self.live_count_changed() {
             // With a cap, the readiness of every project depends on how many bridges are live.
             self.read_model().replace_preflight(self.summaries(&self.projects()));
         }
+    }
+
+    /// Shows some rows. One at a time looks and shows, so that nobody shows what has changed since.
+    fn show(&self, next: impl Fn(&Registry) -> Option<Part>) -> bool {
+        let _turn = self.inner.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(part) = next(self.registry()) else { return false };
+        let projects = self.projects();
+        let surroundings = Surroundings::new(self, &projects, part.occupied);
+        let shown = part
+            .rows
+            .iter()
+            .filter_map(|stored| Some((stored.number, surroundings.instance(stored)?)));
+        self.read_model().change_instances(shown.collect(), &part.gone);
+        true
     }
 
     /// Brings the projects of the read model up to date, with their readiness.
@@ -42,15 +58,32 @@ impl App {
         // Ten thousand directories are looked at: not on a thread that serves requests.
         let done = tokio::task::spawn_blocking(move || {
             app.publish_projects();
-            app.publish();
+            app.publish_rows_now();
         });
         if let Err(error) = done.await {
             tracing::error!(error = %error, "the page was not brought up to date");
         }
     }
 
+    /// Looks at all rows again: something outside changed that is a part of their records.
+    pub(crate) async fn publish_rows(&self) {
+        let app = self.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || app.publish_rows_now()).await {
+            tracing::error!(error = %error, "the page was not brought up to date");
+        }
+    }
+
+    fn publish_rows_now(&self) {
+        if !self.is_server() {
+            return;
+        }
+        self.registry().look_again();
+        self.publish();
+        while self.show(Registry::unlooked) {}
+    }
+
     fn live_count_changed(&self) -> bool {
-        let live = self.registry().bridges().iter().filter(|bridge| bridge.is_live()).count();
+        let live = self.registry().count(Bridge::is_live);
         self.inner.published_live.swap(live, std::sync::atomic::Ordering::Relaxed) != live
     }
 
@@ -63,8 +96,7 @@ impl App {
     }
 
     fn summaries(&self, projects: &Arc<Projects>) -> BTreeMap<String, PreflightSummary> {
-        let rows: Vec<Bridge> = self.registry().bridges();
-        let scene = self.scene(&rows);
+        let scene = self.scene(&self.registry().live());
         projects
             .iter()
             .map(|project: &Project| {

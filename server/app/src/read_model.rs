@@ -14,7 +14,7 @@ pub use subscription::{Feed, Subscription};
 use bodies::Bodies;
 use bytes::Bytes;
 use ring::Ring;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -44,7 +44,7 @@ pub struct Snapshot {
     pub seq: u64,
     /// Every record.
     pub state: Arc<State>,
-    order: Arc<Vec<String>>,
+    order: Arc<BTreeMap<i64, String>>,
 }
 
 /// The records, the ring of their changes, and the fan-out.
@@ -61,10 +61,48 @@ pub struct ReadModel {
 struct Inner {
     seq: u64,
     state: Arc<State>,
-    order: Arc<Vec<String>>,
+    order: Order,
     /// Counts changes of each list, so that an encoded list lives as long as it is true.
     revisions: Revisions,
     ring: Ring,
+}
+
+/// The order of registration.
+#[derive(Debug, Default)]
+struct Order {
+    ids: Arc<BTreeMap<i64, String>>,
+    places: HashMap<String, i64>,
+}
+
+impl Order {
+    /// Puts an instance at its place; tells whether it was elsewhere.
+    fn set(&mut self, id: &str, place: i64) -> bool {
+        if self.places.get(id) == Some(&place) {
+            return false;
+        }
+        self.remove(id);
+        self.places.insert(id.to_owned(), place);
+        let displaced = Arc::make_mut(&mut self.ids).insert(place, id.to_owned());
+        if let Some(other) = displaced {
+            self.places.remove(&other);
+            self.arrive(&other);
+        }
+        true
+    }
+
+    /// Puts a new instance at the end.
+    fn arrive(&mut self, id: &str) {
+        if !self.places.contains_key(id) {
+            let last = self.ids.last_key_value().map_or(0, |(place, _)| *place);
+            self.set(id, last.saturating_add(1));
+        }
+    }
+
+    fn remove(&mut self, id: &str) {
+        if let Some(place) = self.places.remove(id) {
+            Arc::make_mut(&mut self.ids).remove(&place);
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -76,7 +114,7 @@ struct Revisions {
 impl Snapshot {
     /// The instances in registration order.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
-        self.order.iter().filter_map(|id| self.state.instances.get(id))
+        self.order.values().filter_map(|id| self.state.instances.get(id))
     }
 
     /// The projects by name, case-insensitive, then byte for byte.
@@ -102,7 +140,7 @@ impl ReadModel {
             inner: Mutex::new(Inner {
                 seq: 0,
                 state: Arc::new(state),
-                order: Arc::default(),
+                order: Order::default(),
                 revisions: Revisions::default(),
                 ring: Ring::default(),
             }),
@@ -158,21 +196,23 @@ impl ReadModel {
         );
     }
 
-    /// Sets all instances, in registration order.
-    pub fn replace_instances(&self, instances: Vec<Instance>) {
-        let order: Vec<String> =
-            instances.iter().map(|instance| instance.instance_id.to_string()).collect();
-        let wanted: BTreeMap<String, Instance> = instances
-            .into_iter()
-            .map(|instance| (instance.instance_id.to_string(), instance))
-            .collect();
+    /// Sets instances, each with its place in the order of registration, and removes others.
+    pub fn change_instances(&self, instances: Vec<(i64, Instance)>, gone: &[String]) {
         let mut inner = self.lock();
-        let ops = diff(&inner.state.instances, wanted, "instance", |v| Record::Instance(v.into()));
-        self.commit(&mut inner, ops);
-        if *inner.order != order {
-            inner.order = Arc::new(order);
-            inner.revisions.instances += 1;
+        let removed = gone.iter().filter(|id| inner.state.instances.contains_key(*id));
+        let mut ops: Vec<Op> = removed.map(|id| delete("instance", id)).collect();
+        // A place can be given anew: first those that leave.
+        gone.iter().for_each(|id| inner.order.remove(id));
+        for (place, instance) in instances {
+            let id = instance.instance_id.to_string();
+            if inner.order.set(&id, place) {
+                inner.revisions.instances += 1;
+            }
+            if inner.state.instances.get(&id) != Some(&instance) {
+                ops.push(Op::Put(Put { id, record: Record::Instance(instance.into()) }));
+            }
         }
+        self.commit(&mut inner, ops);
     }
 
     /// Sets all projects, by name.
@@ -273,7 +313,7 @@ impl ReadModel {
             boot: Arc::clone(&self.boot),
             seq: inner.seq,
             state: Arc::clone(&inner.state),
-            order: Arc::clone(&inner.order),
+            order: Arc::clone(&inner.order.ids),
         }
     }
 
@@ -288,30 +328,21 @@ impl Inner {
         self.seq += 1;
         // Copies the maps only while somebody still reads the previous snapshot.
         let state = Arc::make_mut(&mut self.state);
-        let mut gone = HashSet::new();
-        let mut arrived = Vec::new();
         for op in ops {
             match op {
                 Op::Put(Put { id, record: Record::Instance(_) }) => {
                     self.revisions.instances += 1;
-                    if !state.instances.contains_key(id) {
-                        arrived.push(id.clone());
-                    }
+                    self.order.arrive(id);
                 }
                 Op::Del { k, id } if k == "instance" => {
                     self.revisions.instances += 1;
-                    gone.insert(id.clone());
+                    self.order.remove(id);
                 }
                 Op::Put(Put { record: Record::Project(_), .. }) => self.revisions.projects += 1,
                 Op::Del { k, .. } if k == "project" => self.revisions.projects += 1,
                 Op::Put(_) | Op::Del { .. } => {}
             }
             apply(state, op.clone());
-        }
-        if !gone.is_empty() || !arrived.is_empty() {
-            let order = Arc::make_mut(&mut self.order);
-            order.retain(|id| !gone.contains(id));
-            order.extend(arrived);
         }
     }
 }

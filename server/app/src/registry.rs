@@ -1,11 +1,15 @@
 //! What this process knows of the rows: a copy that is never trusted for a decision.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_store::{Changes, Content, Stored};
+use svc_store::{Changes, Stored};
 use tokio::sync::watch;
+
+/// Most rows of a whole look that are shown at once: who publishes one change in between does not
+/// wait for ten thousand.
+const PART: usize = 256;
 
 /// A readable row and its place in the order of registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,9 +21,33 @@ pub(crate) struct Known {
 /// Copies of all rows, and the crash counters.
 #[derive(Debug)]
 pub(crate) struct Registry {
-    rows: Mutex<BTreeMap<i64, Stored>>,
+    rows: Mutex<Rows>,
     crashes: Mutex<HashMap<ProjectName, u64>>,
     changes: watch::Sender<u64>,
+}
+
+/// The rows, found by what is asked for, and what of them was not shown yet.
+#[derive(Debug, Default)]
+struct Rows {
+    by_number: BTreeMap<i64, Stored>,
+    numbers: HashMap<String, i64>,
+    of_project: HashMap<String, BTreeSet<i64>>,
+    live: BTreeSet<i64>,
+    /// Projects with a row that changed. A row decides about its neighbours: whether they can be
+    /// resumed.
+    changed: HashSet<String>,
+    /// Ids of rows that went.
+    gone: BTreeSet<String>,
+    /// Rows that have to be looked at because of what surrounds them.
+    unlooked: BTreeSet<i64>,
+}
+
+/// Rows to be shown, and what decides about them.
+#[derive(Debug, Default)]
+pub(crate) struct Part {
+    pub rows: Vec<Stored>,
+    pub gone: Vec<String>,
+    pub occupied: HashSet<ProjectName>,
 }
 
 impl Default for Registry {
@@ -33,10 +61,51 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn id_of(stored: &Stored) -> &str {
-    match &stored.content {
-        Content::Bridge(bridge) => bridge.id.as_str(),
-        Content::Corrupt { id, .. } => id,
+impl Rows {
+    fn set(&mut self, stored: Stored) {
+        let number = stored.number;
+        self.remove(number);
+        let (id, project) = (stored.id().to_owned(), stored.project().to_owned());
+        self.gone.remove(&id);
+        self.numbers.insert(id, number);
+        self.of_project.entry(project.clone()).or_default().insert(number);
+        self.changed.insert(project);
+        if stored.bridge().is_some_and(Bridge::is_live) {
+            self.live.insert(number);
+        }
+        self.by_number.insert(number, stored);
+    }
+
+    fn remove(&mut self, number: i64) -> bool {
+        let Some(old) = self.by_number.remove(&number) else { return false };
+        let (id, project) = (old.id(), old.project());
+        self.numbers.remove(id);
+        if let Some(numbers) = self.of_project.get_mut(project) {
+            numbers.remove(&number);
+            if numbers.is_empty() {
+                self.of_project.remove(project);
+            }
+        }
+        self.live.remove(&number);
+        self.changed.insert(project.to_owned());
+        self.gone.insert(id.to_owned());
+        true
+    }
+
+    fn live(&self) -> impl Iterator<Item = &Bridge> {
+        let rows = self.live.iter().filter_map(|number| self.by_number.get(number));
+        rows.filter_map(Stored::bridge)
+    }
+
+    /// These rows with what decides about them.
+    fn part(&self, numbers: &BTreeSet<i64>, gone: Vec<String>) -> Part {
+        let rows = numbers.iter().filter_map(|number| self.by_number.get(number)).cloned();
+        let occupied = self.live().filter(|bridge| bridge.occupies_project());
+        Part {
+            rows: rows.collect(),
+            gone,
+            occupied: occupied.map(|bridge| bridge.project.clone()).collect(),
+        }
     }
 }
 
@@ -46,10 +115,10 @@ impl Registry {
         let known =
             stored.bridge().map(|bridge| Known { number: stored.number, bridge: bridge.clone() });
         let mut rows = lock(&self.rows);
-        match rows.get(&stored.number) {
+        match rows.by_number.get(&stored.number) {
             Some(old) if old.revision >= stored.revision => {}
             Some(_) | None => {
-                rows.insert(stored.number, stored);
+                rows.set(stored);
                 self.changes.send_modify(|count| *count += 1);
             }
         }
@@ -58,20 +127,25 @@ impl Registry {
 
     /// Takes over a complete reading; tells whether anything differs.
     pub fn replace(&self, all: Vec<Stored>) -> bool {
-        let fresh: BTreeMap<i64, Stored> =
-            all.into_iter().map(|stored| (stored.number, stored)).collect();
         let mut rows = lock(&self.rows);
-        // A row written by this process while the reading was under way is newer than the reading.
-        let merged: BTreeMap<i64, Stored> = fresh
-            .into_iter()
-            .map(|(number, stored)| match rows.get(&number) {
-                Some(old) if old.revision > stored.revision => (number, old.clone()),
-                Some(_) | None => (number, stored),
-            })
-            .collect();
-        let differs = *rows != merged;
+        let read: HashSet<i64> = all.iter().map(|stored| stored.number).collect();
+        let gone: Vec<i64> =
+            rows.by_number.keys().filter(|number| !read.contains(number)).copied().collect();
+        let mut differs = !gone.is_empty();
+        for number in gone {
+            rows.remove(number);
+        }
+        for stored in all {
+            match rows.by_number.get(&stored.number) {
+                // A row written by this process while the reading was under way is newer than it.
+                Some(old) if old.revision > stored.revision || *old == stored => {}
+                Some(_) | None => {
+                    rows.set(stored);
+                    differs = true;
+                }
+            }
+        }
         if differs {
-            *rows = merged;
             self.changes.send_modify(|count| *count += 1);
         }
         differs
@@ -79,7 +153,8 @@ impl Registry {
 
     /// Revisions of the known rows by number.
     pub fn revisions(&self) -> BTreeMap<i64, i64> {
-        lock(&self.rows).iter().map(|(number, stored)| (*number, stored.revision)).collect()
+        let rows = lock(&self.rows);
+        rows.by_number.iter().map(|(number, stored)| (*number, stored.revision)).collect()
     }
 
     /// Takes over what differs from [`Registry::revisions`]; tells whether anything did.
@@ -87,12 +162,12 @@ impl Registry {
         let mut rows = lock(&self.rows);
         let mut differs = false;
         for number in read.gone {
-            differs |= rows.remove(&number).is_some();
+            differs |= rows.remove(number);
         }
         for stored in read.changed {
             // This process may have written it while the reading was under way.
-            if rows.get(&stored.number).is_none_or(|old| old.revision < stored.revision) {
-                rows.insert(stored.number, stored);
+            if rows.by_number.get(&stored.number).is_none_or(|old| old.revision < stored.revision) {
+                rows.set(stored);
                 differs = true;
             }
         }
@@ -104,7 +179,10 @@ impl Registry {
 
     /// Drops a row that is gone.
     pub fn forget(&self, id: &InstanceId) {
-        lock(&self.rows).retain(|_, stored| id_of(stored) != id.as_str());
+        let mut rows = lock(&self.rows);
+        if let Some(number) = rows.numbers.get(id.as_str()).copied() {
+            rows.remove(number);
+        }
         self.changes.send_modify(|count| *count += 1);
     }
 
@@ -113,19 +191,79 @@ impl Registry {
         self.changes.subscribe()
     }
 
+    /// Has the rows of these projects shown again, because of what surrounds them.
+    pub fn look_again_at(&self, projects: impl IntoIterator<Item = ProjectName>) {
+        let mut rows = lock(&self.rows);
+        rows.changed.extend(projects.into_iter().map(|project| project.to_string()));
+    }
+
+    /// Has all rows looked at again, because of what surrounds them.
+    pub fn look_again(&self) {
+        let mut rows = lock(&self.rows);
+        rows.unlooked = rows.by_number.keys().copied().collect();
+    }
+
+    /// Rows of projects in which something changed since the last call.
+    pub fn unshown(&self) -> Option<Part> {
+        let mut rows = lock(&self.rows);
+        let changed = std::mem::take(&mut rows.changed);
+        let gone: Vec<String> = std::mem::take(&mut rows.gone).into_iter().collect();
+        if changed.is_empty() && gone.is_empty() {
+            return None;
+        }
+        let all = changed.iter().filter_map(|project| rows.of_project.get(project));
+        let numbers: BTreeSet<i64> = all.flatten().copied().collect();
+        rows.unlooked.retain(|number| !numbers.contains(number));
+        Some(rows.part(&numbers, gone))
+    }
+
+    /// Some of the rows that wait for a look since [`Registry::look_again`].
+    pub fn unlooked(&self) -> Option<Part> {
+        let mut rows = lock(&self.rows);
+        let part: BTreeSet<i64> = (0..PART).map_while(|_| rows.unlooked.pop_first()).collect();
+        (!part.is_empty()).then(|| rows.part(&part, Vec::new()))
+    }
+
+    /// The projects with a live Server Mode bridge.
+    pub fn occupied(&self) -> HashSet<ProjectName> {
+        let rows = lock(&self.rows);
+        let occupying = rows.live().filter(|bridge| bridge.occupies_project());
+        occupying.map(|bridge| bridge.project.clone()).collect()
+    }
+
     /// Copies of all rows in the order of registration.
     pub fn rows(&self) -> Vec<Stored> {
-        lock(&self.rows).values().cloned().collect()
+        lock(&self.rows).by_number.values().cloned().collect()
     }
 
     /// Copies of all readable rows in the order of registration.
     pub fn bridges(&self) -> Vec<Bridge> {
-        lock(&self.rows).values().filter_map(|stored| stored.bridge().cloned()).collect()
+        let rows = lock(&self.rows);
+        rows.by_number.values().filter_map(|stored| stored.bridge().cloned()).collect()
+    }
+
+    /// Copies of the live bridges in the order of registration.
+    pub fn live(&self) -> Vec<Bridge> {
+        lock(&self.rows).live().cloned().collect()
+    }
+
+    /// Copy of the first bridge in the order of registration that fits.
+    pub fn find(&self, fits: impl Fn(&Bridge) -> bool) -> Option<Bridge> {
+        let rows = lock(&self.rows);
+        rows.by_number.values().filter_map(Stored::bridge).find(|bridge| fits(bridge)).cloned()
+    }
+
+    /// How many bridges fit.
+    pub fn count(&self, fits: impl Fn(&Bridge) -> bool) -> usize {
+        let rows = lock(&self.rows);
+        rows.by_number.values().filter_map(Stored::bridge).filter(|bridge| fits(bridge)).count()
     }
 
     /// Copy of one readable row.
     pub fn bridge(&self, id: &InstanceId) -> Option<Bridge> {
-        lock(&self.rows).values().filter_map(Stored::bridge).find(|b| &b.id == id).cloned()
+        let rows = lock(&self.rows);
+        let number = rows.numbers.get(id.as_str())?;
+        rows.by_number.get(number)?.bridge().cloned()
     }
 
     /// Counts a crash since the start of this process.

@@ -40,13 +40,10 @@ impl App {
     ) -> Result<SpawnResult, AppError> {
         let target = self.bridge(reference).await?;
         let lock = self.lock_project(&target.cwd).await?;
-        let rows = self.reload().await?;
+        let live = self.reload().await?;
         // Another process may have forgotten it while we waited for the lock.
-        let target = rows
-            .iter()
-            .find(|bridge| bridge.id == target.id)
-            .cloned()
-            .ok_or_else(|| crate::lookup::unknown_instance(reference))?;
+        let target =
+            self.known(&target.id).ok_or_else(|| crate::lookup::unknown_instance(reference))?;
         if let Some(code) = target.quarantine {
             return Err(held(&target, code));
         }
@@ -67,7 +64,7 @@ impl App {
         let project = self
             .project(target.project.as_str())
             .map_err(|_| unknown_project(target.project.as_str()))?;
-        let grant_trust = match self.admit_resume(&target, &project, request, rows).await? {
+        let grant_trust = match self.admit_resume(&target, &project, request, live).await? {
             Admission::Launch { grant_trust } => grant_trust,
             Admission::Reuse(live) => {
                 return Ok(self.declined(&target, &live, NotCreated::StandardAlreadyLive));
@@ -108,7 +105,7 @@ impl App {
         target: &Bridge,
         project: &Project,
         request: &ResumeRequest,
-        rows: Vec<Bridge>,
+        live: Vec<Bridge>,
     ) -> Result<Admission, AppError> {
         let wanted = Wanted {
             resume_mode: target.resume_mode,
@@ -117,7 +114,7 @@ impl App {
             trust: request.trust.unwrap_or(false),
             name_reads_as_option: reads_as_option(target.label()),
         };
-        let now = self.circumstances_now(project, wanted, rows).await?;
+        let now = self.circumstances_now(project, wanted, live).await?;
         Ok(admit(wanted, &now))
     }
 

@@ -98,7 +98,7 @@ impl App {
             Ok(Ok(removed)) => {
                 info!("removed {removed} old log sets");
                 self.extras().clear();
-                self.publish();
+                self.publish_rows().await;
             }
             Ok(Err(error)) => warn!(error = %error, "old logs cannot be looked for"),
             Err(error) => warn!(error = %error, "removing old logs was interrupted"),

@@ -67,9 +67,8 @@ impl App {
         self.read_model().replace_tracked(lists.tracked);
         self.read_model().replace_external(lists.external);
         self.read_model().replace_adoptable(lists.adoptable);
-        if self.extras().set_unmanaged(lists.unmanaged) {
-            self.publish();
-        }
+        self.registry().look_again_at(self.extras().set_unmanaged(lists.unmanaged));
+        self.publish();
         if !self.is_server() {
             return;
         }
@@ -282,8 +281,9 @@ struct Owners {
 
 impl Owners {
     fn new(app: &App) -> Self {
-        let live = app.registry().bridges().into_iter().filter(Bridge::is_live);
+        let live = app.registry().live();
         let bridges: Vec<(Bridge, bool)> = live
+            .into_iter()
             .map(|bridge| {
                 let verdict = bridge.process.as_ref().map(|process| app.host().probe(process));
                 let is_readable = verdict != Some(Verdict::Unknown);

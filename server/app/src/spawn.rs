@@ -50,8 +50,8 @@ impl App {
             ),
         };
         let lock = self.lock_project(&project.path).await?;
-        let rows = self.reload().await?;
-        let now = self.circumstances_now(&project, wanted, rows).await?;
+        let live = self.reload().await?;
+        let now = self.circumstances_now(&project, wanted, live).await?;
         let grant_trust = match admit(wanted, &now) {
             Admission::Launch { grant_trust } => grant_trust,
             Admission::Reuse(id) => return self.reused(&id, options.warnings),
@@ -197,14 +197,14 @@ impl App {
         refuse(project, &svc_domain::admission::Obstacle::Capacity { max })
     }
 
-    /// All rows, fresh from the registry.
+    /// Brings the copies of the rows up to date; the live bridges.
     pub(crate) async fn reload(&self) -> Result<Vec<Bridge>, AppError> {
         let known = self.registry().revisions();
         // Thousands of ended rows are not read again because one changed.
         if self.registry().take(self.store().changed_since(&known).await?) {
             self.publish();
         }
-        Ok(self.registry().bridges())
+        Ok(self.registry().live())
     }
 
     /// One row, fresh from the registry.

@@ -92,9 +92,10 @@ impl App {
 
     /// Whether a live row is watched by nobody, so that only a look can tell how it goes on.
     pub(crate) fn has_open_questions(&self) -> bool {
-        self.registry().bridges().iter().any(|bridge| {
-            bridge.is_live() && !self.watchers().watches(&bridge.id, bridge.generation)
-        })
+        self.registry()
+            .live()
+            .iter()
+            .any(|bridge| !self.watchers().watches(&bridge.id, bridge.generation))
     }
 
     /// Records the ends of processes that ended while nobody watched: for commands that change

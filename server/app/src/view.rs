@@ -1,7 +1,7 @@
 //! The record that leaves the service, made of a row and what surrounds it.
 
 use crate::App;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::{Bridge, Outcome};
 use svc_ports::process::ProcessFacts;
@@ -65,12 +65,15 @@ impl Extras {
         lock(&self.rows).remove(id);
     }
 
-    /// Takes over the live bridges without a record; tells whether anything differs.
-    pub fn set_unmanaged(&self, found: HashMap<ProjectName, i32>) -> bool {
+    /// Takes over the live bridges without a record; the projects where that differs.
+    pub fn set_unmanaged(&self, found: HashMap<ProjectName, i32>) -> Vec<ProjectName> {
         let mut known = lock(&self.unmanaged);
-        let differs = *known != found;
+        let both = known.keys().chain(found.keys()).collect::<HashSet<_>>();
+        let differing =
+            both.into_iter().filter(|project| known.get(*project) != found.get(*project));
+        let differing = differing.cloned().collect();
         *known = found;
-        differs
+        differing
     }
 }
 
@@ -93,18 +96,13 @@ fn look_up(app: &App, bridge: &Bridge) -> Extra {
 pub(crate) struct Surroundings<'a> {
     app: &'a App,
     projects: &'a Projects,
-    occupied: HashMap<&'a ProjectName, &'a InstanceId>,
+    occupied: HashSet<ProjectName>,
     unmanaged: HashMap<ProjectName, i32>,
 }
 
 impl<'a> Surroundings<'a> {
-    pub fn new(app: &'a App, projects: &'a Projects, rows: &'a [Stored]) -> Self {
-        let occupied = rows
-            .iter()
-            .filter_map(Stored::bridge)
-            .filter(|bridge| bridge.occupies_project())
-            .map(|bridge| (&bridge.project, &bridge.id))
-            .collect();
+    /// `occupied` are the projects with a live Server Mode bridge.
+    pub fn new(app: &'a App, projects: &'a Projects, occupied: HashSet<ProjectName>) -> Self {
         let unmanaged = lock(&app.extras().unmanaged).clone();
         Self { app, projects, occupied, unmanaged }
     }
@@ -121,9 +119,7 @@ impl<'a> Surroundings<'a> {
             ResumeMode::Standard => {}
             ResumeMode::Pty => return Some(ResumeBlocked::HostedUnavailable),
         }
-        if self.occupied.contains_key(&bridge.project)
-            || self.unmanaged.contains_key(&bridge.project)
-        {
+        if self.occupied.contains(&bridge.project) || self.unmanaged.contains_key(&bridge.project) {
             return Some(ResumeBlocked::StandardAlreadyLive);
         }
         let Some(project) = self.projects.get(&bridge.project) else {
@@ -297,14 +293,21 @@ impl App {
     /// Records of all rows, in the order of registration.
     pub(crate) fn instances_of(&self, rows: &[Stored]) -> Vec<Instance> {
         let projects = self.projects();
-        let surroundings = Surroundings::new(self, &projects, rows);
+        let live = rows.iter().filter_map(Stored::bridge).filter(|b| b.occupies_project());
+        let occupied = live.map(|bridge| bridge.project.clone()).collect();
+        let surroundings = Surroundings::new(self, &projects, occupied);
         rows.iter().filter_map(|stored| surroundings.instance(stored)).collect()
     }
 
-    /// Record of one row, with its surroundings as this process last saw them.
-    pub(crate) fn instance_of(&self, bridge: &Bridge) -> Instance {
-        let rows = self.registry().rows();
+    /// Record of one row of the registry, with its surroundings as this process last saw them.
+    pub(crate) fn shown(&self, stored: &Stored) -> Option<Instance> {
         let projects = self.projects();
-        Surroundings::new(self, &projects, &rows).of_bridge(bridge)
+        Surroundings::new(self, &projects, self.registry().occupied()).instance(stored)
+    }
+
+    /// Record of one bridge, with its surroundings as this process last saw them.
+    pub(crate) fn instance_of(&self, bridge: &Bridge) -> Instance {
+        let projects = self.projects();
+        Surroundings::new(self, &projects, self.registry().occupied()).of_bridge(bridge)
     }
 }

@@ -90,6 +90,24 @@ pub enum Content {
 }
 
 impl Stored {
+    /// Its instance id, also of a record that cannot be understood.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match &self.content {
+            Content::Bridge(bridge) => bridge.id.as_str(),
+            Content::Corrupt { id, .. } => id,
+        }
+    }
+
+    /// Its project's name, also of a record that cannot be understood.
+    #[must_use]
+    pub fn project(&self) -> &str {
+        match &self.content {
+            Content::Bridge(bridge) => bridge.project.as_str(),
+            Content::Corrupt { project, .. } => project,
+        }
+    }
+
     /// The record, unless the row is corrupt.
     #[must_use]
     pub fn bridge(&self) -> Option<&Bridge> {

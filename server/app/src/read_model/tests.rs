@@ -54,6 +54,14 @@ fn fold(state: &mut State, frame: EventFrame) {
     }
 }
 
+/// Shows exactly these, in this order.
+fn show(model: &ReadModel, rows: Vec<Instance>) {
+    let kept: BTreeSet<String> = rows.iter().map(|row| row.instance_id.to_string()).collect();
+    let mut gone: Vec<String> = model.snapshot().state.instances.keys().cloned().collect();
+    gone.retain(|id| !kept.contains(id));
+    model.change_instances((1..).zip(rows).collect(), &gone);
+}
+
 fn document(model: &ReadModel) -> StateAt {
     serde_json::from_slice(&model.encoded(List::State).body).unwrap()
 }
@@ -61,7 +69,7 @@ fn document(model: &ReadModel) -> StateAt {
 #[tokio::test]
 async fn a_new_reader_gets_hello_then_the_whole_state_then_each_change() {
     let model = ReadModel::new();
-    model.replace_instances(vec![instance(1, BridgeStatus::Starting)]);
+    show(&model, vec![instance(1, BridgeStatus::Starting)]);
     let mut reader = model.subscribe(None);
     let EventFrame::Hello { boot, seq, resumed, v, .. } = next(&mut reader).await else { panic!() };
     assert_eq!((boot.as_str(), seq, resumed, v), (model.boot(), 1, false, 1));
@@ -70,7 +78,7 @@ async fn a_new_reader_gets_hello_then_the_whole_state_then_each_change() {
     assert_eq!(state.counts["starting"], 1);
     assert!(nothing_more(&mut reader).await);
 
-    model.replace_instances(vec![instance(1, BridgeStatus::Running)]);
+    show(&model, vec![instance(1, BridgeStatus::Running)]);
     let EventFrame::Delta { seq, ops, .. } = next(&mut reader).await else { panic!() };
     assert_eq!((seq, ops.len()), (2, 1));
 }
@@ -204,10 +212,7 @@ async fn a_toast_reaches_who_listens_and_is_not_kept() {
 #[test]
 fn a_list_is_encoded_once_per_change_of_it() {
     let model = ReadModel::new();
-    model.replace_instances(vec![
-        instance(2, BridgeStatus::Running),
-        instance(1, BridgeStatus::Stopped),
-    ]);
+    show(&model, vec![instance(2, BridgeStatus::Running), instance(1, BridgeStatus::Stopped)]);
     let first = model.encoded(List::Instances);
     model.replace_projects([project("a")].into());
     assert!(Arc::ptr_eq(&first, &model.encoded(List::Instances)));
@@ -228,10 +233,24 @@ fn a_list_is_encoded_once_per_change_of_it() {
 fn a_new_order_alone_changes_the_list() {
     let model = ReadModel::new();
     let (one, two) = (instance(1, BridgeStatus::Stopped), instance(2, BridgeStatus::Stopped));
-    model.replace_instances(vec![one.clone(), two.clone()]);
+    show(&model, vec![one.clone(), two.clone()]);
     let before = model.encoded(List::Instances);
-    model.replace_instances(vec![two, one]);
+    show(&model, vec![two, one]);
     assert_ne!(before.etag, model.encoded(List::Instances).etag);
+}
+
+#[test]
+fn an_instance_that_is_seen_late_stands_where_it_was_registered() {
+    let model = ReadModel::new();
+    let row = |id| instance(id, BridgeStatus::Stopped);
+    model.change_instances(vec![(7, row(1)), (3, row(2))], &[]);
+    model.change_instances(vec![(5, row(3))], &[]);
+    // A place that was left can be taken at the same moment.
+    let left = row(1).instance_id.to_string();
+    model.change_instances(vec![(7, row(4))], &[left]);
+    let ids: Vec<String> =
+        model.snapshot().instances().map(|row| row.instance_id.short().to_owned()).collect();
+    assert_eq!(ids, ["00000002", "00000003", "00000004"]);
 }
 
 #[test]
@@ -293,9 +312,7 @@ async fn check_fold(writes: Vec<Write>) {
         match write {
             Write::Instances(rows) => {
                 let rows: BTreeMap<u8, u8> = rows.into_iter().collect();
-                model.replace_instances(
-                    rows.into_iter().map(|(id, s)| instance(id, status(s))).collect(),
-                );
+                show(&model, rows.into_iter().map(|(id, s)| instance(id, status(s))).collect());
             }
             Write::Put(id, s) => {
                 let row = instance(id, status(s));

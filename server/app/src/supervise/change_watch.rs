@@ -207,6 +207,7 @@ pub(super) async fn housekeeping(app: App) {
                 }
                 app.prune_logs().await;
                 app.extras().clear();
+                app.publish_rows().await;
             }
         }
     }

@@ -43,11 +43,10 @@ pub(super) async fn first_pass(app: &App) -> Result<(), AppError> {
 }
 
 async fn pass(app: &App, pass: Pass) -> Result<(), AppError> {
-    let rows = app.reload().await?;
-    let live: Vec<&Bridge> = rows.iter().filter(|bridge| bridge.is_live()).collect();
+    let live = app.reload().await?;
     hold_conflicts(app, &live).await?;
     let mut rebooted = 0_u32;
-    for bridge in live {
+    for bridge in &live {
         if app.is_stopping(&bridge.id) {
             continue;
         }
@@ -68,7 +67,7 @@ async fn pass(app: &App, pass: Pass) -> Result<(), AppError> {
 /// What a command does before it changes anything while no service runs: ends that nobody has
 /// recorded. What lives is left to the next service.
 pub(super) async fn record_ends(app: &App) -> Result<(), AppError> {
-    for bridge in app.reload().await?.iter().filter(|bridge| bridge.is_live()) {
+    for bridge in &app.reload().await? {
         let gone_by = bridge.process.as_ref().map(|identity| app.host().probe(identity));
         match gone_by {
             None => unfinished_launch(app, bridge).await?,
@@ -259,7 +258,7 @@ fn waiting_launcher(app: &App, bridge: &Bridge) -> Option<ProcessIdentity> {
 }
 
 /// Two rows that name one process: the one whose launch the process carries is right.
-async fn hold_conflicts(app: &App, live: &[&Bridge]) -> Result<(), AppError> {
+async fn hold_conflicts(app: &App, live: &[Bridge]) -> Result<(), AppError> {
     let mut claims: HashMap<&ProcessIdentity, Vec<&Bridge>> = HashMap::new();
     for bridge in live {
         if let Some(process) = &bridge.process {

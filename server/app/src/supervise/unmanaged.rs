@@ -87,8 +87,8 @@ impl App {
     }
 
     fn live_bridge(&self, project: &ProjectName) -> Option<InstanceId> {
-        let mut bridges = self.registry().bridges().into_iter();
-        bridges.find(|b| b.occupies_project() && &b.project == project).map(|b| b.id)
+        let live = self.registry().live().into_iter();
+        live.filter(|b| b.occupies_project() && &b.project == project).map(|b| b.id).next()
     }
 
     /// The live process that the agent's pointer names, whatever it is.
@@ -121,16 +121,14 @@ impl App {
         let configured = program.as_deref().unwrap_or(Path::new("claude"));
         let log = debug_file(&facts.argv);
         let own_log = log.as_deref().and_then(|file| LogSet::of_debug_file(&self.log_dir(), file));
-        let mut bridges = self.registry().bridges().into_iter();
+        let managed = self.registry().find(|bridge| bridge.process.as_ref() == Some(&identity));
         let found = PointedAt {
             pid: identity.pid,
             is_standard_bridge: role(&facts.argv, facts.exe.as_deref(), configured)
                 == Role::StandardBridge,
             is_here: facts.cwd.as_deref() == Some(project.path.as_path()),
             is_own_user: facts.uid == rustix::process::geteuid().as_raw(),
-            managed_as: bridges
-                .find(|bridge| bridge.process.as_ref() == Some(&identity))
-                .map(|bridge| bridge.id),
+            managed_as: managed.map(|bridge| bridge.id),
             is_of_other_service: own_log.is_none() && self.host().launch_of(&identity).is_some(),
         };
         let anchor = Anchor {

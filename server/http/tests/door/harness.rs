@@ -64,7 +64,8 @@ impl Server {
         model.replace_projects(
             [project("api", "trusted"), project("has space", "untrusted")].into_iter().collect(),
         );
-        model.replace_instances(self.app.reconciled_instances().await.unwrap());
+        let rows = self.app.reconciled_instances().await.unwrap();
+        model.change_instances((1..).zip(rows).collect(), &[]);
     }
 
     pub async fn get(&self, path: &str) -> Reply {

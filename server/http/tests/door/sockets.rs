@@ -71,7 +71,7 @@ async fn the_stream_begins_with_the_state_and_goes_on_with_changes() {
     assert_eq!(document["seq"], snapshot["seq"]);
 
     let row = instance("b0000000-0000-4000-8000-000000000009", "api", "starting");
-    server.app.read_model().replace_instances(vec![row]);
+    server.app.read_model().change_instances(vec![(9, row)], &[]);
     let delta = next_json(&mut socket).await;
     assert_eq!(delta["type"], "delta");
     assert_eq!(delta["seq"].as_u64(), snapshot["seq"].as_u64().map(|seq| seq + 1));
