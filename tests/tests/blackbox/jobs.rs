@@ -216,6 +216,62 @@ async fn a_waiting_job_is_settled_although_its_file_does_not_say_so() {
 }
 
 #[tokio::test]
+async fn every_state_survives_a_restart_of_the_service_and_of_the_agents_own() {
+    let world = World::new();
+    world.project_with("at-work", endless());
+    world.project_with("asks", waiting());
+    for state in ["done", "failed", "paused"] {
+        world.project_with(state, quick(state));
+    }
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let mut states = Vec::new();
+    for (project, word) in [
+        ("at-work", "working"),
+        ("asks", "blocked"),
+        ("done", "done"),
+        ("failed", "failed"),
+        ("paused", "paused"),
+        ("at-work", "stopped"),
+    ] {
+        let id = start(&server, project).await;
+        if word == "stopped" {
+            until_alive(&mut events, &id, "working").await;
+            agent(&world, &world.projects, &["stop", &id]);
+        }
+        states.push((id, word));
+    }
+    // What no restart may change: all but the times.
+    let settled = |state: &State| {
+        let facts = |(id, word): &(String, &str)| {
+            let job = job(state, id)?;
+            let lives = ["working", "blocked", "paused"].contains(word);
+            let is_whole = job.state == *word && job.worker_alive == lives;
+            let says = job.state != "working" || job.detail == "busy";
+            (is_whole && says).then_some((job.state, job.worker_pid, job.needs, job.result))
+        };
+        states.iter().map(facts).collect::<Option<Vec<_>>>()
+    };
+    let before = events.until("every state", settled).await;
+    drop(events);
+    server.kill().await;
+
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    assert_eq!(events.until("every state again", settled).await, before);
+    let lock = std::fs::read_to_string(world.agent_home.join("daemon.lock")).unwrap();
+    let lock: Value = serde_json::from_str(&lock).unwrap();
+    let service = lock["pid"].as_i64().unwrap();
+    let daemon = world.processes().into_iter().find(|p| i64::from(p.pid) == service).unwrap();
+    daemon.signal(rustix::process::Signal::KILL);
+    gone(&daemon).await;
+    // The next dispatch starts the agent's service again, which takes the jobs over.
+    let next = start(&server, "at-work").await;
+    until_alive(&mut events, &next, "working").await;
+    assert_eq!(events.until("every state at last", settled).await, before);
+}
+
+#[tokio::test]
 async fn jobs_survive_a_restart_of_the_service_and_of_the_agents_own() {
     let world = World::new();
     world.project_with("app", endless());
