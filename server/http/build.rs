@@ -7,7 +7,7 @@ use std::{env, fs, io, path::Path};
 
 fn main() -> io::Result<()> {
     let package = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;
-    fs::create_dir_all(Path::new(&package).join("../../../dist"))?;
-    println!("cargo::rerun-if-changed=../../../dist");
+    fs::create_dir_all(Path::new(&package).join("../../dist"))?;
+    println!("cargo::rerun-if-changed=../../dist");
     Ok(())
 }
