@@ -19,6 +19,8 @@ mod document;
 mod guards;
 #[path = "door/harness.rs"]
 mod harness;
+#[path = "door/matrix.rs"]
+mod matrix;
 #[path = "door/page.rs"]
 mod page;
 #[path = "door/public.rs"]

@@ -18,7 +18,7 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
 const PASSWORD: &str = "correct horse";
-const UNNAMED: &str = "svc_pat_unnamed";
+pub const UNNAMED: &str = "svc_pat_unnamed";
 const SCRAPE: &str = "svc_pat_scrape";
 
 static HASH: LazyLock<String> = LazyLock::new(|| hash_password(PASSWORD.as_bytes()).unwrap());
@@ -27,7 +27,7 @@ fn sha(text: &str) -> String {
     hex::encode(Sha256::digest(text))
 }
 
-fn configuration(more: &str) -> String {
+pub fn configuration(more: &str) -> String {
     format!(
         "api:\n  openapi_enabled: true\nobservability:\n  prometheus_enabled: true\n  \
          metrics_token_hash: {}\nauth:\n  \
@@ -43,7 +43,7 @@ async fn guarded() -> Server {
     Server::with(&configuration(""), ServeOptions::default()).await
 }
 
-fn own(server: &Server) -> String {
+pub fn own(server: &Server) -> String {
     format!("http://127.0.0.1:{}", server.address.port())
 }
 
@@ -56,7 +56,7 @@ async fn try_password(server: &Server, password: &str) -> Reply {
 }
 
 /// `name=value` of the session that a sign-in gives.
-async fn signed_in(server: &Server) -> String {
+pub async fn signed_in(server: &Server) -> String {
     let reply = try_password(server, PASSWORD).await;
     assert_eq!(reply.status, 200, "{}", reply.text());
     let cookie = reply.header("set-cookie").unwrap();
