@@ -5,15 +5,17 @@ use crate::browser;
 use crate::clock::Clock;
 use crate::live::Live;
 use crate::model::route::Route;
-use crate::parts::reactive::dynamic;
+use crate::parts::reactive::{dynamic, effect};
+use crate::ready::Ready;
 use crate::say::Say;
 use crate::shell::Shell;
 use crate::shell::nav::Nav;
+use crate::shell::sheets::Sheet;
 use crate::store::Store;
 use crate::views::session::Session;
 use crate::views::{
-    about::About, external::External, home::Home, jobs::Jobs, missing::Missing, open::Open,
-    projects::Projects,
+    about::About, activity::Activity, doctor::Readiness, external::External, home::Home,
+    jobs::Jobs, missing::Missing, open::Open, project::ProjectPage, projects::Projects,
 };
 use crate::{crash, focus};
 use leptos::prelude::*;
@@ -33,6 +35,10 @@ pub struct Page {
     pub pending: Pending,
     /// Trust that is being asked for.
     pub trust_gate: RwSignal<Option<TrustGate>>,
+    /// What is open over the views.
+    pub sheet: RwSignal<Option<Sheet>>,
+    /// Readiness of the machine.
+    pub ready: Ready,
     /// Name of the view, for the tab's title.
     pub view: RwSignal<String>,
     /// The layout is that of a phone.
@@ -69,6 +75,8 @@ fn App() -> impl IntoView {
         clock,
         pending: Pending::new(),
         trust_gate: RwSignal::new(None),
+        sheet: RwSignal::new(None),
+        ready: Ready::new(),
         view: RwSignal::new(String::new()),
         is_phone: browser::matches("(max-width: 639px)"),
     };
@@ -77,11 +85,17 @@ fn App() -> impl IntoView {
     page.live.start();
     let nav = Nav::start();
     provide_context(nav);
+    effect(move || {
+        if page.store.is_loaded.get() && page.ready.found.with_untracked(Option::is_none) {
+            page.ready.ask();
+        }
+    });
     view! {
         <Shell>
             {dynamic(move || match nav.route.get() {
                 Route::Home => view! { <Home /> }.into_any(),
                 Route::Projects => view! { <Projects /> }.into_any(),
+                Route::Project(name) => view! { <ProjectPage name=name /> }.into_any(),
                 Route::Launch(project) => {
                     // Not from within a view that reads the address.
                     browser::after_paint(move || nav.to_launch(&project));
@@ -91,6 +105,8 @@ fn App() -> impl IntoView {
                 Route::Open(id) => view! { <Open id=id /> }.into_any(),
                 Route::Jobs(id) => view! { <Jobs open=id.unwrap_or_default() /> }.into_any(),
                 Route::External => view! { <External /> }.into_any(),
+                Route::Activity => view! { <Activity /> }.into_any(),
+                Route::Doctor => view! { <Readiness /> }.into_any(),
                 Route::About => view! { <About /> }.into_any(),
                 Route::Missing => view! { <Missing /> }.into_any(),
             })}

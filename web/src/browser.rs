@@ -41,6 +41,11 @@ pub fn session_href(id: &str) -> String {
     href(&format!("/ui/s/{}", svc_shared::paths::segment(id)))
 }
 
+/// Path of the page of a project.
+pub fn project_href(name: &str) -> String {
+    href(&format!("/ui/projects/{}", svc_shared::paths::segment(name)))
+}
+
 /// Path of the page that opens the client of an instance.
 pub fn open_href(id: &str) -> String {
     href(&format!("/ui/s/{}/open", svc_shared::paths::segment(id)))

@@ -25,6 +25,8 @@ mod log_feed;
 #[cfg(target_arch = "wasm32")]
 mod parts;
 #[cfg(target_arch = "wasm32")]
+mod ready;
+#[cfg(target_arch = "wasm32")]
 mod say;
 #[cfg(target_arch = "wasm32")]
 mod shell;

@@ -7,5 +7,6 @@ pub mod dialog;
 pub mod icon;
 pub mod menu;
 pub mod reactive;
+pub mod tabs;
 pub mod times;
 pub mod window;

@@ -4,6 +4,7 @@ mod announce;
 mod banner;
 mod bars;
 pub mod nav;
+pub mod sheets;
 mod toasts;
 
 use crate::app::page;
@@ -15,6 +16,7 @@ use announce::Announcer;
 use banner::{Banner, OutdatedStrip};
 use bars::{BottomBar, Rail, TopBar};
 use leptos::prelude::*;
+use sheets::Sheets;
 use toasts::Toasts;
 
 /// The frame.
@@ -50,5 +52,6 @@ pub fn Shell(children: Children) -> impl IntoView {
             <Announcer />
             <LaunchHost />
             <TrustHost />
+            <Sheets />
         }
 }

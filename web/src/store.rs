@@ -178,7 +178,35 @@ impl Store {
 
     /// Ids of one section of Home, in order. Tracked.
     pub fn section(self, section: Section) -> Vec<String> {
-        self.places.with(|places| sections::ids_of(places.iter(), section))
+        self.places.with(|places| sections::ids_of(&mut places.iter(), section))
+    }
+
+    /// Keys of rows of one project, bridges before jobs, in order. Tracked.
+    pub fn rows_of(
+        self,
+        project: &str,
+        section: Option<Section>,
+        group: Option<Group>,
+    ) -> Vec<String> {
+        let mut keys = section.map_or_else(Vec::new, |section| {
+            self.places.with(|places| {
+                let mut ours = places.iter().filter(|p| p.project == project);
+                sections::ids_of(&mut ours, section)
+            })
+        });
+        let mut jobs = group.map_or_else(Vec::new, |group| self.jobs_of(&[group]));
+        jobs.retain(|key| {
+            let job = self.job(key.trim_start_matches(JOB));
+            job.is_some_and(|job| job.project.as_deref() == Some(project))
+        });
+        keys.append(&mut jobs);
+        keys
+    }
+
+    /// Whether there is such a project. Tracked.
+    pub fn has_project(self, name: &str) -> bool {
+        self.projects_step.track();
+        self.project(name).is_some()
     }
 
     /// Another live bridge of the project. Tracked.

@@ -4,5 +4,7 @@ pub mod cause;
 pub mod job;
 pub mod launch;
 pub mod page;
+pub mod past;
+pub mod ready;
 pub mod session;
 pub mod status;

@@ -2,8 +2,10 @@
 
 pub mod about;
 mod actions;
+pub mod activity;
 mod cause;
 mod details;
+pub mod doctor;
 pub mod external;
 mod external_row;
 pub mod home;
@@ -15,6 +17,7 @@ mod log_bar;
 mod log_lines;
 pub mod missing;
 pub mod open;
+pub mod project;
 mod project_row;
 pub mod projects;
 mod row;

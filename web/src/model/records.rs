@@ -12,8 +12,8 @@ use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::SchemaProblem;
 use svc_shared::internal::{
-    CapacityFact, Check, Connect, Facts, InheritFact, LaunchVerdict, LogPage, McpServerFact,
-    Preflight,
+    CapacityFact, Check, Connect, Doctor, Facts, InheritFact, LaunchVerdict, LogPage,
+    McpServerFact, Preflight,
 };
 
 impl FromWire for Instance {
@@ -216,6 +216,19 @@ fn server(value: Value) -> Read<McpServerFact> {
     Ok(McpServerFact { name: server.text("name")?, approved: server.flag("approved").ok() })
 }
 
+impl FromWire for Doctor {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut all = Members::of(value)?;
+        Ok(Self {
+            ok: all.flag("ok")?,
+            at: all.parsed("at")?,
+            version: all.text("version")?,
+            config_path: all.maybe("config_path"),
+            checks: list(all.value("checks")?)?.map(check).collect::<Read<_>>()?,
+        })
+    }
+}
+
 impl FromWire for SchemaProblem {
     fn from_wire(value: Value) -> Read<Self> {
         let mut problem = Members::of(value)?;
@@ -298,5 +311,12 @@ mod tests {
             capacity: CapacityFact { live: 1, max: Some(2) },
         });
         same(whole);
+        same(Doctor {
+            ok: false,
+            at: Timestamp::from_millis(9),
+            version: "1".into(),
+            config_path: Some("/c".into()),
+            checks: vec![check("agent", CheckStatus::Fail)],
+        });
     }
 }

@@ -9,6 +9,8 @@ pub enum Route {
     Home,
     /// The project list.
     Projects,
+    /// The page of this project.
+    Project(String),
     /// The launch dialog of this project, over the project list.
     Launch(String),
     /// The page of this instance (an id or a prefix of one).
@@ -19,6 +21,10 @@ pub enum Route {
     Jobs(Option<String>),
     /// Sessions that were started elsewhere.
     External,
+    /// What happened.
+    Activity,
+    /// Readiness.
+    Doctor,
     /// About.
     About,
     /// No view.
@@ -34,12 +40,15 @@ impl Route {
         match parts.as_slice() {
             [] | ["ui"] => Self::Home,
             ["ui", "projects"] => Self::Projects,
+            ["ui", "projects", name] => decoded(name).map_or(Self::Missing, Self::Project),
             ["ui", "projects", name, "launch"] => decoded(name).map_or(Self::Missing, Self::Launch),
             ["ui", "s", id] => decoded(id).map_or(Self::Missing, Self::Session),
             ["ui", "s", id, "open"] => decoded(id).map_or(Self::Missing, Self::Open),
             ["ui", "jobs"] => Self::Jobs(None),
             ["ui", "jobs", id] => decoded(id).map_or(Self::Missing, |id| Self::Jobs(Some(id))),
             ["ui", "external"] => Self::External,
+            ["ui", "activity"] => Self::Activity,
+            ["ui", "doctor"] => Self::Doctor,
             ["ui", "about"] => Self::About,
             _ => Self::Missing,
         }
@@ -124,6 +133,9 @@ mod tests {
             ("/ui/projects", Route::Projects),
             ("/ui/projects/", Route::Projects),
             ("/ui/projects/%C3%BCbung%20a%2Fb/launch", Route::Launch("übung a/b".into())),
+            ("/ui/projects/new%20one", Route::Project("new one".into())),
+            ("/ui/activity", Route::Activity),
+            ("/ui/doctor", Route::Doctor),
             ("/ui/s/3a37", Route::Session("3a37".into())),
             ("/ui/s/3a37/open", Route::Open("3a37".into())),
             ("/ui/jobs", Route::Jobs(None)),

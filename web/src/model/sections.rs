@@ -91,7 +91,7 @@ pub fn place(bridge: &Instance) -> Place {
 }
 
 /// The ids of one section: starting before running, then newest first, then by name.
-pub fn ids_of<'a>(places: impl Iterator<Item = &'a Place>, section: Section) -> Vec<String> {
+pub fn ids_of(places: &mut dyn Iterator<Item = &Place>, section: Section) -> Vec<String> {
     let rows = places.filter(|p| p.section == section).map(|p| {
         let (rank, at) = (p.rank, order::latest_first(p.at));
         let key = format!("{rank}{at}{}{PART}{}", p.project, p.label);
@@ -110,7 +110,7 @@ mod tests {
 
     fn names(rows: &[Instance], section: Section) -> Vec<String> {
         let places: Vec<Place> = rows.iter().map(place).collect();
-        ids_of(places.iter(), section)
+        ids_of(&mut places.iter(), section)
             .into_iter()
             .map(|id| places.iter().find(|p| p.id == id).unwrap().project.clone())
             .collect()

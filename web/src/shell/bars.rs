@@ -9,8 +9,10 @@ use crate::model::status::Tone;
 use crate::parts::icon::{icon, symbol};
 use crate::parts::reactive::{derived, dynamic, memo};
 use crate::shell::nav::nav;
-use crate::text::page as words;
+use crate::shell::sheets::Sheet;
+use crate::text::{page as words, past, ready};
 use leptos::prelude::*;
+use svc_shared::status::CheckStatus;
 
 /// A place of the navigation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -18,6 +20,8 @@ enum Place {
     Home,
     Projects,
     Background,
+    Activity,
+    Readiness,
     About,
 }
 
@@ -26,7 +30,9 @@ impl Place {
         match route {
             Route::Home | Route::Session(_) | Route::Open(_) | Route::External => Some(Self::Home),
             Route::Jobs(_) => Some(Self::Background),
-            Route::Projects | Route::Launch(_) => Some(Self::Projects),
+            Route::Activity => Some(Self::Activity),
+            Route::Doctor => Some(Self::Readiness),
+            Route::Projects | Route::Project(_) | Route::Launch(_) => Some(Self::Projects),
             Route::About => Some(Self::About),
             Route::Missing => None,
         }
@@ -37,6 +43,8 @@ impl Place {
             Self::Home => ("/ui/", "home", words::nav::HOME, "nav-home"),
             Self::Projects => ("/ui/projects", "folder", words::nav::PROJECTS, "nav-projects"),
             Self::Background => ("/ui/jobs", "layers", words::nav::BACKGROUND, "nav-jobs"),
+            Self::Activity => ("/ui/activity", "activity", past::TITLE, "nav-activity"),
+            Self::Readiness => ("/ui/doctor", "check", ready::TITLE, "nav-doctor"),
             Self::About => ("/ui/about", "info", words::nav::ABOUT, "nav-about"),
         }
     }
@@ -77,8 +85,8 @@ pub fn Rail() -> impl IntoView {
                     </span>
                 </span>
             </a>
-            <ul class="rail-list">{rail_item(Place::Home)} {rail_item(Place::Projects)} {rail_item(Place::Background)}</ul>
-            <ul class="rail-list rail-low">{rail_item(Place::About)}</ul>
+            <ul class="rail-list">{rail_item(Place::Home)} {rail_item(Place::Projects)} {rail_item(Place::Background)} {rail_item(Place::Activity)}</ul>
+            <ul class="rail-list rail-low">{rail_item(Place::Readiness)} {rail_item(Place::About)}</ul>
         </nav>
     }
 }
@@ -107,9 +115,18 @@ fn bottom_item(place: Place) -> impl IntoView {
 /// Navigation on phones.
 #[component]
 pub fn BottomBar() -> impl IntoView {
+    let page = page();
     view! {
         <nav class="bottombar" aria-label=words::nav::LABEL>
-            {bottom_item(Place::Home)} {bottom_item(Place::Projects)} {bottom_item(Place::Background)} {bottom_item(Place::About)}
+            {bottom_item(Place::Home)} {bottom_item(Place::Projects)} {bottom_item(Place::Activity)}
+            <button
+                type="button"
+                aria-haspopup="dialog"
+                data-testid="nav-more"
+                on:click=move |_| page.sheet.set(Some(Sheet::More))
+            >
+                {icon("more", 24)} {words::nav::MORE}
+            </button>
         </nav>
     }
 }
@@ -120,15 +137,20 @@ pub fn TopBar() -> impl IntoView {
     let page = page();
     let nav = nav();
     // On the views of one session the heading stands in the content; here is the way back.
-    let is_detail = memo(move || matches!(nav.route.get(), Route::Session(_) | Route::Open(_)));
+    let above = memo(move || match nav.route.get() {
+        Route::Session(_) | Route::Open(_) => Some(Place::Home),
+        Route::Project(_) => Some(Place::Projects),
+        _ => None,
+    });
     let is_demo = move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.demo));
     view! {
         <header class="topbar">
             {dynamic(move || {
-                if is_detail.get() {
+                if let Some(above) = above.get() {
+                    let (path, _, label, _) = above.parts();
                     view! {
                         <nav class="crumbs" aria-label=words::nav::BREADCRUMB>
-                            <a href=browser::href("/ui/")>{words::nav::HOME}</a>
+                            <a href=browser::href(path)>{label}</a>
                             {icon("chevron-right", 14)}
                             <span class="here" aria-current="page">
                                 <bdi>{page.view}</bdi>
@@ -149,9 +171,29 @@ pub fn TopBar() -> impl IntoView {
                                 </span>
                             }
                         })
-                })} <LinkLight /> <ThemeButton />
+                })} <LinkLight /> <ReadyPill /> <ThemeButton />
             </div>
         </header>
+    }
+}
+
+/// What stands in the way of launches; nothing when all is well.
+#[component]
+fn ReadyPill() -> impl IntoView {
+    let page = page();
+    let worst = memo(move || {
+        match (page.ready.count(CheckStatus::Fail), page.ready.count(CheckStatus::Warn)) {
+            (0, 0) => None,
+            (0, n) => Some((Tone::Warn, "g-triangle", ready::checks(n))),
+            (n, _) => Some((Tone::Danger, "g-octagon", ready::blocking(n))),
+        }
+    });
+    view! {
+        {dynamic(move || worst.get().map(|(tone, shape, text)| view! {
+            <a class=format!("pill {}", tone.class()) href=browser::href("/ui/doctor") data-testid="ready-pill">
+                {symbol(shape, "glyph")} {text}
+            </a>
+        }))}
     }
 }
 

@@ -19,6 +19,8 @@ pub mod nav {
     pub const BACKGROUND: &str = "Background";
     /// View.
     pub const ABOUT: &str = "About";
+    /// What is not in the bar of a phone.
+    pub const MORE: &str = "More";
     /// View.
     pub const SESSION: &str = "Session";
     /// View.
@@ -254,6 +256,14 @@ pub mod projects {
     pub const CLEAR: &str = "Clear filters";
 }
 
+/// The page of a project.
+pub mod project {
+    /// Name of the path, for the button that copies it.
+    pub const PATH: &str = "path";
+    /// Nothing runs or ended there.
+    pub const EMPTY: &str = "No session has been started here yet.";
+}
+
 /// The session page.
 pub mod session {
     /// Tab.
@@ -449,6 +459,22 @@ pub mod open {
     pub const RETRY: &str = "Retry";
     /// Link.
     pub const BACK: &str = "Back to the session";
+}
+
+/// The link as a picture.
+pub mod qr {
+    /// Button.
+    pub const LABEL: &str = "QR code";
+    /// Title, and name of the picture.
+    #[must_use]
+    pub fn title(project: &str) -> String {
+        format!("QR code to open {project}")
+    }
+    /// Below the picture.
+    pub const WARNING: &str =
+        "Whoever scans it can open this session. It goes when you leave this tab.";
+    /// There is no picture.
+    pub const NONE: &str = "There is no link now. The session may have ended; look at its row.";
 }
 
 /// About.

@@ -12,8 +12,9 @@ use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
 use crate::shell::nav::{Nav, nav};
+use crate::shell::sheets::Sheet;
 use crate::text::launch as launch_words;
-use crate::text::page::session as page_words;
+use crate::text::page::{qr as page_qr, session as page_words};
 use crate::text::session::{FORGET_QUESTION, act, named, stop_question};
 use leptos::html;
 use leptos::prelude::*;
@@ -232,6 +233,12 @@ fn menu(
     let id = bridge.instance_id.to_string();
     let project = bridge.project.clone();
     let mut entries = Vec::new();
+    if offers.open {
+        let target = Target::of(bridge);
+        let qr =
+            Does::Run(Callback::new(move |()| page.sheet.set(Some(Sheet::Qr(target.clone())))));
+        entries.push(entry(page_qr::LABEL, write(qr), "menu-qr", ""));
+    }
     if place != Place::Head {
         let href = browser::session_href(&id);
         if offers.log {

@@ -12,7 +12,6 @@ use crate::text::job::external as words;
 use crate::text::session::named;
 use crate::views::row::{Inside, Row, fact};
 use leptos::prelude::*;
-use svc_shared::paths::segment;
 
 /// The row of a project.
 pub fn external_row(project: String) -> AnyView {
@@ -33,7 +32,7 @@ pub fn external_row(project: String) -> AnyView {
         instance: None,
         project: Box::new(move || name.get_value()),
         status: Box::new(|| "external".to_owned()),
-        href: browser::href(&format!("/ui/projects?q={}", segment(&project))),
+        href: browser::project_href(&project),
         face: memo(face),
         name: memo(move || shown(&name.get_value()).into_owned()),
         label: only,

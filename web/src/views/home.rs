@@ -77,12 +77,12 @@ pub fn Home() -> impl IntoView {
             (true, true) => view! { <Strips /> <Welcome /> }.into_any(),
             (true, false) => view! {
                 <Strips />
-                <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=of(Section::Live) />
-                <Rows title=words::NEEDS_LOOK testid="section-needs-look" keys=needs_look total=needs_look row=of(Section::NeedsLook) />
+                <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Live) />
+                <Rows title=words::NEEDS_LOOK testid="section-needs-look" keys=needs_look total=needs_look row=section_rows(Section::NeedsLook) />
                 <LiveRows keys=live />
                 <Rows
                     title=words::ENDED testid="section-ended" keys=few_ended total=ended dense=true
-                    row=of(Section::Ended) more=ViewFn::from(more)
+                    row=section_rows(Section::Ended) more=ViewFn::from(more)
                 />
                 <Quick />
             }.into_any(),
@@ -91,7 +91,7 @@ pub fn Home() -> impl IntoView {
 }
 
 /// Rows of a section.
-fn of(section: Section) -> Callback<String, AnyView> {
+pub fn section_rows(section: Section) -> Callback<String, AnyView> {
     Callback::new(move |key| any_row(key, section))
 }
 
@@ -108,7 +108,7 @@ fn LiveRows(keys: Cached<Vec<String>>) -> impl IntoView {
     };
     let first = memo(move || page.store.list_projects(&Query::default()).into_iter().next());
     view! {
-        <Rows title=words::LIVE testid="section-live" keys=keys total=keys row=of(Section::Live) more=ViewFn::from(elsewhere) />
+        <Rows title=words::LIVE testid="section-live" keys=keys total=keys row=section_rows(Section::Live) more=ViewFn::from(elsewhere) />
         {dynamic(move || is_empty.get().then(|| view! {
             <section aria-label=words::LIVE data-testid="section-live-empty">
                 <div class="section-head"><h2>{words::LIVE}</h2><AsOf /></div>
@@ -136,7 +136,7 @@ fn Quick() -> impl IntoView {
         names
     });
     let row = move |name: String| {
-        let href = browser::href(&format!("/ui/projects?q={}", svc_shared::paths::segment(&name)));
+        let href = browser::project_href(&name);
         let label = shown(&name).into_owned();
         let launches = named(launch_words::LAUNCH, &label);
         let project = name.clone();

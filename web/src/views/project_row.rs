@@ -2,6 +2,7 @@
 
 use crate::act::TrustGate;
 use crate::app::page;
+use crate::browser;
 use crate::model::find::Needle;
 use crate::model::launch::Choice;
 use crate::model::shown::shown;
@@ -30,6 +31,7 @@ pub fn ProjectRow(
     let is_trusted = memo(move || project.get().trust_state.is(&TrustState::Trusted));
     let path = memo(move || shown(&project.get().path).into_owned());
     let label = shown(&name).into_owned();
+    let href = browser::project_href(&name);
     let title = {
         let label = label.clone();
         move || {
@@ -70,7 +72,7 @@ pub fn ProjectRow(
             <TrustMark is_trusted=is_trusted />
             <div class="project-text">
                 <div class="row-line">
-                    <span class="name"><bdi>{title}</bdi></span> <Marks project=project />
+                    <a class="name" href=href><bdi>{title}</bdi></a> <Marks project=project />
                 </div>
                 <span class="path"><bdi>{path.live()}</bdi></span>
             </div>
@@ -97,8 +99,12 @@ pub fn ProjectRow(
     .into_any()
 }
 
+/// Whether the folder is trusted, as a sign with its word for those who do not see it.
 #[component]
-fn TrustMark(is_trusted: Cached<bool>) -> impl IntoView {
+pub fn TrustMark(
+    /// Whether it is.
+    is_trusted: Cached<bool>,
+) -> impl IntoView {
     view! {
         {dynamic(move || {
             let (shape, word, tone) = if is_trusted.get() {
@@ -115,8 +121,12 @@ fn TrustMark(is_trusted: Cached<bool>) -> impl IntoView {
     }
 }
 
+/// What lies in the folder.
 #[component]
-fn Marks(project: Signal<std::sync::Arc<svc_shared::api::projects::Project>>) -> impl IntoView {
+pub fn Marks(
+    /// The record.
+    project: Signal<std::sync::Arc<svc_shared::api::projects::Project>>,
+) -> impl IntoView {
     let marks = memo(move || {
         let project = project.get();
         let mut marks: Vec<String> = Vec::new();

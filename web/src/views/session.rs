@@ -9,13 +9,16 @@ use crate::model::shown::shown;
 use crate::model::status::face;
 use crate::model::time;
 use crate::parts::copy::Copyable;
-use crate::parts::icon::{glyph, icon};
-use crate::parts::reactive::{Cached, derived, dynamic, effect, live, memo};
+use crate::parts::icon::glyph;
+use crate::parts::reactive::{derived, dynamic, effect, live, memo};
+use crate::parts::tabs::{self, Tab, Tabs};
 use crate::parts::times::{Age, When};
 use crate::shell::nav::{enter, nav};
 use crate::text::page::{nav as nav_words, session as words};
+use crate::text::past;
 use crate::text::{session as said, status as status_words};
 use crate::views::actions::{Actions, Place};
+use crate::views::activity::Timeline;
 use crate::views::cause::CauseCard;
 use crate::views::details::Details;
 use crate::views::home::Loading;
@@ -26,10 +29,11 @@ use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
 
-/// Query member that names the tab.
-const TAB: &str = "tab";
-/// Its value for the details; the log has none.
-const DETAILS: &str = "details";
+const TABS: &[Tab] = &[
+    Tab { value: "", id: "tab-log", symbol: "log", label: words::TAB_LOG },
+    Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
+    Tab { value: "details", id: "tab-details", symbol: "list", label: words::TAB_DETAILS },
+];
 
 /// The view.
 #[component]
@@ -101,7 +105,6 @@ fn Several(ids: Vec<String>) -> impl IntoView {
 #[component]
 fn Known(id: String) -> impl IntoView {
     let page = page();
-    let nav = nav();
     let Some(record) = page.store.instance(&id) else {
         return ().into_any();
     };
@@ -118,21 +121,22 @@ fn Known(id: String) -> impl IntoView {
             });
         }
     });
-    let is_details = memo(move || nav.member(TAB) == DETAILS);
-    let log_id = id.clone();
+    let at = tabs::chosen(TABS);
+    let own_id = id.clone();
     view! {
         <article class="session-view" data-testid="session" data-row=id.clone() data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
-            <Tabs is_details=is_details />
-            {dynamic(move || if is_details.get() {
-                view! {
-                    <div role="tabpanel" id="panel" aria-labelledby="tab-details"><Details bridge=bridge /></div>
-                }.into_any()
-            } else {
-                view! {
-                    <div role="tabpanel" id="panel" aria-labelledby="tab-log"><LogPanel id=log_id.clone() /></div>
-                }.into_any()
+            <Tabs tabs=TABS at=at label=words::TABS />
+            {dynamic(move || {
+                let tab = at.get();
+                let panel = match tab {
+                    1 => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
+                    2 => view! { <Details bridge=bridge /> }.into_any(),
+                    _ => view! { <LogPanel id=own_id.clone() /> }.into_any(),
+                };
+                let named = TABS.get(tab).map(|tab| tab.id);
+                view! { <div role="tabpanel" id="panel" aria-labelledby=named>{panel}</div> }
             })}
         </article>
     }
@@ -217,46 +221,5 @@ fn Explained(
                 <span class="says">{words::resume_declined(&why)}</span>
             </section>
         }))}
-    }
-}
-
-#[component]
-fn Tabs(is_details: Cached<bool>) -> impl IntoView {
-    let nav = nav();
-    let choose = move |details: bool| {
-        nav.set_query(&[(TAB, if details { DETAILS } else { "" })], true);
-    };
-    let keys = move |event: web_sys::KeyboardEvent| {
-        if matches!(event.key().as_str(), "ArrowLeft" | "ArrowRight") {
-            event.prevent_default();
-            choose(!is_details.get_untracked());
-            browser::after_paint(|| {
-                browser::focus("[role=tab][aria-selected=true]");
-            });
-        }
-    };
-    let tab = move |details: bool, id: &'static str, symbol: &'static str, label: &'static str| {
-        let is_on = move || is_details.get() == details;
-        view! {
-            <button
-                type="button"
-                role="tab"
-                class="tab"
-                id=id
-                aria-controls="panel"
-                aria-selected=live(move || is_on().to_string())
-                tabindex=live(move || if is_on() { "0" } else { "-1" })
-                data-testid=id
-                on:click=move |_| choose(details)
-            >
-                {icon(symbol, 16)} {label}
-            </button>
-        }
-    };
-    view! {
-        <div class="tabs" role="tablist" aria-label=words::TABS on:keydown=keys>
-            {tab(false, "tab-log", "log", words::TAB_LOG)}
-            {tab(true, "tab-details", "list", words::TAB_DETAILS)}
-        </div>
     }
 }

@@ -1,0 +1,134 @@
+//! What happened to bridges, as the timeline tells it.
+
+use crate::model::status::{Face, Glyph, Tone};
+use crate::model::wire::{FromWire, Members, Read, list};
+use crate::text::{cause, past as words, status};
+use serde_json::Value;
+use svc_shared::Timestamp;
+use svc_shared::status::{ExitReason, History};
+
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// When.
+    pub at: Timestamp,
+    /// In which project.
+    pub project: String,
+    /// To which bridge; it may be forgotten by now.
+    pub instance: Option<String>,
+    /// What, as a status looks.
+    pub face: Face,
+    /// Kind of the bridge, and why it ended where that is known.
+    pub facts: Vec<String>,
+}
+
+/// Events, the newest first, and where older ones begin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Past {
+    /// The events.
+    pub events: Vec<Event>,
+    /// For the query of the page before this one; `None` at the beginning of what is kept.
+    pub before: Option<u64>,
+}
+
+fn event(value: Value) -> Read<Event> {
+    let mut event = Members::of(value)?;
+    let kind = event.word::<History>("kind")?;
+    let face = match kind.known() {
+        Some(History::Spawned) => Face::new(Glyph::Dot, words::STARTED, Tone::Info),
+        Some(History::Ready) => Face::new(Glyph::CheckDisc, words::READY, Tone::Ok),
+        Some(History::Ended) => Face::new(Glyph::Square, words::ENDED, Tone::Neutral),
+        Some(History::Crashed) => Face::new(Glyph::Triangle, status::CRASHED, Tone::Danger),
+        None => Face::new(Glyph::DottedRing, &kind.to_string(), Tone::Neutral),
+    };
+    let mode = event.text("mode")?;
+    let mut facts = vec![status::kind(&mode, &mode)];
+    if let Ok(reason) = event.word::<ExitReason>("exit_reason") {
+        let said = match reason.known() {
+            Some(known) => cause::reason(*known).map(str::to_owned),
+            None => Some(reason.to_string()),
+        };
+        facts.extend(said);
+    }
+    Ok(Event {
+        at: event.parsed("at")?,
+        project: event.text("project")?,
+        instance: event.maybe("instance_id"),
+        face,
+        facts,
+    })
+}
+
+impl FromWire for Past {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut page = Members::of(value)?;
+        Ok(Self {
+            events: list(page.value("events")?)?.map(event).collect::<Read<_>>()?,
+            before: page.number("next_before").ok(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::wire::read;
+    use svc_shared::internal::{HistoryEvent, HistoryPage};
+    use svc_shared::status::LaunchMode;
+
+    fn written(kind: History, reason: Option<ExitReason>) -> HistoryEvent {
+        HistoryEvent {
+            id: 7,
+            at: Timestamp::from_millis(60_000),
+            project: "api".into(),
+            instance_id: Some("3a37".into()),
+            kind: kind.into(),
+            mode: LaunchMode::Standard.into(),
+            session_ref: None,
+            exit_reason: reason.map(Into::into),
+            cost_usd: None,
+        }
+    }
+
+    fn told(events: Vec<HistoryEvent>, next_before: Option<i64>) -> Past {
+        let page = HistoryPage { events, next_before };
+        read(&serde_json::to_string(&page).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn an_event_says_what_happened_to_what_and_why() {
+        let past = told(
+            vec![
+                written(History::Crashed, Some(ExitReason::OutOfMemory)),
+                written(History::Ended, Some(ExitReason::CleanExit)),
+                written(History::Spawned, None),
+            ],
+            Some(7),
+        );
+        assert_eq!(past.before, Some(7));
+        let said: Vec<_> =
+            past.events.iter().map(|e| (e.face.word.as_str(), e.facts.join(", "))).collect();
+        assert_eq!(
+            said,
+            [
+                ("Crashed", "Server Mode, killed, out of memory".to_owned()),
+                ("Ended", "Server Mode".to_owned()),
+                ("Started", "Server Mode".to_owned()),
+            ]
+        );
+        assert_eq!(past.events.first().unwrap().at, Timestamp::from_millis(60_000));
+    }
+
+    #[test]
+    fn a_word_of_a_newer_service_is_shown_as_it_is() {
+        let text = r#"{"events":[{"at":"1970-01-01T00:01:00.000Z","project":"api","instance_id":null,
+            "kind":"resumed","mode":"pty","exit_reason":"eaten"}],"next_before":null}"#;
+        let past: Past = read(text).unwrap();
+        let event = past.events.first().unwrap();
+        assert_eq!(
+            (event.face.word.as_str(), event.facts.join(", ")),
+            ("resumed", "Interactive Session, eaten".into())
+        );
+        assert_eq!((past.before, &event.instance), (None, &None));
+    }
+}

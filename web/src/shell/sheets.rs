@@ -1,0 +1,90 @@
+//! What opens over the views and is not part of one: the link as a picture, the rest of the menu.
+
+use crate::act::Target;
+use crate::app::page;
+use crate::browser;
+use crate::model::shown::shown;
+use crate::parts::dialog::Dialog;
+use crate::parts::icon::icon;
+use crate::parts::reactive::dynamic;
+use crate::text::page::{nav as words, qr};
+use crate::text::{job::external, past, ready};
+use leptos::prelude::*;
+use svc_shared::paths;
+
+/// What is open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sheet {
+    /// The places that have no room in the bar of a phone.
+    More,
+    /// The link of a bridge as a picture.
+    Qr(Target),
+}
+
+/// Shows the sheet that is wanted.
+#[component]
+pub fn Sheets() -> impl IntoView {
+    let page = page();
+    view! {
+        {dynamic(move || page.sheet.get().map(|sheet| match sheet {
+            Sheet::More => view! { <More /> }.into_any(),
+            Sheet::Qr(target) => view! { <Qr target=target /> }.into_any(),
+        }))}
+    }
+}
+
+#[component]
+fn More() -> impl IntoView {
+    let page = page();
+    let close = Callback::new(move |()| page.sheet.set(None));
+    let places = [
+        ("/ui/jobs", "layers", words::BACKGROUND),
+        ("/ui/external", "open", external::TITLE),
+        ("/ui/doctor", "check", ready::TITLE),
+        ("/ui/activity", "activity", past::TITLE),
+        ("/ui/about", "info", words::ABOUT),
+    ]
+    .map(|(path, symbol, label)| {
+        view! {
+            <a class="menu-item" href=browser::href(path) on:click=move |_| close.run(())>
+                {icon(symbol, 20)} {label}
+            </a>
+        }
+    });
+    view! {
+        <Dialog title=words::MORE.to_owned() on_close=close testid="more">
+            <nav class="dialog-body" aria-label=words::MORE>{places.map(|place| view! { <div class="wide">{place}</div> })}</nav>
+        </Dialog>
+    }
+}
+
+#[component]
+fn Qr(target: Target) -> impl IntoView {
+    let page = page();
+    let title = qr::title(&shown(&target.project));
+    let source = browser::href(&paths::instance_action(&target.id, "qr"));
+    let is_missing = RwSignal::new(false);
+    let close = Callback::new(move |()| page.sheet.set(None));
+    // As much a credential as the link: it is not left lying in a tab nobody looks at.
+    let hidden = window_event_listener_untyped("visibilitychange", move |_| {
+        if browser::is_hidden() {
+            close.run(());
+        }
+    });
+    on_cleanup(move || hidden.remove());
+    let alt = title.clone();
+    view! {
+        <Dialog title=title on_close=close testid="qr">
+            <div class="dialog-body">
+                {dynamic(move || if is_missing.get() {
+                    view! { <p class="wide" role="alert">{qr::NONE}</p> }.into_any()
+                } else {
+                    view! {
+                        <img class="wide qr" src=source.clone() alt=alt.clone() on:error=move |_| is_missing.set(true) />
+                        <p class="wide muted">{qr::WARNING}</p>
+                    }.into_any()
+                })}
+            </div>
+        </Dialog>
+    }
+}

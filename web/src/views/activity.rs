@@ -1,0 +1,184 @@
+//! What happened: the timeline of everything, of a project, or of one bridge.
+
+use crate::api;
+use crate::app::page;
+use crate::browser;
+use crate::model::past::{Event, Past};
+use crate::model::problem::Problem;
+use crate::model::shown::shown;
+use crate::model::time;
+use crate::parts::button::Look;
+use crate::parts::icon::glyph;
+use crate::parts::reactive::{Cached, dynamic, memo};
+use crate::parts::times::When;
+use crate::shell::nav::enter;
+use crate::text::{page as page_words, past as words};
+use crate::views::home::Loading;
+use crate::views::row::fact;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use svc_shared::paths::segment;
+
+/// Events read at once.
+const PAGE: u32 = 50;
+
+/// The view.
+#[component]
+pub fn Activity() -> impl IntoView {
+    enter(words::TITLE);
+    view! { <Timeline about=String::new() kind="" /> }
+}
+
+/// How the reading stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Reading {
+    Under,
+    Done,
+    Failed(Problem),
+}
+
+#[derive(Clone, Copy)]
+struct Reader {
+    query: StoredValue<String>,
+    past: RwSignal<Past>,
+    reading: RwSignal<Reading>,
+}
+
+impl Reader {
+    /// Reads the newest, or what is older than what is there.
+    fn read(self, older: bool) {
+        let mut path = format!("/api/history?limit={PAGE}{}", self.query.get_value());
+        let before = self.past.with_untracked(|past| past.before).filter(|_| older);
+        if let Some(before) = before {
+            path.push_str(&format!("&before={before}"));
+        }
+        self.reading.set(Reading::Under);
+        spawn_local(async move {
+            let found = api::get::<Past>(&path).await;
+            let reading = match found {
+                Ok(mut next) => {
+                    // Left meanwhile: its signals are gone.
+                    self.past.try_update(|past| {
+                        if older {
+                            let newer = std::mem::take(&mut past.events);
+                            next.events.splice(..0, newer);
+                        }
+                        *past = next;
+                    });
+                    Reading::Done
+                }
+                Err(problem) => Reading::Failed(problem),
+            };
+            self.reading.try_set(reading);
+        });
+    }
+}
+
+/// The list.
+#[component]
+pub fn Timeline(
+    /// The project or the bridge it is about; blank for everything.
+    about: String,
+    /// Query member for it.
+    kind: &'static str,
+) -> impl IntoView {
+    let page = page();
+    let query =
+        if about.is_empty() { String::new() } else { format!("&{kind}={}", segment(&about)) };
+    let reader = Reader {
+        query: StoredValue::new(query),
+        past: RwSignal::new(Past::default()),
+        reading: RwSignal::new(Reading::Under),
+    };
+    // A bridge that came, went or changed has left something to read.
+    let is_all = about.is_empty();
+    let places: Cached<Vec<_>> = memo(move || {
+        page.store.places.with(|places| {
+            let ours = places.iter().filter(|p| is_all || p.project == about || p.id == about);
+            ours.cloned().collect()
+        })
+    });
+    let read_at = RwSignal::new(Vec::new());
+    let refresh = move || {
+        read_at.set(places.get_untracked());
+        reader.read(false);
+    };
+    refresh();
+    let is_old = memo(move || places.get() != read_at.get());
+    let with_project = kind.is_empty();
+    view! {
+        <section class="timeline" data-testid="timeline">
+            {dynamic(move || (is_old.get() && reader.reading.get() == Reading::Done).then(|| view! {
+                <button type="button" class=Look::Soft.class() data-testid="timeline-newer" on:click=move |_| refresh()>
+                    {words::NEWER}
+                </button>
+            }))}
+            {dynamic(move || {
+                let past = reader.past.get();
+                if past.events.is_empty() {
+                    return match reader.reading.get() {
+                        Reading::Under => view! { <Loading /> }.into_any(),
+                        Reading::Done => view! { <div class="card empty"><p>{words::EMPTY}</p></div> }.into_any(),
+                        Reading::Failed(_) => ().into_any(),
+                    };
+                }
+                view! { <ol class="card list events">{rows(&past.events, with_project)}</ol> }.into_any()
+            })}
+            {dynamic(move || match reader.reading.get() {
+                Reading::Failed(problem) => view! {
+                    <p class="strip tone-danger" role="alert">
+                        {problem.words()}
+                        <button type="button" class="btn btn-secondary strip-end" on:click=move |_| refresh()>
+                            {page_words::REPEAT}
+                        </button>
+                    </p>
+                }.into_any(),
+                Reading::Done if reader.past.with(|past| past.before.is_some()) => view! {
+                    <button
+                        type="button"
+                        class=Look::Secondary.class()
+                        data-testid="timeline-older"
+                        on:click=move |_| reader.read(true)
+                    >
+                        {words::OLDER}
+                    </button>
+                }.into_any(),
+                Reading::Done | Reading::Under => ().into_any(),
+            })}
+        </section>
+    }
+}
+
+/// The events, with a line before the first of each day.
+fn rows(events: &[Event], with_project: bool) -> Vec<AnyView> {
+    let mut rows = Vec::new();
+    let mut day = String::new();
+    for event in events {
+        let mut date = time::date_time(event.at, browser::zone(event.at.as_millis()));
+        date.truncate("2026-11-21".len());
+        if date != day {
+            rows.push(view! { <li class="day">{date.clone()}</li> }.into_any());
+            day = date;
+        }
+        let label = shown(&event.project).into_owned();
+        let project = with_project.then(|| {
+            // The bridge may be forgotten; the project page tells what is left of it.
+            let href = match &event.instance {
+                Some(id) => browser::session_href(id),
+                None => browser::project_href(&event.project),
+            };
+            view! { <a class="name" href=href><bdi>{label}</bdi></a> }
+        });
+        rows.push(
+            view! {
+                <li class=event.face.tone.class() data-testid="event">
+                    {glyph(event.face.glyph)} <span class="word">{event.face.word.clone()}</span> {project}
+                    <span class="facts">{event.facts.iter().map(|text| fact(text)).collect_view()}</span>
+                    <span class="num muted"><When at=Signal::stored(event.at) /></span>
+                </li>
+            }
+            .into_any(),
+        );
+    }
+    rows
+}

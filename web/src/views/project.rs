@@ -1,0 +1,150 @@
+//! The page of one project: what runs there, what ended, what happened.
+
+use crate::act::TrustGate;
+use crate::app::page;
+use crate::browser;
+use crate::model::job::Group;
+use crate::model::launch::Choice;
+use crate::model::sections::Section;
+use crate::model::shown::shown;
+use crate::parts::button::{ActButton, Look};
+use crate::parts::copy::Copyable;
+use crate::parts::icon::icon;
+use crate::parts::reactive::{derived, dynamic, memo};
+use crate::parts::tabs::{self, Tab, Tabs};
+use crate::shell::nav::{enter, nav};
+use crate::store::EXTERNAL;
+use crate::text::page::{home, nav as nav_words, project as words, projects};
+use crate::text::{job as job_words, launch, past, session::named};
+use crate::views::activity::Timeline;
+use crate::views::home::{Loading, section_rows};
+use crate::views::project_row::{Marks, TrustMark};
+use crate::views::rows::Rows;
+use leptos::prelude::*;
+use svc_shared::status::TrustState;
+
+const TABS: &[Tab] = &[
+    Tab { value: "", id: "tab-sessions", symbol: "layers", label: projects::SESSIONS },
+    Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
+];
+
+/// The view.
+#[component]
+pub fn ProjectPage(
+    /// Its name.
+    name: String,
+) -> impl IntoView {
+    let page = page();
+    enter(shown(&name).into_owned());
+    let name = StoredValue::new(name);
+    let is_known = memo(move || {
+        let is_there = page.store.has_project(&name.get_value());
+        page.store.is_loaded.get().then_some(is_there)
+    });
+    view! {
+        {dynamic(move || match is_known.get() {
+            None => view! { <Loading /> }.into_any(),
+            Some(true) => view! { <Known name=name.get_value() /> }.into_any(),
+            Some(false) => view! {
+                <div class="card page-card" data-testid="not-found">
+                    <h1 tabindex="-1">{launch::no_project(&shown(&name.get_value()))}</h1>
+                    <a class="btn btn-secondary" href=browser::href("/ui/projects")>{home::ALL_PROJECTS}</a>
+                </div>
+            }.into_any(),
+        })}
+    }
+}
+
+#[component]
+fn Known(name: String) -> impl IntoView {
+    let page = page();
+    let nav = nav();
+    let Some(record) = page.store.project(&name) else {
+        return ().into_any();
+    };
+    let project = derived(move || record.get());
+    let is_trusted = memo(move || project.get().trust_state.is(&TrustState::Trusted));
+    let label = shown(&name).into_owned();
+    let path = project.get_untracked().path.clone();
+    let key = StoredValue::new(name.clone());
+    let at = tabs::chosen(TABS);
+    let open = move |_| nav.open_launch(&key.get_value(), &Choice::default());
+    let ask = Callback::new(move |()| {
+        page.trust_gate.set(Some(TrustGate::Project(key.get_value())));
+    });
+    let is_pending = derived(move || page.pending.has(&key.get_value()));
+    view! {
+        <article class="session-view" data-testid="project" data-project=name>
+            <div class="session-head">
+                <div class="session-line">
+                    <h1 tabindex="-1"><bdi>{label.clone()}</bdi></h1>
+                    <TrustMark is_trusted=is_trusted /> <Marks project=project />
+                    <div class="end">
+                        {dynamic(move || (!is_trusted.get()).then(|| view! {
+                            <ActButton
+                                label=launch::TRUST_DOTS name=named(launch::TRUST_DOTS, &key.get_value()) on_act=ask
+                                is_pending=is_pending testid="act-trust"
+                            />
+                        }))}
+                        <button
+                            type="button"
+                            class=Look::Primary.class()
+                            aria-label=named(launch::LAUNCH, &label)
+                            data-testid="act-launch"
+                            on:click=open
+                        >
+                            {icon("play", 16)} {launch::LAUNCH}
+                        </button>
+                    </div>
+                </div>
+                <div class="session-line session-facts">
+                    <Copyable shown=shown(&path) full=path.as_str() what=words::PATH />
+                </div>
+            </div>
+            <Tabs tabs=TABS at=at label=nav_words::PROJECTS />
+            {dynamic(move || {
+                let tab = at.get();
+                let panel = match tab {
+                    1 => view! { <Timeline about=key.get_value() kind="project" /> }.into_any(),
+                    _ => view! { <Sessions name=key.get_value() /> }.into_any(),
+                };
+                let named = TABS.get(tab).map(|tab| tab.id);
+                view! { <div class="panel" role="tabpanel" id="panel" aria-labelledby=named>{panel}</div> }
+            })}
+        </article>
+    }
+    .into_any()
+}
+
+#[component]
+fn Sessions(name: String) -> impl IntoView {
+    let page = page();
+    let name = StoredValue::new(name);
+    let of = move |section: Option<Section>, group: Option<Group>| {
+        memo(move || name.with_value(|name| page.store.rows_of(name, section, group)))
+    };
+    let waiting = of(None, Some(Group::Waiting));
+    let look = of(Some(Section::NeedsLook), Some(Group::NeedsLook));
+    let running = of(Some(Section::Live), Some(Group::Live));
+    let live = memo(move || {
+        let mut keys = running.get();
+        name.with_value(|name| {
+            if !page.store.external_of(name).0.is_empty() {
+                keys.push(format!("{EXTERNAL}{name}"));
+            }
+        });
+        keys
+    });
+    let ended = of(Some(Section::Ended), Some(Group::Ended));
+    let is_empty =
+        memo(move || [waiting, look, live, ended].iter().all(|keys| keys.with(Vec::is_empty)));
+    view! {
+        <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Live) />
+        <Rows title=home::NEEDS_LOOK testid="section-needs-look" keys=look total=look row=section_rows(Section::NeedsLook) />
+        <Rows title=home::LIVE testid="section-live" keys=live total=live row=section_rows(Section::Live) />
+        <Rows title=home::ENDED testid="section-ended" keys=ended total=ended dense=true row=section_rows(Section::Ended) />
+        {dynamic(move || is_empty.get().then(|| view! {
+            <div class="card empty" data-testid="project-empty"><p>{words::EMPTY}</p></div>
+        }))}
+    }
+}
