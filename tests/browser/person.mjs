@@ -27,18 +27,18 @@ export function person(page) {
       return top?.closest(selector) != null;
     }, what);
 
-  /** Clicks. A person looks again when the thing was just drawn anew under the pointer. */
+  /** Clicks. A person tries again when the thing moved or was drawn anew under the pointer. */
   async function press(selector) {
     for (;;) {
       try {
-        return await pressOnce(selector);
+        if (await pressOnce(selector)) return;
       } catch (error) {
         if (!/detached|not clickable|not an Element/i.test(error.message)) throw error;
       }
     }
   }
 
-  /** Messages that lie over the place are put away first. */
+  /** Whether the click arrived. Messages that lie over the place are put away first. */
   async function pressOnce(selector) {
     const element = await seen(selector);
     while (await covers(element, part('toast'))) {
@@ -51,7 +51,16 @@ export function person(page) {
         messages,
       );
     }
+    // On the window: that hears of it before anything it does can take the page away.
+    await element.evaluate((target) => {
+      const hit = (event) => {
+        target.dataset.wasHit = target.contains(event.target);
+      };
+      delete target.dataset.wasHit;
+      window.addEventListener('click', hit, { once: true, capture: true });
+    });
     await element.click();
+    return element.evaluate((target) => target.dataset.wasHit === 'true').catch(() => true);
   }
 
   /** Waits for an element whose text holds `words`. */

@@ -6,7 +6,11 @@ use crate::model::wire::{self, FromWire};
 use futures_util::future::{Either, select};
 use gloo_net::http::{Method, RequestBuilder};
 use std::pin::{Pin, pin};
+use svc_shared::error::ErrorCode;
 use wasm_bindgen::prelude::JsValue;
+
+/// Event on the window when an answer says that nobody is signed in (any more).
+pub const SIGNED_OUT: &str = "svc-signed-out";
 
 /// Milliseconds until a request counts as unanswered.
 const PATIENCE_MS: i32 = 20_000;
@@ -69,7 +73,16 @@ async fn send(method: Method, path: &str, body: Option<String>, key: Option<&str
     let response = request.send().await.map_err(|_| Problem::NoAnswer)?;
     let status = response.status();
     let body = response.text().await.map_err(|_| Problem::NoAnswer)?;
-    if response.ok() { Ok((status, body)) } else { Err(Problem::of(status, &body)) }
+    if response.ok() {
+        return Ok((status, body));
+    }
+    let problem = Problem::of(status, &body);
+    if problem.is(ErrorCode::AuthRequired)
+        && let Ok(event) = web_sys::Event::new(SIGNED_OUT)
+    {
+        let _ = leptos::prelude::window().dispatch_event(&event); // a fixed, legal name
+    }
+    Err(problem)
 }
 
 async fn sleep(millis: i32) {

@@ -8,9 +8,10 @@ use crate::model::route::Route;
 use crate::parts::reactive::{dynamic, effect};
 use crate::ready::Ready;
 use crate::say::Say;
-use crate::shell::Shell;
+use crate::shell::bars::THEME;
 use crate::shell::nav::Nav;
 use crate::shell::sheets::Sheet;
+use crate::shell::{Shell, keys};
 use crate::store::Store;
 use crate::views::session::Session;
 use crate::views::{
@@ -41,6 +42,8 @@ pub struct Page {
     pub ready: Ready,
     /// Name of the view, for the tab's title.
     pub view: RwSignal<String>,
+    /// The chosen theme; none follows the system.
+    pub theme: RwSignal<Option<String>>,
     /// The layout is that of a phone.
     pub is_phone: ReadSignal<bool>,
 }
@@ -78,6 +81,7 @@ fn App() -> impl IntoView {
         sheet: RwSignal::new(None),
         ready: Ready::new(),
         view: RwSignal::new(String::new()),
+        theme: RwSignal::new(browser::stored(THEME)),
         is_phone: browser::matches("(max-width: 639px)"),
     };
     provide_context(page);
@@ -85,6 +89,7 @@ fn App() -> impl IntoView {
     page.live.start();
     let nav = Nav::start();
     provide_context(nav);
+    keys::watch(page, nav);
     effect(move || {
         if page.store.is_loaded.get() && page.ready.found.with_untracked(Option::is_none) {
             page.ready.ask();

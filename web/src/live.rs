@@ -66,6 +66,8 @@ pub struct Live {
     pub no_start: RwSignal<Option<Problem>>,
     /// This address is refused by the service.
     pub wrong_address: RwSignal<bool>,
+    /// Nobody is signed in any more.
+    pub signed_out: RwSignal<bool>,
     /// State of the connection.
     pub link: RwSignal<Link>,
     /// Lost for long enough to say so and to stop offering actions.
@@ -98,6 +100,7 @@ impl Live {
             basics: RwSignal::new(None),
             no_start: RwSignal::new(None),
             wrong_address: RwSignal::new(false),
+            signed_out: RwSignal::new(false),
             link,
             is_offline: memo(move || match link.get() {
                 Link::Connecting | Link::Live => false,
@@ -192,7 +195,12 @@ impl Live {
         let socket = Socket::open(&path, move |heard| match heard {
             Heard::Open => {}
             Heard::Text(text) => self.arrived(text),
-            Heard::Closed(code) => self.lost(code == close::RESTART),
+            Heard::Closed(code) => {
+                if code == close::SIGNED_OUT {
+                    self.signed_out.set(true);
+                }
+                self.lost(code == close::RESTART);
+            }
         });
         match socket {
             Some(socket) => self.inner.update_value(|inner| inner.socket = Some(socket)),
@@ -286,6 +294,7 @@ impl Live {
 
     fn connected(self, time: i64, changed_server: bool, caught_up: Option<CaughtUp>) {
         self.clock.correct(time);
+        self.signed_out.set(false);
         self.link.set(Link::Live);
         self.tell(caught_up);
         self.inner.with_value(|inner| {
@@ -394,6 +403,10 @@ impl Live {
             *link = Link::Lost { since, as_of, next_try: Some(now + wait_ms) };
         });
         self.later(wait, Self::connect);
+        if self.inner.with_value(|inner| inner.attempt == 2) {
+            // A refused socket says nothing; a request says whether somebody is signed in.
+            spawn_local(async { drop(api::get::<Basics>(paths::BOOTSTRAP).await) });
+        }
     }
 
     /// Notices what the browser knows about the network, and silence.
@@ -420,6 +433,7 @@ impl Live {
         for event in ["offline", "pagehide"] {
             browser::on_window(event, gone);
         }
+        browser::on_window(api::SIGNED_OUT, move |_| self.signed_out.set(true));
         browser::on_document("pointerdown", move |_| self.hold());
         for event in ["pointerup", "pointercancel"] {
             // The click follows at once.

@@ -12,6 +12,7 @@ pub mod log;
 pub mod offers;
 pub mod order;
 pub mod outcome;
+pub mod palette;
 pub mod past;
 pub mod problem;
 pub mod projects;

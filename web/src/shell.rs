@@ -2,8 +2,10 @@
 
 mod announce;
 mod banner;
-mod bars;
+pub mod bars;
+pub mod keys;
 pub mod nav;
+mod palette;
 pub mod sheets;
 mod toasts;
 
@@ -11,7 +13,11 @@ use crate::app::page;
 use crate::browser;
 use crate::parts::reactive::dynamic;
 use crate::text::page as words;
-use crate::views::{launch::LaunchHost, missing::WrongAddress, trust::TrustHost};
+use crate::views::{
+    launch::LaunchHost,
+    missing::{SignedOut, WrongAddress},
+    trust::TrustHost,
+};
 use announce::Announcer;
 use banner::{Banner, OutdatedStrip};
 use bars::{BottomBar, Rail, TopBar};
@@ -53,5 +59,6 @@ pub fn Shell(children: Children) -> impl IntoView {
             <LaunchHost />
             <TrustHost />
             <Sheets />
+    {dynamic(move || page.live.signed_out.get().then(|| view! { <SignedOut /> }))}
         }
 }

@@ -2,6 +2,7 @@
 
 pub mod cause;
 pub mod job;
+pub mod keys;
 pub mod launch;
 pub mod page;
 pub mod past;

@@ -31,6 +31,8 @@ pub struct Basics {
     pub demo: bool,
     /// Origins from which this server takes requests.
     pub allowed_origins: Vec<String>,
+    /// Somebody signed in with a password, and can sign out.
+    pub can_sign_out: bool,
     /// Default spawn mode, as a word.
     pub spawn_mode: String,
     /// Default permission mode, as a word.
@@ -74,6 +76,7 @@ impl FromWire for Basics {
             hostname: all.text("hostname").unwrap_or_default(),
             demo: all.flag("demo").unwrap_or_default(),
             allowed_origins: auth.texts("allowed_origins")?,
+            can_sign_out: auth.text("method")? == "cookie",
             spawn_mode: defaults.text("spawn_mode")?,
             permission_mode: defaults.text("permission_mode")?,
             labels: labels.into_iter().map(label).collect::<Read<_>>()?,
@@ -103,6 +106,7 @@ mod tests {
     #[test]
     fn the_basics_are_read_from_what_the_server_writes() {
         let mut whole = sample::bootstrap();
+        whole.auth.method = "cookie".into();
         whole.auth.allowed_origins = vec!["http://localhost:1".into()];
         whole.limits.max_bridges = Some(9);
         whole.limits.startup_grace_seconds = 2.5;
@@ -120,6 +124,7 @@ mod tests {
                 hostname: "buildbox".into(),
                 demo: false,
                 allowed_origins: vec!["http://localhost:1".into()],
+                can_sign_out: true,
                 spawn_mode: "same-dir".into(),
                 permission_mode: "default".into(),
                 labels: vec![Label {

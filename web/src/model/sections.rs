@@ -2,6 +2,8 @@
 
 use crate::model::order::{self, PART};
 use crate::model::status;
+use crate::text::job::external;
+use crate::text::page::{nav, projects};
 use svc_shared::api::instances::Instance;
 use svc_shared::status::BridgeStatus;
 
@@ -14,6 +16,64 @@ pub enum Section {
     Live,
     /// Ended and explained.
     Ended,
+}
+
+/// Which kinds of rows are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Only {
+    /// All of them.
+    #[default]
+    All,
+    /// Bridges in Server Mode.
+    Server,
+    /// Background sessions.
+    Background,
+    /// Sessions started elsewhere.
+    External,
+}
+
+impl Only {
+    /// In the order of the page.
+    pub const ALL: [Self; 4] = [Self::All, Self::Server, Self::Background, Self::External];
+
+    /// Value in the address; empty for all.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Server => "server",
+            Self::Background => "background",
+            Self::External => "external",
+        }
+    }
+
+    /// From the address; an unknown word means all.
+    #[must_use]
+    pub fn parse(raw: &str) -> Self {
+        Self::ALL.into_iter().find(|only| only.word() == raw).unwrap_or_default()
+    }
+
+    /// On the chip.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::All => projects::ALL,
+            Self::Server => "Server Mode",
+            Self::Background => nav::BACKGROUND,
+            Self::External => external::WORD,
+        }
+    }
+
+    /// Whether the row of this key is shown. Bridges have no prefix in their keys.
+    #[must_use]
+    pub fn takes(self, key: &str) -> bool {
+        let kind = match key.split_once(':') {
+            Some(("job", _)) => Self::Background,
+            Some(_) => Self::External,
+            None => Self::Server,
+        };
+        self == Self::All || self == kind
+    }
 }
 
 /// What orders a row; a change of it is what makes a list move.
@@ -114,6 +174,21 @@ mod tests {
             .into_iter()
             .map(|id| places.iter().find(|p| p.id == id).unwrap().project.clone())
             .collect()
+    }
+
+    #[test]
+    fn a_kind_shows_its_own_rows_and_survives_its_way_through_the_address() {
+        for (key, kind) in [
+            ("3a37", Only::Server),
+            ("job:3c509237", Only::Background),
+            ("external:a:b", Only::External),
+        ] {
+            for only in Only::ALL {
+                assert_eq!(only.takes(key), only == Only::All || only == kind, "{only:?} {key}");
+                assert_eq!(Only::parse(only.word()), only);
+            }
+        }
+        assert_eq!(Only::parse("moon"), Only::All);
     }
 
     #[test]

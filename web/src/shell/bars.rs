@@ -10,7 +10,7 @@ use crate::parts::icon::{icon, symbol};
 use crate::parts::reactive::{derived, dynamic, memo};
 use crate::shell::nav::nav;
 use crate::shell::sheets::Sheet;
-use crate::text::{page as words, past, ready};
+use crate::text::{keys, launch, page as words, past, ready};
 use leptos::prelude::*;
 use svc_shared::status::CheckStatus;
 
@@ -118,7 +118,16 @@ pub fn BottomBar() -> impl IntoView {
     let page = page();
     view! {
         <nav class="bottombar" aria-label=words::nav::LABEL>
-            {bottom_item(Place::Home)} {bottom_item(Place::Projects)} {bottom_item(Place::Activity)}
+            {bottom_item(Place::Home)} {bottom_item(Place::Projects)}
+            <button
+                type="button"
+                aria-haspopup="dialog"
+                data-testid="nav-launch"
+                on:click=move |_| page.sheet.set(Some(Sheet::Palette(format!("{} ", launch::LAUNCH))))
+            >
+                {icon("plus", 24)} {launch::LAUNCH}
+            </button>
+            {bottom_item(Place::Background)}
             <button
                 type="button"
                 aria-haspopup="dialog"
@@ -171,7 +180,28 @@ pub fn TopBar() -> impl IntoView {
                                 </span>
                             }
                         })
-                })} <LinkLight /> <ReadyPill /> <ThemeButton />
+                })} <LinkLight /> <ReadyPill />
+                <button
+                    type="button"
+                    class="btn btn-secondary palette-open"
+                    aria-haspopup="dialog"
+                    aria-label=keys::PALETTE
+                    data-testid="palette-open"
+                    on:click=move |_| page.sheet.set(Some(Sheet::Palette(String::new())))
+                >
+                    {icon("search", 16)} <span>{keys::PALETTE}</span> <kbd>"Ctrl"</kbd> <kbd>"K"</kbd>
+                </button>
+                <ThemeButton />
+                <button
+                    type="button"
+                    class="btn btn-ghost btn-icon only-wide"
+                    aria-label=keys::HELP
+                    title=keys::HELP
+                    data-testid="help"
+                    on:click=move |_| page.sheet.set(Some(Sheet::Keys))
+                >
+                    {icon("help", 20)}
+                </button>
             </div>
         </header>
     }
@@ -184,14 +214,15 @@ fn ReadyPill() -> impl IntoView {
     let worst = memo(move || {
         match (page.ready.count(CheckStatus::Fail), page.ready.count(CheckStatus::Warn)) {
             (0, 0) => None,
-            (0, n) => Some((Tone::Warn, "g-triangle", ready::checks(n))),
-            (n, _) => Some((Tone::Danger, "g-octagon", ready::blocking(n))),
+            (0, n) => Some((Tone::Warn, "g-triangle", n, ready::checks(n))),
+            (n, _) => Some((Tone::Danger, "g-octagon", n, ready::blocking(n))),
         }
     });
     view! {
-        {dynamic(move || worst.get().map(|(tone, shape, text)| view! {
+        {dynamic(move || worst.get().map(|(tone, shape, count, text)| view! {
             <a class=format!("pill {}", tone.class()) href=browser::href("/ui/doctor") data-testid="ready-pill">
-                {symbol(shape, "glyph")} {text}
+                {symbol(shape, "glyph")} <span class="words">{text}</span>
+                <span class="only-phone num" aria-hidden="true">{count}</span>
             </a>
         }))}
     }
@@ -224,30 +255,35 @@ fn LinkLight() -> impl IntoView {
 
 /// Key of the choice in this browser; `theme.js` reads it before the first paint and follows the
 /// system without one.
-const THEME: &str = "svc.theme";
+pub const THEME: &str = "svc.theme";
+
+/// Chooses a theme; none follows the system.
+pub fn choose_theme(theme: Option<&'static str>) {
+    browser::store(THEME, theme);
+    if let (Some(theme), Some(root)) = (theme, document().document_element()) {
+        // Also where nothing can be stored.
+        let _ = root.set_attribute("data-theme", theme); // a fixed, legal name
+    } else if let Ok(changed) = web_sys::Event::new("storage") {
+        let _ = window().dispatch_event(&changed); // a fixed, legal name
+    }
+    page().theme.set(theme.map(str::to_owned));
+}
 
 #[component]
 fn ThemeButton() -> impl IntoView {
-    let chosen = RwSignal::new(browser::stored(THEME));
+    let page = page();
+    let chosen = page.theme;
     let label = derived(move || match chosen.get().as_deref() {
         Some("light") => words::theme::LIGHT,
         Some("dark") => words::theme::DARK,
         _ => words::theme::SYSTEM,
     });
     let next = move |_| {
-        let theme = match chosen.get_untracked().as_deref() {
+        choose_theme(match chosen.get_untracked().as_deref() {
             Some("light") => Some("dark"),
             Some("dark") => None,
             _ => Some("light"),
-        };
-        browser::store(THEME, theme);
-        if let (Some(theme), Some(root)) = (theme, document().document_element()) {
-            // Also where nothing can be stored.
-            let _ = root.set_attribute("data-theme", theme); // a fixed, legal name
-        } else if let Ok(changed) = web_sys::Event::new("storage") {
-            let _ = window().dispatch_event(&changed); // a fixed, legal name
-        }
-        chosen.set(theme.map(str::to_owned));
+        });
     };
     view! {
         <button

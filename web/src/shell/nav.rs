@@ -45,14 +45,14 @@ impl Nav {
         browser::on_document("click", move |event: Event| {
             if let Some(href) = followed(&event) {
                 event.prevent_default();
-                nav.go(&href);
+                nav.to(&href);
             }
         });
         nav
     }
 
     /// Goes to an address of this page (with prefix).
-    fn go(self, href: &str) {
+    pub fn to(self, href: &str) {
         let _ =
             window().history().and_then(|h| h.push_state_with_url(&JsValue::NULL, "", Some(href))); // refused after many in a short time: the next click works
         window().scroll_to_with_x_and_y(0.0, 0.0);

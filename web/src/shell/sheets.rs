@@ -7,6 +7,8 @@ use crate::model::shown::shown;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
 use crate::parts::reactive::dynamic;
+use crate::shell::keys::Keys;
+use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
 use crate::text::{job::external, past, ready};
 use leptos::prelude::*;
@@ -17,6 +19,10 @@ use svc_shared::paths;
 pub enum Sheet {
     /// The places that have no room in the bar of a phone.
     More,
+    /// Everything that can be reached or done, with what is typed already.
+    Palette(String),
+    /// The list of keys.
+    Keys,
     /// The link of a bridge as a picture.
     Qr(Target),
 }
@@ -28,6 +34,8 @@ pub fn Sheets() -> impl IntoView {
     view! {
         {dynamic(move || page.sheet.get().map(|sheet| match sheet {
             Sheet::More => view! { <More /> }.into_any(),
+            Sheet::Palette(typed) => view! { <Palette typed=typed /> }.into_any(),
+            Sheet::Keys => view! { <Keys /> }.into_any(),
             Sheet::Qr(target) => view! { <Qr target=target /> }.into_any(),
         }))}
     }
@@ -51,9 +59,14 @@ fn More() -> impl IntoView {
             </a>
         }
     });
+    let can_sign_out =
+        page.live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.can_sign_out));
+    let sign_out = can_sign_out.then(|| view! {
+        <a class="menu-item wide" href=browser::href(paths::LOGOUT) data-testid="sign-out">{crate::text::page::SIGN_OUT}</a>
+    });
     view! {
         <Dialog title=words::MORE.to_owned() on_close=close testid="more">
-            <nav class="dialog-body" aria-label=words::MORE>{places.map(|place| view! { <div class="wide">{place}</div> })}</nav>
+            <nav class="dialog-body" aria-label=words::MORE>{places.map(|place| view! { <div class="wide">{place}</div> })} {sign_out}</nav>
         </Dialog>
     }
 }

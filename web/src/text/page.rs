@@ -133,6 +133,10 @@ pub mod home {
     pub const SHOW_FEWER: &str = "Show fewer";
     /// Link.
     pub const ALL_PROJECTS: &str = "All projects";
+    /// Group of chips.
+    pub const FILTER: &str = "Kind";
+    /// Nothing of the chosen kind runs.
+    pub const NONE_SHOWN: &str = "Nothing matches.";
     /// Nothing runs.
     pub const NO_LIVE: &str =
         "A session is a bridge between a project here and the remote client on any device.";
@@ -554,6 +558,15 @@ pub fn wrong_address_how(origin: &str) -> String {
         "The page is open at {origin}. The service takes no actions from there. Open it at one of its own addresses, or add this one to the key auth.allowed_origins and restart the service."
     )
 }
+/// The session has ended.
+pub const SIGNED_OUT: &str = "You are signed out";
+/// … what happens next.
+pub const SIGNED_OUT_HOW: &str =
+    "Sign in again to go on. What you have typed stays here while you do it in another tab.";
+/// Link.
+pub const SIGN_IN: &str = "Sign in";
+/// Link.
+pub const SIGN_OUT: &str = "Sign out";
 /// The page crashed.
 pub const CRASH: &str = "The page stopped working";
 /// … what to do.

@@ -56,7 +56,11 @@ pub fn Actions(
     place: Place,
 ) -> impl IntoView {
     let page = page();
-    let ask = RwSignal::new(None::<Ask>);
+    // The address may ask, as the palette makes it do.
+    let asks_stop = place == Place::Head
+        && untrack(|| nav().member("ask")) == "stop"
+        && offers(&bridge.get_untracked(), None).stop == Offer::Ready;
+    let ask = RwSignal::new(asks_stop.then_some(Ask::Stop));
     let target = memo(move || Target::of(&bridge.get()));
     let offered = memo(move || {
         let bridge = bridge.get();

@@ -89,7 +89,7 @@ fn check(check: &Check) -> AnyView {
             <span>
                 <bdi>{shown(&check.detail).into_owned()}</bdi>
                 {check.hint.as_deref().map(|hint| view! {
-                    <span class="hint"><bdi>{shown(hint).into_owned()}</bdi></span>
+                    <span class="hint"><bdi>{shown(hint).replace('`', "")}</bdi></span>
                 })}
             </span>
         </li>

@@ -5,15 +5,16 @@ use crate::browser;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::projects::Query;
-use crate::model::sections::Section;
+use crate::model::sections::{Only, Section};
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::model::stream::SKEW_MS;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{Cached, dynamic, keyed, memo};
+use crate::parts::reactive::{Cached, dynamic, keyed, live, memo};
 use crate::shell::nav::{enter, nav};
+use crate::store::Store;
 use crate::text::job::{self as job_words, external};
 use crate::text::launch as launch_words;
 use crate::text::page::{home as words, nav as nav_words};
@@ -29,25 +30,38 @@ const FEW_PROJECTS: usize = 8;
 /// Query member that shows every ended row.
 const ENDED: &str = "ended";
 
+/// Query member with the kind shown.
+const FILTER: &str = "filter";
+
+fn live_keys(store: Store) -> Vec<String> {
+    let mut keys = store.section(Section::Live);
+    keys.extend(store.jobs_of(&[Group::Live]));
+    keys.extend(store.externals());
+    keys
+}
+
 /// The view.
 #[component]
 pub fn Home() -> impl IntoView {
     let page = page();
     let nav = nav();
     enter(nav_words::HOME);
-    let waiting = memo(move || page.store.jobs_of(&[Group::Waiting]));
-    let needs_look = memo(move || {
-        let mut keys = page.store.section(Section::NeedsLook);
-        keys.extend(page.store.jobs_of(&[Group::NeedsLook]));
+    let filter = memo(move || Only::parse(&nav.member(FILTER)));
+    let shown_of = move |keys: fn(Store) -> Vec<String>| {
+        memo(move || {
+            let mut keys = keys(page.store);
+            keys.retain(|key| filter.get().takes(key));
+            keys
+        })
+    };
+    let waiting = shown_of(|store| store.jobs_of(&[Group::Waiting]));
+    let needs_look = shown_of(|store| {
+        let mut keys = store.section(Section::NeedsLook);
+        keys.extend(store.jobs_of(&[Group::NeedsLook]));
         keys
     });
-    let live = memo(move || {
-        let mut keys = page.store.section(Section::Live);
-        keys.extend(page.store.jobs_of(&[Group::Live]));
-        keys.extend(page.store.externals());
-        keys
-    });
-    let ended = memo(move || page.store.section(Section::Ended));
+    let live = shown_of(live_keys);
+    let ended = shown_of(|store| store.section(Section::Ended));
     let shows_all = memo(move || nav.member(ENDED) == "all");
     let few_ended = memo(move || {
         let take = if shows_all.get() { usize::MAX } else { FEW_ENDED };
@@ -55,6 +69,7 @@ pub fn Home() -> impl IntoView {
     });
     let is_empty = memo(move || {
         page.store.count_projects() == 0
+            && filter.get() == Only::All
             && [waiting, needs_look, live, ended].iter().all(|ids| ids.with(Vec::is_empty))
     });
     let toggle = move |event: web_sys::MouseEvent| {
@@ -79,7 +94,7 @@ pub fn Home() -> impl IntoView {
                 <Strips />
                 <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Live) />
                 <Rows title=words::NEEDS_LOOK testid="section-needs-look" keys=needs_look total=needs_look row=section_rows(Section::NeedsLook) />
-                <LiveRows keys=live />
+                <LiveRows keys=live filter=filter />
                 <Rows
                     title=words::ENDED testid="section-ended" keys=few_ended total=ended dense=true
                     row=section_rows(Section::Ended) more=ViewFn::from(more)
@@ -96,24 +111,42 @@ pub fn section_rows(section: Section) -> Callback<String, AnyView> {
 }
 
 #[component]
-fn LiveRows(keys: Cached<Vec<String>>) -> impl IntoView {
+fn LiveRows(keys: Cached<Vec<String>>, filter: Cached<Only>) -> impl IntoView {
     let page = page();
     let nav = nav();
     let is_empty = memo(move || keys.with(Vec::is_empty));
-    let has_external = memo(move || !page.store.externals().is_empty());
-    let elsewhere = move || {
-        has_external.get().then(|| {
-            view! { <a href=browser::href("/ui/external")>{external::TITLE}</a> }
-        })
+    let all = memo(move || live_keys(page.store));
+    let chip = move |only: Only| {
+        let count = memo(move || all.with(|keys| keys.iter().filter(|k| only.takes(k)).count()));
+        view! {
+            <button
+                type="button"
+                class="filter"
+                aria-pressed=live(move || (filter.get() == only).to_string())
+                data-testid=format!("only-{}", only.word())
+                on:click=move |_| nav.set_query(&[(FILTER, only.word())], true)
+            >
+                {only.label()} <span class="num">{count.live()}</span>
+            </button>
+        }
+    };
+    let chips = move || {
+        let chips = Only::ALL.map(chip);
+        view! {
+            <span class="filters" role="group" aria-label=words::FILTER>{chips}</span>
+            {dynamic(move || (filter.get() == Only::External).then(|| view! {
+                <a href=browser::href("/ui/external")>{external::TITLE}</a>
+            }))}
+        }
     };
     let first = memo(move || page.store.list_projects(&Query::default()).into_iter().next());
     view! {
-        <Rows title=words::LIVE testid="section-live" keys=keys total=keys row=section_rows(Section::Live) more=ViewFn::from(elsewhere) />
+        <Rows title=words::LIVE testid="section-live" keys=keys total=keys row=section_rows(Section::Live) more=ViewFn::from(chips) />
         {dynamic(move || is_empty.get().then(|| view! {
             <section aria-label=words::LIVE data-testid="section-live-empty">
-                <div class="section-head"><h2>{words::LIVE}</h2><AsOf /></div>
+                <div class="section-head"><h2>{words::LIVE}</h2><AsOf /><span class="end">{chips()}</span></div>
                 <div class="card empty">
-                    <p>{words::NO_LIVE}</p>
+                    <p>{dynamic(move || if filter.get() == Only::All { words::NO_LIVE } else { words::NONE_SHOWN })}</p>
                     {dynamic(move || first.get().map(|name| {
                         let label = words::launch_in(&shown(&name));
                         let open = move |_| nav.open_launch(&name, &Choice::default());

@@ -5,10 +5,12 @@ use crate::browser;
 use crate::model::problem::Problem;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
+use crate::parts::dialog::Dialog;
 use crate::parts::icon::symbol;
 use crate::shell::nav::enter;
 use crate::text::page as words;
 use leptos::prelude::*;
+use svc_shared::paths;
 
 /// There is nothing at this address.
 #[component]
@@ -55,5 +57,26 @@ pub fn WrongAddress() -> impl IntoView {
             <h2>{symbol("g-triangle", "glyph")} {words::WRONG_ADDRESS}</h2>
             <p>{words::wrong_address_how(&browser::origin())}</p>
         </div>
+    }
+}
+
+/// Nobody is signed in any more; the page stays as it is behind this.
+#[component]
+pub fn SignedOut() -> impl IntoView {
+    let at = window().location();
+    let here = format!("{}{}", at.pathname().unwrap_or_default(), at.search().unwrap_or_default());
+    let href = format!("{}?next={}", browser::href(paths::LOGIN), paths::segment(&here));
+    // Another tab where something is typed: it goes on by itself when the person comes back.
+    let target = browser::element("dialog[open], .rename").map(|_| "_blank");
+    view! {
+        <Dialog title=words::SIGNED_OUT.to_owned() on_close=Callback::new(|()| {}) testid="signed-out">
+            <div class="dialog-body"><p class="wide">{words::SIGNED_OUT_HOW}</p></div>
+            <div class="dialog-foot">
+                <span class="says"></span>
+                <a class=Look::Primary.class() href=href target=target rel="noopener" data-testid="sign-in">
+                    {words::SIGN_IN}
+                </a>
+            </div>
+        </Dialog>
     }
 }

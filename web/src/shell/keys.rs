@@ -1,0 +1,189 @@
+//! Keys that work everywhere outside of text fields, and the sheet that lists them.
+
+use crate::app::{Page, page};
+use crate::browser;
+use crate::model::launch::Choice;
+use crate::parts::copy::copy;
+use crate::parts::dialog::Dialog;
+use crate::parts::reactive::live;
+use crate::shell::nav::Nav;
+use crate::shell::sheets::Sheet;
+use crate::text::keys as words;
+use leptos::prelude::*;
+use std::cell::Cell;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, Event, HtmlElement, KeyboardEvent};
+
+/// Where this browser keeps that letters do nothing.
+const OFF: &str = "svc.keys";
+
+/// Listens as long as the page lives.
+pub fn watch(page: Page, nav: Nav) {
+    let after_g = Cell::new(false);
+    browser::on_document("keydown", move |event: Event| {
+        if let Some(event) = event.dyn_ref::<KeyboardEvent>()
+            && press(page, nav, event, &after_g)
+        {
+            event.prevent_default();
+        }
+    });
+}
+
+/// True when the key meant something.
+fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> bool {
+    let key = event.key();
+    let is_chord = event.ctrl_key() || event.meta_key();
+    if is_chord && key == "k" {
+        page.sheet.set(Some(Sheet::Palette(String::new())));
+        return true;
+    }
+    let went = after_g.take();
+    if is_chord || event.alt_key() || event.default_prevented() || is_typing(event) || is_off() {
+        return false;
+    }
+    let go = |path: &str| {
+        nav.to(&browser::href(path));
+        true
+    };
+    match (went, key.as_str()) {
+        (true, "h") => go("/ui/"),
+        (true, "p") => go("/ui/projects"),
+        (true, "b") => go("/ui/jobs"),
+        (true, "a") => go("/ui/activity"),
+        (true, "d") => go("/ui/doctor"),
+        (true, _) => false,
+        (false, "g") => {
+            after_g.set(true);
+            true
+        }
+        (false, "?") => {
+            page.sheet.set(Some(Sheet::Keys));
+            true
+        }
+        (false, "/") => browser::focus("[data-testid=search], [data-testid=log-find]"),
+        (false, "j") => step(1),
+        (false, "k") => step(-1),
+        (false, "[") => tab(-1),
+        (false, "]") => tab(1),
+        (false, "o") => click("[data-testid=act-open]"),
+        (false, "r") => click("[data-testid=act-resume]"),
+        (false, "s") => click("[data-testid=act-stop]"),
+        (false, "l") => own("data-project").is_some_and(|project| {
+            nav.open_launch(&project, &Choice::default());
+            true
+        }),
+        (false, "e") => own("data-instance").is_some_and(|id| {
+            nav.to(&browser::session_href(&id));
+            true
+        }),
+        (false, "y") => own("data-instance").is_some_and(|id| {
+            copy(page, id, None);
+            true
+        }),
+        (false, _) => false,
+    }
+}
+
+fn is_off() -> bool {
+    browser::stored(OFF).is_some()
+}
+
+/// Whether the key belongs to a field or to a dialog.
+fn is_typing(event: &KeyboardEvent) -> bool {
+    let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+    let within = target.and_then(|target| {
+        target.closest("input:not([type=checkbox], [type=radio]), textarea, select, dialog").ok()?
+    });
+    within.is_some() || browser::element("dialog[open]").is_some()
+}
+
+/// The row with the focus, else the page of one bridge or project.
+fn at() -> Option<Element> {
+    let focused = document().active_element()?;
+    let row = focused.closest("[data-row], li[data-project]").ok().flatten();
+    row.or_else(|| document().query_selector("article[data-project]").ok().flatten())
+}
+
+fn own(attribute: &str) -> Option<String> {
+    at()?.get_attribute(attribute)
+}
+
+fn click(selector: &str) -> bool {
+    let found = at().and_then(|row| row.query_selector(selector).ok().flatten());
+    let Some(button) = found.and_then(|found| found.dyn_into::<HtmlElement>().ok()) else {
+        return false;
+    };
+    button.click();
+    true
+}
+
+/// Moves the focus among the names of rows.
+fn step(by: i32) -> bool {
+    among("main li .name", by, |names| {
+        let row = document().active_element()?.closest("li").ok().flatten()?;
+        names.iter().position(|name| row.contains(Some(name)))
+    })
+    .is_some_and(|name| name.focus().is_ok())
+}
+
+fn tab(by: i32) -> bool {
+    among("[role=tab]", by, |tabs| {
+        tabs.iter().position(|tab| tab.get_attribute("aria-selected").as_deref() == Some("true"))
+    })
+    .is_some_and(|tab| {
+        tab.click();
+        true
+    })
+}
+
+/// The element one further, or the first where none is the present one.
+fn among(
+    selector: &str,
+    by: i32,
+    present: fn(&[HtmlElement]) -> Option<usize>,
+) -> Option<HtmlElement> {
+    let list = document().query_selector_all(selector).ok()?;
+    let all: Vec<HtmlElement> =
+        (0..list.length()).filter_map(|at| list.item(at)?.dyn_into().ok()).collect();
+    let to = match present(&all) {
+        None => 0,
+        Some(at) if by > 0 => at + 1,
+        Some(at) => at.checked_sub(1)?,
+    };
+    all.into_iter().nth(to)
+}
+
+/// The list of keys.
+#[component]
+pub fn Keys() -> impl IntoView {
+    let page = page();
+    let is_on = RwSignal::new(!is_off());
+    let toggle = move |_| {
+        is_on.update(|on| *on = !*on);
+        browser::store(OFF, (!is_on.get_untracked()).then_some("off"));
+    };
+    let rows = words::ALL
+        .iter()
+        .map(|(keys, does)| {
+            let keys: Vec<_> = keys.split(' ').map(|key| view! { <kbd>{key}</kbd> }).collect();
+            view! { <dt>{keys}</dt> <dd>{*does}</dd> }
+        })
+        .collect_view();
+    view! {
+        <Dialog title=words::TITLE.to_owned() on_close=Callback::new(move |()| page.sheet.set(None)) testid="keys">
+            <div class="dialog-body">
+                <dl class="wide keys">{rows}</dl>
+                <button
+                    type="button"
+                    class="switch wide"
+                    role="switch"
+                    aria-checked=live(move || is_on.get().to_string())
+                    data-testid="keys-switch"
+                    on:click=toggle
+                >
+                    {words::SINGLE}
+                </button>
+            </div>
+        </Dialog>
+    }
+}

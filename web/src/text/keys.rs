@@ -1,0 +1,35 @@
+//! Sentences of the command palette and of the keys.
+
+/// Button in the top bar, and title.
+pub const PALETTE: &str = "Search or run…";
+/// Nothing fits.
+pub const NOTHING: &str = "Nothing matches.";
+/// Kind of an entry.
+pub const VIEW: &str = "view";
+/// Kind of an entry.
+pub const PROJECT: &str = "project";
+/// Verb before the id.
+pub const COPY_ID: &str = "Copy id of";
+/// Title of the help.
+pub const TITLE: &str = "Keys";
+/// Button in the top bar.
+pub const HELP: &str = "Help: keys";
+/// Switch.
+pub const SINGLE: &str = "Single-letter keys";
+/// Keys and what they do. Letters work outside of text fields.
+pub const ALL: [(&str, &str); 14] = [
+    ("Ctrl K", "Search or run a command"),
+    ("/", "Search in this view"),
+    ("g h", "Home"),
+    ("g p", "Projects"),
+    ("g b", "Background sessions"),
+    ("g a", "Activity"),
+    ("g d", "Readiness"),
+    ("j k", "Next and previous row"),
+    ("o", "Open the row in the client"),
+    ("l", "Launch in the project of the row"),
+    ("r s", "Resume or stop the row"),
+    ("e y", "Log of the row; copy its id"),
+    ("[ ]", "Previous and next tab"),
+    ("?", "These keys"),
+];
