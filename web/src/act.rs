@@ -7,6 +7,7 @@ use crate::model::job::Job;
 use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
+use crate::parts::reactive::Held;
 use crate::text::job::{self as job_words, external};
 use crate::text::{launch as launch_words, page as words, session as said};
 use gloo_net::http::Method;
@@ -21,12 +22,12 @@ use svc_shared::status::BridgeStatus;
 
 /// Requests that are on their way, by the id of their object: a second click sends nothing.
 #[derive(Clone, Copy)]
-pub struct Pending(RwSignal<HashSet<String>>);
+pub struct Pending(Held<HashSet<String>>);
 
 impl Pending {
     /// Nothing is on its way.
     pub fn new() -> Self {
-        Self(RwSignal::new(HashSet::new()))
+        Self(Held::new(HashSet::new()))
     }
 
     /// Whether a request about this object is on its way. Tracked.

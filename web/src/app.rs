@@ -5,7 +5,7 @@ use crate::browser;
 use crate::clock::Clock;
 use crate::live::Live;
 use crate::model::route::Route;
-use crate::parts::reactive::{dynamic, effect};
+use crate::parts::reactive::{Held, dynamic, effect};
 use crate::ready::Ready;
 use crate::say::Say;
 use crate::shell::bars::THEME;
@@ -35,15 +35,15 @@ pub struct Page {
     /// Requests on their way.
     pub pending: Pending,
     /// Trust that is being asked for.
-    pub trust_gate: RwSignal<Option<TrustGate>>,
+    pub trust_gate: Held<Option<TrustGate>>,
     /// What is open over the views.
-    pub sheet: RwSignal<Option<Sheet>>,
+    pub sheet: Held<Option<Sheet>>,
     /// Readiness of the machine.
     pub ready: Ready,
     /// Name of the view, for the tab's title.
     pub view: RwSignal<String>,
     /// The chosen theme; none follows the system.
-    pub theme: RwSignal<Option<String>>,
+    pub theme: Held<Option<String>>,
     /// The layout is that of a phone.
     pub is_phone: ReadSignal<bool>,
 }
@@ -77,11 +77,11 @@ fn App() -> impl IntoView {
         say,
         clock,
         pending: Pending::new(),
-        trust_gate: RwSignal::new(None),
-        sheet: RwSignal::new(None),
+        trust_gate: Held::new(None),
+        sheet: Held::new(None),
         ready: Ready::new(),
         view: RwSignal::new(String::new()),
-        theme: RwSignal::new(browser::stored(THEME)),
+        theme: Held::new(browser::stored(THEME)),
         is_phone: browser::matches("(max-width: 639px)"),
     };
     provide_context(page);

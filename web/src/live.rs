@@ -9,7 +9,7 @@ use crate::model::stream::{
     self, BANNER_AFTER_MS, CaughtUp, Follower, NO_SAMPLES, SILENCE_MS, Step,
 };
 use crate::model::{link, outcome, wire};
-use crate::parts::reactive::{Cached, memo};
+use crate::parts::reactive::{Cached, Held, memo};
 use crate::say::Say;
 use crate::socket::{Heard, Socket};
 use crate::store::Store;
@@ -61,19 +61,19 @@ pub enum Outdated {
 #[derive(Clone, Copy)]
 pub struct Live {
     /// What the page needed to start; `None` until then.
-    pub basics: RwSignal<Option<Arc<Basics>>>,
+    pub basics: Held<Option<Arc<Basics>>>,
     /// Why it could not start.
-    pub no_start: RwSignal<Option<Problem>>,
+    pub no_start: Held<Option<Problem>>,
     /// This address is refused by the service.
     pub wrong_address: RwSignal<bool>,
     /// Nobody is signed in any more.
     pub signed_out: RwSignal<bool>,
     /// State of the connection.
-    pub link: RwSignal<Link>,
+    pub link: Held<Link>,
     /// Lost for long enough to say so and to stop offering actions.
     pub is_offline: Cached<bool>,
     /// The page should be loaded anew.
-    pub outdated: RwSignal<Option<Outdated>>,
+    pub outdated: Held<Option<Outdated>>,
     store: Store,
     say: Say,
     clock: Clock,
@@ -95,10 +95,10 @@ struct Inner {
 impl Live {
     /// Makes the connection; [`Live::start`] opens it.
     pub fn new(store: Store, say: Say, clock: Clock) -> Self {
-        let link = RwSignal::new(Link::Connecting);
+        let link = Held::new(Link::Connecting);
         Self {
-            basics: RwSignal::new(None),
-            no_start: RwSignal::new(None),
+            basics: Held::new(None),
+            no_start: Held::new(None),
             wrong_address: RwSignal::new(false),
             signed_out: RwSignal::new(false),
             link,
@@ -106,7 +106,7 @@ impl Live {
                 Link::Connecting | Link::Live => false,
                 Link::Lost { since, .. } => clock.seconds() - since >= BANNER_AFTER_MS,
             }),
-            outdated: RwSignal::new(None),
+            outdated: Held::new(None),
             store,
             say,
             clock,

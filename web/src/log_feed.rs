@@ -4,6 +4,7 @@ use crate::app::Page;
 use crate::model::log::{Entry, Log, Older};
 use crate::model::stream::delay_ms;
 use crate::model::wire;
+use crate::parts::reactive::Held;
 use crate::socket::{Heard, Socket};
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;
@@ -47,13 +48,13 @@ pub struct Feed {
     log: StoredValue<Log>,
     rows: StoredValue<Vec<(i64, Rows)>>,
     /// Ids of the chunks, oldest first.
-    pub chunks: RwSignal<Vec<i64>>,
+    pub chunks: Held<Vec<i64>>,
     /// Lines kept.
     pub lines: RwSignal<usize>,
     /// How to read further back.
-    pub older: RwSignal<Older>,
+    pub older: Held<Older>,
     /// How the socket stands.
-    pub feeding: RwSignal<Feeding>,
+    pub feeding: Held<Feeding>,
     /// Lines added at the end so far: changes whenever something came in.
     pub arrived: RwSignal<usize>,
     inner: StoredValue<Inner, LocalStorage>,
@@ -86,10 +87,10 @@ impl Feed {
             id: StoredValue::new(id),
             log: StoredValue::new(Log::default()),
             rows: StoredValue::new(Vec::new()),
-            chunks: RwSignal::new(Vec::new()),
+            chunks: Held::new(Vec::new()),
             lines: RwSignal::new(0),
-            older: RwSignal::new(Older::Unknown),
-            feeding: RwSignal::new(Feeding::Connecting),
+            older: Held::new(Older::Unknown),
+            feeding: Held::new(Feeding::Connecting),
             arrived: RwSignal::new(0),
             inner: StoredValue::new_local(Inner::default()),
         };

@@ -2,6 +2,7 @@
 
 use crate::api;
 use crate::model::problem::Problem;
+use crate::parts::reactive::Held;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::Doctor;
@@ -11,7 +12,7 @@ use svc_shared::status::CheckStatus;
 #[derive(Clone, Copy)]
 pub struct Ready {
     /// The last answer.
-    pub found: RwSignal<Option<Result<Doctor, Problem>>>,
+    pub found: Held<Option<Result<Doctor, Problem>>>,
     /// The checks run.
     pub is_asking: RwSignal<bool>,
 }
@@ -19,7 +20,7 @@ pub struct Ready {
 impl Ready {
     /// Nothing asked yet.
     pub fn new() -> Self {
-        Self { found: RwSignal::new(None), is_asking: RwSignal::new(false) }
+        Self { found: Held::new(None), is_asking: RwSignal::new(false) }
     }
 
     /// Runs the checks, unless they run already.

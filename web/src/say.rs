@@ -1,6 +1,7 @@
 //! Messages to the person: toasts, and the two live regions that read them out.
 
 use crate::model::outcome::{Level, Notice};
+use crate::parts::reactive::Held;
 use leptos::prelude::*;
 use std::time::Duration;
 
@@ -31,12 +32,12 @@ pub struct Toast {
 #[derive(Clone, Copy)]
 pub struct Say {
     /// Shown now, oldest first.
-    pub toasts: RwSignal<Vec<Toast>>,
+    pub toasts: Held<Vec<Toast>>,
     /// Text of the polite region.
     pub polite: RwSignal<String>,
     /// Text of the assertive region.
     pub assertive: RwSignal<String>,
-    waiting: RwSignal<Vec<String>>,
+    waiting: Held<Vec<String>>,
     is_pausing: RwSignal<bool>,
     next_key: StoredValue<u64>,
 }
@@ -45,10 +46,10 @@ impl Say {
     /// Nothing said yet.
     pub fn new() -> Self {
         Self {
-            toasts: RwSignal::new(Vec::new()),
+            toasts: Held::new(Vec::new()),
             polite: RwSignal::new(String::new()),
             assertive: RwSignal::new(String::new()),
-            waiting: RwSignal::new(Vec::new()),
+            waiting: Held::new(Vec::new()),
             is_pausing: RwSignal::new(false),
             next_key: StoredValue::new(0),
         }

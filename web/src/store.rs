@@ -6,7 +6,7 @@ use crate::model::job::{self, Group, Job};
 use crate::model::sections::{self, Place, Section};
 use crate::model::state::{Book, Change, Changed};
 use crate::model::{link, projects};
-use crate::parts::reactive::{Cached, memo};
+use crate::parts::reactive::{Cached, Held, memo};
 use leptos::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -33,14 +33,14 @@ pub struct Store {
     pub places: RwSignal<Vec<Place>>,
     /// One more whenever a project came, went or changed.
     projects_step: RwSignal<u64>,
-    jobs: RwSignal<HashMap<String, Arc<Job>>>,
-    external: RwSignal<(Sessions, HashSet<String>)>,
+    jobs: Held<HashMap<String, Arc<Job>>>,
+    external: Held<(Sessions, HashSet<String>)>,
     /// Health report.
-    pub health: RwSignal<Option<Health>>,
+    pub health: Held<Option<Health>>,
     /// The first state is there.
     pub is_loaded: RwSignal<bool>,
     /// Bridges that failed while nobody looked.
-    pub unseen: RwSignal<HashSet<String>>,
+    pub unseen: Held<HashSet<String>>,
     /// Bridges per project.
     pub rollups: Cached<Arc<HashMap<String, projects::Rollup>>>,
 }
@@ -56,11 +56,11 @@ impl Store {
             tracked: StoredValue::new(HashMap::new()),
             places,
             projects_step: RwSignal::new(0),
-            jobs: RwSignal::new(HashMap::new()),
-            external: RwSignal::new(Default::default()),
-            health: RwSignal::new(None),
+            jobs: Held::new(HashMap::new()),
+            external: Held::new(Default::default()),
+            health: Held::new(None),
             is_loaded: RwSignal::new(false),
-            unseen: RwSignal::new(HashSet::new()),
+            unseen: Held::new(HashSet::new()),
             rollups: memo(move || Arc::new(places.with(|places| projects::rollups(places.iter())))),
         }
     }

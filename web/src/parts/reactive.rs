@@ -84,6 +84,87 @@ pub fn memo<T: PartialEq + Send + Sync + 'static>(
     Cached { memo: shared(Box::new(move || Arc::new(compute()))), of: PhantomData }
 }
 
+/// A value that is written from outside; for every type whose signal would be one more copy.
+pub struct Held<T> {
+    signal: RwSignal<Arc<dyn Any + Send + Sync>>,
+    of: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Held<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Held<T> {}
+
+impl<T: Clone + Send + Sync + 'static> Held<T> {
+    /// Holds this.
+    pub fn new(value: T) -> Self {
+        fn shared(value: Arc<dyn Any + Send + Sync>) -> RwSignal<Arc<dyn Any + Send + Sync>> {
+            RwSignal::new(value)
+        }
+        Self { signal: shared(Arc::new(value)), of: PhantomData }
+    }
+
+    // The constructor and the setters are the only writers, and they write a T.
+    #[expect(clippy::expect_used, reason = "only this type writes it, with this very type")]
+    fn typed(value: &(dyn Any + Send + Sync)) -> &T {
+        value.downcast_ref::<T>().expect("what is held has its type")
+    }
+
+    /// The value. Tracked.
+    pub fn get(self) -> T {
+        self.with(T::clone)
+    }
+
+    /// The value, without tracking.
+    pub fn get_untracked(self) -> T {
+        self.with_untracked(T::clone)
+    }
+
+    /// Looks at the value. Tracked.
+    pub fn with<R>(self, look: impl FnOnce(&T) -> R) -> R {
+        look(Self::typed(&*self.signal.get()))
+    }
+
+    /// Looks at the value, without tracking.
+    pub fn with_untracked<R>(self, look: impl FnOnce(&T) -> R) -> R {
+        look(Self::typed(&*self.signal.get_untracked()))
+    }
+
+    /// The same; `None` when whoever held it is gone.
+    pub fn try_with_untracked<R>(self, look: impl FnOnce(&T) -> R) -> Option<R> {
+        Some(look(Self::typed(&*self.signal.try_get_untracked()?)))
+    }
+
+    /// Reads it without looking, so that a change is noticed.
+    pub fn track(self) {
+        self.signal.track();
+    }
+
+    /// Another value. Nothing happens when whoever held it is gone.
+    pub fn set(self, value: T) {
+        fn shared(signal: RwSignal<Arc<dyn Any + Send + Sync>>, value: Arc<dyn Any + Send + Sync>) {
+            let _ = signal.try_set(value); // gone with its owner: nobody looks any more
+        }
+        shared(self.signal, Arc::new(value));
+    }
+
+    /// Changes the value.
+    pub fn update(self, change: impl FnOnce(&mut T)) {
+        let _: Option<()> = self.try_update(change);
+    }
+
+    /// Changes the value; `None` when whoever held it is gone.
+    pub fn try_update<R>(self, change: impl FnOnce(&mut T) -> R) -> Option<R> {
+        let mut value = Self::typed(&*self.signal.try_get_untracked()?).clone();
+        let told = change(&mut value);
+        self.set(value);
+        Some(told)
+    }
+}
+
 /// A value for one attribute or text, computed whenever what it reads changes.
 pub type Live<T> = Box<dyn FnMut() -> T + Send>;
 

@@ -7,7 +7,7 @@ use crate::app::page;
 use crate::browser;
 use crate::model::launch::Choice;
 use crate::model::route::{Query, Route};
-use crate::parts::reactive::{Cached, memo};
+use crate::parts::reactive::{Cached, Held, memo};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::JsValue;
@@ -19,7 +19,7 @@ pub const LAUNCH: &str = "launch";
 /// Where the page is, and how it gets elsewhere.
 #[derive(Clone, Copy)]
 pub struct Nav {
-    at: RwSignal<(String, Query)>,
+    at: Held<(String, Query)>,
     /// The view.
     pub route: Cached<Route>,
 }
@@ -39,7 +39,7 @@ fn here() -> (String, Query) {
 impl Nav {
     /// Follows the address bar and takes over the links of the page.
     pub fn start() -> Self {
-        let at = RwSignal::new(here());
+        let at = Held::new(here());
         let nav = Self { at, route: memo(move || Route::of(&at.with(|(path, _)| path.clone()))) };
         browser::on_window("popstate", move |_: Event| at.set(here()));
         browser::on_document("click", move |event: Event| {

@@ -10,7 +10,7 @@ use crate::parts::confirm::Confirm;
 use crate::parts::copy::copy;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
+use crate::parts::reactive::{Cached, Held, derived, dynamic, live, memo};
 use crate::shell::nav::{Nav, nav};
 use crate::shell::sheets::Sheet;
 use crate::text::launch as launch_words;
@@ -60,7 +60,7 @@ pub fn Actions(
     let asks_stop = place == Place::Head
         && untrack(|| nav().member("ask")) == "stop"
         && offers(&bridge.get_untracked(), None).stop == Offer::Ready;
-    let ask = RwSignal::new(asks_stop.then_some(Ask::Stop));
+    let ask = Held::new(asks_stop.then_some(Ask::Stop));
     let target = memo(move || Target::of(&bridge.get()));
     let offered = memo(move || {
         let bridge = bridge.get();
@@ -106,7 +106,7 @@ fn Buttons(
     target: Cached<Target>,
     offered: Cached<Offers>,
     place: Place,
-    ask: RwSignal<Option<Ask>>,
+    ask: Held<Option<Ask>>,
 ) -> impl IntoView {
     let page = page();
     let nav = nav();
@@ -225,7 +225,7 @@ fn menu(
     place: Place,
     bridge: &Instance,
     offers: &Offers,
-    ask: RwSignal<Option<Ask>>,
+    ask: Held<Option<Ask>>,
 ) -> Vec<Entry> {
     let entry = |label, does, testid, class| Entry { label, does, testid, class };
     let offline = page.live.is_offline.get_untracked();
@@ -290,7 +290,7 @@ fn Rename(bridge: Signal<Arc<Instance>>, on_done: Callback<()>) -> impl IntoView
     let page = page();
     let field = NodeRef::<html::Input>::new();
     let now = bridge.get_untracked();
-    let refusal = RwSignal::new(None::<String>);
+    let refusal = Held::new(None::<String>);
     browser::after_paint(move || {
         if let Some(field) = field.get_untracked() {
             field.select();

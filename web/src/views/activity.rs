@@ -9,7 +9,7 @@ use crate::model::shown::shown;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::glyph;
-use crate::parts::reactive::{Cached, dynamic, memo};
+use crate::parts::reactive::{Cached, Held, dynamic, effect, memo};
 use crate::parts::times::When;
 use crate::shell::nav::enter;
 use crate::text::{page as page_words, past as words};
@@ -40,8 +40,8 @@ enum Reading {
 #[derive(Clone, Copy)]
 struct Reader {
     query: StoredValue<String>,
-    past: RwSignal<Past>,
-    reading: RwSignal<Reading>,
+    past: Held<Past>,
+    reading: Held<Reading>,
 }
 
 impl Reader {
@@ -69,7 +69,7 @@ impl Reader {
                 }
                 Err(problem) => Reading::Failed(problem),
             };
-            self.reading.try_set(reading);
+            self.reading.set(reading);
         });
     }
 }
@@ -87,8 +87,8 @@ pub fn Timeline(
         if about.is_empty() { String::new() } else { format!("&{kind}={}", segment(&about)) };
     let reader = Reader {
         query: StoredValue::new(query),
-        past: RwSignal::new(Past::default()),
-        reading: RwSignal::new(Reading::Under),
+        past: Held::new(Past::default()),
+        reading: Held::new(Reading::Under),
     };
     // A bridge that came, went or changed has left something to read.
     let is_all = about.is_empty();
@@ -98,12 +98,16 @@ pub fn Timeline(
             ours.cloned().collect()
         })
     });
-    let read_at = RwSignal::new(Vec::new());
+    let read_at = Held::new(Vec::new());
     let refresh = move || {
         read_at.set(places.get_untracked());
         reader.read(false);
     };
-    refresh();
+    effect(move || {
+        if page.store.is_loaded.get() {
+            refresh();
+        }
+    });
     let is_old = memo(move || places.get() != read_at.get());
     let with_project = kind.is_empty();
     view! {

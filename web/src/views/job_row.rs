@@ -9,7 +9,7 @@ use crate::parts::button::{ActButton, Look};
 use crate::parts::confirm::Confirm;
 use crate::parts::copy::copy;
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::reactive::{Cached, derived, dynamic, memo};
+use crate::parts::reactive::{Cached, Held, derived, dynamic, memo};
 use crate::parts::times::When;
 use crate::store::JOB;
 use crate::text::job as words;
@@ -104,7 +104,7 @@ enum Ask {
 #[component]
 fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
     let page = page();
-    let ask = RwSignal::new(None::<Ask>);
+    let ask = Held::new(None::<Ask>);
     let target = memo(move || job.with(|job| Target::of_job(job)));
     let is_live = memo(move || job.with(|job| job.is_live()));
     let close = Callback::new(move |()| {
@@ -164,7 +164,7 @@ fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
     }
 }
 
-fn menu(page: Page, job: &Job, ask: RwSignal<Option<Ask>>) -> Vec<Entry> {
+fn menu(page: Page, job: &Job, ask: Held<Option<Ask>>) -> Vec<Entry> {
     let entry = |label, does, testid| Entry { label, does, testid, class: "" };
     let copies = |text: String| Does::Run(Callback::new(move |()| copy(page, text.clone(), None)));
     let verb = if job.is_live() { "stop" } else { "resume" };

@@ -15,7 +15,7 @@ use crate::model::wire::{self, Read};
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::symbol;
-use crate::parts::reactive::{derived, dynamic, effect, live, memo};
+use crate::parts::reactive::{Held, derived, dynamic, effect, live, memo};
 use crate::shell::nav::{LAUNCH, Nav, nav};
 use crate::text::{launch as words, page as page_words};
 use crate::views::trust::Gate;
@@ -86,10 +86,10 @@ struct Desk {
     nav: Nav,
     project: StoredValue<Arc<Project>>,
     basics: StoredValue<Arc<Basics>>,
-    preflight: RwSignal<Option<Result<Preflight, Problem>>>,
-    form: RwSignal<Form>,
+    preflight: Held<Option<Result<Preflight, Problem>>>,
+    form: Held<Form>,
     is_pending: RwSignal<bool>,
-    problem: RwSignal<Option<Problem>>,
+    problem: Held<Option<Problem>>,
     key: StoredValue<String>,
     is_gone: StoredValue<bool>,
 }
@@ -226,10 +226,10 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
         nav,
         project: StoredValue::new(Arc::clone(&project)),
         basics: StoredValue::new(basics),
-        preflight: RwSignal::new(None),
-        form: RwSignal::new(first),
+        preflight: Held::new(None),
+        form: Held::new(first),
         is_pending: RwSignal::new(false),
-        problem: RwSignal::new(None),
+        problem: Held::new(None),
         key: StoredValue::new(browser::repeat_key()),
         is_gone: StoredValue::new(false),
     };

@@ -10,7 +10,7 @@ use crate::model::link::client_host;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
 use crate::parts::icon::symbol;
-use crate::parts::reactive::dynamic;
+use crate::parts::reactive::{Held, dynamic};
 use crate::shell::nav::enter;
 use crate::text::page::open as words;
 use crate::text::session::act;
@@ -40,7 +40,7 @@ pub fn Open(
         |bridge| words::title(&bridge.get_untracked().project),
     );
     enter(name.clone());
-    let step = RwSignal::new(Step::Asking);
+    let step = Held::new(Step::Asking);
     let back = browser::session_href(&id);
     let id = StoredValue::new(id);
     let ask = move || {

@@ -257,7 +257,11 @@ struct Field {
 
 fn text_field(desk: Desk, field: Field) -> AnyView {
     let Field { id, text, is_bad, .. } = field;
-    let typed = desk.form.try_update_untracked(|form| text(form).clone()).unwrap_or_default();
+    let typed = desk
+        .form
+        .try_with_untracked(Form::clone)
+        .map(|mut form| text(&mut form).clone())
+        .unwrap_or_default();
     let input = move |event| {
         let typed = event_target_value(&event);
         desk.form.update(|form| *text(form) = typed);
