@@ -301,6 +301,17 @@ mod tests {
                 let found: Value = serde_json::from_str(&edited).unwrap();
                 prop_assert_eq!(&found["projects"]["/p"]["ok"], &Value::Bool(true));
                 prop_assert_eq!(with_true(&edited, &PATH), Ok(None));
+                // Every other byte is kept: the rest stands before and behind one place.
+                let same = |a: &u8, b: &u8| a == b;
+                let (before, after) = (text.as_bytes(), edited.as_bytes());
+                let head = before.iter().zip(after).take_while(|(a, b)| same(a, b)).count();
+                let tail = before.iter().rev().zip(after.iter().rev());
+                let tail = tail.take_while(|(a, b)| same(a, b)).count();
+                let end = before.len().saturating_sub(tail).max(head);
+                let removed = String::from_utf8_lossy(&before[head..end]).into_owned();
+                let ink = |text: &str| text.chars().filter(|c| !c.is_whitespace()).count();
+                let old = value.pointer("/projects/~1p/ok").map_or(0, |old| ink(&old.to_string()));
+                prop_assert!(ink(&removed) <= old.max(2), "{} became {}", text, edited);
             } else {
                 let is_object = |value: &Value| value.is_object();
                 let projects = value.get("projects");

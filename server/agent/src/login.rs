@@ -87,7 +87,9 @@ pub fn parse(stdout: &[u8]) -> Login {
     };
     let method = answer.get("authMethod").and_then(Value::as_str);
     // A word, not a text: the answer holds personal data in other fields.
-    let is_word = |word: &&str| word.len() <= 40 && !word.contains(['@', ' ']);
+    let is_word = |word: &&str| {
+        (1..=40).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_graphic() && b != b'@')
+    };
     let fallback = if logged_in { "unknown" } else { "none" };
     Login::Answered {
         logged_in,
@@ -123,6 +125,7 @@ fn expires_at(file: &Path) -> io::Result<Option<Timestamp>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// F38.
     #[test]
@@ -173,6 +176,27 @@ mod tests {
         for odd in ["{", r#"{"claudeAiOauth":{"expiresAt":"soon"}}"#, r#"{"claudeAiOauth":5}"#] {
             std::fs::write(home.credentials_file(), odd).unwrap();
             assert_eq!(answer("oauth"), None, "{odd}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn f38_the_method_is_a_plain_word_whatever_the_answer_says(
+            logged_in: bool, method in "\\PC{0,50}|[\u{0}-\u{ff}]{0,10}|[a-z._]{1,20}",
+        ) {
+            let answer = serde_json::json!({"loggedIn": logged_in, "authMethod": method});
+            let login = parse(answer.to_string().as_bytes());
+            prop_assert_eq!(login.is_ok(), logged_in);
+            let shown = login.method().unwrap();
+            prop_assert!(shown.len() <= 40 && shown.bytes().all(|b| b.is_ascii_graphic()), "{}", shown);
+            let is_word = !method.is_empty() && method.len() <= 40
+                && method.bytes().all(|b| b.is_ascii_graphic() && b != b'@');
+            prop_assert_eq!(shown == method, is_word || ["unknown", "none"].contains(&&*method));
+        }
+
+        #[test]
+        fn no_answer_makes_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..100)) {
+            let _ = parse(&bytes);
         }
     }
 }

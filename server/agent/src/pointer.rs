@@ -288,6 +288,7 @@ fn save(path: &Path, backup: Backup) -> Result<(), StripError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::fs::File;
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::path::PathBuf;
@@ -418,5 +419,47 @@ mod tests {
         assert!(matches!(read(&path), Found::Unreadable(_)));
         assert!(strip(&path, &judged, Backup::Once).is_err());
         assert!(path.exists());
+    }
+
+    proptest! {
+        #[test]
+        fn f50_a_pointer_with_broken_bytes_names_no_dangerous_process_and_shows_no_session(
+            at in any::<prop::sample::Index>(),
+            cut in 0_usize..6,
+            put in prop::collection::vec(any::<u8>(), 0..6),
+        ) {
+            let mut bytes = LIVE.as_bytes().to_vec();
+            let from = at.index(bytes.len());
+            let to = (from + cut).min(bytes.len());
+            bytes.splice(from..to, put);
+            if let Ok(found) = parse(&bytes, Timestamp::from_millis(0)) {
+                prop_assert!(found.pid.is_none_or(|pid| pid.get() > 1));
+                let shown = format!("{found:?}");
+                for id in [&found.session_id, &found.environment_id].into_iter().flatten() {
+                    prop_assert!(!id.is_empty());
+                    prop_assert!(id.len() < 8 || !shown.contains(id.as_str()));
+                }
+            }
+        }
+
+        #[test]
+        fn what_a_strip_leaves_is_the_same_pointer_without_its_session(
+            environment in "\\PC{1,20}", source in "\\PC{0,8}",
+            pid in prop::option::of(2_i32..), ticks: u64,
+        ) {
+            let text = match pid {
+                Some(pid) => json!({
+                    "sessionId": "session_1", "environmentId": environment, "source": source,
+                    "pid": pid, "procStart": ticks.to_string(),
+                }),
+                None => json!({"environmentId": environment, "source": source}),
+            };
+            let (_root, path) = bench(text.to_string().as_bytes());
+            let Found::Pointer(judged) = read(&path) else { panic!("a pointer") };
+            strip(&path, &judged, Backup::None).unwrap();
+            let Found::Pointer(left) = read(&path) else { panic!("a pointer") };
+            let expected = Pointer { session_id: None, written_at: left.written_at, ..judged };
+            prop_assert!(left == expected, "{:?}", left);
+        }
     }
 }

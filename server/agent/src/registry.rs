@@ -202,6 +202,7 @@ fn parse(bytes: &[u8]) -> Option<Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::os::unix::fs::symlink;
 
     fn entry(pid: i64, status: &str) -> String {
@@ -307,5 +308,25 @@ mod tests {
         let began = std::time::Instant::now();
         assert_eq!(registry.read().unwrap().entries.len(), 10_000);
         println!("10,000 entries: first {first:?}, again {:?}", began.elapsed());
+    }
+
+    proptest! {
+        #[test]
+        fn f54_an_entry_with_broken_bytes_names_no_dangerous_process(
+            at in any::<prop::sample::Index>(),
+            cut in 0_usize..6,
+            put in prop::collection::vec(any::<u8>(), 0..6),
+        ) {
+            let mut bytes = entry(4242, "busy").into_bytes();
+            let from = at.index(bytes.len());
+            let to = (from + cut).min(bytes.len());
+            bytes.splice(from..to, put);
+            if let Some(found) = parse(&bytes) {
+                prop_assert!(found.pid.get() > 1);
+                prop_assert!(!found.session_id.is_empty() && !found.cwd.as_os_str().is_empty());
+                let shown = format!("{found:?}");
+                prop_assert!(!shown.contains("u-4242"));
+            }
+        }
     }
 }

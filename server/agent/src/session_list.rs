@@ -110,6 +110,7 @@ pub(crate) fn text(item: &Map<String, Value>, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const ONE: &str = r#"{"pid":30401,"cwd":"/p","kind":"interactive","startedAt":1764000000000,
         "sessionId":"u-1","name":"n","status":"busy","future":{"x":1}}"#;
@@ -174,5 +175,26 @@ mod tests {
             listed.sessions.iter().filter_map(|one| one.state.as_deref()).collect();
         assert_eq!(left, ["working", "blocked", "paused"]);
         assert_eq!(listed.skipped, 0);
+    }
+
+    proptest! {
+        #[test]
+        fn f52_an_answer_with_broken_bytes_is_broken_or_a_list_of_believable_sessions(
+            at in any::<prop::sample::Index>(),
+            cut in 0_usize..6,
+            put in prop::collection::vec(any::<u8>(), 0..6),
+        ) {
+            let mut bytes = format!("[{ONE},{ONE}]").into_bytes();
+            let from = at.index(bytes.len());
+            let to = (from + cut).min(bytes.len());
+            bytes.splice(from..to, put);
+            if let Ok(listed) = parse(&bytes) {
+                prop_assert!(listed.sessions.len() + listed.skipped <= 2);
+                for one in &listed.sessions {
+                    prop_assert!(one.pid.is_none_or(|pid| pid.get() > 1));
+                    prop_assert!(!one.session_id.is_empty() && !one.has_ended());
+                }
+            }
+        }
     }
 }

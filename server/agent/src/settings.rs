@@ -215,6 +215,7 @@ fn shown(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::fs;
 
     struct Bench {
@@ -369,5 +370,45 @@ mod tests {
         symlink(root.join("dotfiles/settings.json"), user).unwrap();
         let found = bench.scopes().default_mode().unwrap();
         assert_eq!((found.mode.as_str(), found.source), ("acceptEdits", "user"));
+    }
+
+    proptest! {
+        /// H41. A ceiling may only be passed by what is surely no bypass.
+        #[test]
+        fn h41_settings_with_broken_bytes_pass_a_ceiling_only_when_they_are_understood(
+            at in any::<prop::sample::Index>(),
+            cut in 0_usize..4,
+            put in prop::collection::vec(any::<u8>(), 0..4),
+        ) {
+            let mut bytes = mode(BYPASS).into_bytes();
+            let from = at.index(bytes.len());
+            let to = (from + cut).min(bytes.len());
+            bytes.splice(from..to, put);
+            let bench = Bench::new(&[("p/.claude/settings.json", "")]);
+            fs::write(bench.root.path().join("p/.claude/settings.json"), &bytes).unwrap();
+            let scopes = bench.scopes();
+            if !scopes.may_bypass() {
+                let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+                let understood: Value = serde_json::from_slice(text).unwrap();
+                let says = understood.pointer("/permissions/defaultMode");
+                prop_assert_ne!(says, Some(&Value::from(BYPASS)));
+            }
+        }
+
+        #[test]
+        fn h67_names_of_strangers_are_bounded_and_printable(
+            event in any::<String>(), server in any::<String>(),
+        ) {
+            let hooks = serde_json::json!({"hooks": {&event: [{}]}}).to_string();
+            let servers = serde_json::json!({"mcpServers": {&server: {}}}).to_string();
+            let bench = Bench::new(&[("p/.claude/settings.json", &hooks), ("p/.mcp.json", &servers)]);
+            let project = bench.root.path().join("p");
+            let found = bench.scopes().project_settings(&Known::default(), &project);
+            let names = found.hooks.iter().chain(found.mcp_servers.iter().map(|one| &one.name));
+            for name in names {
+                prop_assert!(name.chars().count() <= NAME_CHARS);
+                prop_assert!(!name.chars().any(is_unprintable), "{:?}", name);
+            }
+        }
     }
 }

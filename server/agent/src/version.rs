@@ -137,6 +137,7 @@ impl Eq for AgentVersion {}
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn version(raw: &str) -> AgentVersion {
         raw.parse().unwrap_or_else(|_| panic!("{raw}"))
@@ -206,5 +207,32 @@ mod tests {
         check("/home/u/claude/versions/latest", None);
         check("/home/u/claude/versions/2", None);
         check("/usr/bin/claude", None);
+    }
+
+    fn any_version() -> impl Strategy<Value = AgentVersion> {
+        "[0-9]{1,2}(\\.[0-9]{1,2}){0,3}([-+][0-9a-b.-]{1,4})?".prop_map(|raw| version(&raw))
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_versions_is_total(
+            a in any_version(), b in any_version(), c in any_version(),
+        ) {
+            prop_assert_eq!(a.cmp(&b), b.cmp(&a).reverse());
+            prop_assert_eq!(a.cmp(&b) == Ordering::Equal, a == b);
+            if a <= b && b <= c {
+                prop_assert!(a <= c, "{} {} {}", a, b, c);
+            }
+        }
+
+        #[test]
+        fn what_is_read_as_a_version_is_shown_as_it_was_written(raw in "\\PC{0,12}|[0-9.+-]{0,9}") {
+            if let Ok(found) = raw.parse::<AgentVersion>() {
+                prop_assert_eq!(found.as_str(), raw.as_str());
+                prop_assert!(raw.is_ascii());
+            }
+            let _ = AgentVersion::from_output(&raw);
+            let _ = AgentVersion::from_program(Path::new(&format!("/claude/versions/{raw}")));
+        }
     }
 }

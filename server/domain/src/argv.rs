@@ -89,6 +89,7 @@ impl ServerMode<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn plain() -> ServerMode<'static> {
         ServerMode {
@@ -143,5 +144,49 @@ mod tests {
         let shell = "$(touch x) `id`; & %PATH%";
         let args = ServerMode { name: shell, ..plain() }.args().unwrap();
         assert_eq!(args[2], shell);
+    }
+
+    proptest! {
+        #[test]
+        fn h29_every_value_stands_right_behind_its_own_flag_and_no_other_flag_appears(
+            name in "\\PC{0,12}|-{0,2}[a-z=]{0,8}|@[a-z]{1,4}",
+            prefix in prop::option::of("\\PC{0,12}|-{0,2}[a-z=]{0,8}"),
+            capacity: u32,
+            verbose: bool,
+            spawn_mode in prop::sample::select(vec![
+                SpawnMode::SameDir, SpawnMode::Worktree, SpawnMode::Session,
+            ]),
+        ) {
+            let wish = ServerMode {
+                name: &name, session_name_prefix: prefix.as_deref(), capacity, verbose, spawn_mode,
+                ..plain()
+            };
+            let has_prefix = prefix.as_deref().filter(|_| spawn_mode != SpawnMode::Session);
+            let is_refused = reads_as_option(&name) || has_prefix.is_some_and(reads_as_option);
+            let Ok(args) = wish.args() else {
+                prop_assert!(is_refused, "{:?} {:?}", name, prefix);
+                return Ok(());
+            };
+            prop_assert!(!is_refused);
+            let mut rest = args.iter().map(String::as_str);
+            prop_assert_eq!(rest.next(), Some("remote-control"));
+            while let Some(flag) = rest.next() {
+                let capacity = capacity.to_string();
+                let expected = match flag {
+                    "--name" => &name,
+                    "--debug-file" => plain().debug_file,
+                    "--spawn" => spawn_mode.as_str(),
+                    "--permission-mode" => plain().permission_mode.as_str(),
+                    "--remote-control-session-name-prefix" => has_prefix.unwrap(),
+                    "--capacity" => &capacity,
+                    "--verbose" => {
+                        prop_assert!(verbose);
+                        continue;
+                    }
+                    other => return Err(TestCaseError::fail(format!("option {other}"))),
+                };
+                prop_assert_eq!(rest.next(), Some(expected));
+            }
+        }
     }
 }

@@ -195,6 +195,7 @@ fn is_uuid(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn name(raw: &str) -> ProjectName {
         raw.parse().unwrap()
@@ -273,6 +274,36 @@ mod tests {
             "xa-170-1.log.1.gz",
         ] {
             assert_eq!(LogFileName::parse(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn h37_a_file_name_of_any_project_is_one_plain_component_and_read_back(
+            project in "\\PC{1,60}", created in 0_i64.., sequence: u32,
+        ) {
+            let Ok(project) = project.parse::<ProjectName>() else { return Ok(()) };
+            let key = LogSetKey::new(&project, created, sequence.into());
+            let text = key.as_str();
+            prop_assert!(text.len() < 255 && !text.starts_with('.'));
+            prop_assert!(text.bytes().all(|b| is_plain(b) || b == b'%'), "{}", text);
+            prop_assert!(key.is_of(&project));
+            prop_assert_eq!(text.parse::<LogSetKey>(), Ok(key.clone()));
+            let file = format!("{text}.log.3");
+            prop_assert_eq!(LogSetKey::of_file(&file), Some((key.clone(), ".log.3")));
+            prop_assert_eq!(LogFileName::parse(&file), Some(LogFileName::Of(key)));
+        }
+
+        #[test]
+        fn h96_no_name_makes_the_reader_panic_and_none_leaves_the_directory(
+            name in "\\PC{0,30}|(bridge-transcript-)?[a-z0-9./%-]{0,30}(\\.log|\\.jsonl)?",
+        ) {
+            let stem = match LogFileName::parse(&name) {
+                Some(LogFileName::Of(set) | LogFileName::Session { set, .. }) => set.to_string(),
+                Some(LogFileName::Transcript { session }) => session,
+                None => return Ok(()),
+            };
+            prop_assert!(!stem.contains('/') && name.contains(&stem), "{}", name);
         }
     }
 }

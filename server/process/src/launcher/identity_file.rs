@@ -192,4 +192,24 @@ mod tests {
         let seen = read_identity(&link, &LAUNCH.parse().unwrap());
         assert!(matches!(seen, Err(IdentityFileError::Unreadable { .. })), "{seen:?}");
     }
+
+    proptest::proptest! {
+        #[test]
+        fn f7_h103_a_damaged_file_names_nobody_dangerous(
+            at: proptest::sample::Index,
+            cut in 0_usize..6,
+            put in proptest::collection::vec(0_u8.., 0..6),
+        ) {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("a.launch.json");
+            let mut bytes = with_pid("4242").into_bytes();
+            let from = at.index(bytes.len());
+            let to = (from + cut).min(bytes.len());
+            bytes.splice(from..to, put);
+            std::fs::write(&path, bytes).unwrap();
+            if let Ok(Some(found)) = read_identity(&path, &LAUNCH.parse().unwrap()) {
+                proptest::prop_assert!(found.pid.get() > 1);
+            }
+        }
+    }
 }

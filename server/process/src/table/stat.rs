@@ -53,3 +53,38 @@ impl Stat {
         self.flags & KERNEL_THREAD != 0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn f4_no_name_shifts_a_field(
+            name in prop::collection::vec(any::<u8>(), 0..16),
+            pid in 1_i32.., parent in 0_i32.., ticks: u64,
+        ) {
+            let mut line = format!("{pid} (").into_bytes();
+            line.extend(&name);
+            line.extend(
+                format!(
+                    ") S {parent} {pid} 7 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 {ticks} 99 98\n"
+                )
+                .into_bytes(),
+            );
+            let stat = Stat::parse(pid, &line).unwrap();
+            prop_assert_eq!((stat.pid, stat.parent, stat.group), (pid, parent, pid));
+            prop_assert_eq!((stat.start_ticks, stat.session), (ticks, 7));
+            prop_assert!(!stat.is_dead() && !stat.is_kernel_thread());
+            prop_assert_eq!(Stat::parse(pid.wrapping_add(1), &line), None);
+        }
+
+        #[test]
+        fn no_line_panics(
+            line in "([0-9]{1,3} )?\\(?[ -~]{0,20}\\)?( [SZR]( -?[0-9]{1,20}){0,25})?",
+        ) {
+            let _ = Stat::parse(1, line.as_bytes());
+        }
+    }
+}
