@@ -6,6 +6,8 @@
 mod about;
 mod agent;
 pub mod auth;
+#[cfg(test)]
+mod bench;
 mod circumstances;
 pub mod doctor;
 mod error;

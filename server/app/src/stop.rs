@@ -277,3 +277,6 @@ fn still_live(bridge: &Bridge, code: QuarantineCode) -> AppError {
         | QuarantineCode::PointerConflict => held(bridge, code),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -210,5 +210,32 @@ mod tests {
             let path = format!("/{}", svc_shared::paths::segment(&name));
             prop_assert_eq!(segments(&path), Some(vec![name]));
         }
+
+        #[test]
+        fn h84_a_number_is_taken_only_when_it_is_plain_and_in_bounds(
+            raw in "[0-9]{1,21}|[-+0-9a-fx.e ]{0,6}|\\PC{0,4}", low in 0_u64..40, size in 0_u64..2000,
+        ) {
+            let asked = query(&format!("n={}", svc_shared::paths::segment(&raw)));
+            let bounds = low..=low + size;
+            let is_plain = !raw.is_empty() && raw.bytes().all(|b| b.is_ascii_digit());
+            let meant = raw.parse::<u64>().ok().filter(|n| is_plain && bounds.contains(n));
+            match asked.number("n", bounds) {
+                Ok(found) => prop_assert_eq!(found, meant),
+                Err(refusal) => {
+                    prop_assert_eq!(refusal.status(), 422);
+                    prop_assert_eq!(meant, None);
+                }
+            }
+        }
+
+        #[test]
+        fn h84_no_query_makes_a_reader_panic(raw in "[a-c%=&;+0-9\\[\\]]{0,30}") {
+            let asked = query(&raw);
+            for name in ["a", "b", "c"] {
+                let given = asked.all(name).count();
+                prop_assert_eq!(asked.one(name).is_err(), given > 1);
+                let _ = (asked.flag(name), asked.words::<BridgeStatus>(name));
+            }
+        }
     }
 }

@@ -132,3 +132,46 @@ async fn f77_f79_h93_a_clock_that_jumps_ends_no_start_and_no_bridge() {
     );
     world.agree().await;
 }
+
+/// F29: starts that register around the end of their grace, some before and some after it.
+#[tokio::test]
+async fn f29_at_the_edge_of_the_grace_a_start_is_running_or_an_error_and_never_both() {
+    let world = World::with(json!({ "claude": { "startup_grace_seconds": 1.5 } }));
+    let names: Vec<String> = (0..12).map(|number| format!("p{number:02}")).collect();
+    for (name, ready_ms) in names.iter().zip((900..).step_by(100)) {
+        world.project_with(name, json!({ "ready_ms": ready_ms }));
+    }
+    world.project("last");
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    for name in &names {
+        let body = json!({ "project": name });
+        server.client.post_json("/api/v1/instances?wait=0", &body).await.expect(201);
+    }
+    page.until("the outcome of all", |state| {
+        let open = state.instances.values().filter(|row| row.status.to_string() == "starting");
+        (state.instances.len() == names.len() && open.count() == 0).then_some(())
+    })
+    .await;
+    // The announcements come in order, so this one comes after all that belong to the starts.
+    let last = server.client.run("last").await;
+    page.until_event("ready", last.instance_id.as_str()).await;
+    for row in page.state.instances.values().filter(|row| row.project != "last") {
+        let told = page
+            .happened
+            .iter()
+            .filter(|(_, data)| data["instance_id"] == row.instance_id.as_str());
+        let told: Vec<&str> = told.map(|(name, _)| name.as_str()).collect();
+        let bridges = world.bridges_of(row.project.as_str()).len();
+        match row.status.to_string().as_str() {
+            "running" => assert_eq!((told.as_slice(), bridges), (&["spawn", "ready"][..], 1)),
+            "error" => {
+                assert_eq!((told.as_slice(), bridges), (&["spawn"][..], 0), "{row:?}");
+                let reason = row.exit_reason.as_ref().map(ToString::to_string);
+                assert_eq!(reason.as_deref(), Some("not_registered"));
+            }
+            other => panic!("{other}: {row:?}"),
+        }
+    }
+    world.agree().await;
+}

@@ -1,6 +1,6 @@
 //! Large numbers: of bridges, records, projects, and of operations that race.
 
-use crate::harness::{Client, World};
+use crate::harness::{Client, Dice, World};
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use serde_json::json;
@@ -136,26 +136,13 @@ async fn h125_ten_thousand_projects_are_listed_and_one_more_is_seen() {
     eprintln!("10,000 projects: {} KiB resident", resident(server.pid));
 }
 
-/// A stream of numbers that depends on its seed only (`splitmix64`).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % below
-    }
-}
-
 /// H100: operations on a few projects in random order, several at once. After every round the
 /// records, the processes and the answers must agree. `SVC_RACE_STEPS=10000` for the long run.
 #[tokio::test]
 async fn h100_operations_that_race_at_random_end_in_defined_states() {
     let steps = std::env::var("SVC_RACE_STEPS").ok().and_then(|text| text.parse().ok());
     let steps: usize = steps.unwrap_or(150);
-    let seed = std::env::var("SVC_RACE_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(1);
+    let (mut dice, seed) = Dice::seeded("SVC_RACE_SEED");
     eprintln!("{steps} steps, seed {seed}");
     let world = World::with(json!({ "claude": { "stop_grace_seconds": 1 } }));
     let names = ["a", "b", "c", "d"];
@@ -168,7 +155,6 @@ async fn h100_operations_that_race_at_random_end_in_defined_states() {
         world.project_with(name, knobs);
     }
     let server = world.serve().await;
-    let mut dice = Dice(seed);
     let mut done = 0;
     while done < steps {
         let crowd: Vec<(u64, &str)> = (0..2 + dice.roll(7))

@@ -26,6 +26,7 @@ mod guard;
 mod harness;
 mod hostile_clock;
 mod hostile_crowd;
+mod hostile_random;
 mod hostile_requests;
 mod hostile_scarcity;
 mod identity;

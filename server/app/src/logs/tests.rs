@@ -1,20 +1,17 @@
 //! Tests of log pages and following, over a real registry and real files.
 
 use super::*;
-use crate::{Agent, Parts, ProjectSource, Role};
-use std::fs::{self, File};
+use crate::bench::{Still, app};
+use std::fs::File;
 use std::io::Write as _;
 use std::time::Duration;
-use svc_agent::cli::{AgentCli, AgentSetup};
 use svc_agent::log_set::LogSet;
 use svc_domain::bridge::{Anchor, Ended, Launch, Live, Outcome, Stage as Came, State};
 use svc_domain::identity::LaunchId;
 use svc_ports::Clock;
 use svc_process::{Host, HostOptions};
-use svc_projects::{Projects, Rules, scan};
-use svc_shared::Timestamp;
 use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
-use svc_store::{Access, Cap, Content, Inserted, Saved, Store};
+use svc_store::{Cap, Content, Inserted, Saved};
 use tempfile::TempDir;
 
 /// Far beyond any machine's latency; only reached when the test fails.
@@ -31,63 +28,15 @@ struct Bench {
     bridge: Bridge,
 }
 
-struct Still;
-
-impl Clock for Still {
-    fn now(&self) -> Timestamp {
-        Timestamp::from_millis(7)
-    }
-}
-
-struct Fixed(Arc<Projects>);
-
-impl ProjectSource for Fixed {
-    fn snapshot(&self) -> Arc<Projects> {
-        Arc::clone(&self.0)
-    }
-
-    fn changes(&self) -> Option<watch::Receiver<u64>> {
-        None
-    }
-}
-
 impl Bench {
     /// A live bridge of generation 1 whose log holds `text`.
     async fn new(text: &str) -> Self {
         let tree = tempfile::tempdir().unwrap();
-        let (projects, state) = (tree.path().join("projects"), tree.path().join("state"));
-        fs::create_dir_all(projects.join("api")).unwrap();
-        fs::create_dir(&state).unwrap();
-        let text_of_config =
-            format!("projects_root: {}\nstate_dir: {}\n", projects.display(), state.display());
-        let config = svc_config::load_text(&text_of_config, tree.path()).unwrap().config;
-        let store = Store::open(&state, Access::ReadWrite { snapshot: false }).await.unwrap();
-        let agent = AgentCli::new(AgentSetup {
-            binary: config.claude.binary.clone(),
-            env: Default::default(),
-            cwd: state.clone(),
-            locks: state.join("locks"),
-        });
-        let found = scan(&Rules { root: projects.clone(), refused: vec![state] });
-        let app = App::new(Parts {
-            config,
-            origin: Default::default(),
-            role: Role::Server,
-            demo: false,
-            store,
-            host: Arc::new(Host::new(HostOptions::default()).unwrap()),
-            clock: Arc::new(Still),
-            agent: Arc::new(Agent::new(agent, None)),
-            watcher: svc_watch::Watcher::new(),
-            projects: Arc::new(Fixed(Arc::new(found))),
-            refs: None,
-            umask: 0o022,
-            port: 0,
-        });
+        let app = app(tree.path(), Arc::new(Host::new(HostOptions::default()).unwrap())).await;
         let bridge = Bridge {
             id: ID.parse().unwrap(),
             project: "api".parse().unwrap(),
-            cwd: projects.join("api"),
+            cwd: tree.path().join("projects/api"),
             custom_name: None,
             resume_mode: ResumeMode::Standard,
             spawn_mode: SpawnMode::SameDir,
