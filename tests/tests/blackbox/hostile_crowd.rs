@@ -44,7 +44,7 @@ async fn f90_two_hundred_bridges_are_found_again_by_the_next_service() {
     eprintln!("200 bridges: {} KiB resident", resident(server.pid));
 }
 
-/// A world with so many ended records, copies of a true one.
+/// A world with so many ended records of many projects, copies of a true one.
 async fn with_records(records: u64) -> World {
     let world = World::new();
     world.project("app");
@@ -55,14 +55,18 @@ async fn with_records(records: u64) -> World {
     let columns = world
         .sql_text(
             "SELECT group_concat(name) FROM pragma_table_info('bridges') \
-             WHERE name NOT IN ('number', 'instance_id')",
+             WHERE name NOT IN ('number', 'instance_id', 'project')",
         )
         .await
         .unwrap();
+    let projects = "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 199) \
+        INSERT INTO projects SELECT printf('old%03d', i), 0, 0 FROM n";
+    world.sql(projects).await.unwrap();
     let copy = format!(
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {records}) \
-         INSERT INTO bridges (instance_id, {columns}) \
-         SELECT printf('00000000-0000-4000-8000-%012x', i), {columns} FROM bridges, n"
+         INSERT INTO bridges (instance_id, project, {columns}) \
+         SELECT printf('00000000-0000-4000-8000-%012x', i), printf('old%03d', i % 200), \
+         {columns} FROM bridges, n"
     );
     assert_eq!(world.sql(&copy).await.unwrap(), records);
     world

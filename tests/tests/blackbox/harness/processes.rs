@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone)]
 pub struct Process {
     pub pid: i32,
+    pub parent: i32,
     /// Clock ticks since boot at its start.
     pub start_ticks: u64,
     pub argv: Vec<String>,
@@ -52,6 +53,7 @@ impl Process {
 #[derive(Debug, Clone, Copy)]
 pub struct Stat {
     pub state: char,
+    pub parent: i32,
     pub start_ticks: u64,
 }
 
@@ -62,6 +64,7 @@ pub fn stat_of(pid: i32) -> Option<Stat> {
     let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
     Some(Stat {
         state: fields.first()?.chars().next()?,
+        parent: fields.get(1)?.parse().ok()?,
         start_ticks: fields.get(19)?.parse().ok()?,
     })
 }
@@ -95,6 +98,7 @@ fn belonging(pid: i32, mark: &[u8], root: &Path) -> Option<Process> {
     let launch_id = variables.find_map(|variable| variable.strip_prefix(b"SVC_LAUNCH_ID="));
     Some(Process {
         pid,
+        parent: stat.parent,
         start_ticks: stat.start_ticks,
         argv: command_line.split_terminator('\0').map(str::to_owned).collect(),
         cwd,

@@ -221,6 +221,9 @@ impl World {
             process.argv.get(1).is_some_and(|word| word == "remote-control")
                 && process.argv.first().is_some_and(|program| program.ends_with("svc-agent-sim"))
         });
+        // A child of a bridge is its image until it has become what it is to run.
+        let pids: Vec<i32> = bridges.iter().map(|bridge| bridge.pid).collect();
+        bridges.retain(|bridge| !pids.contains(&bridge.parent));
         bridges
     }
 
