@@ -1,7 +1,7 @@
 //! Bridges that run without a record: taken over on request, found again when they are ours,
 //! otherwise left alone.
 
-use crate::harness::{World, gone, simulator};
+use crate::harness::{World, gone, simulator, stat_of};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -32,6 +32,14 @@ async fn bridge_by_hand(world: &World, project: &str, log: &str) -> tokio::proce
     let ready = || fs::read_to_string(&log).unwrap_or_default().contains("Starting poll loop");
     world.until("the bridge", || ready().then_some(())).await;
     bridge
+}
+
+/// Where the agent keeps the pointer of a project.
+fn pointer_of(world: &World, project: &str) -> PathBuf {
+    let path = world.projects.join(project).to_string_lossy().into_owned();
+    let slug: String =
+        path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    world.agent_home.join("projects").join(slug).join("bridge-pointer.json")
 }
 
 fn often_polled() -> World {
@@ -75,6 +83,92 @@ async fn f55_a_bridge_started_by_hand_is_taken_over_on_request() {
     let id = row.instance_id.to_string();
     let resumed = server.client.resume(&id).await.expect(200).instance();
     assert_eq!((resumed.generation, resumed.origin.to_string()), (2, "spawned".into()));
+}
+
+/// F49: the process lives and everything else fits, but the pointer is older than the machine's
+/// last start, and process ids and start times begin anew with each.
+#[tokio::test]
+async fn f49_a_pointer_of_an_earlier_boot_offers_nothing() {
+    let world = often_polled();
+    world.project("app");
+    let mut bridge = bridge_by_hand(&world, "app", "mine.debug").await;
+    let stat = fs::read_to_string("/proc/stat").expect("the kernel's figures");
+    let boot = stat.lines().find_map(|line| line.strip_prefix("btime ")).expect("its start");
+    let boot = SystemTime::UNIX_EPOCH + Duration::from_secs(boot.trim().parse().expect("seconds"));
+    let pointer = fs::File::options().append(true).open(pointer_of(&world, "app")).expect("it");
+    pointer.set_modified(boot - Duration::from_secs(3600)).expect("its time");
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    // Its session is there, so the project has been looked at.
+    page.until("the session", |state| state.external.get("app").map(|_| ())).await;
+    assert!(page.state.adoptable.is_empty());
+    let refused = server.client.post("/api/projects/app/adopt").await;
+    assert_eq!(refused.refused(409), "invalid_value");
+    bridge.kill().await.expect("it runs");
+}
+
+/// A session as its registry entry describes it, with a process that only exists.
+struct ByHand {
+    process: tokio::process::Child,
+    entry: PathBuf,
+}
+
+impl ByHand {
+    fn new(world: &World, project: &str, kind: &str) -> Self {
+        let cwd = world.projects.join(project);
+        let mut sleep = tokio::process::Command::new("sleep");
+        sleep.arg("600").current_dir(&cwd).env_clear().envs(world.environment());
+        let process = sleep.kill_on_drop(true).spawn().expect("a process");
+        let pid = process.id().map(u32::cast_signed).expect("it runs");
+        let start = stat_of(pid).expect("it runs").start_ticks.to_string();
+        let entry = world.agent_home.join(format!("sessions/{pid}.json"));
+        let text = json!({
+            "pid": pid, "sessionId": format!("0000{pid:04x}-0000-4000-8000-000000000000"),
+            "cwd": cwd, "startedAt": 1_790_000_000_000_i64, "procStart": start,
+            "version": "2.1.197", "peerProtocol": 1, "kind": kind, "entrypoint": "cli",
+            "name": "by hand", "status": "idle", "updatedAt": 1_790_000_000_000_i64
+        });
+        fs::create_dir_all(entry.parent().expect("a directory")).expect("the registry");
+        fs::write(&entry, text.to_string()).expect("an entry");
+        Self { process, entry }
+    }
+
+    fn pid(&self) -> i32 {
+        self.process.id().map(u32::cast_signed).expect("it runs")
+    }
+}
+
+/// F55, F57: a directory makes nobody an owner, and a background job is in neither list.
+#[tokio::test]
+async fn f55_f57_a_session_by_hand_in_a_bridges_directory_stays_external() {
+    let world = often_polled();
+    world.project("app");
+    let server = world.serve().await;
+    let row = server.client.run("app").await;
+    let job = ByHand::new(&world, "app", "bg");
+    let mut session = ByHand::new(&world, "app", "interactive");
+    let mut page = server.events().await;
+    let external = page
+        .until("the session", |state| {
+            state.external.get("app").filter(|list| !list.is_empty()).cloned()
+        })
+        .await;
+    let found: Vec<(i32, &str)> =
+        external.iter().map(|one| (one.pid, one.attribution.as_str())).collect();
+    assert_eq!(found, [(session.pid(), "external")]);
+    assert_eq!(external[0].parent_instance, None);
+    let id = row.instance_id.to_string();
+    let inside = page.state.tracked.get(&id).cloned().unwrap_or_default();
+    assert!(inside.iter().all(|one| one.pid != session.pid() && one.pid != job.pid()));
+    assert!(page.state.adoptable.is_empty(), "a session in a terminal is not taken over");
+    let refused = server.client.post("/api/projects/app/adopt").await;
+    assert_eq!(refused.refused(409), "exists");
+
+    // Killed, it leaves its entry behind; the process decides.
+    session.process.kill().await.expect("it runs");
+    page.until("its end", |state| (!state.external.contains_key("app")).then_some(())).await;
+    assert!(session.entry.exists());
+    assert_eq!(world.bridges_of("app").len(), 1);
 }
 
 /// H108: what another service runs is left to it, and says so.
@@ -148,15 +242,10 @@ async fn f89_a_bridge_that_lost_its_record_is_found_again() {
 async fn old_pointers_are_collected_at_the_start_and_others_stay() {
     let world = World::new();
     let pointer = |project: &str| {
-        let dir = world.project(project);
-        let slug: String = dir
-            .to_string_lossy()
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
-            .collect();
-        let dir = world.agent_home.join("projects").join(slug);
-        fs::create_dir_all(&dir).expect("a directory");
-        dir.join("bridge-pointer.json")
+        world.project(project);
+        let file = pointer_of(&world, project);
+        fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+        file
     };
     let text = json!({
         "sessionId": "session_01OLD", "environmentId": "env_01OLD", "source": "standalone",

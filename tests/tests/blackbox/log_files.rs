@@ -58,6 +58,56 @@ async fn f60_a_live_log_is_rotated_and_read_over_its_files() {
     assert_eq!(stopped.status.to_string(), "stopped");
 }
 
+/// Resident memory of a process and its highest, in KiB.
+fn memory(pid: i32) -> (u64, u64) {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let figure = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a figure");
+        line.trim().trim_end_matches(" kB").trim().parse().expect("a number")
+    };
+    (figure("VmRSS:"), figure("VmHWM:"))
+}
+
+/// F58, H127: a line of 100 MB under the eyes of readers, and the end of a log of a gigabyte.
+#[tokio::test]
+async fn f58_h127_giant_lines_and_giant_logs_are_read_in_bounded_memory() {
+    const MEBI: usize = 1 << 20;
+    let world = World::with(json!({ "logs": { "bridge_log_max_size_mb": 4000 } }));
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let log = debug_file(&world, ".log");
+    let mut reader = server.log_of(&id).await;
+    reader.until("Starting poll loop").await;
+    let (before, _) = memory(server.pid);
+    let part = "x".repeat(MEBI);
+    append(&log, "2026-03-01T10:20:30.123Z [DEBUG] giant ");
+    for _ in 0..100 {
+        append(&log, &part);
+    }
+    append(&log, "\n2026-03-01T10:20:30.123Z [DEBUG] after the giant\n");
+    reader.until("after the giant").await;
+    let giant = reader.lines.iter().find(|line| line.contains("giant x")).expect("its beginning");
+    assert!(giant.len() < 80 * 1024, "{}", giant.len());
+    assert!(reader.lines.iter().any(|line| line.contains("[line truncated")));
+    let (_, peak) = memory(server.pid);
+    eprintln!("a line of 100 MB: {before} KiB before, {peak} KiB at most");
+    assert!(peak < before + 64 * 1024, "{before} KiB, then {peak} KiB");
+
+    server.client.stop(&id).await.expect(200);
+    let file = fs::File::options().write(true).open(&log).expect("the log");
+    file.set_len(1 << 30).expect("a file system with holes");
+    append(&log, "\n2026-03-01T10:20:30.123Z [DEBUG] the very last words\n");
+    let (before, _) = memory(server.pid);
+    let page = server.client.get(&format!("/api/instances/{id}/log")).await.expect(200).json();
+    assert!(page["lines"].to_string().contains("the very last words"));
+    let told = world.cli(&["logs", &id]).await.ok();
+    assert!(told.stdout.contains("the very last words"));
+    let (_, peak) = memory(server.pid);
+    eprintln!("a log of 1 GiB: {before} KiB before, {peak} KiB at most");
+    assert!(peak < before + 64 * 1024, "{before} KiB, then {peak} KiB");
+}
+
 /// With `logs.redact_session_url` the identifiers stay in a file that nothing shows.
 #[tokio::test]
 async fn a_redacted_copy_takes_the_place_of_the_log() {
