@@ -108,11 +108,29 @@ async fn the_demo_needs_nothing_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_kept_demo_can_be_looked_at_afterwards() {
+async fn a_kept_demo_can_be_looked_at_afterwards_and_goes_on_where_it_was() {
     let world = World::new();
     let kept = world.root.join("kept");
-    let demo = Demo::start(&world, &["--keep", kept.to_str().unwrap()], &[]).await;
-    assert_eq!(demo.stop().await, Some(0));
-    assert!(kept.is_dir());
-    assert!(world.processes().is_empty(), "{:?}", world.processes());
+    let mut ids = Vec::new();
+    for round in 1..=2 {
+        let demo = Demo::start(&world, &["--keep", kept.to_str().unwrap()], &[]).await;
+        let mut events = Events::open(&demo.address).await;
+        let shown = events.until("the samples", |state| {
+            let running =
+                state.instances.values().filter(|row| row.status.to_string() == "running");
+            let done = state.jobs.values().any(|job| job["state"] == "done");
+            let are_there = running.count() == 2 && state.jobs.len() == 2 && done;
+            are_there.then(|| state.jobs.keys().cloned().collect::<Vec<_>>())
+        });
+        let shown = shown.await;
+        let rows = demo.client.instances().await;
+        assert_eq!(rows.len(), 2, "{rows:?}");
+        assert!(rows.iter().all(|row| row.generation == round), "{rows:?}");
+        assert!(ids.is_empty() || ids == shown, "the same jobs");
+        ids = shown;
+        drop(events);
+        assert_eq!(demo.stop().await, Some(0));
+        assert!(kept.is_dir());
+        assert!(world.processes().is_empty(), "{:?}", world.processes());
+    }
 }
