@@ -1,6 +1,6 @@
 //! The files in the log directory: kept small, kept private, kept no longer than wanted.
 
-use crate::harness::World;
+use crate::harness::{LogSocket, World};
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -173,4 +173,49 @@ async fn h96_only_the_wanted_number_of_log_sets_is_kept() {
     assert!(foreign.iter().all(|path| path.exists()));
     let page = server.client.get(&format!("/api/instances/{id}/log")).await.expect(200).json();
     assert!(page["lines"].to_string().contains("Starting poll loop"));
+}
+
+/// Resident memory of a process at its highest, in KiB.
+fn highest(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").trim().parse().unwrap()
+}
+
+/// F58, H127: a line of a hundred megabytes in a live log, and a log of a gigabyte.
+#[tokio::test]
+async fn f58_h127_giant_logs_are_read_in_bounded_memory_and_what_follows_is_shown() {
+    let world = World::with(json!({ "logs": { "bridge_log_max_size_mb": 4096 } }));
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let file = debug_file(&world, ".log");
+    let mut log = LogSocket::open(&server.base, &id).await;
+    log.until("Starting poll loop").await;
+    let before = highest(server.pid);
+
+    append(&file, "2026-03-01T10:20:30.123Z [DEBUG] giant ");
+    let part = "x".repeat(1 << 20);
+    for _ in 0..100 {
+        append(&file, &part);
+    }
+    append(&file, "\n2026-03-01T10:20:30.124Z [DEBUG] behind the line\n");
+    log.until("behind the line").await;
+    assert!(log.lines.iter().all(|line| line.len() <= 70_000), "lines are cut");
+    drop(log);
+    server.client.stop(&id).await.expect(200);
+    let live = highest(server.pid);
+
+    let open = fs::File::options().append(true).open(&file).unwrap();
+    open.set_len(1 << 30).unwrap(); // what lies between is a hole
+    append(&file, "\n2026-03-01T10:20:30.125Z [DEBUG] behind the gap\n");
+    let path = format!("/api/instances/{id}/log");
+    let page = server.client.get(&path).await.expect(200).json();
+    assert!(page.to_string().contains("behind the gap"), "{page:.300}");
+    let mut log = LogSocket::open(&server.base, &id).await;
+    log.until("behind the gap").await;
+    let after = highest(server.pid);
+    eprintln!("{before} KiB, {live} KiB after the line, {after} KiB after the gigabyte");
+    assert!(live < before + 64 * 1024, "{before} KiB, then {live} KiB");
+    assert!(after < live + 16 * 1024, "{live} KiB, then {after} KiB");
 }

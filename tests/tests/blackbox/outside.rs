@@ -108,6 +108,30 @@ async fn f50_a_hostile_pointer_is_no_pointer() {
     }
 }
 
+/// F49: the pointer was written before this boot, and its pid now belongs to a live bridge.
+#[tokio::test]
+async fn f49_a_pointer_of_an_earlier_boot_is_no_offer_and_blocks_nothing() {
+    let world = often_polled();
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    server.client.stop(&id).await.expect(200);
+    world.set_knobs("app", json!({ "pointer": "old_boot" }));
+    let mut bridge = by_hand(&world, "app").await;
+    let mut page = server.events().await;
+    page.until("the session", |state| state.external.get("app").map(|_| ())).await;
+    let adoptable = server.client.get("/api/v1/sessions/adoptable").await.expect(200).json();
+    assert_eq!(adoptable, json!([]));
+    let refused = server.client.post("/api/projects/app/adopt").await;
+    assert_eq!(refused.status, 409, "{}", refused.text());
+    let resumed = server.client.resume(&id).await.expect(200).instance();
+    assert_ne!(resumed.bridge_pid, bridge.id().map(u32::cast_signed), "{resumed:?}");
+    assert_eq!(resumed.status.to_string(), "running");
+    server.client.stop(&id).await.expect(200);
+    assert!(bridge.try_wait().unwrap().is_none(), "the one by hand was not touched");
+    bridge.kill().await.unwrap();
+}
+
 /// A session a worker of a bridge runs is shown with its bridge.
 #[tokio::test]
 async fn a_session_of_a_bridge_is_tracked_with_it() {
