@@ -415,6 +415,14 @@ impl Live {
             self.clock.tick();
             self.look_for_silence();
             self.retry_now();
+            if self.signed_out.get_untracked() {
+                // Perhaps somebody has signed in in another tab meanwhile.
+                spawn_local(async move {
+                    if api::get::<Basics>(paths::BOOTSTRAP).await.is_ok() {
+                        self.signed_out.set(false);
+                    }
+                });
+            }
         };
         for event in ["online", "focus", "pageshow"] {
             browser::on_window(event, move |_| wake());
