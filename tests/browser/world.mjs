@@ -23,10 +23,11 @@ async function freePort() {
 }
 
 /**
- * Makes the tree; `more` is laid over the configuration. `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs
- * commands, asks the API, and takes everything down again.
+ * Makes the tree; `more` is laid over the configuration, `password` signs in what asks the API.
+ * `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs commands, asks the
+ * API, and takes everything down again.
  */
-export async function world(projects, more = {}) {
+export async function world(projects, more = {}, password) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-page-')));
   const agentHome = join(root, 'agent');
   const env = {
@@ -66,8 +67,18 @@ export async function world(projects, more = {}) {
     const options = { env, cwd: root, timeout: DEADLINE_MS };
     return (await run(given('SVC_BIN'), [...args, '--config', config], options)).stdout;
   };
+  const ask = (path, options) =>
+    fetch(service.url + path, { signal: AbortSignal.timeout(DEADLINE_MS), ...options });
+  const signIn = async () => {
+    const headers = { 'Content-Type': 'application/json', Origin: service.url };
+    const body = JSON.stringify({ password });
+    const reply = await ask('/login', { method: 'POST', headers, body });
+    if (!reply.ok) throw new Error(`/login: ${reply.status} ${await reply.text()}`);
+    return reply.headers.get('set-cookie').split(';')[0];
+  };
   const api = async (path) => {
-    const reply = await fetch(service.url + path, { signal: AbortSignal.timeout(DEADLINE_MS) });
+    // Anew each time: a test may end what is signed in.
+    const reply = await ask(path, password && { headers: { Cookie: await signIn() } });
     if (!reply.ok) throw new Error(`${path}: ${reply.status} ${await reply.text()}`);
     return reply.json();
   };
@@ -86,5 +97,5 @@ export async function world(projects, more = {}) {
     rmSync(root, { recursive: true, force: true });
     return code;
   };
-  return { url: service.url, said: service.said, env, root, cli, api, remote, close };
+  return { url: service.url, said: service.said, env, root, cli, api, ask, remote, close };
 }
