@@ -118,6 +118,46 @@ async fn h126_ten_thousand_ended_records_are_listed_whole_and_followed() {
     eprintln!("10,000 records: {} KiB resident", resident(server.pid));
 }
 
+/// Processor time that a process has taken, in milliseconds.
+fn processor_time(pid: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(')').unwrap();
+    let fields: Vec<&str> = fields.split_ascii_whitespace().collect();
+    let ticks: u64 = fields[11..13].iter().map(|field| field.parse::<u64>().unwrap()).sum();
+    ticks * 10 // the kernel shows hundredths of a second, whatever it counts in
+}
+
+/// H126: what happens to one bridge concerns nobody else's record, and costs accordingly.
+#[tokio::test]
+async fn h126_a_change_among_ten_thousand_ended_records_tells_of_itself_only() {
+    const ROUNDS: u64 = 4;
+    let world = with_records(10_000).await;
+    world.project("other");
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    let id = server.client.run("other").await.instance_id.to_string();
+    page.until_status("other", "running").await;
+    let (ops, since) = (page.instance_ops, processor_time(server.pid));
+    for _ in 0..ROUNDS {
+        server.client.stop(&id).await.expect(200);
+        page.until_status("other", "stopped").await;
+        server.client.resume(&id).await.expect(200);
+        page.until_status("other", "running").await;
+    }
+    let ops = page.instance_ops - ops;
+    let spent = processor_time(server.pid) - since;
+    let began = std::time::Instant::now();
+    read_lists(&server.base, 1).await;
+    eprintln!(
+        "10,000 records of others: {} ms of processor time for a stop and a resume, {ops} changes \
+         for {ROUNDS} of them, {:?} for three lists, {} KiB resident",
+        spent / ROUNDS,
+        began.elapsed(),
+        resident(server.pid)
+    );
+    assert!(ops < 20 * ROUNDS, "{ops} changes");
+}
+
 /// H125: ten thousand projects.
 #[tokio::test]
 async fn h125_ten_thousand_projects_are_listed_and_one_more_is_seen() {

@@ -6,7 +6,7 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use svc_shared::api::instances::Instance;
 use svc_shared::internal::State;
-use svc_shared::stream::{EventFrame, apply};
+use svc_shared::stream::{EventFrame, Op, apply};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -19,6 +19,8 @@ pub struct Events {
     pub boot: String,
     pub seq: u64,
     pub state: State,
+    /// Changes of instances that were told.
+    pub instance_ops: u64,
     /// What happened, in order: name and data.
     pub happened: Vec<(String, Value)>,
 }
@@ -39,6 +41,7 @@ impl Events {
             boot: String::new(),
             seq: 0,
             state: State::default(),
+            instance_ops: 0,
             happened: Vec::new(),
         };
         let is_complete = |events: &mut Self, frame: &EventFrame| {
@@ -135,6 +138,11 @@ impl Events {
             EventFrame::Delta { seq, ops, .. } => {
                 assert_eq!(*seq, self.seq + 1, "the stream has a hole");
                 self.seq = *seq;
+                let of_instances = ops.iter().filter(|op| match op {
+                    Op::Put(put) => put.record.kind() == "instance",
+                    Op::Del { k, .. } => k == "instance",
+                });
+                self.instance_ops += of_instances.count() as u64;
                 ops.iter().cloned().for_each(|op| apply(&mut self.state, op));
             }
             EventFrame::Event { name, data, .. } => {
