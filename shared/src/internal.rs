@@ -1,5 +1,7 @@
 //! Bodies of the internal routes: they may change with any version.
 
+pub mod metrics;
+
 use crate::api::health::Health;
 use crate::api::instances::Instance;
 use crate::api::projects::Project;
@@ -393,6 +395,6 @@ pub struct ProjectRow {
     pub instances: Vec<Instance>,
     /// Tokens and cost; null in a version that does not count them.
     pub usage: Option<serde_json::Value>,
-    /// Processor and memory; null in a version that takes no samples.
-    pub metrics: Option<serde_json::Value>,
+    /// Processor and memory of its bridges; null while nothing was measured.
+    pub metrics: Option<metrics::ProjectMetrics>,
 }

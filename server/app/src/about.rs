@@ -64,7 +64,12 @@ impl App {
                 method: "off".to_owned(),
                 allowed_origins: origins.iter().map(ToString::to_string).collect(),
             },
-            features: Features { openapi: config.api.openapi_enabled, ..Features::default() },
+            features: Features {
+                openapi: config.api.openapi_enabled,
+                metrics: config.metrics.enabled,
+                metrics_show_disk: config.metrics.enabled && config.metrics.show_disk,
+                ..Features::default()
+            },
             defaults: Defaults {
                 spawn_mode: config.instance_defaults.spawn_mode.into(),
                 permission_mode: config.instance_defaults.permission_mode.into(),

@@ -3,6 +3,7 @@
 
 use crate::App;
 use std::collections::BTreeMap;
+use svc_domain::usage::Usage;
 use svc_shared::status::BridgeStatus;
 
 /// Statuses that bridges are counted by; a status that nothing has counts zero.
@@ -15,7 +16,7 @@ const STATUSES: [BridgeStatus; 5] = [
 ];
 
 /// Counts of one moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// Bridges by status, each of the five present. Hosted sessions are not among them.
     pub bridges: BTreeMap<&'static str, u64>,
@@ -23,6 +24,8 @@ pub struct Figures {
     pub projects: u64,
     /// Crashes since this process began, by project; also of bridges that were forgotten since.
     pub crashes: BTreeMap<String, u64>,
+    /// Use of the live bridges by project; empty while nothing was measured lately.
+    pub usage: BTreeMap<String, Usage>,
 }
 
 impl App {
@@ -39,6 +42,7 @@ impl App {
             bridges,
             projects: u64::try_from(self.projects().len()).unwrap_or(u64::MAX),
             crashes: self.registry().crashes(),
+            usage: self.use_by_project(),
         }
     }
 }

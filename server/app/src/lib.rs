@@ -21,6 +21,7 @@ pub mod legacy;
 mod logs;
 mod look;
 mod lookup;
+mod metrics;
 mod options;
 mod pointers;
 mod preflight;
@@ -47,6 +48,7 @@ pub use error::{AppError, Class};
 pub use figures::Figures;
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use supervise::Supervisor;
+pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;
 
 use auth::Auth;
@@ -138,6 +140,7 @@ struct Inner {
     registry: Registry,
     extras: view::Extras,
     desk: jobs::Desk,
+    samples: metrics::Samples,
     /// Logs that are read, each once however many read it.
     log_tails: LogTails,
     log_care: retention::LogCare,
@@ -185,6 +188,7 @@ impl App {
                 registry: Registry::default(),
                 extras: view::Extras::default(),
                 desk: jobs::Desk::default(),
+                samples: metrics::Samples::default(),
                 log_tails: LogTails::new(colour),
                 sessions: sessions::SessionMemory::default(),
                 log_care: retention::LogCare::new(parts.clock.now()),
@@ -324,6 +328,10 @@ impl App {
 
     pub(crate) fn extras(&self) -> &view::Extras {
         &self.inner.extras
+    }
+
+    pub(crate) fn samples(&self) -> &metrics::Samples {
+        &self.inner.samples
     }
 
     pub(crate) fn desk(&self) -> &jobs::Desk {

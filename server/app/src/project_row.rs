@@ -17,6 +17,7 @@ impl App {
             .await
             .map_err(AppError::internal)?;
         let instances = snapshot.instances().filter(|row| row.project == name).cloned().collect();
+        let metrics = self.metrics_of(&record.name);
         Ok(ProjectRow {
             project: record,
             preflight,
@@ -24,7 +25,7 @@ impl App {
             adoptable: snapshot.state.adoptable.iter().any(|adoptable| adoptable == name),
             instances,
             usage: None,
-            metrics: None,
+            metrics,
         })
     }
 }

@@ -24,6 +24,7 @@ use svc_shared::api::instances::Instance;
 use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::metrics::Metrics;
 use svc_shared::internal::{LoginStatus, PreflightSummary, State};
 use svc_shared::stream::{EventFrame, Op, Put, Record, apply, counts};
 use tokio::sync::{broadcast, watch};
@@ -34,6 +35,9 @@ const OPS_PER_DELTA: usize = 256;
 
 /// Toasts kept for a reader that is busy; older ones are dropped (they are not part of the state).
 const TOASTS: usize = 256;
+
+/// Samples kept for a reader that is busy: the next one says more than a missed one.
+const SAMPLES: usize = 2;
 
 /// The state at one `seq`, and the order in which the instances were registered.
 #[derive(Debug, Clone)]
@@ -55,6 +59,7 @@ pub struct ReadModel {
     bodies: Mutex<Bodies>,
     head: watch::Sender<u64>,
     toasts: broadcast::Sender<Bytes>,
+    samples: broadcast::Sender<Bytes>,
 }
 
 #[derive(Debug)]
@@ -147,6 +152,7 @@ impl ReadModel {
             bodies: Mutex::default(),
             head: watch::Sender::new(0),
             toasts: broadcast::Sender::new(TOASTS),
+            samples: broadcast::Sender::new(SAMPLES),
         })
     }
 
@@ -279,6 +285,19 @@ impl ReadModel {
             code: code.into(),
             text: text.into(),
         });
+    }
+
+    /// Tells who wants it what was measured, by instance id; nothing is kept, and nothing is done
+    /// when nobody wants it.
+    pub fn sampled(&self, time: Timestamp, metrics: impl FnOnce() -> BTreeMap<String, Metrics>) {
+        if self.samples.receiver_count() > 0 {
+            let metrics = metrics()
+                .into_iter()
+                // Numbers and switches: nothing that JSON cannot carry.
+                .map(|(id, metrics)| (id, serde_json::to_value(metrics).unwrap_or_default()))
+                .collect();
+            let _ = self.samples.send(encode(&EventFrame::Sample { time, metrics }));
+        }
     }
 
     fn toast(&self, frame: &EventFrame) {

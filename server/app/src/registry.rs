@@ -259,6 +259,12 @@ impl Registry {
         rows.by_number.values().filter_map(Stored::bridge).filter(|bridge| fits(bridge)).count()
     }
 
+    /// The live rows with their generations, without copies of the rows.
+    pub fn live_generations(&self) -> HashMap<InstanceId, u32> {
+        let rows = lock(&self.rows);
+        rows.live().map(|bridge| (bridge.id.clone(), bridge.generation)).collect()
+    }
+
     /// Copy of one readable row.
     pub fn bridge(&self, id: &InstanceId) -> Option<Bridge> {
         let rows = lock(&self.rows);

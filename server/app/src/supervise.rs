@@ -9,6 +9,7 @@ mod change_watch;
 mod job_watch;
 mod reconcile;
 mod relaunch;
+mod sampler;
 mod unmanaged;
 
 pub(crate) use change_watch::{keep_current, nudge};
@@ -123,6 +124,7 @@ impl App {
         self.tasks().spawn(change_watch::surroundings(self.clone()));
         self.tasks().spawn(change_watch::sessions(self.clone()));
         self.tasks().spawn(job_watch::run(self.clone()));
+        self.tasks().spawn(sampler::run(self.clone()));
         self.tasks().spawn(change_watch::housekeeping(self.clone()));
         Ok(supervisor)
     }

@@ -25,3 +25,4 @@ pub mod scope;
 pub mod slug;
 pub mod tail_lines;
 pub mod throttle;
+pub mod usage;

@@ -2,7 +2,7 @@
 
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
-use prometheus::{IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use prometheus::{GaugeVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
 use svc_app::{Figures, VERSION};
 
 /// Media type of the text.
@@ -37,6 +37,25 @@ pub(crate) fn text(figures: &Figures) -> prometheus::Result<String> {
         }
         families.extend(family(crashes)?);
     }
+    if !figures.usage.is_empty() {
+        let cpu = GaugeVec::new(
+            Opts::new(
+                "svc_bridge_cpu_percent",
+                "Processor time of live bridges with everything they started; 100 is one core.",
+            ),
+            &["project"],
+        )?;
+        let memory = IntGaugeVec::new(
+            Opts::new("svc_bridge_rss_bytes", "Resident memory of the same processes."),
+            &["project"],
+        )?;
+        for (project, usage) in &figures.usage {
+            cpu.with_label_values(&[project]).set((usage.cpu_percent * 10.0).round() / 10.0);
+            memory.with_label_values(&[project]).set(whole(usage.rss_bytes));
+        }
+        families.extend(family(cpu)?);
+        families.extend(family(memory)?);
+    }
     TextEncoder::new().encode_to_string(&families)
 }
 
@@ -54,13 +73,16 @@ fn whole(count: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use svc_app::Usage;
 
     #[test]
     fn families_and_samples_are_in_order_and_labels_are_escaped() {
+        let used = Usage { cpu_percent: 12.34, rss_bytes: 4096, ..Usage::default() };
         let figures = Figures {
             bridges: [("running", 2), ("crashed", 1)].into(),
             projects: 500,
             crashes: [("b \"x\"".to_owned(), 3), ("a\\".to_owned(), 1)].into(),
+            usage: [("api".to_owned(), used)].into(),
         };
         let expected = format!(
             "# HELP svc_build_info Version of the service; always 1.\n\
@@ -76,10 +98,17 @@ mod tests {
              # HELP svc_bridge_crashes_total Crashes since the service started.\n\
              # TYPE svc_bridge_crashes_total counter\n\
              svc_bridge_crashes_total{{project=\"a\\\\\"}} 1\n\
-             svc_bridge_crashes_total{{project=\"b \\\"x\\\"\"}} 3\n"
+             svc_bridge_crashes_total{{project=\"b \\\"x\\\"\"}} 3\n\
+             # HELP svc_bridge_cpu_percent Processor time of live bridges with everything they \
+             started; 100 is one core.\n\
+             # TYPE svc_bridge_cpu_percent gauge\n\
+             svc_bridge_cpu_percent{{project=\"api\"}} 12.3\n\
+             # HELP svc_bridge_rss_bytes Resident memory of the same processes.\n\
+             # TYPE svc_bridge_rss_bytes gauge\n\
+             svc_bridge_rss_bytes{{project=\"api\"}} 4096\n"
         );
         assert_eq!(text(&figures).unwrap(), expected);
-        let quiet = Figures { crashes: Default::default(), ..figures };
-        assert!(!text(&quiet).unwrap().contains("crashes"));
+        let quiet = Figures { crashes: Default::default(), usage: Default::default(), ..figures };
+        assert!(!text(&quiet).unwrap().contains("svc_bridge_"));
     }
 }

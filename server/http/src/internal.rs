@@ -3,6 +3,7 @@
 
 pub(crate) mod history;
 pub(crate) mod instances;
+pub(crate) mod metrics;
 pub(crate) mod ops;
 pub(crate) mod projects;
 pub(crate) mod qr;

@@ -146,6 +146,8 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/projects/preflight" Guarded None Plain internal::projects::preflight_all),
         own!(GET "/api/history" Guarded None Plain internal::history::page),
         own!(GET "/api/projects/sortmeta" Guarded None Plain internal::projects::sort_data),
+        own!(GET "/api/metrics" Guarded None Plain internal::metrics::all),
+        own!(GET "/api/projects/{name}/metrics" Guarded None Plain internal::metrics::of_project),
         own!(GET "/api/projects/{name}/row" Ui None Plain internal::projects::row),
         own!(POST "/api/projects/trust-all" Guarded Json Plain internal::projects::trust_all),
         own!(GET "/api/projects/{name}/preflight" Guarded None Plain internal::projects::preflight),

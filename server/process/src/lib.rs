@@ -10,6 +10,7 @@ pub mod files;
 pub mod host;
 pub mod launcher;
 pub mod locks;
+pub mod meter;
 pub mod process_umask;
 pub mod run_lock;
 pub mod table;

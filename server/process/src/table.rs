@@ -12,9 +12,10 @@ use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use svc_domain::identity::{BootId, LaunchId, Observed, Pid, ProcessIdentity};
+use svc_domain::usage::Moved;
 use svc_ports::process::ProcessFacts;
 
-pub(crate) use stat::Stat;
+pub(crate) use stat::{Account, Stat};
 
 /// Name in the environment of everything started by a launch.
 pub const LAUNCH_ID_VARIABLE: &str = "SVC_LAUNCH_ID";
@@ -25,6 +26,9 @@ const KERNEL_ROOT: &str = "/proc";
 /// Arguments and environment together stay below 6 MiB on Linux (three quarters of the 8 MiB
 /// default stack limit); what lies beyond this is not read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// `stat` has at most 52 numbers of 20 digits and a name of 64 bytes (`proc_pid_stat(5)`).
+const LINE_BYTES: usize = 2048;
 
 /// The process table of this machine, or a tree that looks like it.
 #[derive(Debug, Clone)]
@@ -144,14 +148,46 @@ impl ProcTable {
 
     /// One pass over all processes, zombies and kernel threads left out; unsorted.
     pub(crate) fn snapshot(&self) -> Vec<Stat> {
-        let Ok(entries) = std::fs::read_dir(&self.root) else {
-            return Vec::new();
-        };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok())
+        self.pids()
+            .into_iter()
             .filter_map(|pid| self.stat(pid).ok().flatten())
             .filter(|stat| !stat.is_dead() && !stat.is_kernel_thread())
             .collect()
+    }
+
+    /// Every pid that somebody has, unsorted.
+    pub(crate) fn pids(&self) -> Vec<i32> {
+        let Ok(entries) = std::fs::read_dir(&self.root) else {
+            return Vec::new();
+        };
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok()).collect()
+    }
+
+    /// Who has a pid and what it has used so far, ended and not yet collected ones included.
+    pub(crate) fn account(&self, pid: i32) -> Option<(Stat, Account)> {
+        let mut buffer = [0; LINE_BYTES];
+        let line = self.line(pid, "stat", &mut buffer)?;
+        Some((Stat::parse(pid, line)?, Account::parse(pid, line)?))
+    }
+
+    /// Bytes it moved from and to disks, collected children included; `None` when this user may
+    /// not know (format: `proc_pid_io(5)`).
+    pub(crate) fn moved(&self, pid: i32) -> Option<Moved> {
+        let mut buffer = [0; LINE_BYTES];
+        let text = std::str::from_utf8(self.line(pid, "io", &mut buffer)?).ok()?;
+        let number = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+            line.strip_prefix(':')?.trim().parse().ok()
+        };
+        Some(Moved { read: number("read_bytes")?, written: number("write_bytes")? })
+    }
+
+    /// A file that the kernel makes in one piece and that is short, without an allocation.
+    fn line<'a>(&self, pid: i32, name: &str, buffer: &'a mut [u8; LINE_BYTES]) -> Option<&'a [u8]> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let file = open(self.path(pid, name), flags, rustix::fs::Mode::empty()).ok()?;
+        let length = rustix::io::read(&file, buffer.as_mut_slice()).ok()?;
+        buffer.get(..length)
     }
 
     /// Effective user id of a process.

@@ -1,13 +1,16 @@
 //! Every `curl` line of the documentation does what it says, run as it is written.
 
 use crate::harness::{World, within};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
 /// The address that the documentation uses.
 const WRITTEN: &str = "127.0.0.1:7621";
+
+/// The id of a job that the documentation uses: stands for the job that was started before.
+const JOB: &str = "450f4654";
 
 /// The Markdown files that people read.
 fn files() -> Vec<PathBuf> {
@@ -45,16 +48,21 @@ async fn every_curl_line_of_the_documentation_works_as_it_is_written() {
         format!("connect-to = \"{WRITTEN}:127.0.0.1:{}\"\nfail-with-body\n", world.port());
     fs::write(world.root.join("home/.curlrc"), settings).unwrap();
     let mut count = 0;
+    let mut job = JOB.to_owned();
     for file in files() {
         for line in lines(&fs::read_to_string(&file).unwrap()) {
             assert!(!line.ends_with('\\'), "{line}: write it on one line, so that it can be run");
             let mut shell = Command::new("sh");
-            shell.args(["-c", &line]).current_dir(&world.root);
+            shell.args(["-c", &line.replace(JOB, &job)]).current_dir(&world.root);
             shell.env_clear().envs(world.environment()).kill_on_drop(true);
             let done = within(&line, shell.output()).await.expect("a shell");
             let answer = String::from_utf8_lossy(&done.stdout);
             assert!(done.status.success(), "{}: {line}\n{answer}", file.display());
             assert!(!answer.is_empty(), "{}: {line} answers nothing", file.display());
+            let answer = serde_json::from_str::<Value>(&answer).unwrap_or_default();
+            if let Some(started) = answer["id"].as_str() {
+                started.clone_into(&mut job);
+            }
             count += 1;
         }
     }
@@ -75,7 +83,7 @@ async fn the_guide_explains_every_check_of_the_doctor() {
         .map(|(name, _)| name)
         .collect();
     let server = world.serve().await;
-    let report: serde_json::Value = world.cli(&["doctor", "--json"]).await.json();
+    let report: Value = world.cli(&["doctor", "--json"]).await.json();
     let checks = report["checks"].as_array().expect("checks");
     let made: Vec<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
     assert_eq!(explained, made);

@@ -41,6 +41,7 @@ mod odd_agents;
 mod openapi;
 mod outside;
 mod real_agent;
+mod samples;
 mod shell;
 mod single_launch;
 mod systemd;

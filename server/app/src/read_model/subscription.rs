@@ -36,6 +36,8 @@ pub struct Subscription {
     model: Arc<ReadModel>,
     head: watch::Receiver<u64>,
     toasts: broadcast::Receiver<Bytes>,
+    /// `None` while the reader does not want them.
+    samples: Option<broadcast::Receiver<Bytes>>,
     hello: Option<Bytes>,
     snapshot_due: Option<&'static str>,
     /// Last delta the reader has.
@@ -72,6 +74,7 @@ impl ReadModel {
             model: Arc::clone(self),
             head: self.head.subscribe(),
             toasts: self.toasts.subscribe(),
+            samples: Some(self.samples.subscribe()),
             hello: Some(super::encode(&hello)),
             snapshot_due,
             at: since.map_or(0, |(_, seq)| seq),
@@ -99,7 +102,19 @@ impl Subscription {
                     // Too many at once: the older ones are gone, which is allowed.
                     Err(RecvError::Lagged(_) | RecvError::Closed) => {}
                 },
+                sample = next_sample(&mut self.samples) => if let Some(frame) = sample {
+                    return Feed::Frame(frame);
+                },
             }
+        }
+    }
+
+    /// Turns samples on, as they are at first, or off.
+    pub fn want_samples(&mut self, on: bool) {
+        match (on, &self.samples) {
+            (true, None) => self.samples = Some(self.model.samples.subscribe()),
+            (true, Some(_)) => {}
+            (false, _) => self.samples = None,
         }
     }
 
@@ -160,5 +175,13 @@ impl Subscription {
         self.promised = seq;
         self.was_current = false;
         frame
+    }
+}
+
+/// `None` when some were missed, which is allowed.
+async fn next_sample(samples: &mut Option<broadcast::Receiver<Bytes>>) -> Option<Bytes> {
+    match samples {
+        Some(samples) => samples.recv().await.ok(),
+        None => std::future::pending().await,
     }
 }

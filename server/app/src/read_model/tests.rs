@@ -351,3 +351,36 @@ proptest! {
         runtime.block_on(check_fold(writes));
     }
 }
+
+#[tokio::test]
+async fn samples_reach_only_readers_that_want_them_and_are_not_made_for_nobody() {
+    let model = ReadModel::new();
+    let unread = || -> BTreeMap<String, Metrics> { panic!("nobody reads it") };
+    model.sampled(now(), unread);
+    let mut reader = model.subscribe(None);
+    assert!(matches!(next(&mut reader).await, EventFrame::Hello { .. }));
+    assert!(matches!(next(&mut reader).await, EventFrame::Snapshot { .. }));
+    let used = Metrics {
+        running: true,
+        procs: 2,
+        cpu_percent: 12.5,
+        cpu_normalized: false,
+        rss_bytes: 4096,
+        disk_read_bps: None,
+        disk_write_bps: Some(0),
+    };
+    let one = || BTreeMap::from([("a".to_owned(), used.clone())]);
+    model.sampled(now(), one);
+    let EventFrame::Sample { metrics, .. } = next(&mut reader).await else { panic!() };
+    assert_eq!(metrics["a"], serde_json::to_value(&used).unwrap());
+
+    reader.want_samples(false);
+    model.sampled(now(), unread);
+    assert!(nothing_more(&mut reader).await);
+    reader.want_samples(true);
+    model.sampled(now(), one);
+    assert!(matches!(next(&mut reader).await, EventFrame::Sample { .. }));
+    // Missed samples are no reason to stop reading.
+    (0..9).for_each(|_| model.sampled(now(), one));
+    assert!(matches!(next(&mut reader).await, EventFrame::Sample { .. }));
+}

@@ -202,11 +202,11 @@ const DATA: &[Leaf] = rows! {
     "usage.token_total_includes_cache" BOOL => ON; B L later; "Counts cache tokens."
     "usage.show_cost" BOOL => ON; B L later; "Deprecated: use usage.mode."
 
-    "metrics.enabled" BOOL => ON; B L later; "Resource use per row."
-    "metrics.normalize_cpu" BOOL => OFF; B L later; "Divides by the number of cores."
-    "metrics.show_disk" BOOL => ON; B L later; "Shows disk use."
-    "metrics.sample_interval_seconds" seconds(Range::above(0.0).up_to(2.0)) => real(0.15); B L later; "Window of a sample."
-    "metrics.poll_seconds" seconds(Range::at_least(1.0)) => real(4.0); B L later; "Refresh of the dashboard."
+    "metrics.enabled" BOOL => ON; B L; "Resource use per row."
+    "metrics.normalize_cpu" BOOL => OFF; B L; "Divides by the number of cores."
+    "metrics.show_disk" BOOL => ON; B L; "Shows disk use."
+    "metrics.sample_interval_seconds" seconds(Range::above(0.0).up_to(2.0)) => real(0.15); B L; "Window of a sample."
+    "metrics.poll_seconds" seconds(Range::at_least(1.0)) => real(4.0); B L; "Refresh of the dashboard."
     "observability.prometheus_enabled" BOOL => OFF; B R; "Serves metrics for Prometheus."
     "observability.metrics_token_hash" text(TextRule::Sha256Hex) => NULL; F R secret blank_is_null later; "SHA-256 of the scrape token."
 };

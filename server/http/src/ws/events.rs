@@ -48,8 +48,9 @@ impl Source for Events {
     fn receive(&mut self, text: &str) {
         match serde_json::from_str(text) {
             Ok(ClientFrame::Snapshot) => self.subscription.request_snapshot(),
-            // No samples are taken in this build; what is not understood is ignored.
-            Ok(ClientFrame::Samples { .. }) | Err(_) => {}
+            Ok(ClientFrame::Samples { on }) => self.subscription.want_samples(on),
+            // What is not understood is ignored.
+            Err(_) => {}
         }
     }
 }

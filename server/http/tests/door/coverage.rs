@@ -134,6 +134,8 @@ const TABLE: &[Row] = &[
     Row { route: "GET /api/bootstrap", asks: &[(Known, 200)] },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
+    Row { route: "GET /api/metrics", asks: &[(Known, 200), (BadQuery("history=x"), 422)] },
+    Row { route: "GET /api/projects/{name}/metrics", asks: &[(Known, 200), (Unknown, 404)] },
     Row { route: "GET /metrics", asks: &[(Known, 200)] },
     Row { route: "GET /docs", asks: &[(Known, 200)] },
     Row { route: "GET /docs/{*file}", asks: &[(Unknown, 404)] },

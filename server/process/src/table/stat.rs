@@ -16,31 +16,32 @@ pub(crate) struct Stat {
     pub(crate) start_ticks: u64,
 }
 
+/// What the process has used, in the units of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Account {
+    /// Clock ticks of its own threads, in the program and in the kernel.
+    pub(crate) own_ticks: u64,
+    /// Clock ticks of the children it collected.
+    pub(crate) collected_ticks: u64,
+    /// Resident pages.
+    pub(crate) resident_pages: u64,
+}
+
 impl Stat {
     /// Reads the line of a pid; `None` when it is not one.
     pub(crate) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
-        let open = line.iter().position(|byte| *byte == b'(')?;
-        // The name may hold anything, closing parentheses included: the fields start after the last.
-        let close = line.iter().rposition(|byte| *byte == b')')?;
-        let number = std::str::from_utf8(line.get(..open)?).ok()?;
-        if number.trim().parse() != Ok(pid) {
-            return None;
-        }
-        let rest = std::str::from_utf8(line.get(close.checked_add(1)?..)?).ok()?;
-        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-        // Field n of the manual, which counts from 1 and has the pid and the name first.
-        let field = |n: usize| fields.get(n.checked_sub(3)?).copied();
-        let [state] = field(3)?.as_bytes() else {
+        let fields = Fields::of(pid, line)?;
+        let [state] = fields.text(3)?.as_bytes() else {
             return None;
         };
         Some(Self {
             pid,
             state: *state,
-            parent: field(4)?.parse().ok()?,
-            group: field(5)?.parse().ok()?,
-            session: field(6)?.parse().ok()?,
-            flags: field(9)?.parse().ok()?,
-            start_ticks: field(22)?.parse().ok()?,
+            parent: fields.number(4)?,
+            group: fields.number(5)?,
+            session: fields.number(6)?,
+            flags: fields.number(9)?,
+            start_ticks: fields.number(22)?,
         })
     }
 
@@ -51,6 +52,48 @@ impl Stat {
 
     pub(crate) fn is_kernel_thread(&self) -> bool {
         self.flags & KERNEL_THREAD != 0
+    }
+}
+
+impl Account {
+    /// Reads it from the same line.
+    pub(crate) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
+        let fields = Fields::of(pid, line)?;
+        let sum = |a: usize, b: usize| {
+            let (a, b): (u64, u64) = (fields.number(a)?, fields.number(b)?);
+            Some(a.saturating_add(b))
+        };
+        Some(Self {
+            own_ticks: sum(14, 15)?,
+            collected_ticks: sum(16, 17)?,
+            resident_pages: fields.number(24)?,
+        })
+    }
+}
+
+/// The fields behind the name.
+struct Fields<'a>(Vec<&'a str>);
+
+impl<'a> Fields<'a> {
+    fn of(pid: i32, line: &'a [u8]) -> Option<Self> {
+        let open = line.iter().position(|byte| *byte == b'(')?;
+        // The name may hold anything, closing parentheses included: the fields start after the last.
+        let close = line.iter().rposition(|byte| *byte == b')')?;
+        let number = std::str::from_utf8(line.get(..open)?).ok()?;
+        if number.trim().parse() != Ok(pid) {
+            return None;
+        }
+        let rest = std::str::from_utf8(line.get(close.checked_add(1)?..)?).ok()?;
+        Some(Self(rest.split_ascii_whitespace().collect()))
+    }
+
+    /// Field n of the manual, which counts from 1 and has the pid and the name first.
+    fn text(&self, n: usize) -> Option<&'a str> {
+        self.0.get(n.checked_sub(3)?).copied()
+    }
+
+    fn number<T: std::str::FromStr>(&self, n: usize) -> Option<T> {
+        self.text(n)?.parse().ok()
     }
 }
 

@@ -1,0 +1,415 @@
+//! What the trees of several processes have used, read again and again without starting a process.
+//!
+//! Most processes of a machine are strangers. Each is judged once, when it first appears, by its
+//! parent and its launch id; afterwards only the members are read.
+
+use crate::table::{Account, ProcTable, Stat, TableError};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::Duration;
+use svc_domain::identity::{LaunchId, ProcessIdentity};
+use svc_domain::usage::{Counters, Moved, Tree};
+
+/// After so many looks the strangers are judged anew: a number may have changed hands, or a process
+/// was seen in the moment between its birth and its name.
+const LOOKS_TRUSTED: u32 = 15;
+
+/// A tree to measure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// Its first process.
+    pub identity: ProcessIdentity,
+    /// What everything that it started carries; `None` asks its environment.
+    pub launch: Option<LaunchId>,
+}
+
+/// Reads the use of trees.
+#[derive(Debug)]
+pub struct Meter {
+    table: ProcTable,
+    with_disk: bool,
+    /// As they were given, and with the launches that were found.
+    asked: Vec<Root>,
+    roots: Vec<Root>,
+    members: HashMap<i32, Member>,
+    strangers: HashSet<i32>,
+    looks: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    /// Pid of the first process of its tree.
+    root: i32,
+    start_ticks: u64,
+    /// What it had used before it was known to belong there.
+    earlier: Counters,
+}
+
+impl Meter {
+    /// A meter on this machine. `with_disk` reads one more file of each process.
+    ///
+    /// # Errors
+    /// There is no process table.
+    pub fn open(with_disk: bool) -> Result<Self, TableError> {
+        Ok(Self::on(ProcTable::open()?, with_disk))
+    }
+
+    /// A meter on a table below another directory, laid out like `/proc`.
+    ///
+    /// # Errors
+    /// There is no process table.
+    pub fn at(proc_root: &Path, with_disk: bool) -> Result<Self, TableError> {
+        Ok(Self::on(ProcTable::at(proc_root)?, with_disk))
+    }
+
+    fn on(table: ProcTable, with_disk: bool) -> Self {
+        Self {
+            table,
+            with_disk,
+            asked: Vec::new(),
+            roots: Vec::new(),
+            members: HashMap::new(),
+            strangers: HashSet::new(),
+            looks: 0,
+        }
+    }
+
+    /// One look at each tree, in their order; `None` where the first process is gone.
+    ///
+    /// Reads files: belongs into `spawn_blocking`.
+    pub fn look(&mut self, roots: &[Root]) -> Vec<Option<Tree>> {
+        let pids = self.table.pids();
+        let listed: HashSet<i32> = pids.iter().copied().collect();
+        let again = self.forget(roots, &listed);
+        let mut trees: HashMap<i32, Tree> = HashMap::new();
+        for root in &self.roots {
+            trees.insert(root.identity.pid.get(), Tree::new());
+        }
+        let mut unknown = Vec::new();
+        for pid in &pids {
+            if trees.contains_key(pid) {
+                self.read_root(*pid, &mut trees);
+            } else if let Some(member) = self.members.get(pid).copied() {
+                match self.table.account(*pid) {
+                    Some((stat, account)) if stat.start_ticks == member.start_ticks => {
+                        self.add(member, &stat, &account, &mut trees);
+                    }
+                    // Somebody else has the number now.
+                    Some(found) => {
+                        self.members.remove(pid);
+                        unknown.push(found);
+                    }
+                    None => {
+                        self.members.remove(pid);
+                    }
+                }
+            } else if !self.strangers.contains(pid)
+                && let Some(found) = self.table.account(*pid)
+            {
+                unknown.push(found);
+            }
+        }
+        // Parents before their children. Who was born during the look may have one that was not
+        // listed: the next look judges.
+        let is_known = |pid: i32| pid <= 1 || listed.contains(&pid);
+        unknown.retain(|(stat, _)| is_known(stat.parent));
+        unknown.sort_by_key(|(stat, _)| (stat.start_ticks, stat.pid));
+        for (stat, account) in unknown {
+            self.judge(&stat, &account, again.contains(&stat.pid), &mut trees);
+        }
+        let mut tree = |identity: &ProcessIdentity| {
+            let key = (identity.pid.get(), identity.start_ticks);
+            trees.remove(&identity.pid.get()).filter(|tree| tree.contains_key(&key))
+        };
+        roots.iter().map(|root| tree(&root.identity)).collect()
+    }
+
+    /// Drops what is known of others; tells which strangers are to be judged again.
+    fn forget(&mut self, roots: &[Root], listed: &HashSet<i32>) -> HashSet<i32> {
+        self.members.retain(|pid, _| listed.contains(pid));
+        self.strangers.retain(|pid| listed.contains(pid));
+        self.looks = self.looks.wrapping_add(1);
+        let have_changed = self.asked != roots;
+        if have_changed {
+            self.asked = roots.to_vec();
+            self.roots = roots.to_vec();
+            for root in &mut self.roots {
+                if root.launch.is_none() {
+                    root.launch = self.table.launch_id(root.identity.pid.get());
+                }
+            }
+            let is_there = |pid: i32| roots.iter().any(|root| root.identity.pid.get() == pid);
+            self.members.retain(|pid, member| is_there(member.root) && !is_there(*pid));
+        }
+        if have_changed || self.looks.is_multiple_of(LOOKS_TRUSTED) {
+            return std::mem::take(&mut self.strangers);
+        }
+        HashSet::new()
+    }
+
+    fn read_root(&self, pid: i32, trees: &mut HashMap<i32, Tree>) {
+        let Some(root) = self.roots.iter().find(|root| root.identity.pid.get() == pid) else {
+            return;
+        };
+        let Some((stat, account)) = self.table.account(pid) else { return };
+        let is_same = stat.start_ticks == root.identity.start_ticks
+            && *self.table.boot_id() == root.identity.boot_id;
+        if is_same && !stat.is_dead() {
+            let member =
+                Member { root: pid, start_ticks: stat.start_ticks, earlier: Counters::default() };
+            self.add(member, &stat, &account, trees);
+        }
+    }
+
+    /// Finds out to whom a process belongs that was not known before.
+    fn judge(
+        &mut self,
+        stat: &Stat,
+        account: &Account,
+        was_stranger: bool,
+        trees: &mut HashMap<i32, Tree>,
+    ) {
+        if stat.is_kernel_thread() {
+            self.strangers.insert(stat.pid);
+            return;
+        }
+        let launch = self.table.launch_id(stat.pid);
+        let parent = match trees.contains_key(&stat.parent) {
+            true => Some(stat.parent),
+            false => self.members.get(&stat.parent).map(|member| member.root),
+        };
+        let root = self.roots.iter().find(|root| match (&launch, &root.launch) {
+            // It left the family, or belongs to another launch than its parent.
+            (Some(carried), Some(own)) => carried == own,
+            (Some(_), None) => false,
+            (None, _) => parent == Some(root.identity.pid.get()),
+        });
+        match root {
+            Some(root) => {
+                let earlier = match was_stranger {
+                    true => self.counters(stat, account),
+                    false => Counters::default(),
+                };
+                let root = root.identity.pid.get();
+                let member = Member { root, start_ticks: stat.start_ticks, earlier };
+                self.members.insert(stat.pid, member);
+                self.add(member, stat, account, trees);
+            }
+            None => {
+                self.strangers.insert(stat.pid);
+            }
+        }
+    }
+
+    fn add(&self, member: Member, stat: &Stat, account: &Account, trees: &mut HashMap<i32, Tree>) {
+        // A tree whose first process is gone is not measured.
+        let Some(tree) = trees.get_mut(&member.root) else { return };
+        let now = self.counters(stat, account);
+        let earlier = member.earlier;
+        let counters = Counters {
+            own: now.own.saturating_sub(earlier.own),
+            collected: now.collected.saturating_sub(earlier.collected),
+            disk: now.disk.map(|now| Moved {
+                read: now.read.saturating_sub(earlier.disk.unwrap_or_default().read),
+                written: now.written.saturating_sub(earlier.disk.unwrap_or_default().written),
+            }),
+            ..now
+        };
+        tree.insert((stat.pid, stat.start_ticks), counters);
+    }
+
+    fn counters(&self, stat: &Stat, account: &Account) -> Counters {
+        let is_alive = !stat.is_dead();
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        Counters {
+            own: time(account.own_ticks),
+            collected: time(account.collected_ticks),
+            resident_bytes: match is_alive {
+                true => account.resident_pages.saturating_mul(page),
+                false => 0,
+            },
+            is_alive,
+            disk: self.with_disk.then(|| self.table.moved(stat.pid)).flatten(),
+        }
+    }
+}
+
+/// Clock ticks as time.
+fn time(ticks: u64) -> Duration {
+    let per_second = rustix::param::clock_ticks_per_second().max(1);
+    let (seconds, rest) = (ticks / per_second, ticks % per_second);
+    Duration::from_secs(seconds) + Duration::from_nanos(rest * 1_000_000_000 / per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use svc_domain::identity::Pid;
+
+    /// A process table that says what a test wants.
+    struct Machine {
+        dir: tempfile::TempDir,
+    }
+
+    impl Machine {
+        fn new() -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let random = dir.path().join("sys/kernel/random");
+            std::fs::create_dir_all(&random).unwrap();
+            std::fs::write(random.join("boot_id"), "boot-a\n").unwrap();
+            Self { dir }
+        }
+
+        /// A process born at tick `pid`, with ticks of its own and of collected children.
+        fn process(&self, pid: i32, parent: i32, state: char, own: u64, collected: u64) {
+            let path = self.dir.path().join(pid.to_string());
+            std::fs::create_dir_all(&path).unwrap();
+            let line = format!(
+                "{pid} (a) R 1 (b) {state} {parent} {pid} {pid} 0 -1 4194304 0 0 0 0 {own} 0 \
+                 {collected} 0 20 0 1 0 {pid} 0 10"
+            );
+            std::fs::write(path.join("stat"), line).unwrap();
+        }
+
+        fn carries(&self, pid: i32, id: char) {
+            let path = self.dir.path().join(pid.to_string()).join("environ");
+            std::fs::write(path, format!("SVC_LAUNCH_ID={}\0", launch(id).as_str())).unwrap();
+        }
+
+        fn moves(&self, pid: i32, read: u64, written: u64) {
+            let path = self.dir.path().join(pid.to_string()).join("io");
+            let text = format!(
+                "rchar: 9\nwchar: 9\nread_bytes: {read}\nwrite_bytes: {written}\n\
+                 cancelled_write_bytes: 0\n"
+            );
+            std::fs::write(path, text).unwrap();
+        }
+
+        fn ends(&self, pid: i32) {
+            std::fs::remove_dir_all(self.dir.path().join(pid.to_string())).unwrap();
+        }
+
+        fn meter(&self) -> Meter {
+            Meter::at(self.dir.path(), true).unwrap()
+        }
+    }
+
+    fn launch(id: char) -> LaunchId {
+        String::from_iter([id; 32]).parse().unwrap()
+    }
+
+    fn root(pid: i32) -> Root {
+        Root {
+            identity: ProcessIdentity {
+                pid: Pid::new(i64::from(pid)).unwrap(),
+                start_ticks: u64::try_from(pid).unwrap(),
+                boot_id: "boot-a".parse().unwrap(),
+            },
+            launch: None,
+        }
+    }
+
+    fn pids(tree: Option<&Tree>) -> Vec<i32> {
+        tree.map(|tree| tree.keys().map(|(pid, _)| *pid).collect()).unwrap_or_default()
+    }
+
+    fn own_ms(tree: &Tree, pid: i32) -> u128 {
+        tree.iter().find(|((of, _), _)| *of == pid).unwrap().1.own.as_millis()
+    }
+
+    #[test]
+    fn trees_hold_their_descendants_also_those_that_appear_later() {
+        let machine = Machine::new();
+        for (pid, parent) in [(10, 1), (11, 10), (12, 11), (20, 1), (21, 20), (30, 1)] {
+            machine.process(pid, parent, 'S', 0, 0);
+        }
+        let mut meter = machine.meter();
+        let trees = meter.look(&[root(20), root(10)]);
+        assert_eq!(pids(trees[0].as_ref()), [20, 21]);
+        assert_eq!(pids(trees[1].as_ref()), [10, 11, 12]);
+        machine.process(31, 30, 'S', 0, 0);
+        machine.ends(11);
+        // Its parent is gone and somebody else took it in: it stays what it was.
+        machine.process(12, 1, 'S', 0, 0);
+        machine.process(13, 12, 'Z', 5, 0);
+        let trees = meter.look(&[root(20), root(10)]);
+        assert_eq!(pids(trees[1].as_ref()), [10, 12, 13]);
+        assert!(!trees[1].as_ref().unwrap()[&(13, 13)].is_alive);
+    }
+
+    #[test]
+    fn h104_who_left_the_family_is_found_by_the_launch_and_h108_nested_launches_are_not_ours() {
+        let machine = Machine::new();
+        for (pid, parent) in [(10, 1), (11, 10), (12, 11), (30, 1), (31, 30)] {
+            machine.process(pid, parent, 'S', 0, 0);
+        }
+        machine.carries(10, 'a');
+        machine.carries(11, 'b');
+        machine.carries(30, 'a');
+        let trees = machine.meter().look(&[root(10)]);
+        assert_eq!(pids(trees[0].as_ref()), [10, 30, 31]);
+        // The other launch has a tree of its own.
+        let trees = machine.meter().look(&[root(10), root(11)]);
+        assert_eq!(pids(trees[1].as_ref()), [11, 12]);
+    }
+
+    #[test]
+    fn a_process_that_is_not_the_recorded_one_is_not_measured() {
+        let machine = Machine::new();
+        machine.process(10, 1, 'S', 0, 0);
+        machine.process(11, 10, 'S', 0, 0);
+        let mut other_start = root(10);
+        other_start.identity.start_ticks = 9;
+        let mut other_boot = root(10);
+        other_boot.identity.boot_id = "boot-b".parse().unwrap();
+        for gone in [other_start, other_boot, root(99)] {
+            assert_eq!(machine.meter().look(&[gone]), [None]);
+        }
+        let mut meter = machine.meter();
+        assert!(meter.look(&[root(10)])[0].is_some());
+        machine.process(10, 1, 'Z', 0, 0);
+        assert_eq!(meter.look(&[root(10)]), [None]);
+    }
+
+    #[test]
+    fn a_number_that_changed_hands_is_another_process() {
+        let machine = Machine::new();
+        machine.process(10, 1, 'S', 0, 0);
+        machine.process(11, 10, 'S', 70, 0);
+        let mut meter = machine.meter();
+        meter.look(&[root(10)]);
+        let path = machine.dir.path().join("11/stat");
+        let line = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, line.replace("S 10 11", "S 1 11").replace(" 11 0 10", " 77 0 10"))
+            .unwrap();
+        assert_eq!(pids(meter.look(&[root(10)])[0].as_ref()), [10]);
+    }
+
+    #[test]
+    fn time_memory_and_disk_are_read_and_a_late_member_brings_no_history() {
+        let machine = Machine::new();
+        let tick = 1000 / u128::from(rustix::param::clock_ticks_per_second());
+        machine.process(10, 1, 'S', 50, 7);
+        machine.moves(10, 4096, 512);
+        machine.process(20, 1, 'S', 0, 0);
+        machine.process(30, 1, 'S', 900, 0);
+        machine.carries(10, 'a');
+        let mut meter = machine.meter();
+        let first = meter.look(&[root(10)]).remove(0).unwrap();
+        let counters = first[&(10, 10)];
+        assert_eq!(counters.own.as_millis(), 50 * tick);
+        assert_eq!(counters.collected.as_millis(), 7 * tick);
+        let page = u64::try_from(rustix::param::page_size()).unwrap();
+        assert_eq!(counters.resident_bytes, 10 * page);
+        assert_eq!(counters.disk, Some(Moved { read: 4096, written: 512 }));
+
+        // Only now it can be seen that it belongs here.
+        machine.carries(30, 'a');
+        let second = meter.look(&[root(10), root(20)]).remove(0).unwrap();
+        assert_eq!(own_ms(&second, 30), 0);
+        machine.process(30, 1, 'S', 903, 0);
+        let third = meter.look(&[root(10), root(20)]).remove(0).unwrap();
+        assert_eq!(own_ms(&third, 30), 3 * tick);
+        assert_eq!(third[&(30, 30)].disk, None, "it may not be asked");
+    }
+}
