@@ -15,6 +15,7 @@ mod idempotency;
 mod internal;
 mod layers;
 mod openapi;
+mod plain;
 mod public;
 mod reply;
 mod routes;

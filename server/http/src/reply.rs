@@ -27,42 +27,6 @@ pub(crate) fn json_bytes(status: StatusCode, bytes: Bytes) -> Response {
         .body(Body::from_bytes(bytes))
 }
 
-/// A small page without script.
-pub(crate) fn html(status: StatusCode, title: &str, text: &str) -> Response {
-    let page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-         <link rel=\"icon\" href=\"data:,\">\n<h1>{title}</h1>\n<p>{text}</p>\n</html>\n"
-    );
-    Response::builder()
-        .status(status)
-        .header(header::CONTENT_TYPE, "text/html; charset=utf-8")
-        .body(page)
-}
-
-/// A small page without script whose content is made here; `style` goes under the nonce.
-pub(crate) fn page(
-    status: StatusCode,
-    title: &str,
-    content: &str,
-    style: &str,
-    nonce: Option<&str>,
-) -> Response {
-    // Without a nonce the policy allows no inline style: then the page goes without.
-    let style =
-        nonce.map(|n| format!("<style nonce=\"{n}\">{style}</style>\n")).unwrap_or_default();
-    let page = format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<title>{title}</title>\n\
-         <link rel=\"icon\" href=\"data:,\">\n{style}\
-         <main>\n{content}</main>\n</html>\n"
-    );
-    Response::builder()
-        .status(status)
-        .header(header::CONTENT_TYPE, "text/html; charset=utf-8")
-        .body(page)
-}
-
 /// 303 to a path of this service.
 pub(crate) fn see_other(to: &str) -> Response {
     Response::builder().status(StatusCode::SEE_OTHER).header(header::LOCATION, to).finish()

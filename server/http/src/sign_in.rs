@@ -4,6 +4,7 @@
 use crate::error::Refusal;
 use crate::layers::body::is_form;
 use crate::layers::guard::{accepts_html, peer, unauthenticated, with_claim};
+use crate::plain::{Page, escaped};
 use crate::reply;
 use crate::routes::Call;
 use poem::Response;
@@ -14,18 +15,6 @@ use svc_domain::credentials::is_local_path;
 use svc_domain::origin::Credential;
 use svc_shared::error::ErrorCode;
 use svc_shared::paths::LOGIN;
-
-/// Of every page that is made here.
-pub(crate) const STYLE: &str = "body{font:16px/1.5 system-ui,sans-serif;margin:0;background:#f6f7f9;\
-    color:#1b1f24}main{max-width:22rem;margin:12vh auto;padding:2rem;background:#fff;\
-    border:1px solid #d5dae1;border-radius:.5rem}h1{font-size:1.25rem;margin:0 0 1rem}\
-    label{display:block;font-weight:600}input{box-sizing:border-box;width:100%;font:inherit;\
-    padding:.5rem;margin:.25rem 0 1rem;border:1px solid #8a94a3;border-radius:.25rem}\
-    button{font:inherit;padding:.5rem 1rem;border:0;border-radius:.25rem;background:#1f5fbf;\
-    color:#fff}[role=alert]{color:#a51d1d}.hint{margin:-.75rem 0 1rem;\
-    font-size:.875rem}@media(prefers-color-scheme:dark){body{background:#14171b;\
-    color:#e6e9ed}main{background:#1c2026;border-color:#39414c}input{background:#14171b;\
-    color:inherit}[role=alert]{color:#ff9d9d}}";
 
 /// Of whom the password is, for what keeps passwords.
 pub(crate) const USER: &str =
@@ -57,19 +46,31 @@ fn onward(call: &Call, next: &str) -> String {
     if is_plain { format!("{root}{next}") } else { format!("{root}/") }
 }
 
+/// What to do without the password.
+const FORGOTTEN: &str =
+    "Forgotten? Set a new one on the machine with <code>svc hash-password</code>.";
+
 fn form(call: &Call, status: StatusCode, next: &str, problem: Option<&str>) -> Response {
     let root = call.context.root.as_str();
     let problem = problem.map(|text| format!("<p role=\"alert\">{text}</p>\n")).unwrap_or_default();
-    let next = if is_local_path(next) {
-        format!("<input type=\"hidden\" name=\"next\" value=\"{}\">\n", escaped(next))
-    } else {
-        String::new()
+    let (back, next) = match next {
+        "" | "/" => (String::new(), String::new()),
+        next if is_local_path(next) => {
+            let shown = escaped(next);
+            (
+                format!("<p>You return to <code>{shown}</code>.</p>\n"),
+                format!("<input type=\"hidden\" name=\"next\" value=\"{shown}\">\n"),
+            )
+        }
+        _ => (String::new(), String::new()),
     };
-    let content = if call.context.app.auth().takes_passwords() {
+    let takes_passwords = call.context.app.auth().takes_passwords();
+    let content = if takes_passwords {
         format!(
-            "<h1>Sign in</h1>\n{problem}<form method=\"post\" action=\"{root}{LOGIN}\">\n{next}\
-             {USER}<label for=\"password\">Password</label>\n<input id=\"password\" name=\"password\" \
-             type=\"password\" autocomplete=\"current-password\" required autofocus>\n\
+            "<h1>Sign in</h1>\n{problem}{back}<form method=\"post\" action=\"{root}{LOGIN}\">\n\
+             {next}{USER}<div class=\"field\">\n<label for=\"password\">Password</label>\n\
+             <input id=\"password\" name=\"password\" type=\"password\" \
+             autocomplete=\"current-password\" required autofocus>\n</div>\n\
              <button>Sign in</button>\n</form>\n"
         )
     } else {
@@ -79,11 +80,14 @@ fn form(call: &Call, status: StatusCode, next: &str, problem: Option<&str>) -> R
              <code>auth.password_hash</code>.</p>\n"
         )
     };
-    reply::page(status, "Sign in – svc", &content, STYLE, call.nonce.as_deref())
-}
-
-pub(crate) fn escaped(raw: &str) -> String {
-    raw.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+    Page {
+        title: "Sign in – svc",
+        content: &content,
+        after: if takes_passwords { FORGOTTEN } else { "" },
+        is_wide: false,
+        nonce: call.nonce.as_deref(),
+    }
+    .reply(status)
 }
 
 fn text<'b>(body: Option<&'b Value>, name: &str) -> &'b str {
@@ -170,7 +174,14 @@ pub(crate) async fn leave(call: Call) -> Result<Response, Refusal> {
         "<h1>Sign out</h1>\n<p>This signs out every browser and closes their live views.</p>\n\
          <form method=\"post\" action=\"{root}/logout\">\n<button>Sign out</button>\n</form>\n"
     );
-    Ok(reply::page(StatusCode::OK, "Sign out – svc", &content, STYLE, call.nonce.as_deref()))
+    let page = Page {
+        title: "Sign out – svc",
+        content: &content,
+        after: "",
+        is_wide: false,
+        nonce: call.nonce.as_deref(),
+    };
+    Ok(page.reply(StatusCode::OK))
 }
 
 /// `POST /logout`.

@@ -7,7 +7,7 @@ use crate::digest;
 use crate::error::Refusal;
 use crate::layers::compress::{self, Coding};
 use crate::layers::headers::Policy;
-use crate::reply;
+use crate::plain;
 use crate::routes::Call;
 use poem::http::{HeaderValue, StatusCode, header};
 use poem::{Body, Response};
@@ -31,11 +31,12 @@ const HASH_DIGITS: std::ops::RangeInclusive<usize> = 13..=16;
 /// The page's document with prefix and nonce of this reply.
 pub(crate) async fn shell(call: Call) -> Result<Response, Refusal> {
     let Some(document) = read(DOCUMENT.to_owned()).await else {
-        return Ok(reply::html(
+        return Ok(plain::notice(
             StatusCode::SERVICE_UNAVAILABLE,
             "The page is not built",
             "This program was built without its page. Build it with <code>cargo xtask dist</code>, \
              then build the program again. API and command line work without it.",
+            call.nonce.as_deref(),
         ));
     };
     let text = String::from_utf8_lossy(&document.data)

@@ -6,7 +6,7 @@ use crate::error::Refusal;
 use crate::layers::guard::{accepts_html, is_programmatic};
 use crate::layers::headers::{self, Policy};
 use crate::layers::{access, compress, request_id};
-use crate::reply;
+use crate::{plain, reply};
 use futures_util::FutureExt as _;
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Body, Request, Response};
@@ -73,10 +73,11 @@ impl Visit {
     fn refuse(&self, refusal: Refusal, local: &str) -> Response {
         let is_api = is_programmatic(local);
         if refusal.status() == StatusCode::NOT_FOUND && self.accepts_html && !is_api {
-            return reply::html(
+            return plain::notice(
                 StatusCode::NOT_FOUND,
                 "Not found",
                 "There is nothing under this address.",
+                self.nonce.as_deref(),
             );
         }
         refusal.into_json()

@@ -1,13 +1,13 @@
 //! The pages of a first run: a form without script, and what becomes of it.
 
-use crate::reply;
-use crate::sign_in::{STYLE, USER, escaped};
+use crate::plain::{Page, escaped, notice};
+use crate::sign_in::USER;
 use crate::visit::Visit;
 use poem::Response;
 use poem::http::StatusCode;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use svc_app::setup::{Setup, Wishes};
+use svc_app::setup::{Setup, Wishes, is_loopback_host};
 
 const TITLE: &str = "Set up svc";
 
@@ -58,55 +58,48 @@ pub(super) fn form(
 ) -> Response {
     let fixed = setup.fixed();
     let port = fixed.port.map(|port| port.to_string());
-    let fields = [
-        Field {
-            name: "projects_root",
-            label: "Projects",
-            hint: "The directory whose subdirectories are your projects.",
-            kind: "text",
-            value: fixed.projects_root.as_deref().unwrap_or(&filled.projects_root),
-            fixed: fixed.projects_root.as_ref().map(|_| "SVC_PROJECTS_ROOT"),
-        },
-        Field {
-            name: "host",
-            label: "Host",
-            hint: "127.0.0.1 is reached from this machine only.",
-            kind: "text",
-            value: fixed.host.as_deref().unwrap_or(&filled.host),
-            fixed: fixed.host.as_ref().map(|_| "SVC_HOST"),
-        },
-        Field {
-            name: "port",
-            label: "Port",
-            hint: "",
-            kind: "text",
-            value: port.as_deref().unwrap_or(&filled.port),
-            fixed: fixed.port.map(|_| "SVC_PORT"),
-        },
-        Field {
-            name: "password",
-            label: "Password",
-            hint: "At least 8 characters. Whoever knows it runs programs on this machine.",
-            kind: "password",
-            value: "",
-            fixed: None,
-        },
-        Field {
-            name: "confirm",
-            label: "Password again",
-            hint: "",
-            kind: "password",
-            value: "",
-            fixed: None,
-        },
-    ];
-    let mut content = format!("<h1>{TITLE}</h1>\n");
+    let projects_root = Field {
+        name: "projects_root",
+        label: "Projects folder",
+        hint: "",
+        kind: "text",
+        value: fixed.projects_root.as_deref().unwrap_or(&filled.projects_root),
+        fixed: fixed.projects_root.as_ref().map(|_| "SVC_PROJECTS_ROOT"),
+    };
+    let host = Field {
+        name: "host",
+        label: "Address",
+        hint: "",
+        kind: "text",
+        value: fixed.host.as_deref().unwrap_or(&filled.host),
+        fixed: fixed.host.as_ref().map(|_| "SVC_HOST"),
+    };
+    let port = Field {
+        name: "port",
+        label: "Port",
+        hint: "",
+        kind: "text",
+        value: port.as_deref().unwrap_or(&filled.port),
+        fixed: fixed.port.map(|_| "SVC_PORT"),
+    };
+    let secret =
+        |name, label, hint| Field { name, label, hint, kind: "password", value: "", fixed: None };
+    let password = secret("password", "Password", "A few words are better than one.");
+    let confirm = secret("confirm", "Password again", "");
+    let field = |field: &Field| field.html(wrong.get(field.name));
+    let warning = match is_loopback_host(host.value) {
+        true => "",
+        false => {
+            "<p class=\"warning\"><strong>Every device in your network can reach this \
+             address.</strong> The connection is not encrypted unless you put TLS in front.</p>\n"
+        }
+    };
+
+    let mut content = String::new();
     // Writing to a string cannot fail.
     if let Some(general) = wrong.get("") {
         let _ = writeln!(content, "<p role=\"alert\">{}</p>", escaped(general));
     }
-    let file = setup.file().to_string_lossy();
-    let _ = writeln!(content, "<p>This writes <code>{}</code>.</p>", escaped(&file));
     content.push_str("<form method=\"post\" action=\"/setup\">\n");
     content.push_str(USER);
     if let Some(token) = setup.token() {
@@ -116,23 +109,64 @@ pub(super) fn form(
             escaped(token)
         );
     }
-    for field in &fields {
-        field.write(&mut content, wrong.get(field.name));
+    let sections = [
+        (
+            "Projects",
+            "Each folder inside becomes a project. Nothing runs in one until you trust it.",
+            field(&projects_root),
+        ),
+        (
+            "Address",
+            "Where the page is served. 127.0.0.1 is reached from this machine only.",
+            format!("<div class=\"row\">\n{}{}</div>\n{warning}", field(&host), field(&port)),
+        ),
+        (
+            "Password",
+            "At least 8 characters. Whoever knows it runs programs on this machine.",
+            field(&password) + &field(&confirm),
+        ),
+    ];
+    for (title, text, fields) in sections {
+        let _ = writeln!(
+            content,
+            "<section>\n<div><h2>{title}</h2>\n<p>{text}</p></div>\n<div>{fields}</div>\n</section>"
+        );
     }
-    content.push_str("<button>Set up</button>\n</form>\n");
-    reply::page(status, TITLE, &content, STYLE, visit.nonce.as_deref())
+    let file = setup.file().to_string_lossy();
+    let _ = writeln!(
+        content,
+        "<div class=\"foot\">\n<p>This writes <code>{}</code>.</p>\n\
+         <button>Finish setup</button>\n</div>\n</form>",
+        escaped(&file)
+    );
+    let nonce = visit.nonce.as_deref();
+    Page { title: TITLE, content: &content, after: "", is_wide: true, nonce }.reply(status)
 }
 
 impl Field<'_> {
-    fn write(&self, content: &mut String, wrong: Option<&String>) {
+    fn html(&self, wrong: Option<&String>) -> String {
         let Self { name, label, hint, kind, value, fixed } = self;
         let hint = match fixed {
-            Some(variable) => format!("Set by {variable}."),
+            Some(variable) => format!("Fixed by <code>{variable}</code>"),
             None => (*hint).to_owned(),
         };
-        let explained = match hint.is_empty() {
+        let mut below = String::new();
+        let mut described = Vec::new();
+        if let Some(words) = wrong {
+            described.push(format!("{name}-wrong"));
+            let _ = writeln!(
+                below,
+                "<p role=\"alert\" id=\"{name}-wrong\">{label} {}</p>",
+                escaped(words)
+            );
+        }
+        if !hint.is_empty() {
+            described.push(format!("{name}-hint"));
+            let _ = writeln!(below, "<p id=\"{name}-hint\">{hint}</p>");
+        }
+        let described = match described.is_empty() {
             true => String::new(),
-            false => format!("<p class=\"hint\" id=\"{name}-hint\">{hint}</p>\n"),
+            false => format!(" aria-describedby=\"{}\"", described.join(" ")),
         };
         let state = match (fixed, wrong) {
             (Some(_), _) => " readonly",
@@ -143,18 +177,12 @@ impl Field<'_> {
             "password" => "new-password",
             _ => "off",
         };
-        let problem = wrong.map(|words| {
-            format!("<p role=\"alert\" id=\"{name}-wrong\">{label} {}</p>\n", escaped(words))
-        });
-        let _ = write!(
-            content,
-            "<label for=\"{name}\">{label}</label>\n<input id=\"{name}\" name=\"{name}\" \
-             type=\"{kind}\" value=\"{}\" autocomplete=\"{complete}\" \
-             aria-describedby=\"{name}-hint {name}-wrong\"{state}>\n{}{}",
+        format!(
+            "<div class=\"field\">\n<label for=\"{name}\">{label}</label>\n<input id=\"{name}\" \
+             name=\"{name}\" type=\"{kind}\" value=\"{}\" autocomplete=\"{complete}\"\
+             {described}{state}>\n{below}</div>\n",
             escaped(value),
-            problem.unwrap_or_default(),
-            explained,
-        );
+        )
     }
 }
 
@@ -165,28 +193,33 @@ pub(super) fn done(visit: &Visit, url: &str) -> Response {
         "<h1>svc is set up</h1>\n<p role=\"status\">The service starts now at \
          <a href=\"{url}\">{url}</a>; this page goes there by itself.</p>\n"
     );
-    reply::page(StatusCode::OK, "svc is set up", &content, STYLE, visit.nonce.as_deref())
+    let nonce = visit.nonce.as_deref();
+    Page { title: "svc is set up", content: &content, after: "", is_wide: false, nonce }
+        .reply(StatusCode::OK)
 }
 
 /// Somebody else was first.
 pub(super) fn completed(visit: &Visit) -> Response {
-    let content = "<h1>svc is set up already</h1>\n<p>There is a configuration. Open the service \
-                   and sign in.</p>\n";
-    let title = "svc is set up already";
-    reply::page(StatusCode::CONFLICT, title, content, STYLE, visit.nonce.as_deref())
+    notice(
+        StatusCode::CONFLICT,
+        "svc is set up already",
+        "There is a configuration. Open the service and sign in.",
+        visit.nonce.as_deref(),
+    )
 }
 
 /// Without the token.
 pub(super) fn refused(visit: &Visit, status: StatusCode) -> Response {
-    let content = match status {
-        StatusCode::TOO_MANY_REQUESTS => {
-            "<h1>Too many attempts</h1>\n<p>Wait a few minutes, then open the address that the \
-             service printed when it started.</p>\n"
-        }
-        _ => {
-            "<h1>The setup token is missing</h1>\n<p>Open the address that the service printed in \
-             its log when it started; it ends with <code>?token=…</code>.</p>\n"
-        }
+    let (title, text) = match status {
+        StatusCode::TOO_MANY_REQUESTS => (
+            "Too many attempts",
+            "Wait a few minutes, then open the address that the service printed when it started.",
+        ),
+        _ => (
+            "The setup token is missing",
+            "Open the address that the service printed in its log when it started; it ends with \
+             <code>?token=…</code>.",
+        ),
     };
-    reply::page(status, TITLE, content, STYLE, visit.nonce.as_deref())
+    notice(status, title, text, visit.nonce.as_deref())
 }
