@@ -108,7 +108,8 @@ impl App {
         Err(AppError::busy("the row is written by too many at once; try again"))
     }
 
-    fn history(
+    /// What of the effects is kept in the history.
+    pub(crate) fn history(
         &self,
         next: &Bridge,
         effects: &[Effect],

@@ -301,10 +301,12 @@ fn found_alive(bridge: &Bridge, now: Timestamp) -> Step {
     let Some(ended) = bridge.ended() else {
         return Step::Unchanged;
     };
-    let state = State::Live(Live {
-        stage: Stage::Registering { deadline: None },
-        stop_requested: ended.intentional,
-    });
+    let stage = match &bridge.launch {
+        Some(_) => Stage::Registering { deadline: None },
+        // It was taken over when it was ready, and no log of it could say so again.
+        None => Stage::Ready,
+    };
+    let state = State::Live(Live { stage, stop_requested: ended.intentional });
     let next = Bridge { state, origin: Origin::Adopted, status_since: now, ..bridge.clone() };
     becomes(next, Vec::new())
 }

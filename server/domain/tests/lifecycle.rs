@@ -316,6 +316,14 @@ fn a_wrong_verdict_is_corrected_silently() {
     assert_eq!(after.origin, Origin::Adopted);
 }
 
+/// No log of it is read, so nothing else could ever show that it is ready.
+#[test]
+fn a_wrong_verdict_about_a_bridge_with_a_foreign_log_makes_it_running_again() {
+    let foreign = Bridge { launch: None, origin: Origin::Adopted, ..running() };
+    let (crashed, _) = apply(observe(&foreign, Fact::Exited(exit(None, None)), at(1)), foreign);
+    check(crashed, Fact::FoundAlive, BridgeStatus::Running, None, &[]);
+}
+
 #[test]
 fn resume_revives_the_same_row_as_the_next_generation() {
     let (ended, _) =

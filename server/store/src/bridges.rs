@@ -298,12 +298,27 @@ impl Store {
         cap: Cap,
         now: Timestamp,
     ) -> Result<Inserted, StoreError> {
-        self.noted(self.insert_now(bridge, cap, now).await)
+        self.insert_with(bridge, &[], cap, now).await
+    }
+
+    /// The same with its history, in one transaction.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn insert_with(
+        &self,
+        bridge: &Bridge,
+        history: &[HistoryRow],
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<Inserted, StoreError> {
+        self.noted(self.insert_now(bridge, history, cap, now).await)
     }
 
     async fn insert_now(
         &self,
         bridge: &Bridge,
+        history: &[HistoryRow],
         cap: Cap,
         now: Timestamp,
     ) -> Result<Inserted, StoreError> {
@@ -326,6 +341,9 @@ impl Store {
         if bridge.is_live() && exceeds(&mut transaction, cap).await? {
             transaction.rollback().await?;
             return Ok(Inserted::CapReached);
+        }
+        for event in history {
+            history::insert(&mut transaction, event).await?;
         }
         transaction.commit().await?;
         Ok(Inserted::Yes)

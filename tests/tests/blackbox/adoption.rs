@@ -4,9 +4,11 @@
 use crate::harness::{World, gone, simulator, stat_of};
 use serde_json::json;
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
+use svc_shared::internal::State;
 
 /// Starts an agent as a person would in a terminal.
 fn by_hand(world: &World, project: &str, args: &[&str]) -> tokio::process::Child {
@@ -235,6 +237,56 @@ async fn f89_a_bridge_that_lost_its_record_is_found_again() {
     let server = world.serve().await;
     server.client.stop(&found[0]).await.expect(200);
     gone(&process).await;
+}
+
+/// What the agent logs when its remote session was deleted.
+const POISON: &str = "2026-09-20T10:00:00.000Z [DEBUG] [bridge:ws] {\"subtype\":\"end_session\",\
+                      \"reason\":\"deleted\"}\n";
+
+fn poison_every_log(world: &World) {
+    for file in fs::read_dir(world.state.join("logs")).expect("logs").flatten() {
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".log") && !name.ends_with(".stderr.log") {
+            let mut log = fs::File::options().append(true).open(file.path()).expect("a log");
+            log.write_all(POISON.as_bytes()).expect("room");
+        }
+    }
+}
+
+/// F34, F89: a bridge that is found at work keeps its sessions, whatever its log said long ago.
+#[tokio::test]
+async fn f89_a_found_bridge_is_not_replaced_because_of_an_old_line_of_its_log() {
+    let world = often_polled();
+    world.project("lost");
+    world.project("ended");
+    let server = world.serve().await;
+    server.client.run("lost").await;
+    let ended = server.client.run("ended").await.instance_id.to_string();
+    let before = world.bridges();
+    server.stop().await;
+    poison_every_log(&world);
+    // One has lost its record, the record of the other is wrong.
+    world.sql("DELETE FROM bridges WHERE project = 'lost'").await.expect("the database");
+    let edit = format!(
+        "UPDATE bridges SET status = 'stopped', phase = 'exited', ended_at = 2, \
+         exit_reason = 'unknown', revision = revision + 1 WHERE instance_id = '{ended}'"
+    );
+    world.sql(&edit).await.expect("the database");
+
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    for project in ["lost", "ended"] {
+        let noticed = |state: &State| {
+            let mut rows = state.instances.values();
+            rows.find(|row| row.project.as_str() == project && row.notice.is_some()).cloned()
+        };
+        let row = page.until("the notice", noticed).await;
+        assert_eq!(row.status.to_string(), "running", "{row:?}");
+        assert_eq!(world.starts(project).len(), 1, "nothing was started in its place");
+    }
+    let mut after = world.bridges();
+    after.retain(|now| before.iter().any(|then| then.pid == now.pid));
+    assert_eq!(after.len(), 2, "both work on");
 }
 
 /// Pointers that nobody wrote for a fortnight lose their session, not their environment.

@@ -13,7 +13,7 @@ use svc_domain::identity::{ProcessIdentity, Verdict};
 use svc_domain::observe::{Cause, Fact};
 use svc_ports::process::ExitReport;
 use svc_shared::ids::InstanceId;
-use svc_shared::status::ExitReason;
+use svc_shared::status::{ExitReason, Origin};
 use tracing::{error, warn};
 
 /// After a reattach the session may turn out to be gone: how long that is waited for before the
@@ -77,7 +77,9 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
                     app.relaunch_in_background(bridge);
                     return Ok(());
                 }
-                Judgement::PoisonedWhileReady => {
+                Judgement::PoisonedAtWork => {
+                    // Whoever finds it runs must know that before the advice.
+                    on_ready(app, &bridge, identity, &evidence).await?;
                     app.observe(id, generation, Fact::Poisoned).await?;
                 }
             },
@@ -141,7 +143,8 @@ enum Judgement {
     Ready,
     ReadyUnlessPoisoned,
     Poisoned,
-    PoisonedWhileReady,
+    /// It may have sessions: it is not touched.
+    PoisonedAtWork,
 }
 
 fn judge(bridge: &Bridge, evidence: &Evidence) -> Judgement {
@@ -155,8 +158,14 @@ fn judge(bridge: &Bridge, evidence: &Evidence) -> Judgement {
         Readiness::Ready => Judgement::Ready,
         Readiness::ReadyAfterReattach if is_ready => Judgement::Ready,
         Readiness::ReadyAfterReattach => Judgement::ReadyUnlessPoisoned,
-        Readiness::Refused(Refusal::Poisoned) if is_ready => Judgement::PoisonedWhileReady,
+        Readiness::Refused(Refusal::Poisoned) if is_ready => Judgement::PoisonedAtWork,
         Readiness::Refused(Refusal::Poisoned) if live.stop_requested => Judgement::Wait,
+        // The line may be days old: it was found at work, not started just now.
+        Readiness::Refused(Refusal::Poisoned)
+            if bridge.origin != Origin::Spawned && bridge.deadline().is_none() =>
+        {
+            if evidence.has_registered() { Judgement::PoisonedAtWork } else { Judgement::Wait }
+        }
         Readiness::Refused(Refusal::Poisoned) => Judgement::Poisoned,
         // The agent ends by itself and its exit carries the cause; the deadline is the backstop.
         Readiness::Refused(

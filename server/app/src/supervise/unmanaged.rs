@@ -10,8 +10,8 @@ use svc_agent::role::{Role, debug_file, role};
 use svc_domain::admission::Obstacle;
 use svc_domain::adoption::{NotAdoptable, PointedAt, adoptable};
 use svc_domain::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
+use svc_domain::effect::{Effect, History};
 use svc_domain::identity::{ProcessIdentity, Verdict};
-use svc_domain::observe::Fact;
 use svc_ports::process::ProcessFacts;
 use svc_projects::Project;
 use svc_shared::api::instances::Instance;
@@ -218,6 +218,13 @@ impl App {
             }),
             None => None,
         };
+        // The agent writes its pointer when it has registered. One record says all of it: a death
+        // in between would leave a bridge that starts for ever.
+        let stage = if launch.is_none() || found.anchor.environment_id.is_some() {
+            Stage::Ready
+        } else {
+            Stage::Registering { deadline: None }
+        };
         let origin = if launch.is_some() { Origin::Rediscovered } else { Origin::Adopted };
         let bridge = Bridge {
             id,
@@ -230,29 +237,27 @@ impl App {
                 .unwrap_or(PermissionMode::Inherit),
             origin,
             generation: 1,
-            state: State::Live(Live {
-                stage: Stage::Registering { deadline: None },
-                stop_requested: false,
-            }),
+            state: State::Live(Live { stage, stop_requested: false }),
             status_since: now,
             started_at: Some(now),
             launch,
             process: Some(identity),
-            anchor: found.anchor.clone(),
+            anchor: found.anchor,
             notice: None,
             quarantine: None,
         };
         hit("adopt.before_record").await;
-        match self.store().insert(&bridge, Cap::default(), now).await? {
+        let effects: &[Effect] = match stage {
+            Stage::Ready => &[Effect::Remember(History::Ready)],
+            Stage::Launching { .. } | Stage::Registering { .. } => &[],
+        };
+        let history = self.history(&bridge, effects, now);
+        match self.store().insert_with(&bridge, &history, Cap::default(), now).await? {
             Inserted::Yes => {}
             Inserted::CapReached | Inserted::Occupied => return Ok(None),
         }
         hit("adopt.after_record").await;
         self.reload_one(&bridge.id).await?;
-        if bridge.launch.is_none() {
-            // It writes no log that could show when it registered; the pointer says that it has.
-            self.observe(&bridge.id, 1, Fact::Registered(found.anchor)).await?;
-        }
         self.watch_bridge(&bridge.id, 1);
         Ok(Some(bridge.id))
     }

@@ -127,6 +127,12 @@ impl Evidence {
         }
     }
 
+    /// Whether it was taking work once, whatever came later.
+    #[must_use]
+    pub fn has_registered(&self) -> bool {
+        self.environment.is_some() && self.poll_loop
+    }
+
     /// What the bridge registered, as far as its log says: the session it made or took up again.
     #[must_use]
     pub fn anchor(&self) -> Anchor {
@@ -253,6 +259,7 @@ mod tests {
         assert_eq!(of(&lines).readiness(), Readiness::ReadyAfterReattach);
         let poisoned = of(&[prior, REGISTERED, POLL, POISON]);
         assert_eq!(poisoned.readiness(), Readiness::Refused(Refusal::Poisoned));
+        assert!(poisoned.has_registered() && !of(&[prior, POISON]).has_registered());
         assert_eq!(poisoned.environment.unwrap().expose(), "env_01ENV");
     }
 
