@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_agent::home::AgentHome;
-use svc_agent::jobs::roster::Roster;
+use svc_agent::jobs::roster::{Roster, Unreadable};
 use svc_agent::jobs::{JobFile, Jobs};
 use svc_agent::registry::Entry;
 use svc_agent::session_list::CliSession;
@@ -99,7 +99,8 @@ impl Job {
 /// The surroundings of one look.
 struct Scene {
     home: AgentHome,
-    roster: Roster,
+    /// `None` when it cannot be read: nobody can say then which processes are those of jobs.
+    roster: Option<Roster>,
     /// The roster names processes of this boot.
     is_roster_of_boot: bool,
     sessions: Vec<Entry>,
@@ -164,17 +165,7 @@ impl App {
             )
             .because(error)
         })?;
-        let roster = svc_agent::jobs::roster::read(&home.roster_file());
-        let boot = self.agent().boot_time();
-        let scene = Scene {
-            is_roster_of_boot: boot
-                .is_none_or(|boot| roster.written_at.is_some_and(|at| at >= boot)),
-            sessions: svc_agent::registry::read(&home.sessions_dir()),
-            projects: self.projects(),
-            now: self.clock().now(),
-            roster,
-            home,
-        };
+        let scene = self.surroundings(home);
         let mut jobs: Vec<Job> =
             reading.jobs.iter().map(|file| self.job_of_file(file, &scene)).collect();
         for item in self.agent().cli().sessions().list.iter() {
@@ -196,6 +187,41 @@ impl App {
         }
         lock(&self.desk().seen).retain(|id, _| jobs.iter().any(|job| &job.record.id == id));
         Ok(jobs)
+    }
+
+    /// Reads roster and registry. Blocks.
+    fn surroundings(&self, home: AgentHome) -> Scene {
+        let boot = self.agent().boot_time();
+        let roster = match svc_agent::jobs::roster::read(&home.roster_file()) {
+            Ok(roster) => Some(roster),
+            Err(Unreadable { written_at }) => {
+                let ended_with_boot = boot.zip(written_at).is_some_and(|(boot, at)| at < boot);
+                ended_with_boot.then(Roster::default)
+            }
+        };
+        let written_at = roster.as_ref().and_then(|roster| roster.written_at);
+        Scene {
+            is_roster_of_boot: boot.is_none_or(|boot| written_at.is_some_and(|at| at >= boot)),
+            sessions: svc_agent::registry::read(&home.sessions_dir()),
+            projects: self.projects(),
+            now: self.clock().now(),
+            roster,
+            home,
+        }
+    }
+
+    /// The process of a job now, whether or not its file can be read.
+    async fn worker_now(&self, id: &JobId) -> Result<(Worker, Option<ProcessIdentity>), AppError> {
+        let mut jobs = self.jobs_now().await?.into_iter();
+        if let Some(job) = jobs.find(|job| &job.record.id == id) {
+            return Ok((job.worker, job.process));
+        }
+        let (app, id, home) = (self.clone(), id.clone(), self.agent_home()?);
+        let look = move || {
+            let scene = app.surroundings(home);
+            app.worker_of(&id, scene.now, &scene)
+        };
+        tokio::task::spawn_blocking(look).await.map_err(AppError::internal)
     }
 
     fn job_of_file(&self, file: &Arc<JobFile>, scene: &Scene) -> Job {
@@ -271,7 +297,8 @@ impl App {
         written_at: Timestamp,
         scene: &Scene,
     ) -> (Worker, Option<ProcessIdentity>) {
-        let listed = scene.roster.workers.get(id).filter(|_| scene.is_roster_of_boot);
+        let listed = scene.roster.as_ref().and_then(|roster| roster.workers.get(id));
+        let listed = listed.filter(|_| scene.is_roster_of_boot);
         let identity = listed.map(|worker| ProcessIdentity {
             pid: worker.pid,
             start_ticks: worker.start_ticks,
@@ -291,6 +318,7 @@ impl App {
             Some(Verdict::Same) => Worker::Alive,
             Some(Verdict::Unknown) => Worker::Unclear,
             Some(Verdict::Gone(_)) | None if has_session() => Worker::Alive,
+            None if scene.roster.is_none() => Worker::Unclear,
             Some(Verdict::Gone(_)) | None => {
                 Worker::Missing(self.missing_for(id, written_at, scene))
             }
@@ -314,7 +342,8 @@ impl App {
                 Duration::ZERO
             }
             None => {
-                let last = scene.roster.written_at.map_or(written_at, |at| at.max(written_at));
+                let roster = scene.roster.as_ref().and_then(|roster| roster.written_at);
+                let last = roster.map_or(written_at, |at| at.max(written_at));
                 let age = scene.now.as_millis().saturating_sub(last.as_millis());
                 let age = Duration::from_millis(u64::try_from(age).unwrap_or(0)).min(LOST_AFTER);
                 seen.insert(id.clone(), now.checked_sub(age).or(Some(now)));

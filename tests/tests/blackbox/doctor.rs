@@ -179,6 +179,34 @@ async fn a_login_that_is_missing_or_of_another_kind_warns() {
 }
 
 #[tokio::test]
+async fn session_logs_that_others_may_read_are_counted_and_not_named() {
+    let world = World::new();
+    world.project("app");
+    world.cli(&["start", "app", "--wait"]).await.ok();
+    world.cli(&["stop", "app"]).await.ok();
+    let logs = world.state.join("logs");
+    for name in [
+        "app-1760000000000-1-session_01SECRETSECRET.log",
+        "app-1760000000000-1-cse_01SECRETSECRET.log.1",
+        "bridge-transcript-session_01SECRETSECRET.jsonl",
+        "bridge-transcript-0abcdef1-059b-4282-b68e-91a110e7f06b.jsonl",
+    ] {
+        fs::write(logs.join(name), "x").unwrap();
+        chmod(&logs.join(name), 0o644);
+    }
+    for also in [None, Some("notes-session_01SECRETSECRET")] {
+        if let Some(also) = also {
+            fs::write(world.state.join(also), "x").unwrap();
+            chmod(&world.state.join(also), 0o644);
+        }
+        let report = report(&world).await;
+        says(&report, "state_dir", "warn", "4 session logs");
+        let said = serde_json::to_string(&report).unwrap();
+        assert!(!said.contains("01SECRET") && !said.contains("0abcdef1"), "{said}");
+    }
+}
+
+#[tokio::test]
 async fn directories_that_cannot_be_used_fail_and_open_ones_warn() {
     let world = World::new();
     world.project("app");

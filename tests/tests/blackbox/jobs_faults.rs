@@ -4,6 +4,7 @@ use crate::harness::{Start, World, gone};
 use crate::jobs::{agent, dir, dispatches, endless, id_of, quick, start, until_alive, until_state};
 use reqwest::Method;
 use serde_json::{Value, json};
+use std::os::unix::fs::PermissionsExt as _;
 
 #[tokio::test]
 async fn f72_a_dispatch_that_the_agent_answers_oddly_is_understood_or_said_to_have_failed() {
@@ -162,6 +163,54 @@ async fn f76_a_job_that_ignores_both_interrupts_is_still_live_and_never_killed()
     assert_eq!(list[0]["worker_pid"], json!(pid));
     agent(&world, &world.projects, &["stop", &id]);
     until_state(&mut events, &id, "stopped").await;
+}
+
+#[tokio::test]
+async fn f75_a_job_whose_process_may_live_keeps_its_directory() {
+    let world = World::new();
+    world.project_with("app", endless());
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let id = start(&server, "app").await;
+    let shown = until_alive(&mut events, &id, "working").await;
+    let path = format!("/api/v1/agents/{id}");
+    let roster = world.agent_home.join("daemon/roster.json");
+    let whole = std::fs::read(&roster).unwrap();
+    let state = dir(&world, &id).join("state.json");
+    // Nobody knows which process it is: torn, and then without the job although its session runs.
+    for odd in ["{\"proto\":1,\"workers\":{\"", "{\"proto\":1,\"workers\":{}}"] {
+        std::fs::write(&roster, odd).unwrap();
+        assert_eq!(server.client.delete(&path).await.refused(409), "still_live", "{odd}");
+        assert!(state.exists(), "{odd}");
+    }
+    // Its own file is torn as well.
+    let words = std::fs::read(&state).unwrap();
+    std::fs::write(&state, "{\"state\":\"wor").unwrap();
+    assert_eq!(server.client.delete(&path).await.refused(409), "still_live");
+    let pid = shown.worker_pid.unwrap();
+    assert!(world.processes().iter().any(|process| process.pid == pid), "it lives on");
+    std::fs::write(&state, words).unwrap();
+    std::fs::write(&roster, whole).unwrap();
+    let reply = server.client.delete(&path).await.expect(200).json();
+    assert_eq!((&reply["settled"], &reply["removed"]), (&json!(true), &json!(true)), "{reply}");
+}
+
+#[tokio::test]
+async fn a_job_whose_removal_the_agent_refuses_keeps_its_directory() {
+    let world = World::new();
+    let refusing = world.root.join("refusing-agent");
+    let script = "#!/bin/sh\necho \"No job matching\" >&2\nexit 1\n";
+    std::fs::write(&refusing, script).unwrap();
+    std::fs::set_permissions(&refusing, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.configure(json!({ "claude": { "binary": refusing } }));
+    let id = "450f4654";
+    std::fs::create_dir_all(dir(&world, id)).unwrap();
+    std::fs::write(dir(&world, id).join("state.json"), r#"{"state":"done"}"#).unwrap();
+    let server = world.serve().await;
+    let reply = server.client.delete(&format!("/api/v1/agents/{id}")).await.expect(200).json();
+    assert_eq!(reply["removed"], json!(false), "{reply}");
+    assert!(reply["detail"].as_str().unwrap().contains("No job matching"), "{reply}");
+    assert!(dir(&world, id).join("state.json").exists());
 }
 
 #[tokio::test]

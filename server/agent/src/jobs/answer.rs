@@ -7,6 +7,16 @@ use svc_shared::ids::JobId;
 /// The word before the id of an accepted job.
 const LABEL: &str = "backgrounded";
 
+/// How the CLI says that its background service does not answer, beside the name of that service.
+const OUT_OF_REACH: [&str; 6] = [
+    "may be restarting",
+    "could not reach",
+    "couldn't reach",
+    "could not start",
+    "couldn't start",
+    "did not answer",
+];
+
 /// The id of the job that was accepted: the labelled one, else the only one that is named. Another
 /// wording is understood as long as it names one id.
 #[must_use]
@@ -28,6 +38,16 @@ pub fn accepted(output: &str) -> Option<JobId> {
 fn ids(text: &str) -> impl Iterator<Item = JobId> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.')))
         .filter_map(|word| word.trim_end_matches('.').parse().ok())
+}
+
+/// Whether a command that failed says that it could not reach the agent's background service, so
+/// that nobody refused anything. That the service is being started is no such word.
+#[must_use]
+pub fn is_out_of_reach(output: &str) -> bool {
+    let text = strip_ansi(output).to_lowercase().replace('\u{2019}', "'");
+    text.lines().any(|line| {
+        line.contains("background service") && OUT_OF_REACH.iter().any(|words| line.contains(words))
+    })
 }
 
 /// Last words of an output, fit to be shown: without colour and secrets, at most 400 characters.
@@ -69,6 +89,27 @@ mod tests {
     }
 
     #[test]
+    fn only_a_service_out_of_reach_is_no_refusal() {
+        for away in [
+            "Starting background service…\ncouldn't confirm 450f4654 was stopped — the background \
+             service may be restarting. Try again in a moment.",
+            "Error: could not reach the background service (connect ECONNREFUSED)",
+            "\u{1b}[31mError: could not start the background service: it ended\u{1b}[0m",
+            "Error: the background service did not answer",
+        ] {
+            assert!(is_out_of_reach(away), "{away}");
+        }
+        for refusal in [
+            "",
+            "Starting background service…\nNo job matching '450f4654'",
+            "Error: 450f4654 is still at work; could not start its removal",
+            "Error: the background service refused",
+        ] {
+            assert!(!is_out_of_reach(refusal), "{refusal}");
+        }
+    }
+
+    #[test]
     fn last_words_hold_no_secret_and_are_short() {
         let words = last_words("a\n\n\u{1b}[31mtoken ghp_0123456789abcdefghij\u{1b}[0m\n");
         assert!(words.starts_with("a; token") && !words.contains("0123456789"), "{words}");
@@ -78,7 +119,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn no_output_makes_the_reader_panic(output in ".{0,200}") {
-            let _ = (accepted(&output), last_words(&output));
+            let _ = (accepted(&output), last_words(&output), is_out_of_reach(&output));
         }
     }
 }

@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use svc_domain::identity::Pid;
@@ -35,22 +35,34 @@ pub struct Roster {
     pub written_at: Option<Timestamp>,
 }
 
-/// Reads the roster; one that is missing, torn or of another user names nobody. Blocks.
-#[must_use]
-pub fn read(path: &Path) -> Roster {
-    let Ok(file) = open_regular(path) else { return Roster::default() };
-    let Ok(facts) = file.metadata() else { return Roster::default() };
+/// There is a roster, and nobody can say whom it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Unreadable {
+    /// When it was last written, where that much is known.
+    pub written_at: Option<Timestamp>,
+}
+
+/// Reads the roster; a missing one names nobody. Blocks.
+///
+/// # Errors
+/// It is there but torn, too large, of another user or cannot be opened: that proves no end.
+pub fn read(path: &Path) -> Result<Roster, Unreadable> {
+    let file = match open_regular(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Roster::default()),
+        Err(_) => return Err(Unreadable { written_at: None }),
+    };
+    let facts = file.metadata().map_err(|_| Unreadable { written_at: None })?;
+    let written_at = Some(Timestamp::from_millis(
+        facts.mtime().saturating_mul(1000).saturating_add(facts.mtime_nsec() / 1_000_000),
+    ));
+    let unreadable = Unreadable { written_at };
     if facts.uid() != geteuid().as_raw() || facts.len() > SIZE_CAP {
-        return Roster::default();
+        return Err(unreadable);
     }
     let mut bytes = Vec::new();
-    if file.take(SIZE_CAP).read_to_end(&mut bytes).is_err() {
-        return Roster::default();
-    }
-    let written_at = Timestamp::from_millis(
-        facts.mtime().saturating_mul(1000).saturating_add(facts.mtime_nsec() / 1_000_000),
-    );
-    Roster { workers: parse(&bytes), written_at: Some(written_at) }
+    file.take(SIZE_CAP).read_to_end(&mut bytes).map_err(|_| unreadable)?;
+    Ok(Roster { workers: parse(&bytes).ok_or(unreadable)?, written_at })
 }
 
 #[derive(Deserialize)]
@@ -66,16 +78,15 @@ struct Entry {
     start: String,
 }
 
-fn parse(bytes: &[u8]) -> HashMap<JobId, Worker> {
-    let Ok(document) = serde_json::from_slice::<Document<'_>>(bytes) else {
-        return HashMap::new();
-    };
+/// The believable entries; `None` when it is no roster.
+fn parse(bytes: &[u8]) -> Option<HashMap<JobId, Worker>> {
+    let document: Document<'_> = serde_json::from_slice(bytes).ok()?;
     let believable = |(id, raw): (String, &RawValue)| {
         let entry: Entry = serde_json::from_str(raw.get()).ok()?;
         let worker = Worker { pid: Pid::new(entry.pid)?, start_ticks: entry.start.parse().ok()? };
         Some((id.parse().ok()?, worker))
     };
-    document.workers.into_iter().filter_map(believable).collect()
+    Some(document.workers.into_iter().filter_map(believable).collect())
 }
 
 #[cfg(test)]
@@ -94,9 +105,9 @@ mod tests {
     fn a_worker_is_known_by_pid_and_start() {
         let tree = tempfile::tempdir().unwrap();
         let file = tree.path().join("roster.json");
-        assert_eq!(read(&file), Roster::default());
+        assert_eq!(read(&file), Ok(Roster::default()));
         std::fs::write(&file, one("4242", "\"77010\"")).unwrap();
-        let roster = read(&file);
+        let roster = read(&file).unwrap();
         let worker = Worker { pid: Pid::new(4242).unwrap(), start_ticks: 77_010 };
         assert_eq!(roster.workers, HashMap::from([("450f4654".parse().unwrap(), worker)]));
         assert!(roster.written_at.is_some());
@@ -105,14 +116,27 @@ mod tests {
     #[test]
     fn f7_a_number_that_is_no_pid_names_nobody() {
         for pid in ["-1", "0", "1", "2147483648", "true", "\"12\"", "1e3", "null"] {
-            assert!(parse(one(pid, "\"5\"").as_bytes()).is_empty(), "{pid}");
+            assert_eq!(parse(one(pid, "\"5\"").as_bytes()), Some(HashMap::new()), "{pid}");
         }
         for start in ["5", "\"\"", "\"x\"", "null"] {
-            assert!(parse(one("4242", start).as_bytes()).is_empty(), "{start}");
+            assert_eq!(parse(one("4242", start).as_bytes()), Some(HashMap::new()), "{start}");
         }
+    }
+
+    #[test]
+    fn a_roster_that_cannot_be_read_is_not_one_that_names_nobody() {
+        let tree = tempfile::tempdir().unwrap();
+        let file = tree.path().join("roster.json");
         for odd in ["", "[]", "{}", r#"{"workers":[]}"#, "{\"workers\":", &"[".repeat(5000)] {
-            assert!(parse(odd.as_bytes()).is_empty(), "{odd}");
+            std::fs::write(&file, odd).unwrap();
+            assert!(read(&file).unwrap_err().written_at.is_some(), "{odd}");
         }
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir(&file).unwrap();
+        assert_eq!(read(&file), Err(Unreadable { written_at: None }));
+        std::fs::remove_dir(&file).unwrap();
+        std::os::unix::fs::symlink(tree.path().join("elsewhere"), &file).unwrap();
+        assert_eq!(read(&file), Err(Unreadable { written_at: None }));
     }
 
     proptest::proptest! {

@@ -7,8 +7,10 @@ use std::fs::Metadata;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use svc_agent::environment::Variables;
+use svc_agent::log_set::LogFileName;
 use svc_config::Config;
 use svc_domain::log_escape::quoted;
+use svc_domain::redact::redact_text;
 use svc_projects::Projects;
 use svc_shared::internal::Check;
 
@@ -80,8 +82,8 @@ pub(super) fn state_dir(config: &Config) -> Check {
         return warned(NAME, detail, "chmod 700 it; the next start does, too");
     }
     let open = wider_inside(dir);
-    if !open.is_empty() {
-        let detail = format!("others may use files inside {shown}: {}", some_of(&open));
+    if let Some(which) = open.words() {
+        let detail = format!("others may use files inside {shown}: {which}");
         return warned(NAME, detail, "chmod go-rwx them");
     }
     if lies_inside(dir, &config.projects_root) {
@@ -123,10 +125,31 @@ fn is_wider(found: &Metadata) -> bool {
     found.permissions().mode() & 0o077 != 0
 }
 
+/// What others may use below a directory.
+#[derive(Debug, Default)]
+struct Open {
+    /// Relative paths.
+    named: Vec<String>,
+    /// Files whose names hold the agent's name of a session, which is a credential.
+    unnamed: usize,
+}
+
+impl Open {
+    /// `None` when there is nothing.
+    fn words(&self) -> Option<String> {
+        let named = (!self.named.is_empty()).then(|| redact_text(&some_of(&self.named)));
+        let unnamed = (self.unnamed > 0).then(|| counted(self.unnamed, "session log"));
+        match (named, unnamed) {
+            (Some(named), Some(unnamed)) => Some(format!("{named}, and {unnamed}")),
+            (named, unnamed) => named.or(unnamed),
+        }
+    }
+}
+
 /// Files and directories that others may use, relative to `root`. What vanishes meanwhile is none.
-fn wider_inside(root: &Path) -> Vec<String> {
+fn wider_inside(root: &Path) -> Open {
     let mut left = MOST_FILES;
-    let mut open = Vec::new();
+    let mut open = Open::default();
     let mut waiting = vec![root.to_owned()];
     while let Some(dir) = waiting.pop() {
         for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
@@ -139,15 +162,28 @@ fn wider_inside(root: &Path) -> Vec<String> {
             let is_own = found.is_dir() || found.is_file();
             let inside = path.strip_prefix(root).unwrap_or(&path);
             if is_own && !is_public(inside) && is_wider(&found) {
-                open.push(inside.display().to_string());
+                if names_session(inside) {
+                    open.unnamed += 1;
+                } else {
+                    open.named.push(inside.display().to_string());
+                }
             }
             if found.is_dir() {
                 waiting.push(path);
             }
         }
     }
-    open.sort();
+    open.named.sort();
     open
+}
+
+/// Whether the agent put the name of a session into that of the file.
+fn names_session(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    match name.as_deref().and_then(LogFileName::parse) {
+        Some(LogFileName::Session { .. } | LogFileName::Transcript { .. }) => true,
+        Some(LogFileName::Of(_)) | None => false,
+    }
 }
 
 /// A certificate is public, and programs installed beside the service are not secret.

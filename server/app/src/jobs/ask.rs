@@ -18,6 +18,9 @@ const OUTPUT_CAP: u64 = 64 * 1024;
 /// How long a run waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
 
+/// How long a killed run may take to be gone: one in an uninterruptible call stays.
+const DEATH: Duration = Duration::from_secs(2);
+
 /// How the directories of runs begin, below `run` in the state directory.
 pub(crate) const DIRECTORY: &str = "ask-";
 
@@ -110,7 +113,7 @@ impl App {
         let Ok(report) = tokio::time::timeout(question.timeout, exited).await else {
             let exited = self.host().exited(&identity);
             self.host().signal(&identity, Signal::Kill, Target::Group);
-            exited.await;
+            let _ = tokio::time::timeout(DEATH, exited).await; // one that cannot die is left
             return Err(agent_failed(format!(
                 "the agent gave no answer within {} s and was ended; if it did start something, \
                  that shows up in the list of jobs",

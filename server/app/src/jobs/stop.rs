@@ -1,11 +1,11 @@
 //! Use-case: end a background job so that its remote session is deregistered, and remove it.
 
 use super::ask::Question;
-use super::{Job, STOPS, conflict, job_id, lock, unknown_job};
+use super::{STOPS, conflict, job_id, lock, unknown_job};
 use crate::{App, AppError};
 use std::path::PathBuf;
 use std::time::Duration;
-use svc_agent::jobs::answer::last_words;
+use svc_agent::jobs::answer::{is_out_of_reach, last_words};
 use svc_agent::jobs::ending::Since;
 use svc_domain::identity::ProcessIdentity;
 use svc_domain::jobs::{INTERRUPT_AGAIN, SETTLE, Settling, Worker, has_ended};
@@ -61,11 +61,9 @@ impl App {
             // Somebody else asked for the same at the same time.
             return Ok(self.stopped_before(&id));
         }
-        let end = match self.job(&id).await {
-            Ok(job) => self.end_worker(&id, &job).await?,
-            // Its state cannot be read: nobody can say which process is its own.
-            Err(_) => End { settled: false, detail: Some(NO_WORKER), was_idle: true },
-        };
+        // Also of a job whose state cannot be read.
+        let worker = self.worker_now(&id).await?;
+        let end = self.end_worker(&id, worker).await?;
         let removal = self.remove_job(&id, program, end.was_idle || end.settled).await?;
         let detail = match (end.detail, removal) {
             (None, removal) => removal,
@@ -89,18 +87,27 @@ impl App {
         Ok(result)
     }
 
-    async fn end_worker(&self, id: &JobId, job: &Job) -> Result<End, AppError> {
-        let Some(identity) = &job.process else {
-            return match job.worker {
-                Worker::Unclear => Err(conflict(
-                    ErrorCode::StillLive,
-                    format!(
-                        "job {id} was not stopped: the process table cannot be read, so nobody can \
-                         tell which process is its own; try again"
-                    ),
+    async fn end_worker(
+        &self,
+        id: &JobId,
+        (worker, process): (Worker, Option<ProcessIdentity>),
+    ) -> Result<End, AppError> {
+        let Some(identity) = &process else {
+            let still_live = |why: &str| {
+                conflict(ErrorCode::StillLive, format!("job {id} was not stopped: {why}"))
+            };
+            return match worker {
+                Worker::Unclear => Err(still_live(
+                    "the agent's list of processes (daemon/roster.json) or the process table \
+                     cannot be read, so nobody can tell which process is its own; try again, or \
+                     end it with the agent itself",
                 )),
                 // A session process alone is not the one that the agent's service watches.
-                Worker::Alive | Worker::Missing(_) => {
+                Worker::Alive => Err(still_live(
+                    "its session runs, but the agent does not say in which process it can be \
+                     interrupted; try again, or end it with the agent itself",
+                )),
+                Worker::Missing(_) => {
                     Ok(End { settled: false, detail: Some(NO_WORKER), was_idle: true })
                 }
             };
@@ -201,21 +208,24 @@ impl App {
             cwd: real_directory(self.settings().state_dir.clone()).await?,
             timeout: REMOVAL,
         };
-        let complaint = match self.ask(question).await {
-            Ok(answer) if answer.code == Some(0) => None,
-            Ok(answer) => Some(format!(
-                "the agent did not remove it: {}",
-                Some(last_words(&answer.output))
-                    .filter(|words| !words.is_empty())
-                    .unwrap_or_else(|| "it did not say why".to_owned())
-            )),
-            Err(error) => Some(error.message),
+        let (complaint, is_out_of_reach) = match self.ask(question).await {
+            Ok(answer) if answer.code == Some(0) => (None, false),
+            Ok(answer) => {
+                let words = Some(last_words(&answer.output)).filter(|words| !words.is_empty());
+                let words = words.unwrap_or_else(|| "it did not say why".to_owned());
+                let complaint = format!("the agent did not remove it: {words}");
+                (Some(complaint), answer.code.is_some() && is_out_of_reach(&answer.output))
+            }
+            Err(error) => (Some(error.message), false),
         };
         if !self.has_job(id).await? {
             return Ok(None);
         }
-        // The agent's service may be away; nothing of the job runs that could miss its files.
-        if is_ours_to_finish {
+        // Nobody but the agent's service refuses a removal, and it may have started the job again.
+        if is_ours_to_finish
+            && is_out_of_reach
+            && matches!(self.worker_now(id).await?, (Worker::Missing(_), None))
+        {
             let (dir, of) = (self.agent_home()?.jobs_dir(), id.clone());
             let removed = tokio::task::spawn_blocking(move || svc_agent::jobs::remove(&dir, &of))
                 .await
