@@ -131,6 +131,8 @@ struct Inner {
     version_of: Mutex<Option<BinaryIdentity>>,
     login: Probe<Login>,
     sessions: Probe<Sessions>,
+    /// When the last usable list came.
+    listed_at: Mutex<Option<Instant>>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -208,6 +210,7 @@ impl AgentCli {
                 version_of: Mutex::new(None),
                 login: Probe::new(Login::Unasked),
                 sessions: Probe::new(Sessions::default()),
+                listed_at: Mutex::new(None),
                 tasks: Mutex::new(JoinSet::new()),
             }),
         }
@@ -225,6 +228,7 @@ impl AgentCli {
             self.inner.version.forget();
             self.inner.login.forget();
             self.inner.sessions.forget();
+            *lock(&self.inner.listed_at) = None;
         }
     }
 
@@ -398,6 +402,22 @@ impl AgentCli {
         self.inner.sessions.answer.borrow().clone()
     }
 
+    /// The same, unless the answer is stale or older than this, but never younger than two of the
+    /// shortest pauses between questions.
+    #[must_use]
+    pub fn sessions_within(&self, age: Duration) -> Option<Sessions> {
+        let at = (*lock(&self.inner.listed_at))?;
+        let limit = age.max(SESSIONS_PAUSE * 2);
+        Some(self.sessions()).filter(|last| last.stale.is_none() && at.elapsed() <= limit)
+    }
+
+    /// How long until the agent may be asked for its sessions again.
+    #[must_use]
+    pub fn sessions_pause(&self) -> Duration {
+        let asked = *lock(&self.inner.sessions.asked);
+        asked.map_or(Duration::ZERO, |at| SESSIONS_PAUSE.saturating_sub(at.elapsed()))
+    }
+
     /// Told of every change of [`AgentCli::sessions`].
     #[must_use]
     pub fn sessions_changes(&self) -> watch::Receiver<Sessions> {
@@ -422,6 +442,9 @@ impl AgentCli {
         probe.asked_now();
         let setup = self.setup();
         let asked = self.ask_sessions(&setup).await;
+        if asked.is_ok() {
+            *lock(&self.inner.listed_at) = Some(Instant::now());
+        }
         probe.publish(match &asked {
             Ok(sessions) => sessions.clone(),
             Err(error) => Sessions { stale: Some(chain(error)), ..last },

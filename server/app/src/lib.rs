@@ -147,6 +147,8 @@ struct Inner {
     sessions: sessions::SessionMemory,
     /// Held while rows are looked at and shown.
     publishing: std::sync::Mutex<()>,
+    /// The same for projects and their readiness, which take longer.
+    publishing_projects: std::sync::Mutex<()>,
     /// Live bridges when readiness was last published.
     published_live: std::sync::atomic::AtomicUsize,
     locks: FileLocks,
@@ -193,6 +195,7 @@ impl App {
                 sessions: sessions::SessionMemory::default(),
                 log_care: retention::LogCare::new(parts.clock.now()),
                 publishing: std::sync::Mutex::default(),
+                publishing_projects: std::sync::Mutex::default(),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 locks,
                 stopping: Mutex::default(),

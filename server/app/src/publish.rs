@@ -4,10 +4,14 @@ use crate::App;
 use crate::registry::{Part, Registry};
 use crate::view::Surroundings;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_projects::{Project, Projects};
 use svc_shared::internal::PreflightSummary;
+
+fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
+    turn.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl App {
     /// Shows the instances that changed to the readers of the read model. Only the service has
@@ -20,13 +24,14 @@ impl App {
         self.publish_health();
         if self.settings().instance_defaults.max_bridges.is_some() && self.live_count_changed() {
             // With a cap, the readiness of every project depends on how many bridges are live.
+            let _turn = lock(&self.inner.publishing_projects);
             self.read_model().replace_preflight(self.summaries(&self.projects()));
         }
     }
 
     /// Shows some rows. One at a time looks and shows, so that nobody shows what has changed since.
     fn show(&self, next: impl Fn(&Registry) -> Option<Part>) -> bool {
-        let _turn = self.inner.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.inner.publishing);
         let Some(part) = next(self.registry()) else { return false };
         let projects = self.projects();
         let surroundings = Surroundings::new(self, &projects, part.occupied);
@@ -43,6 +48,7 @@ impl App {
         if !self.is_server() {
             return;
         }
+        let _turn = lock(&self.inner.publishing_projects);
         let projects = self.projects();
         let records = projects
             .iter()
@@ -91,6 +97,7 @@ impl App {
         if !self.is_server() {
             return;
         }
+        let _turn = lock(&self.inner.publishing);
         self.read_model().set_health(self.health());
         self.read_model().set_login(self.login_status());
     }

@@ -1,10 +1,12 @@
 //! Use-case: keep the log directory within its limits, file by file and as a whole.
 
 use crate::App;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use svc_agent::log_set::LogSetKey;
+use svc_agent::log_set::{LogSet, LogSetKey};
 use svc_agent::retention::{Group, Inventory, inventory};
+use svc_agent::role::debug_file;
 use svc_agent::rotation::{Limits, Trouble};
 use svc_domain::observe::Fact;
 use svc_domain::retention::{Keep, SetFacts, Use, expired};
@@ -29,11 +31,23 @@ pub(crate) struct LogCare {
     wall: Timestamp,
     at: Instant,
     turn: tokio::sync::Mutex<()>,
+    /// Every project was looked at once: lost bridges have their records back.
+    is_complete: AtomicBool,
 }
 
 impl LogCare {
     pub fn new(wall: Timestamp) -> Self {
-        Self { wall, at: Instant::now(), turn: tokio::sync::Mutex::default() }
+        Self {
+            wall,
+            at: Instant::now(),
+            turn: tokio::sync::Mutex::default(),
+            is_complete: AtomicBool::new(false),
+        }
+    }
+
+    /// Lost bridges were looked for.
+    pub fn looked_everywhere(&self) {
+        self.is_complete.store(true, Ordering::Relaxed);
     }
 
     /// The earlier of what the clock says and what it must say.
@@ -80,8 +94,11 @@ impl App {
     }
 
     /// Removes the log sets that are too many, too old or too large. Those of live and of held
-    /// bridges stay.
+    /// bridges stay. The service removes nothing before it has looked for lost bridges.
     pub(crate) async fn prune_logs(&self) {
+        if self.is_server() && !self.log_care().is_complete.load(Ordering::Relaxed) {
+            return;
+        }
         // Many launches at once need one look only.
         let Ok(_turn) = self.log_care().turn.try_lock() else { return };
         // From the registry itself: another process may have launched a moment ago.
@@ -106,6 +123,10 @@ impl App {
     }
 
     fn prune_logs_beside(&self, rows: &[Stored]) -> std::io::Result<usize> {
+        let Some(held) = held_projects(rows) else {
+            debug!("old logs stay: it is not known which of them a corrupt record is about");
+            return Ok(0);
+        };
         let directory = self.log_dir();
         let Inventory { sets, strays } = inventory(&directory)?;
         let uses = uses(rows);
@@ -116,8 +137,9 @@ impl App {
             max_bytes: u64::from(logs.retention_max_total_mb) * MIB,
         };
         let now = self.log_care().now(self.clock().now());
-        let held = held_projects(rows);
+        let written = self.written_stems();
         let use_of = |stem: &str| match uses.get(stem) {
+            _ if written.contains(stem) => Use::Live,
             Some(use_) => *use_,
             None if held.iter().any(|project| is_of(stem, project)) => Use::Live,
             None => Use::Unnamed,
@@ -140,6 +162,14 @@ impl App {
         Ok(removed)
     }
 
+    /// Sets that a live process writes, whatever the records say. Blocks.
+    fn written_stems(&self) -> HashSet<String> {
+        let processes = self.host().processes();
+        let files = processes.iter().filter_map(|facts| debug_file(&facts.argv));
+        let sets = files.filter_map(|file| LogSet::of_debug_file(&self.log_dir(), &file));
+        sets.map(|set| set.stem().to_owned()).collect()
+    }
+
     fn remove_logs(&self, group: &Group) -> bool {
         let left = group.remove(&self.log_dir());
         if left > 0 {
@@ -150,10 +180,11 @@ impl App {
 }
 
 /// Projects of records that cannot be understood: which of the sets is theirs is not known.
-fn held_projects(rows: &[Stored]) -> Vec<ProjectName> {
+/// `None`: nor is the project of one.
+fn held_projects(rows: &[Stored]) -> Option<Vec<ProjectName>> {
     let held = rows.iter().filter_map(|stored| match &stored.content {
         Content::Bridge(_) => None,
-        Content::Corrupt { project, .. } => project.parse().ok(),
+        Content::Corrupt { project, .. } => Some(project.parse().ok()),
     });
     held.collect()
 }

@@ -3,9 +3,9 @@
 use crate::{App, AppError, Class};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use svc_agent::registry::{Entry, Registry};
+use svc_agent::registry::{Entry, Reading, Registry};
 use svc_agent::session_list::CliSession;
 use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, attribute};
 use svc_domain::bridge::Bridge;
@@ -17,6 +17,7 @@ use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::SpawnMode;
+use tokio::sync::Notify;
 
 /// What is remembered between two looks at the agent's sessions.
 #[derive(Debug, Default)]
@@ -26,6 +27,31 @@ pub(crate) struct SessionMemory {
     pointed: Mutex<BTreeSet<ProjectName>>,
     /// The last look succeeded.
     is_current: AtomicBool,
+    /// The last look found a live session, or an entry that could not be read.
+    is_anything_live: AtomicBool,
+    /// Entries that could not be read at the last look.
+    unusable: AtomicUsize,
+    /// Told when there are more of those: only the agent knows what they are about.
+    puzzled: Notify,
+}
+
+impl SessionMemory {
+    /// Whether the agent may have something to list.
+    pub fn is_anything_live(&self) -> bool {
+        self.is_anything_live.load(Ordering::Relaxed)
+    }
+
+    /// Waits for entries of the agent's registry that cannot be read.
+    pub async fn puzzled(&self) {
+        self.puzzled.notified().await;
+    }
+
+    fn saw(&self, is_anything_live: bool, unusable: usize) {
+        self.is_anything_live.store(is_anything_live || unusable > 0, Ordering::Relaxed);
+        if self.unusable.swap(unusable, Ordering::Relaxed) < unusable {
+            self.puzzled.notify_one();
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -86,11 +112,11 @@ impl App {
     /// reads the registry and the process table.
     fn session_lists(&self, look: Look) -> Option<SessionLists> {
         let dir = self.agent().sessions_dir()?;
-        let entries = {
+        let Reading { entries, unusable } = {
             let mut known = lock(&self.session_memory().registry);
             let registry = known.get_or_insert_with(|| Registry::new(dir));
             match registry.read() {
-                Ok(reading) => reading.entries,
+                Ok(reading) => reading,
                 Err(error) => {
                     tracing::warn!(error = %error, "the agent's registry of sessions is unreadable");
                     return None;
@@ -101,6 +127,7 @@ impl App {
         let owners = Owners::new(self);
         let projects = self.projects();
         let mut listed: HashSet<Pid> = HashSet::new();
+        let mut is_anything_live = false;
         for entry in &entries {
             listed.insert(entry.pid);
             let descent = match self.is_alive(entry) {
@@ -109,6 +136,7 @@ impl App {
                 Alive::Yes(facts) => owners.descent(self, &facts),
                 Alive::Unknown => Descent::Unknown,
             };
+            is_anything_live = true;
             let session =
                 SessionFacts { is_background: entry.is_background(), cwd: &entry.cwd, descent };
             let attribution = attribute(session, &owners.candidates());
@@ -116,9 +144,12 @@ impl App {
                 self.working_session(entry, attribution)
             });
         }
-        // The CLI decides about existence, where it could be asked.
-        let asked = self.agent().cli().sessions();
-        for item in asked.list.iter().filter(|item| asked.stale.is_none() && !item.has_ended()) {
+        self.session_memory().saw(is_anything_live, unusable);
+        // The CLI decides about existence, where it could be asked of late.
+        let period = self.settings().claude.agents_json_poll_interval;
+        let asked = self.agent().cli().sessions_within(period.saturating_mul(2));
+        let asked = asked.unwrap_or_default();
+        for item in asked.list.iter().filter(|item| !item.has_ended()) {
             let Some(facts) = item.pid.filter(|pid| !listed.contains(pid)) else { continue };
             let Some(facts) = self.host().inspect(facts) else { continue };
             // A process of the same number that came later works elsewhere.
@@ -149,7 +180,8 @@ impl App {
                 continue;
             };
             pointed.insert(project.name.clone());
-            if found.is_lost() {
+            // Two names of one directory: its bridge belongs to the first.
+            if found.is_lost() && project.alias_of.is_none() {
                 lists.lost.push(project.clone());
             }
             if may_adopt {
@@ -284,15 +316,17 @@ impl Owners {
         let live = app.registry().live();
         let bridges: Vec<(Bridge, bool)> = live
             .into_iter()
-            .map(|bridge| {
-                let verdict = bridge.process.as_ref().map(|process| app.host().probe(process));
-                let is_readable = verdict != Some(Verdict::Unknown);
-                (bridge, is_readable)
+            .filter_map(|bridge| match bridge.process.as_ref().map(|p| app.host().probe(p)) {
+                None | Some(Verdict::Same) => Some((bridge, true)),
+                Some(Verdict::Unknown) => Some((bridge, false)),
+                // Its end is recorded soon; its number may be somebody else's by now.
+                Some(Verdict::Gone(_)) => None,
             })
             .collect();
         let by_pid = bridges
             .iter()
             .enumerate()
+            .filter(|(_, (_, is_readable))| *is_readable)
             .filter_map(|(at, (bridge, _))| Some((bridge.process.as_ref()?.pid.get(), at)))
             .collect();
         Self { bridges, by_pid }

@@ -328,3 +328,29 @@ async fn old_pointers_are_collected_at_the_start_and_others_stay() {
     assert_eq!(fs::read_to_string(&files[3]).expect("it"), "[");
     assert!(!files[0].with_file_name("bridge-pointer.json.bak").exists());
 }
+
+fn agent_was_asked(world: &World) -> bool {
+    world.calls().iter().any(|call| call["argv"][0] == "agents")
+}
+
+/// The agent's own list is the truth about what exists, and a bridge may have sessions.
+#[tokio::test]
+async fn the_agent_is_asked_for_its_sessions_while_a_bridge_lives() {
+    let world = often_polled();
+    world.project("app");
+    let server = world.serve().await;
+    server.client.run("app").await;
+    world.until("the question", || agent_was_asked(&world).then_some(())).await;
+}
+
+/// An entry of a shape that only a newer agent knows: nothing else lives, and the next regular
+/// question is an hour away.
+#[tokio::test]
+async fn the_agent_is_asked_at_once_about_an_entry_that_cannot_be_read() {
+    let world = World::with(json!({ "claude": { "agents_json_poll_interval_seconds": 3600 } }));
+    let _server = world.serve().await;
+    let entry = world.agent_home.join("sessions/4242.json");
+    fs::create_dir_all(entry.parent().expect("a directory")).expect("the registry");
+    fs::write(&entry, r#"{"pid":4242,"peerProtocol":99}"#).expect("an entry");
+    world.until("the question", || agent_was_asked(&world).then_some(())).await;
+}

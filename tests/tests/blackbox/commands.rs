@@ -256,3 +256,27 @@ async fn the_sessions_of_the_agent_are_listed() {
         assert!([Value::Null, json!(id)].contains(&row["parent_instance"]), "{row}");
     }
 }
+
+/// The number of a bridge that is gone may be somebody else's process by now.
+#[tokio::test]
+async fn a_bridge_that_is_gone_owns_no_session() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    world.remote(&["connect", world.projects.join("app").to_str().unwrap()]);
+    let mut page = server.events().await;
+    page.until("the session", |state| state.tracked.get(&id).map(|_| ())).await;
+    server.kill().await;
+    let owners = async || -> Vec<Value> {
+        let listed = world.cli(&["sessions", "--json"]).await.ok().json();
+        listed.as_array().unwrap().iter().map(|row| row["parent_instance"].clone()).collect()
+    };
+    assert!(owners().await.contains(&json!(id)));
+    // The record is about an earlier process of the same number.
+    let edit = "UPDATE bridges SET bridge_start_ticks = bridge_start_ticks - 1, \
+                revision = revision + 1";
+    world.sql(edit).await.unwrap();
+    let owners = owners().await;
+    assert!(!owners.is_empty() && owners.iter().all(Value::is_null), "{owners:?}");
+}

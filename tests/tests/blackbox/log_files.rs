@@ -175,6 +175,59 @@ async fn h96_only_the_wanted_number_of_log_sets_is_kept() {
     assert!(page["lines"].to_string().contains("Starting poll loop"));
 }
 
+/// H96: the log of a bridge that works is kept, even if no record and no pointer names it; and
+/// while one record cannot be understood at all, every log may be its own.
+#[tokio::test]
+async fn h96_logs_that_may_be_in_use_without_a_record_are_kept() {
+    let world = World::new();
+    for project in ["lost", "ended", "broken"] {
+        world.project(project);
+    }
+    let server = world.serve().await;
+    server.client.run("lost").await;
+    let lost = debug_file(&world, ".log");
+    for project in ["ended", "broken"] {
+        server.client.run(project).await;
+        server.client.stop(project).await.expect(200);
+    }
+    let logs = || -> Vec<PathBuf> {
+        let all = files(&world).into_iter();
+        all.filter(|(name, _)| name.ends_with(".log") && !name.ends_with(".stderr.log"))
+            .map(|(_, path)| path)
+            .collect()
+    };
+    server.stop().await;
+    assert_eq!(logs().len(), 3);
+    let hour_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    for (_, path) in files(&world) {
+        let file = fs::File::options().append(true).open(path).expect("a log file");
+        file.set_modified(hour_ago).expect("its time");
+    }
+    world.sql("DELETE FROM bridges WHERE project = 'lost'").await.expect("the database");
+    let pointers = fs::read_dir(world.agent_home.join("projects")).expect("the agent's files");
+    for project in pointers.flatten() {
+        let _ = fs::remove_file(project.path().join("bridge-pointer.json")); // may not have one
+    }
+    world.sql("INSERT INTO projects VALUES ('', 1, 1)").await.expect("the database");
+    let edit = "UPDATE bridges SET project = '', revision = revision + 1 WHERE project = 'broken'";
+    world.sql(edit).await.expect("the database");
+
+    world.configure(json!({ "logs": { "retention_max_files": 1 } }));
+
+    // A launch looks for old logs, and so does a start.
+    let server = world.serve().await;
+    server.client.run("ended").await;
+    server.stop().await;
+    assert_eq!(logs().len(), 4, "nobody knows which is the broken record's");
+    world.sql("DELETE FROM bridges WHERE project = ''").await.expect("the database");
+    let ended = logs().into_iter().filter(|path| path.to_string_lossy().contains("ended-")).min();
+    let ended = ended.expect("a log");
+    let server = world.serve().await;
+    world.until("an old log to go", || (!ended.exists()).then_some(())).await;
+    assert!(lost.exists(), "its bridge writes it");
+    drop(server);
+}
+
 /// Resident memory of a process at its highest, in KiB.
 fn highest(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();

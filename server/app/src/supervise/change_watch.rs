@@ -169,7 +169,12 @@ async fn changed(subscription: Option<&mut svc_watch::Subscription>) {
 /// Working sessions, as the agent registers them and as bridges come and go. A session that is
 /// killed leaves its entry behind: the poll notices.
 pub(super) async fn sessions(app: App) {
-    let Some(dir) = app.agent().sessions_dir() else { return };
+    let Some(dir) = app.agent().sessions_dir() else {
+        // Without a home of the agent there is no pointer that could name a lost bridge.
+        app.log_care().looked_everywhere();
+        app.prune_logs().await;
+        return;
+    };
     let mut entries = app.watcher().dir(&dir, Pace::every(Duration::from_secs(2)));
     let mut rows = app.registry().changes();
     let mut poll = tokio::time::interval(app.settings().claude.agents_json_poll_interval);
@@ -186,9 +191,12 @@ pub(super) async fn sessions(app: App) {
             _ = poll.tick() => Look::Everything,
         };
         app.look_at_sessions(look).await;
-        if look == Look::Everything && std::mem::take(&mut is_first) {
+        let is_complete = look == Look::Everything && !app.sessions_stale();
+        if is_complete && std::mem::take(&mut is_first) {
             // After the rediscovery: what is live by now is known.
             app.collect_pointers().await;
+            app.log_care().looked_everywhere();
+            app.prune_logs().await;
         }
         // Entries are rewritten at every turn of a session; one look per breath is enough.
         tokio::time::sleep(Duration::from_millis(200)).await;

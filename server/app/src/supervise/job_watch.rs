@@ -6,6 +6,7 @@ use crate::jobs::Job;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use svc_domain::bridge::Bridge;
 use svc_domain::identity::ProcessIdentity;
 use svc_shared::ids::JobId;
 use svc_watch::Pace;
@@ -132,19 +133,25 @@ pub(super) async fn run(app: App) {
             Ok(()) = listed.changed() => false,
             () = wake.notified() => false,
             () = after(next_loss) => false,
+            () = app.session_memory().puzzled() => true,
             _ = poll.tick() => true,
         };
-        let is_anything_live = || jobs.iter().any(|job| job.is_open() || job.record.worker_alive);
-        if is_poll && is_anything_live() && asking.is_empty() {
+        let is_anything_live = || {
+            jobs.iter().any(|job| job.is_open() || job.record.worker_alive)
+                || app.session_memory().is_anything_live()
+                || app.registry().count(Bridge::is_live) > 0
+        };
+        while asking.try_join_next().is_some() {}
+        if is_poll && asking.is_empty() && is_anything_live() {
             // The slow truth: one program at a time, and nobody waits for it.
             let app = app.clone();
             asking.spawn(async move {
+                tokio::time::sleep(app.agent().cli().sessions_pause()).await;
                 if let Err(error) = app.agent().cli().sessions_now().await {
                     tracing::debug!(error = %error, "the agent did not list its sessions");
                 }
             });
         }
-        while asking.try_join_next().is_some() {}
     }
 }
 
