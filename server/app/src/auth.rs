@@ -8,6 +8,9 @@ mod known;
 pub(crate) mod password;
 mod proxy;
 mod sign_in;
+mod steps;
+#[cfg(test)]
+mod tests;
 pub(crate) mod ticket;
 mod tokens;
 
@@ -21,6 +24,7 @@ use crate::auth::identity::Lease;
 use crate::auth::known::Known;
 use crate::auth::password::Passwords;
 use crate::auth::proxy::ProxyRule;
+use crate::auth::steps::Steps;
 use crate::auth::ticket::Keys;
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
@@ -66,7 +70,9 @@ pub struct Auth {
     known: ArcSwap<Known>,
     /// When the database was last found unchanged, for those who need not wait.
     checked: Mutex<Option<Instant>>,
-    fresh: tokio::sync::Mutex<Option<Watch>>,
+    /// Held by whoever replaces what is known.
+    reader: tokio::sync::Mutex<Reader>,
+    steps: Arc<Steps>,
     /// When the use of a credential was last written.
     noted: Mutex<HashMap<String, Instant>>,
     changed: watch::Sender<u64>,
@@ -76,6 +82,15 @@ impl std::fmt::Debug for Auth {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Auth").field("enabled", &self.enabled).finish_non_exhaustive()
     }
+}
+
+/// How far the database was read.
+#[derive(Default)]
+struct Reader {
+    watch: Option<Watch>,
+    /// Nothing has changed since what is known was read. Kept beside the watch: that tells of a
+    /// change once, and the reading after it may fail or be given up.
+    is_current: bool,
 }
 
 #[derive(Debug)]
@@ -120,10 +135,11 @@ impl Auth {
             throttle: Mutex::default(),
             keys,
             store,
+            steps: Arc::new(Steps::new(Arc::clone(&clock))),
             clock,
             known: ArcSwap::from_pointee(Known::default()),
             checked: Mutex::default(),
-            fresh: tokio::sync::Mutex::default(),
+            reader: tokio::sync::Mutex::default(),
             noted: Mutex::default(),
             changed: watch::Sender::new(0),
         }
@@ -146,53 +162,85 @@ impl Auth {
     /// # Errors
     /// The database cannot be read: then nobody can be let in.
     pub async fn refresh(&self) -> Result<(), AppError> {
-        if !self.enabled || self.is_fresh() {
+        if !self.enabled {
+            self.know_epoch().await;
             return Ok(());
         }
-        let mut fresh = self.fresh.lock().await;
         if self.is_fresh() {
             return Ok(());
         }
-        match &mut *fresh {
-            Some(watch) => {
-                if watch.changed().await.map_err(unreadable)? {
-                    self.load().await?;
-                }
-            }
-            None => {
-                let watch = self.store.watch().await.map_err(unreadable)?;
-                self.load().await?;
-                *fresh = Some(watch);
-            }
+        let mut reader = self.reader.lock().await;
+        if self.is_fresh() {
+            return Ok(());
         }
-        *lock(&self.checked) = Some(Instant::now());
-        Ok(())
+        self.look(&mut reader).await
     }
 
     /// Looks at the database although it was looked at just now: somebody says that it changed.
-    pub(crate) async fn look_again(&self) {
+    /// Whether it could be read; requests are refused until it can.
+    pub(crate) async fn look_again(&self) -> bool {
         if !self.enabled {
-            return;
+            return true;
         }
+        let mut reader = self.reader.lock().await;
+        match self.look(&mut reader).await {
+            Ok(()) => true,
+            Err(error) => {
+                tracing::debug!(error = %error, "the credentials could not be read again");
+                false
+            }
+        }
+    }
+
+    async fn look(&self, reader: &mut Reader) -> Result<(), AppError> {
+        let began = Instant::now();
+        // Until this has succeeded nobody is let in by what was known before.
         *lock(&self.checked) = None;
-        if let Err(error) = self.refresh().await {
-            // The next request tries again, and is refused if that fails.
-            tracing::debug!(error = %error, "the credentials could not be read again");
+        match &mut reader.watch {
+            Some(watch) => {
+                if watch.changed().await.map_err(unreadable)? {
+                    reader.is_current = false;
+                }
+            }
+            None => {
+                reader.is_current = false;
+                reader.watch = Some(self.store.watch().await.map_err(unreadable)?);
+            }
         }
+        if !reader.is_current {
+            self.load().await?;
+            reader.is_current = true;
+        }
+        *lock(&self.checked) = Some(began);
+        Ok(())
     }
 
     fn is_fresh(&self) -> bool {
         lock(&self.checked).is_some_and(|at| at.elapsed() < FRESH)
     }
 
+    /// Where nobody is asked only elevations need the epoch.
+    async fn know_epoch(&self) {
+        if self.known.load().epoch.is_some() {
+            return;
+        }
+        let _reader = self.reader.lock().await;
+        let epoch = self.epoch().await;
+        self.replace(Known { epoch: Some(epoch), ..Known::default() });
+    }
+
+    async fn epoch(&self) -> u64 {
+        match self.known.load().epoch {
+            Some(epoch) => epoch,
+            None => known::read_epoch(self.epoch_file(), self.clock.now()).await,
+        }
+    }
+
+    /// Only for who holds the reader.
     async fn load(&self) -> Result<(), AppError> {
         let tokens = self.store.tokens().await.map_err(unreadable)?;
         let sign_ins = self.store.sign_ins().await.map_err(unreadable)?;
-        let before = self.known.load_full();
-        let epoch = match before.epoch {
-            Some(epoch) => epoch,
-            None => known::read_epoch(self.epoch_file(), self.clock.now()).await,
-        };
+        let epoch = self.epoch().await;
         self.replace(Known { epoch: Some(epoch), tokens, sign_ins });
         Ok(())
     }
@@ -233,6 +281,8 @@ impl Auth {
             Lease::Session { expires, .. } => Some(*expires),
             Lease::Token { expires, .. } => *expires,
         };
+        // Timers stand still while the machine sleeps, and know nothing of a clock that is set.
+        let mut stepped = expires.map(|_| self.steps.watch());
         loop {
             if !self.holds(identity) {
                 return;
@@ -242,6 +292,7 @@ impl Auth {
             });
             tokio::select! {
                 _ = changed.changed() => {}
+                () = steps::stepped(stepped.as_mut()) => {}
                 () = tokio::time::sleep(left) => {}
             }
         }

@@ -3,7 +3,9 @@
 use crate::{Store, StoreError};
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use svc_shared::Timestamp;
+use tracing::warn;
 
 const TOKENS: &str = "SELECT label, hash, created_at, last_used_at, expires_at, scopes \
      FROM api_tokens WHERE hash NOT IN (SELECT hash FROM withdrawn_tokens) ORDER BY number";
@@ -107,14 +109,37 @@ fn sign_in(row: &SqliteRow) -> Result<SignInRow, sqlx::Error> {
     })
 }
 
+/// The rows that can be understood; the others are told, again only when their number changes.
+fn readable<T>(
+    rows: &[SqliteRow],
+    read: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
+    table: &str,
+    last_bad: &AtomicUsize,
+) -> Vec<T> {
+    let mut first_cause = None;
+    let good: Vec<T> = rows
+        .iter()
+        .filter_map(|row| read(row).map_err(|cause| first_cause.get_or_insert(cause)).ok())
+        .collect();
+    let bad = rows.len() - good.len();
+    if last_bad.swap(bad, Ordering::Relaxed) != bad
+        && let Some(cause) = first_cause
+    {
+        warn!(cause = %cause, "{bad} rows of `{table}` cannot be understood; they let nobody in");
+    }
+    good
+}
+
 impl Store {
-    /// The named tokens that were not withdrawn, oldest first.
+    /// The named tokens that were not withdrawn, oldest first. A row that cannot be understood opens
+    /// nothing and is left out.
     ///
     /// # Errors
     /// The database cannot be read.
     pub async fn tokens(&self) -> Result<Vec<TokenRow>, StoreError> {
+        static LAST_BAD: AtomicUsize = AtomicUsize::new(0);
         let rows = sqlx::query(TOKENS).fetch_all(&self.readers).await?;
-        Ok(rows.iter().map(token).collect::<Result<_, _>>()?)
+        Ok(readable(&rows, token, "api_tokens", &LAST_BAD))
     }
 
     /// Adds a token; `false` when its label is taken.
@@ -181,13 +206,15 @@ impl Store {
         self.noted(self.touch(USED_TOKEN, hash, at).await).map(drop)
     }
 
-    /// The sign-ins that were not revoked, oldest first.
+    /// The sign-ins that were not revoked, oldest first. A row that cannot be understood opens
+    /// nothing and is left out.
     ///
     /// # Errors
     /// The database cannot be read.
     pub async fn sign_ins(&self) -> Result<Vec<SignInRow>, StoreError> {
+        static LAST_BAD: AtomicUsize = AtomicUsize::new(0);
         let rows = sqlx::query(SIGN_INS).fetch_all(&self.readers).await?;
-        Ok(rows.iter().map(sign_in).collect::<Result<_, _>>()?)
+        Ok(readable(&rows, sign_in, "sign_ins", &LAST_BAD))
     }
 
     /// Adds a sign-in, and drops those that are long over.

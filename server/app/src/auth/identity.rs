@@ -35,6 +35,8 @@ pub struct Caller {
     pub throttle_key: Key,
     /// The connection is encrypted, as far as can be known.
     pub is_https: bool,
+    /// It presents the metrics token, also where nobody is asked.
+    pub is_scraper: bool,
 }
 
 /// Somebody who was let in.
@@ -125,8 +127,12 @@ impl Auth {
             identity: None,
             throttle_key,
             is_https: self.is_https(claim),
+            is_scraper: false,
         };
         if !self.enabled {
+            if let Bearer::Token(token) = bearer((claim.header)("authorization")) {
+                caller.is_scraper = is_configured(self.metrics_token.as_ref(), token);
+            }
             let channel = Channel::Off;
             caller.identity = Some(Identity { channel, reach: Reach::Full, lease: Lease::Fixed });
             return caller;
@@ -142,16 +148,15 @@ impl Auth {
                 },
             },
         };
-        Caller { credential, identity, ..caller }
+        let is_scraper = credential == Credential::Metrics;
+        Caller { credential, identity, is_scraper, ..caller }
     }
 
     fn by_token(&self, token: &str) -> (Credential, Option<Identity>) {
         let hash = sha256_hex(token.as_bytes());
-        let is = |configured: &Option<svc_config::Secret>| {
-            configured.as_ref().is_some_and(|secret| is_same(secret.expose(), &hash))
-        };
         // All are compared, whichever fits.
-        let (is_unnamed, is_metrics) = (is(&self.unnamed_token), is(&self.metrics_token));
+        let is_unnamed = is_configured(self.unnamed_token.as_ref(), token);
+        let is_metrics = is_configured(self.metrics_token.as_ref(), token);
         let known = self.known.load();
         let named = known.token(&hash);
         if is_unnamed {
@@ -181,12 +186,14 @@ impl Auth {
         let hash = sha256_hex(&ticket.id);
         let known = self.known.load();
         let row = known.sign_in(&hash)?;
+        // A shorter age of the configuration holds for sessions from before it, too.
+        let expires = Timestamp::from_millis(ticket.issued).plus(self.max_age).min(row.expires_at);
         let identity = Identity {
             channel: Channel::Cookie,
             reach: Reach::Full,
-            lease: Lease::Session { hash, epoch: ticket.epoch, expires: row.expires_at },
+            lease: Lease::Session { hash, epoch: ticket.epoch, expires },
         };
-        (row.expires_at > self.now()).then_some(identity)
+        (expires > self.now()).then_some(identity)
     }
 
     fn is_valid(&self, ticket: &Ticket, max_age_millis: i64) -> bool {
@@ -245,6 +252,11 @@ impl Auth {
         let secure = if secure { "; Secure" } else { "" };
         format!("{name}={value}; Path={root}; Max-Age={age}; HttpOnly; SameSite=Lax{secure}")
     }
+}
+
+/// Whether a token is the one whose hash was configured.
+fn is_configured(hash: Option<&svc_config::Secret>, token: &str) -> bool {
+    hash.is_some_and(|hash| is_same(hash.expose(), &sha256_hex(token.as_bytes())))
 }
 
 fn fixed(channel: Channel) -> Identity {

@@ -28,13 +28,13 @@ pub(super) struct Crowded;
 pub(super) struct Passwords {
     hash: Option<String>,
     places: Arc<Semaphore>,
-    inside: AtomicUsize,
+    inside: Arc<AtomicUsize>,
 }
 
 impl Passwords {
     pub(super) fn new(hash: Option<String>) -> Self {
         let hash = hash.filter(|hash| is_usable(hash));
-        Self { hash, places: Arc::new(Semaphore::new(AT_ONCE)), inside: AtomicUsize::new(0) }
+        Self { hash, places: Arc::new(Semaphore::new(AT_ONCE)), inside: Arc::default() }
     }
 
     /// Whether any password can be right.
@@ -47,10 +47,14 @@ impl Passwords {
         if password.len() > LONGEST {
             return Ok(false);
         }
-        let _inside = Inside::enter(&self.inside)?;
-        let Ok(_place) = self.places.acquire().await else { return Err(Crowded) };
+        let inside = Inside::enter(&self.inside)?;
+        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
+            return Err(Crowded);
+        };
         let hash = self.hash.clone();
         let checked = tokio::task::spawn_blocking(move || {
+            // Memory and place are taken until the check ends, also when nobody waits for it.
+            let _held = (place, inside);
             let is_right = matches(hash.as_deref().unwrap_or(STAND_IN), &password);
             is_right && hash.is_some()
         });
@@ -59,11 +63,11 @@ impl Passwords {
 }
 
 /// One of those who check or wait.
-struct Inside<'c>(&'c AtomicUsize);
+struct Inside(Arc<AtomicUsize>);
 
-impl<'c> Inside<'c> {
-    fn enter(count: &'c AtomicUsize) -> Result<Self, Crowded> {
-        let inside = Self(count);
+impl Inside {
+    fn enter(count: &Arc<AtomicUsize>) -> Result<Self, Crowded> {
+        let inside = Self(Arc::clone(count));
         if count.fetch_add(1, Ordering::AcqRel) >= AT_ONCE + WAITING {
             return Err(Crowded);
         }
@@ -71,7 +75,7 @@ impl<'c> Inside<'c> {
     }
 }
 
-impl Drop for Inside<'_> {
+impl Drop for Inside {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -103,7 +107,7 @@ pub fn hash_password(password: &[u8]) -> Result<String, std::io::Error> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// `correct horse` with the least cost there is.
@@ -162,6 +166,28 @@ mod tests {
             assert_eq!(one.await, Ok(true));
         }
         assert_eq!(passwords.verify(b"right".to_vec(), true).await, Ok(true));
+    }
+
+    #[test]
+    fn h22_a_check_that_nobody_waits_for_keeps_its_place_until_it_ends() {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let (release, released) = std::sync::mpsc::channel::<()>();
+            let before = tokio::task::spawn_blocking(move || released.recv().is_ok());
+            let passwords = Passwords::new(Some(cheap("right")));
+            let mut left = Box::pin(passwords.verify(b"right".to_vec(), true));
+            assert!(futures_util::poll!(left.as_mut()).is_pending());
+            drop(left);
+            let taken =
+                || (passwords.places.available_permits(), passwords.inside.load(Ordering::Acquire));
+            assert_eq!(taken(), (AT_ONCE - 1, 1));
+            release.send(()).unwrap();
+            assert!(before.await.unwrap());
+            // The only thread for this comes to it after the check.
+            tokio::task::spawn_blocking(|| ()).await.unwrap();
+            assert_eq!(taken(), (AT_ONCE, 0));
+        });
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::auth::identity::{Lease, binding};
 use crate::auth::known::{Known, raise_epoch};
 use crate::auth::ticket::{Purpose, Ticket};
 use crate::auth::{Auth, Caller, ELEVATION, Identity, lock, sha256_hex};
+use std::sync::Arc;
 use std::time::Instant;
 use svc_domain::throttle::Attempt;
 use svc_store::SignInRow;
@@ -49,9 +50,8 @@ impl Auth {
         visitor: Visitor,
     ) -> Result<String, SignInError> {
         let attempt = self.check(caller, password, self.is_password_required).await?;
-        let cookie = self.open_session(caller, visitor).await.map_err(SignInError::Failed)?;
-        lock(&self.throttle).succeeded(&attempt);
-        Ok(cookie)
+        let cookie = self.open_session(caller, visitor).await;
+        self.settled(&attempt, cookie)
     }
 
     /// Proves the password again: the `Set-Cookie` value that says so for ten minutes.
@@ -71,9 +71,27 @@ impl Auth {
                 let age = ELEVATION.as_secs();
                 self.set_cookie(&self.names.elevation, &value, age, caller.is_https)
             })
-            .ok_or_else(|| SignInError::Failed(AppError::internal("no key for cookies")))?;
-        lock(&self.throttle).succeeded(&attempt);
-        Ok(cookie)
+            .ok_or_else(|| AppError::internal("no key for cookies"));
+        self.settled(&attempt, cookie)
+    }
+
+    /// The password was right: what then failed was not the fault of who tried.
+    fn settled(
+        &self,
+        attempt: &Attempt,
+        cookie: Result<String, AppError>,
+    ) -> Result<String, SignInError> {
+        let mut throttle = lock(&self.throttle);
+        match cookie {
+            Ok(cookie) => {
+                throttle.succeeded(attempt);
+                Ok(cookie)
+            }
+            Err(error) => {
+                throttle.released(attempt);
+                Err(SignInError::Failed(error))
+            }
+        }
     }
 
     async fn check(
@@ -120,7 +138,9 @@ impl Auth {
         if let Some(Identity { lease: Lease::Session { hash, .. }, .. }) = &caller.identity {
             self.store.revoke_sign_in(hash, now).await.map_err(unwritten)?;
         }
+        let reader = self.reader.lock().await;
         self.load().await?;
+        drop(reader);
         tracing::info!("a browser signed in");
         Ok(self.set_cookie(&self.names.session, &value, self.max_age.as_secs(), caller.is_https))
     }
@@ -135,12 +155,19 @@ impl Auth {
         self.keys.as_ref()?.seal(purpose, &ticket)
     }
 
-    /// Ends every session and every elevation, here and after every restart.
+    /// Ends every session and every elevation, here and after every restart. Once begun it goes
+    /// through, whether or not somebody still waits for it.
     ///
     /// # Errors
     /// Nobody was signed out.
-    pub async fn sign_out(&self) -> Result<(), AppError> {
+    pub async fn sign_out(self: &Arc<Self>) -> Result<(), AppError> {
+        let this = Arc::clone(self);
+        tokio::spawn(async move { this.sign_all_out().await }).await.map_err(AppError::internal)?
+    }
+
+    async fn sign_all_out(&self) -> Result<(), AppError> {
         let now = self.now();
+        let reader = self.reader.lock().await;
         let before = self.known.load_full();
         let epoch = raise_epoch(self.epoch_file(), before.epoch.unwrap_or(0), now).await.map_err(
             |error| AppError::busy("the sign-out cannot be recorded; try again").because(error),
@@ -151,6 +178,7 @@ impl Auth {
             tokens: before.tokens.clone(),
             sign_ins: Vec::new(),
         });
+        drop(reader);
         tracing::info!("every browser was signed out");
         self.store.revoke_all_sign_ins(now).await.map_err(unwritten)
     }

@@ -13,6 +13,9 @@ use tracing::{debug, warn};
 /// Slow look at everything, should all wake-ups have been lost.
 const SAFETY_TICK: Duration = Duration::from_secs(5);
 
+/// Pause after credentials could not be read.
+const READ_AGAIN: Duration = Duration::from_millis(500);
+
 /// How often old history is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(24 * 3600);
 
@@ -69,10 +72,12 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>) {
     let mut tick = tokio::time::interval(SAFETY_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut buffer = [0; 64];
+    let mut are_credentials_read = true;
     loop {
         let is_tick = tokio::select! {
             () = app.shutdown().cancelled() => return,
             _ = tick.tick() => true,
+            () = tokio::time::sleep(READ_AGAIN), if !are_credentials_read => false,
             _ = wal.changed() => false,
             received = nudged(listener.as_ref(), &mut buffer) => {
                 if let Err(error) = received {
@@ -85,8 +90,9 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>) {
             Some(watch) => watch.changed().await.unwrap_or(true),
             None => true,
         };
-        if written {
-            app.auth().look_again().await;
+        // The tick asks, too: a socket that says nothing must not outlive its credential.
+        if written || is_tick || !are_credentials_read {
+            are_credentials_read = app.auth().look_again().await;
         }
         // Processes that are not watched (table unreadable, launcher of somebody who died) are
         // looked at by the tick.
@@ -106,9 +112,11 @@ pub(crate) async fn keep_current(app: App) {
             () = app.shutdown().cancelled() => return,
             _ = wal.changed() => {}
         }
-        if watch.changed().await.unwrap_or(true)
-            && let Err(error) = app.reload().await
-        {
+        let is_changed = watch.changed().await.unwrap_or(true);
+        if is_changed {
+            app.auth().look_again().await;
+        }
+        if is_changed && let Err(error) = app.reload().await {
             debug!(error = %error, "the records could not be read again");
         }
     }

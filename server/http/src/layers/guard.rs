@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use svc_app::auth::{Auth, Caller, Claim, Identity};
 use svc_domain::guard::{self, Asked, Place, Switches, Verdict};
-use svc_domain::host::Asked as HostAsked;
+use svc_domain::host::{Asked as HostAsked, Proof};
 use svc_domain::origin::{AllowedOrigins, Credential, Entry, FetchSite};
 use svc_shared::error::ErrorCode;
 use svc_shared::paths;
@@ -102,7 +102,12 @@ impl Gate {
             (caller.credential, caller.identity) = (Credential::None, None);
         }
         let asked = if place == Place::Health { HostAsked::Health } else { HostAsked::Other };
-        let host = self.hosts.judge(request, guard::proof(caller.credential), asked)?;
+        let proof = match place {
+            // A rebound page cannot have the metrics token, whoever else is asked or not.
+            Place::Metrics if caller.is_scraper => Proof::Credential,
+            _ => guard::proof(caller.credential),
+        };
+        let host = self.hosts.judge(request, proof, asked)?;
         let headers = request.headers();
         let values = |name: &'static str| headers.get_all(name).iter().map(|v| v.as_bytes());
         let verdict = guard::decide(

@@ -32,6 +32,25 @@ fn sign_in(digit: char, created: i64) -> SignInRow {
 }
 
 #[tokio::test]
+async fn a_row_that_cannot_be_understood_opens_nothing_and_shuts_nobody_out() {
+    let dir = state_dir();
+    let store = open(dir.path()).await;
+    for (label, digit) in [("one", 'a'), ("odd", 'b'), ("two", 'c')] {
+        assert!(store.add_token(&token(label, digit)).await.unwrap());
+    }
+    store.add_sign_in(&sign_in('d', 1)).await.unwrap();
+    store.add_sign_in(&sign_in('e', 2)).await.unwrap();
+    tamper(dir.path(), "UPDATE api_tokens SET label = CAST(x'ff' AS TEXT) WHERE label = 'odd'")
+        .await;
+    tamper(dir.path(), "UPDATE sign_ins SET peer = CAST(x'ff' AS TEXT) WHERE created_at = 1").await;
+    let labels: Vec<_> =
+        store.tokens().await.unwrap().into_iter().map(|token| token.label).collect();
+    assert_eq!(labels, ["one", "two"]);
+    assert_eq!(store.sign_ins().await.unwrap(), [sign_in('e', 2)]);
+    store.close().await;
+}
+
+#[tokio::test]
 async fn h17_the_hash_of_a_withdrawn_token_never_comes_back() {
     let dir = state_dir();
     let store = open(dir.path()).await;
