@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use svc_config::{
-    ConfigErrors, Environment, Found, Loaded, Place, Problem, Source, load_candidate,
+    ConfigErrors, Environment, Found, Loaded, Place, Problem, Source, load, load_candidate,
 };
 use svc_domain::origin::{self, Origin};
 use svc_domain::throttle::{Key, Throttle};
@@ -239,11 +239,20 @@ impl Setup {
         Ok(is_right)
     }
 
-    /// Writes the configuration, once, and tells the address the service will have.
+    /// Writes the configuration, once, and tells the address the service will have. Once begun it
+    /// goes through, whether or not somebody still waits for it.
     ///
     /// # Errors
     /// See [`SetupError`]; then there is no file of ours.
-    pub async fn submit(&self, wishes: Wishes) -> Result<String, SetupError> {
+    pub async fn submit(self: &Arc<Self>, wishes: Wishes) -> Result<String, SetupError> {
+        let this = Arc::clone(self);
+        let submitted = tokio::spawn(async move { this.submit_whole(wishes).await }).await;
+        submitted.unwrap_or_else(|_| {
+            Err(SetupError::Unwritten("the setup was cut off; try again".to_owned()))
+        })
+    }
+
+    async fn submit_whole(&self, wishes: Wishes) -> Result<String, SetupError> {
         let mut done = self.done.lock().await;
         if done.is_some() {
             return Err(SetupError::Done);
@@ -284,14 +293,35 @@ impl Setup {
         };
         let text = self.content(&wishes, given, &hash).to_yaml();
         hit("setup.before_write").await;
-        self.write(text).await?;
+        match self.write(text).await {
+            Ok(()) => {}
+            Err(SetupError::Done) => {
+                // Somebody else's file, or ours of an attempt that failed after the writing.
+                if let Some(standing) = self.standing().await {
+                    self.finish(&mut done, self.address(&standing, &wishes));
+                }
+                return Err(SetupError::Done);
+            }
+            Err(error) => return Err(error),
+        }
         hit("setup.written").await;
         let url = self.address(&loaded, &wishes);
         *self.bound.lock().unwrap_or_else(PoisonError::into_inner) = bound;
-        *done = Some(url.clone());
         tracing::info!(file = %self.target.path.display(), "the first configuration was written");
-        self.over.cancel();
+        self.finish(&mut done, url.clone());
         Ok(url)
+    }
+
+    fn finish(&self, done: &mut Option<String>, url: String) {
+        *done = Some(url);
+        self.over.cancel();
+    }
+
+    /// The configuration that stands there by now, if the service can start with it.
+    async fn standing(&self) -> Option<Loaded> {
+        let (target, environment) = (self.target.clone(), self.environment.clone());
+        let loaded = spawn_blocking(move || load(&target, &environment)).await;
+        loaded.ok().and_then(Result::ok)
     }
 
     fn port(&self, wishes: &Wishes) -> Result<Option<u16>, String> {

@@ -7,6 +7,7 @@
 mod framing;
 mod wire;
 
+use crate::layers::headers;
 use futures_util::task::AtomicWaker;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -21,7 +22,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
@@ -37,8 +38,13 @@ const SHED: usize = 16;
 /// Pause of the loop when no descriptor is left.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// Sent when a connection is taken only to be turned away.
-const NO_ROOM: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\
-    retry-after: 1\r\ncache-control: no-store\r\nconnection: close\r\n\r\n";
+static NO_ROOM: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\nretry-after: 1\r\n\
+         connection: close\r\n{}\r\n",
+        headers::constant()
+    )
+});
 
 /// What answers the requests of a listener: the service, or the first run before it.
 pub(crate) trait Answers: Clone + Send + Sync + 'static {
@@ -362,7 +368,7 @@ impl Spare {
 
 fn turn_away(socket: &TcpStream) {
     // A fresh socket has room for this; if not, closing says enough.
-    let _ = socket.try_write(NO_ROOM);
+    let _ = socket.try_write(NO_ROOM.as_bytes());
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::framing::{Fault, Framing};
 use super::{ConnectionFacts, Deadlines};
+use crate::layers::headers;
 use bytes::{Buf as _, BytesMut};
 use std::future::Future as _;
 use std::io::{self, IoSlice};
@@ -246,8 +247,8 @@ fn reply_to(fault: Fault) -> String {
     let body = format!(r#"{{"detail":"{detail}","code":"{code}"}}"#);
     format!(
         "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-         cache-control: no-store\r\nx-content-type-options: nosniff\r\nx-frame-options: DENY\r\n\
-         connection: close\r\n\r\n{body}",
-        body.len()
+         connection: close\r\n{}\r\n{body}",
+        body.len(),
+        headers::constant()
     )
 }

@@ -45,6 +45,17 @@ pub(crate) fn apply(
     }
 }
 
+/// What every reply carries whatever it is a reply to, as lines of a head: for replies to what
+/// never became a request.
+pub(crate) fn constant() -> String {
+    let policy = content_policy(Policy::Strict, None);
+    let mut lines = format!("content-security-policy: {policy}\r\ncache-control: no-store\r\n");
+    for (name, value) in FIXED {
+        lines.extend([name, ": ", value, "\r\n"]);
+    }
+    lines
+}
+
 fn content_policy(policy: Policy, nonce: Option<&str>) -> String {
     let nonce = nonce.map(|nonce| format!(" 'nonce-{nonce}'")).unwrap_or_default();
     let wasm = match policy {
@@ -78,6 +89,22 @@ mod tests {
                 assert!(!sources.iter().any(|source| source == forbidden), "{forbidden}");
             }
         }
+    }
+
+    #[test]
+    fn a_reply_without_a_request_carries_what_every_reply_does() {
+        let mut headers = HeaderMap::new();
+        apply(&mut headers, Policy::Strict, None, "id", false);
+        headers.remove("x-request-id");
+        let mut full: Vec<_> = headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()))
+            .collect();
+        let constant = constant();
+        let mut bare: Vec<_> = constant.lines().collect();
+        full.sort_unstable();
+        bare.sort_unstable();
+        assert_eq!(bare, full);
     }
 
     #[test]

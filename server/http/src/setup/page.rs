@@ -1,6 +1,7 @@
 //! The pages of a first run: a form without script, and what becomes of it.
 
 use crate::plain::{Page, escaped, notice};
+use crate::reply::NeverCompress;
 use crate::sign_in::USER;
 use crate::visit::Visit;
 use poem::Response;
@@ -140,7 +141,10 @@ pub(super) fn form(
         escaped(&file)
     );
     let nonce = visit.nonce.as_deref();
-    Page { title: TITLE, content: &content, after: "", is_wide: true, nonce }.reply(status)
+    let page = Page { title: TITLE, content: &content, after: "", is_wide: true, nonce };
+    let mut response = page.reply(status);
+    response.extensions_mut().insert(NeverCompress);
+    response
 }
 
 impl Field<'_> {

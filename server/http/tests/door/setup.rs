@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use svc_app::setup::{Fixed, Reached, Setup, SetupError, Wishes, foresee};
 use svc_config::{Environment, Found, Step};
 use tempfile::TempDir;
@@ -163,9 +164,33 @@ async fn h26_the_file_is_private_closed_and_written_once() {
     // A file that stands there is never replaced, whoever wrote it.
     let later = place.setup("127.0.0.1", 7621);
     assert_eq!(later.submit(place.wishes()).await, Err(SetupError::Done));
+    assert!(later.over().is_cancelled() && later.outcome().await.is_some(), "the service starts");
     assert_eq!(std::fs::read_to_string(place.file()).unwrap(), text);
     let beside = std::fs::read_dir(place.0.path().join("new")).unwrap().count();
     assert_eq!(beside, 1, "nothing else is left");
+}
+
+#[tokio::test]
+async fn h26_a_setup_goes_through_although_whoever_sent_it_has_left() {
+    let place = Place::new();
+    let setup = place.setup("127.0.0.1", 7621);
+    let mut left = Box::pin(setup.submit(place.wishes()));
+    assert!(futures_util::poll!(left.as_mut()).is_pending());
+    drop(left);
+    let over = setup.over().cancelled();
+    tokio::time::timeout(Duration::from_secs(120), over).await.expect("it ends");
+    assert!(place.file().exists());
+    assert_eq!(setup.outcome().await.as_deref(), Some("http://127.0.0.1:7621/"));
+}
+
+#[tokio::test]
+async fn h26_a_file_that_is_no_configuration_does_not_end_the_setup() {
+    let place = Place::new();
+    let setup = place.setup("127.0.0.1", 7621);
+    std::fs::create_dir(place.0.path().join("new")).unwrap();
+    std::fs::write(place.file(), "projects_root: [").unwrap();
+    assert_eq!(setup.submit(place.wishes()).await, Err(SetupError::Done));
+    assert!(!setup.over().is_cancelled());
 }
 
 #[tokio::test]
@@ -177,7 +202,8 @@ async fn h26_beyond_loopback_a_token_opens_the_page_and_guesses_are_counted() {
     let page = |token: &str| {
         Sent::new("GET", &format!("/?token={token}")).header("Host", "box.example:80")
     };
-    assert_eq!(send(address, page(&token)).await.status, 200);
+    let form = send(address, page(&token).header("Accept-Encoding", "br, gzip")).await;
+    assert_eq!((form.status, form.header("content-encoding")), (200, None), "it holds a secret");
     let shown = send(address, page("guessed")).await;
     assert!(shown.status == 403 && !shown.text().contains("guessed"), "{}", shown.text());
     let mut form = place.form();

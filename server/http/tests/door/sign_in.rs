@@ -50,6 +50,22 @@ pub fn own(server: &Server) -> String {
 /// Name of a credential, whether it is valid, and the headers that present it.
 type Cell = (&'static str, bool, Vec<(&'static str, String)>);
 
+#[tokio::test]
+async fn h1_the_metrics_token_is_served_under_any_name_also_where_nobody_is_asked() {
+    let configuration = format!(
+        "observability:\n  prometheus_enabled: true\n  metrics_token_hash: {}\n",
+        sha(SCRAPE)
+    );
+    let server = Server::with(&configuration, ServeOptions::default()).await;
+    let status = async |path: &str, token: &str| {
+        let sent = Sent::new("GET", path).header("Host", "svc.cluster.example");
+        server.send(sent.header("Authorization", &format!("Bearer {token}"))).await.status
+    };
+    assert_eq!(status("/metrics", SCRAPE).await, 200);
+    assert_eq!(status("/metrics", "svc_pat_other").await, 421);
+    assert_eq!(status("/api/projects", SCRAPE).await, 421);
+}
+
 async fn try_password(server: &Server, password: &str) -> Reply {
     let sent = Sent::new("POST", "/login").header("Origin", &own(server));
     server.send(sent.json(&json!({"password": password}))).await

@@ -33,6 +33,7 @@ async fn h10_a_request_that_two_readers_could_split_differently_ends_the_connect
         let answer = String::from_utf8(server.raw(raw.as_bytes()).await).unwrap();
         assert!(answer.starts_with("HTTP/1.1 400 "), "{name}: {answer}");
         assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{name}: {answer}");
+        assert!(answer.contains("\r\ncontent-security-policy: default-src 'self'"), "{answer}");
     }
 }
 
