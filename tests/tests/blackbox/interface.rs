@@ -170,7 +170,9 @@ async fn the_row_of_a_project_is_what_the_lists_say_of_it() {
     assert_eq!(row["preflight"], get("/api/projects/app/preflight").await);
     assert_eq!(row["instances"], json!([get(&format!("/api/instances/{id}")).await]));
     assert_eq!((&row["external"], &row["adoptable"]), (&json!([]), &json!(false)));
-    assert_eq!((&row["usage"], &row["metrics"]), (&Value::Null, &Value::Null));
+    assert_eq!(row["usage"], Value::Null);
+    // A sample may have been taken by now.
+    assert!(row["metrics"].is_null() || row["metrics"]["bridges"] == 1, "{row}");
     for unknown in ["absent", "%2e", "a%20%20b."] {
         server.client.get(&format!("/api/projects/{unknown}/row")).await.expect(404);
     }
