@@ -72,7 +72,8 @@ impl DebugWatch {
         self.evidence.clone()
     }
 
-    /// Told when the files cannot be kept small or whole, and when they can be again.
+    /// Told when the files cannot be kept small or whole, and when they can be again; first of all
+    /// how the first look found them.
     #[must_use]
     pub fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
         self.trouble.clone()
@@ -125,6 +126,7 @@ async fn follow(
     mut requests: mpsc::Receiver<oneshot::Sender<Evidence>>,
 ) {
     let mut asked: Vec<oneshot::Sender<Evidence>> = Vec::new();
+    let mut is_first = true;
     loop {
         let reading = tokio::task::spawn_blocking(move || {
             let more = logs.round();
@@ -141,7 +143,11 @@ async fn follow(
             }
             changed
         });
-        trouble.send_if_modified(|known| std::mem::replace(known, logs.trouble) != logs.trouble);
+        // The first finding is news also when nothing is wrong: an earlier watch may have said so.
+        let is_news = !more && std::mem::take(&mut is_first);
+        trouble.send_if_modified(|known| {
+            std::mem::replace(known, logs.trouble) != logs.trouble || is_news
+        });
         if more {
             continue;
         }

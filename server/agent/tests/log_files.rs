@@ -182,6 +182,16 @@ async fn a_log_that_regrows_sparse_is_left_alone_and_said() {
     assert_eq!(fs::metadata(&output).unwrap().len(), 2 * text.len() as u64);
 }
 
+/// Or else a notice of the time before a restart would stay.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_look_is_told_also_when_nothing_is_wrong() {
+    let bench = Bench::new(false);
+    let watch = bench.watch(limits(100_000, 2));
+    let mut trouble = watch.trouble();
+    tokio::time::timeout(DEADLINE, trouble.changed()).await.unwrap().unwrap();
+    assert_eq!(*trouble.borrow(), None);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_rotated_away_is_read_again_after_a_restart() {
     let bench = Bench::new(false);

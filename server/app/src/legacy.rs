@@ -85,7 +85,8 @@ pub fn migrate(state_dir: &Path) -> Result<Migrated, LegacyError> {
 }
 
 impl App {
-    /// Takes over the records of an earlier service, once: only into an empty registry. Trouble
+    /// Takes over the records of an earlier service, once: only into a registry that never
+    /// held a bridge, so that what was forgotten stays so. Trouble
     /// with the file is a warning; the next start tries again.
     ///
     /// # Errors
@@ -95,7 +96,7 @@ impl App {
         let look = path.clone();
         let hosted = self.settings().state_dir.join(HOSTED_FILE);
         let (is_there, has_hosted) = blocking(move || (is_there(&look), is_there(&hosted))).await?;
-        if !(is_there || has_hosted) || !self.store().is_empty().await? {
+        if !(is_there || has_hosted) || !self.store().is_unused().await? {
             return Ok(());
         }
         if has_hosted {

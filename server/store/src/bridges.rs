@@ -36,7 +36,9 @@ const THESE: &str =
 /// One row instead of one for each bridge: that is what takes the time with many.
 pub(crate) const REVISIONS: &str = "SELECT json_group_array(number), json_group_array(\
      CASE typeof(revision) WHEN 'integer' THEN revision ELSE 0 END) FROM bridges";
-const IS_EMPTY: &str = "SELECT NOT EXISTS (SELECT 1 FROM bridges)";
+/// The sequence remembers rows that are gone, in the transaction that wrote the first one.
+const IS_UNUSED: &str = "SELECT NOT EXISTS (SELECT 1 FROM bridges) AND NOT EXISTS \
+     (SELECT 1 FROM sqlite_sequence WHERE name = 'bridges' AND seq > 0)";
 const COUNT_LIVE: &str = "SELECT COUNT(*) FROM bridges WHERE status IN ('starting', 'running')";
 const DELETE: &str = "DELETE FROM bridges WHERE instance_id = ? AND revision = ?";
 const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) VALUES (?1, ?2, ?2) \
@@ -53,7 +55,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     ONE,
     THESE,
     REVISIONS,
-    IS_EMPTY,
+    IS_UNUSED,
     COUNT_LIVE,
     DELETE,
     SAW_PROJECT,
@@ -353,8 +355,8 @@ impl Store {
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn is_empty(&self) -> Result<bool, StoreError> {
-        Ok(sqlx::query_scalar(IS_EMPTY).fetch_one(&self.readers).await?)
+    pub async fn is_unused(&self) -> Result<bool, StoreError> {
+        Ok(sqlx::query_scalar(IS_UNUSED).fetch_one(&self.readers).await?)
     }
 
     /// Records ended bridges of an earlier service, all or none, and only where there is none
@@ -368,7 +370,7 @@ impl Store {
 
     async fn import_now(&self, bridges: &[Bridge], now: Timestamp) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
-        if !sqlx::query_scalar::<_, bool>(IS_EMPTY).fetch_one(&mut *transaction).await? {
+        if !sqlx::query_scalar::<_, bool>(IS_UNUSED).fetch_one(&mut *transaction).await? {
             transaction.rollback().await?;
             return Ok(false);
         }

@@ -424,17 +424,25 @@ async fn a_store_opened_for_reading_refuses_every_write() {
 fn drop_value<T>(_: T) {}
 
 #[tokio::test]
-async fn records_of_an_earlier_service_come_in_together_and_only_into_an_empty_registry() {
+async fn records_of_an_earlier_service_come_in_together_and_only_into_an_unused_registry() {
     let dir = state_dir();
     let store = open(dir.path()).await;
-    assert!(store.is_empty().await.unwrap());
+    assert!(store.is_unused().await.unwrap());
     let both = [bridge(1, "api", stopped()), bridge(2, "web", stopped())];
     // One that cannot be recorded takes the others back.
     let twice = [both[0].clone(), both[0].clone()];
     assert!(store.import(&twice, now()).await.is_err());
-    assert!(store.is_empty().await.unwrap());
+    assert!(store.is_unused().await.unwrap());
     assert!(store.import(&both, now()).await.unwrap());
     assert_eq!(stored(&store, 2).await.bridge(), Some(&both[1]));
     assert!(!store.import(&[bridge(3, "late", stopped())], now()).await.unwrap());
     assert_eq!(store.bridges().await.unwrap().len(), 2);
+    // What was forgotten does not come back from a file that was not put aside in time.
+    for row in store.bridges().await.unwrap() {
+        let id = &row.bridge().unwrap().id;
+        assert!(store.delete(id, row.revision).await.unwrap());
+    }
+    assert!(store.bridges().await.unwrap().is_empty() && !store.is_unused().await.unwrap());
+    assert!(!store.import(&both, now()).await.unwrap());
+    assert!(store.bridges().await.unwrap().is_empty());
 }
