@@ -53,22 +53,17 @@ const FORGOTTEN: &str =
 fn form(call: &Call, status: StatusCode, next: &str, problem: Option<&str>) -> Response {
     let root = call.context.root.as_str();
     let problem = problem.map(|text| format!("<p role=\"alert\">{text}</p>\n")).unwrap_or_default();
-    let (back, next) = match next {
-        "" | "/" => (String::new(), String::new()),
-        next if is_local_path(next) => {
-            let shown = escaped(next);
-            (
-                format!("<p>You return to <code>{shown}</code>.</p>\n"),
-                format!("<input type=\"hidden\" name=\"next\" value=\"{shown}\">\n"),
-            )
-        }
-        _ => (String::new(), String::new()),
-    };
+    let (mut back, mut hidden) = (String::new(), String::new());
+    if next != "/" && is_local_path(next) {
+        let shown = escaped(next);
+        back = format!("<p>You return to <code>{shown}</code>.</p>\n");
+        hidden = format!("<input type=\"hidden\" name=\"next\" value=\"{shown}\">\n");
+    }
     let takes_passwords = call.context.app.auth().takes_passwords();
     let content = if takes_passwords {
         format!(
             "<h1>Sign in</h1>\n{problem}{back}<form method=\"post\" action=\"{root}{LOGIN}\">\n\
-             {next}{USER}<div class=\"field\">\n<label for=\"password\">Password</label>\n\
+             {hidden}{USER}<div class=\"field\">\n<label for=\"password\">Password</label>\n\
              <input id=\"password\" name=\"password\" type=\"password\" \
              autocomplete=\"current-password\" required autofocus>\n</div>\n\
              <button>Sign in</button>\n</form>\n"

@@ -39,6 +39,7 @@ impl Filled {
 }
 
 /// One field of the form.
+#[derive(Clone, Copy)]
 struct Field<'t> {
     name: &'static str,
     label: &'static str,
@@ -59,32 +60,29 @@ pub(super) fn form(
 ) -> Response {
     let fixed = setup.fixed();
     let port = fixed.port.map(|port| port.to_string());
+    let plain = Field { name: "", label: "", hint: "", kind: "text", value: "", fixed: None };
     let projects_root = Field {
         name: "projects_root",
         label: "Projects folder",
-        hint: "",
-        kind: "text",
         value: fixed.projects_root.as_deref().unwrap_or(&filled.projects_root),
         fixed: fixed.projects_root.as_ref().map(|_| "SVC_PROJECTS_ROOT"),
+        ..plain
     };
     let host = Field {
         name: "host",
         label: "Address",
-        hint: "",
-        kind: "text",
         value: fixed.host.as_deref().unwrap_or(&filled.host),
         fixed: fixed.host.as_ref().map(|_| "SVC_HOST"),
+        ..plain
     };
     let port = Field {
         name: "port",
         label: "Port",
-        hint: "",
-        kind: "text",
         value: port.as_deref().unwrap_or(&filled.port),
         fixed: fixed.port.map(|_| "SVC_PORT"),
+        ..plain
     };
-    let secret =
-        |name, label, hint| Field { name, label, hint, kind: "password", value: "", fixed: None };
+    let secret = |name, label, hint| Field { name, label, hint, kind: "password", ..plain };
     let password = secret("password", "Password", "A few words are better than one.");
     let confirm = secret("confirm", "Password again", "");
     let field = |field: &Field| field.html(wrong.get(field.name));
