@@ -128,7 +128,7 @@ async fn serve(program: &Path, dir: &Path, hash: Option<&str>, token: &str) -> R
         if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.is_ok() {
             return Ok(service);
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(50)).await; // its readiness is told to systemd only
     }
     anyhow::bail!("the service did not start: {}", file.display())
 }

@@ -78,14 +78,20 @@ pub fn dispatches(world: &World) -> Vec<Vec<String>> {
     all
 }
 
-#[tokio::test]
-async fn each_state_that_the_agent_writes_is_shown_live_and_in_the_lists() {
+/// Projects whose jobs end up in one state each.
+fn world_of_states() -> World {
     let world = World::new();
     world.project_with("at-work", endless());
     world.project_with("asks", waiting());
     for state in ["done", "failed", "paused"] {
         world.project_with(state, quick(state));
     }
+    world
+}
+
+#[tokio::test]
+async fn each_state_that_the_agent_writes_is_shown_live_and_in_the_lists() {
+    let world = world_of_states();
     let server = world.serve().await;
     let mut events = server.events().await;
     for (project, word) in [
@@ -217,12 +223,7 @@ async fn a_waiting_job_is_settled_although_its_file_does_not_say_so() {
 
 #[tokio::test]
 async fn every_state_survives_a_restart_of_the_service_and_of_the_agents_own() {
-    let world = World::new();
-    world.project_with("at-work", endless());
-    world.project_with("asks", waiting());
-    for state in ["done", "failed", "paused"] {
-        world.project_with(state, quick(state));
-    }
+    let world = world_of_states();
     let server = world.serve().await;
     let mut events = server.events().await;
     let mut states = Vec::new();
