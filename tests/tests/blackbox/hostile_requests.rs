@@ -319,26 +319,48 @@ async fn f27_a_bridge_whose_directory_was_replaced_is_known_by_its_process() {
     gone(&bridge).await;
 }
 
-/// F48: a record that is wrongly ended keeps its process.
-#[tokio::test]
-async fn f48_a_record_edited_to_be_ended_is_not_forgotten_over_its_live_process() {
-    let world = World::new();
+/// A service that was killed, and its one bridge, which lives on while its record says that it ended.
+async fn ended_on_paper(world: &World, intentional: bool) -> (String, Process) {
     world.project("app");
     let server = world.serve().await;
     let id = server.client.run("app").await.instance_id.to_string();
     let bridge = world.bridges_of("app").remove(0);
     server.kill().await;
-    let edit = "UPDATE bridges SET status = 'stopped', phase = 'exited', ended_at = 2, \
-                intentional_stop = 1, exit_reason = 'operator_stop', revision = revision + 1";
-    world.sql(edit).await.unwrap();
+    let (switch, reason) =
+        if intentional { (1, "operator_stop") } else { (0, "died_unsupervised") };
+    let edit = format!(
+        "UPDATE bridges SET status = 'stopped', phase = 'exited', ended_at = 2, \
+         intentional_stop = {switch}, exit_reason = '{reason}', revision = revision + 1"
+    );
+    world.sql(&edit).await.unwrap();
     // A command looks before the service has corrected it.
     let forgotten = world.cli(&["forget", &id]).await;
     assert_ne!(forgotten.code, Some(0), "{forgotten:?}");
+    assert!(bridge.is_alive());
+    (id, bridge)
+}
+
+/// F48: a record that is wrongly ended keeps its process.
+#[tokio::test]
+async fn f48_a_record_edited_to_be_ended_is_not_forgotten_over_its_live_process() {
+    let world = World::new();
+    let (id, bridge) = ended_on_paper(&world, false).await;
     let server = world.serve().await;
     let forgotten = server.client.post(&format!("/api/instances/{id}/forget")).await;
     assert_eq!(forgotten.status, 409, "{}", forgotten.text());
     assert!(bridge.is_alive());
     server.client.stop(&id).await.expect(200);
+}
+
+/// F48: a stop that is on record and was not carried out is carried out, whatever else happens.
+#[tokio::test]
+async fn f48_a_stop_that_is_only_on_record_is_finished_by_the_service() {
+    let world = World::new();
+    let (id, bridge) = ended_on_paper(&world, true).await;
+    let server = world.serve().await;
+    gone(&bridge).await;
+    let row = server.events().await.until_status("app", "stopped").await;
+    assert!(row.intentional_stop && row.instance_id.as_str() == id, "{row:?}");
 }
 
 fn list_calls(world: &World) -> Vec<Process> {

@@ -23,16 +23,19 @@ pub fn Confirm(
     browser::after_paint(|| {
         browser::focus(".confirm [data-testid=confirm-no]");
     });
-    let escape = move |event: web_sys::KeyboardEvent| {
-        if event.key() == "Escape" {
-            event.stop_propagation();
+    // On the page, not on the question: it takes the focus only after it was painted, and whoever
+    // asked by a key may be faster.
+    let escape = window_event_listener(leptos::ev::keydown, move |event| {
+        if event.key() == "Escape" && !event.default_prevented() {
+            event.prevent_default();
             on_no.run(());
         }
-    };
+    });
+    on_cleanup(move || escape.remove());
     let question = named(verb, &object);
     let yes = question.clone();
     view! {
-        <div class="confirm" role="group" aria-label=question on:keydown=escape data-testid="confirm">
+        <div class="confirm" role="group" aria-label=question data-testid="confirm">
             <span class="confirm-text">
                 {verb} " " <b><bdi>{shown(&object).into_owned()}</bdi></b> {rest}
             </span>

@@ -302,7 +302,11 @@ async fn correct_wrong_ends(app: &App) -> Result<(), AppError> {
                 bridge.id.short()
             );
             app.observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
-            app.watch_bridge(&bridge.id, bridge.generation);
+            match app.live_generation(&bridge).await? {
+                // The stop that its record tells of has not been carried out.
+                Some(current) if current.intentional_stop() => finish_stop(app, &current).await?,
+                Some(_) | None => app.watch_bridge(&bridge.id, bridge.generation),
+            }
         }
     }
     Ok(())
