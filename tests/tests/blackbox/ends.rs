@@ -134,7 +134,7 @@ async fn f39_f40_a_deaf_bridge_and_its_deaf_child_are_killed() {
     world.project_with("app", knobs);
     let server = world.serve().await;
     server.client.run("app").await;
-    let tree = agent_processes(&world);
+    let tree = world.trees();
     assert_eq!(tree.len(), 2, "{tree:?}");
     let stopped = server.client.stop("app").await.expect(200).instance();
     assert_eq!(
@@ -152,7 +152,7 @@ async fn f41_h104_a_child_in_a_session_of_its_own_is_ended_with_its_bridge() {
     world.project_with("app", json!({ "children": 3, "child_mode": "new_session" }));
     let server = world.serve().await;
     server.client.run("app").await;
-    let tree = agent_processes(&world);
+    let tree = world.trees();
     assert_eq!(tree.len(), 4, "{tree:?}");
     server.client.stop("app").await.expect(200);
     assert!(tree.iter().all(|process| !process.is_alive()), "{tree:?}");
@@ -165,22 +165,13 @@ async fn h104_a_suspended_bridge_is_ended() {
     world.project_with("app", json!({ "children": 1, "child_mode": "same_group" }));
     let server = world.serve().await;
     server.client.run("app").await;
-    let tree = agent_processes(&world);
+    let tree = world.trees();
     for process in &tree {
         process.signal(Signal::STOP);
     }
     let stopped = server.client.stop("app").await.expect(200).instance();
     assert_eq!(stopped.status.to_string(), "stopped");
     assert!(tree.iter().all(|process| !process.is_alive()), "{tree:?}");
-}
-
-fn agent_processes(world: &World) -> Vec<crate::harness::Process> {
-    let mut tree = world.processes();
-    tree.retain(|process| {
-        let program = process.argv.first().map_or("", String::as_str);
-        program.ends_with("svc-agent-sim") || program == "sim-bystander"
-    });
-    tree
 }
 
 /// F43: many stops at once end one process, once, and all say so.

@@ -278,8 +278,8 @@ async fn h104_a_tree_of_five_thousand_is_ended_whole() {
     let stopped = server.client.stop("app").await.expect(200).instance();
     assert_eq!(stopped.status.to_string(), "stopped", "{stopped:?}");
     gone(&bridge).await;
-    let left = world.processes().into_iter().filter(|process| process.pid != server.pid);
-    assert_eq!(left.count(), 0, "left of the tree");
+    let left = world.trees();
+    assert!(left.is_empty(), "left of the tree: {left:?}");
 }
 
 /// How many processes the kernel and the control groups around this one allow.

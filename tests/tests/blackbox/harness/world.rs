@@ -214,6 +214,14 @@ impl World {
         of_tree(&self.root)
     }
 
+    /// Everything alive that belongs to a bridge. What the service asks of the agent at any moment
+    /// does not.
+    pub fn trees(&self) -> Vec<Process> {
+        let mut trees = self.processes();
+        trees.retain(|process| process.launch_id.is_some());
+        trees
+    }
+
     /// The live bridges of this world, workers and services left out.
     pub fn bridges(&self) -> Vec<Process> {
         let mut bridges = self.processes();
