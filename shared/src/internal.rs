@@ -104,6 +104,15 @@ pub struct Limits {
     pub session_max_age_seconds: u64,
 }
 
+/// What somebody chose for the page, on every device they use it from.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct UiPrefs {
+    /// The choices; what is absent or null has its default.
+    pub prefs: serde_json::Map<String, serde_json::Value>,
+    /// Counts changes; a change names the one it was made on. 0 before the first.
+    pub rev: u64,
+}
+
 /// What the page needs before it can show anything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bootstrap {
@@ -131,6 +140,9 @@ pub struct Bootstrap {
     /// Name of this machine.
     #[serde(default)]
     pub hostname: String,
+    /// What somebody chose for the page; null for a caller who may not read it.
+    #[serde(default)]
+    pub ui_prefs: Option<UiPrefs>,
 }
 
 /// Preflight in the stream: the verdict and the words of what blocks.

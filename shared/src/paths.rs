@@ -12,6 +12,8 @@ pub const API: &str = "/api";
 pub const OPENAPI: &str = "/openapi.json";
 /// What the page needs before it can show anything.
 pub const BOOTSTRAP: &str = "/api/bootstrap";
+/// What somebody chose for the page.
+pub const UI_PREFS: &str = "/api/ui-prefs";
 /// The whole state as one document.
 pub const STATE: &str = "/api/state";
 /// The state stream.

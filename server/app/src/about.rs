@@ -88,6 +88,7 @@ impl App {
             },
             demo: self.is_demo(),
             hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            ui_prefs: None,
         }
     }
 }

@@ -30,6 +30,8 @@ pub enum Class {
     Forbidden,
     /// The present state does not allow it.
     Conflict,
+    /// It is larger than what is kept.
+    TooLarge,
     /// Something it needs is not available now.
     Unavailable,
     /// Another program failed.

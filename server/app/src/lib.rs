@@ -40,6 +40,7 @@ mod stop;
 mod supervise;
 mod transition;
 mod trusting;
+mod ui_prefs;
 mod view;
 
 pub use about::VERSION;

@@ -25,4 +25,5 @@ pub mod scope;
 pub mod slug;
 pub mod tail_lines;
 pub mod throttle;
+pub mod ui_prefs;
 pub mod usage;

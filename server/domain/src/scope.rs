@@ -152,6 +152,8 @@ mod tests {
             ("POST", "/logout", false, false, false),
             ("POST", "/api/reauth", false, false, false),
             ("GET", "/api/tokens", false, false, false),
+            ("GET", "/api/ui-prefs", false, false, false),
+            ("PUT", "/api/ui-prefs", false, false, false),
             ("PUT", "/api/config", false, false, false),
             ("GET", "/api/config", false, false, false),
             ("GET", "/api/somewhere/new", false, false, false),

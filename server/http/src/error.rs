@@ -131,6 +131,7 @@ impl From<AppError> for Refusal {
             Class::NotFound => StatusCode::NOT_FOUND,
             Class::Forbidden => StatusCode::FORBIDDEN,
             Class::Conflict => StatusCode::CONFLICT,
+            Class::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Class::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Class::Upstream => StatusCode::BAD_GATEWAY,
             Class::Storage => StatusCode::INSUFFICIENT_STORAGE,

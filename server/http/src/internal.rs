@@ -8,3 +8,4 @@ pub(crate) mod ops;
 pub(crate) mod projects;
 pub(crate) mod qr;
 pub(crate) mod rate;
+pub(crate) mod ui_prefs;

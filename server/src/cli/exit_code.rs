@@ -37,7 +37,7 @@ impl Exit {
 /// How a command ends whose use-case refused or failed.
 pub(crate) fn of(error: &AppError) -> Exit {
     match error.class {
-        Class::Invalid | Class::NotFound | Class::Forbidden => Exit::Refused,
+        Class::Invalid | Class::NotFound | Class::Forbidden | Class::TooLarge => Exit::Refused,
         Class::Conflict => of_conflict(error.code),
         Class::Unavailable | Class::Upstream | Class::Storage | Class::Internal => Exit::Failed,
     }

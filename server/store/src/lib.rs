@@ -14,6 +14,7 @@ mod open_error;
 mod row;
 mod snapshot;
 mod store;
+mod ui_prefs;
 
 pub use access::{SignInRow, TokenRow};
 pub use bridges::{Cap, Changes, Content, Inserted, Saved, Stored};
@@ -22,10 +23,12 @@ pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use open::Access;
 pub use open_error::OpenError;
 pub use store::{Store, Watch};
+pub use ui_prefs::UiPrefsRow;
 
 /// Every statement on our tables. A database in which one of them cannot be prepared has another
 /// schema, whatever version it claims.
-const STATEMENTS: &[&[&str]] = &[access::STATEMENTS, bridges::STATEMENTS, history::STATEMENTS];
+const STATEMENTS: &[&[&str]] =
+    &[access::STATEMENTS, bridges::STATEMENTS, history::STATEMENTS, ui_prefs::STATEMENTS];
 
 /// Why the registry did not answer.
 #[derive(Debug, thiserror::Error)]

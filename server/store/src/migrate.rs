@@ -29,6 +29,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "sign-in",
         sql: include_str!("../../../migrations/0005_sign_in.sql"),
     },
+    Script {
+        version: 6,
+        description: "preferences",
+        sql: include_str!("../../../migrations/0006_ui_prefs.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

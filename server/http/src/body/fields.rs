@@ -4,7 +4,7 @@ use crate::error::{Refusal, echo};
 use serde_json::{Map, Value};
 use svc_shared::api::instances::{PatchInstance, ResumeRequest, SpawnRequest};
 use svc_shared::error::SchemaProblem;
-use svc_shared::internal::TrustAllRequest;
+use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
 /// Most unknown names reported one by one.
 const REPORTED: usize = 20;
@@ -110,6 +110,25 @@ impl Fields {
         texts
     }
 
+    /// An object that must be there, with whatever is in it.
+    fn required_members(&mut self, name: &'static str) -> Map<String, Value> {
+        match self.members.remove(name) {
+            Some(Value::Object(members)) => members,
+            Some(_) => self.wrong(name, "must be an object", "object_type"),
+            None => self.wrong(name, "is required", "missing"),
+        }
+    }
+
+    /// A count that must be there.
+    fn required_count(&mut self, name: &'static str) -> u64 {
+        match self.members.remove(name) {
+            Some(value) => value.as_u64().unwrap_or_else(|| {
+                self.wrong(name, "must be a whole number, 0 or more", "int_type")
+            }),
+            None => self.wrong(name, "is required", "missing"),
+        }
+    }
+
     fn checked(&mut self, name: &'static str, text: String) -> String {
         if text.contains('\0') {
             self.with_nul.get_or_insert(name);
@@ -160,6 +179,12 @@ impl FromFields for PatchInstance {
 impl FromFields for TrustAllRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { names: fields.required_texts("names") }
+    }
+}
+
+impl FromFields for UiPrefs {
+    fn take(fields: &mut Fields) -> Self {
+        Self { prefs: fields.required_members("prefs"), rev: fields.required_count("rev") }
     }
 }
 

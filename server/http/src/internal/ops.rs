@@ -11,7 +11,9 @@ use poem::http::StatusCode;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use svc_app::read_model::List;
+use svc_domain::scope::Reach;
 use svc_shared::internal::LoginStatus;
+use svc_shared::paths::UI_PREFS;
 use svc_shared::status::BridgeStatus;
 
 /// A few numbers for a widget elsewhere. Bridges only.
@@ -28,6 +30,11 @@ pub(crate) async fn bootstrap(call: Call) -> Result<Response, Refusal> {
     let mut bootstrap = call.context.app.bootstrap(&build);
     if let Some(identity) = &call.caller.identity {
         bootstrap.auth.method = identity.channel.method().to_owned();
+    }
+    let reach = call.caller.identity.map_or(Reach::Full, |identity| identity.reach);
+    if reach.covers("GET", UI_PREFS) {
+        // A page without its preferences is better than none.
+        bootstrap.ui_prefs = call.context.app.ui_prefs().await.ok();
     }
     Ok(reply::json(StatusCode::OK, &bootstrap))
 }

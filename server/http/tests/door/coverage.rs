@@ -132,6 +132,18 @@ const TABLE: &[Row] = &[
     Row { route: "GET /static/{*file}", asks: &[(Unknown, 404)] },
     Row { route: "GET /openapi.json", asks: &[(Known, 200)] },
     Row { route: "GET /api/bootstrap", asks: &[(Known, 200)] },
+    Row { route: "GET /api/ui-prefs", asks: &[(Known, 200)] },
+    Row {
+        route: "PUT /api/ui-prefs",
+        asks: &[
+            (Body(r#"{"prefs":{"theme":"dark"},"rev":0}"#), 200),
+            (Body(r#"{"prefs":{},"rev":0}"#), 409),
+            (Body(r#"{"prefs":{"theme":"pink"},"rev":1}"#), 422),
+            (Body(r#"{"prefs":{}}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
     Row { route: "GET /api/metrics", asks: &[(Known, 200), (BadQuery("history=x"), 422)] },

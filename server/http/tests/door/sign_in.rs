@@ -5,7 +5,7 @@ use crate::client::{Reply, Sent};
 use crate::coverage::path_of;
 use crate::harness::{DEADLINE, Server, read_to_end};
 use futures_util::StreamExt as _;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::sync::LazyLock;
 use svc_app::auth::{hash_password, new_token};
@@ -370,6 +370,32 @@ async fn h23_a_token_with_scopes_does_what_they_say() {
     assert_eq!((reply.status, reply.code().as_str()), (403, "scope_denied"));
     let out = Sent::new("POST", "/logout").header("Authorization", &bearer);
     assert_eq!(server.send(out).await.status, 403);
+}
+
+#[tokio::test]
+async fn h23_preferences_are_for_whoever_may_do_everything() {
+    let server = guarded().await;
+    let read = server.app.issue_token("read", &[Scope::Read], None).await.unwrap().token;
+    let full = server.app.issue_token("full", &[], None).await.unwrap().token;
+    let wanted = json!({"prefs": {"theme": "dark", "of a newer page": [1]}, "rev": 0});
+    let put = |token: &str| {
+        let sent = Sent::new("PUT", "/api/ui-prefs").json(&wanted);
+        sent.header("Authorization", &format!("Bearer {token}"))
+    };
+    let reply = server.send(put(&read)).await;
+    assert_eq!((reply.status, reply.code().as_str()), (403, "scope_denied"));
+    assert_eq!(with_token(&server, "/api/ui-prefs", &read).await.status, 403);
+    assert_eq!(server.send(put(&full)).await.status, 200);
+    let again = server.send(put(&full)).await;
+    assert_eq!((again.status, again.code().as_str()), (409, "stale"));
+    let kept = json!({"prefs": wanted["prefs"], "rev": 1});
+    assert_eq!(with_token(&server, "/api/ui-prefs", &full).await.json(), kept);
+    let told = |token: String| {
+        let server = &server;
+        async move { with_token(server, "/api/bootstrap", &token).await.json()["ui_prefs"].clone() }
+    };
+    assert_eq!(told(full).await, kept);
+    assert_eq!(told(read).await, Value::Null);
 }
 
 /// What ends the socket that a credential opened, and how long that may take.

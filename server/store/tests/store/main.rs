@@ -17,3 +17,5 @@ mod processes;
 mod start_states;
 #[cfg(test)]
 mod support;
+#[cfg(test)]
+mod ui_prefs;
