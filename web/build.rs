@@ -9,7 +9,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::{env, fs, io, path::Path};
 
 /// Relative to this package: what decides how trunk packs the module.
-const INPUTS: [&str; 2] = ["../Trunk.toml", "index.html"];
+const INPUTS: [&str; 3] = ["../Trunk.toml", "index.html", "gallery/index.html"];
 
 fn main() -> io::Result<()> {
     let package = env::var("CARGO_MANIFEST_DIR").map_err(io::Error::other)?;

@@ -26,14 +26,14 @@ export function given(name) {
   return value;
 }
 
-/** A headless Chromium with a profile of its own. The caller closes it. */
-export async function launch() {
+/** A headless Chromium with a profile of its own, and `more` flags. The caller closes it. */
+export async function launch(more = []) {
   // The driver lies outside the checkout, where `import` does not look.
   const require = createRequire(join(given('SVC_BROWSER_MODULES'), 'resolve.js'));
   const { default: puppeteer } = require('puppeteer-core');
   return puppeteer.launch({
     executablePath: given('CHROMIUM'),
-    args: CHROMIUM_FLAGS,
+    args: [...CHROMIUM_FLAGS, ...more],
     timeout: DEADLINE_MS,
     protocolTimeout: DEADLINE_MS,
   });

@@ -48,6 +48,28 @@ pub struct Page {
     pub is_phone: ReadSignal<bool>,
 }
 
+impl Page {
+    /// Everything at its beginning; nothing is connected yet.
+    pub fn new() -> Self {
+        let store = Store::new();
+        let say = Say::new();
+        let clock = Clock::start();
+        Self {
+            store,
+            live: Live::new(store, say, clock),
+            say,
+            clock,
+            pending: Pending::new(),
+            trust_gate: Held::new(None),
+            sheet: Held::new(None),
+            ready: Ready::new(),
+            view: RwSignal::new(String::new()),
+            theme: Held::new(browser::stored(THEME)),
+            is_phone: browser::matches("(max-width: 639px)"),
+        }
+    }
+}
+
 /// The shared handles.
 pub fn page() -> Page {
     expect_context()
@@ -55,35 +77,25 @@ pub fn page() -> Page {
 
 /// Mounts the page.
 pub fn run() {
-    crash::install();
-    if let Some(root) = document().document_element() {
-        // Part of the module's bytes, and so of its name: see build.rs.
-        let _ = root.set_attribute("data-build", env!("WEB_BUILD")); // a fixed, legal name
-    }
+    start();
     mount_to_body(App);
     if let Some(skeleton) = document().get_element_by_id("boot") {
         skeleton.remove();
     }
 }
 
+/// What every module does first.
+pub fn start() {
+    crash::install();
+    if let Some(root) = document().document_element() {
+        // Part of the module's bytes, and so of its name: see build.rs.
+        let _ = root.set_attribute("data-build", env!("WEB_BUILD")); // a fixed, legal name
+    }
+}
+
 #[component]
 fn App() -> impl IntoView {
-    let store = Store::new();
-    let say = Say::new();
-    let clock = Clock::start();
-    let page = Page {
-        store,
-        live: Live::new(store, say, clock),
-        say,
-        clock,
-        pending: Pending::new(),
-        trust_gate: Held::new(None),
-        sheet: Held::new(None),
-        ready: Ready::new(),
-        view: RwSignal::new(String::new()),
-        theme: Held::new(browser::stored(THEME)),
-        is_phone: browser::matches("(max-width: 639px)"),
-    };
+    let page = Page::new();
     provide_context(page);
     focus::watch();
     page.live.start();

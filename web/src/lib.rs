@@ -19,6 +19,8 @@ mod crash;
 #[cfg(target_arch = "wasm32")]
 mod focus;
 #[cfg(target_arch = "wasm32")]
+mod gallery;
+#[cfg(target_arch = "wasm32")]
 mod live;
 #[cfg(target_arch = "wasm32")]
 mod log_feed;
@@ -39,3 +41,5 @@ mod views;
 
 #[cfg(target_arch = "wasm32")]
 pub use app::run;
+#[cfg(target_arch = "wasm32")]
+pub use gallery::show as show_gallery;

@@ -30,4 +30,6 @@ pub mod wire;
 #[cfg(test)]
 pub mod sample;
 #[cfg(test)]
+mod samples;
+#[cfg(test)]
 mod tokens;

@@ -7,6 +7,7 @@ pub mod dialog;
 pub mod icon;
 pub mod menu;
 pub mod reactive;
+pub mod status;
 pub mod tabs;
 pub mod times;
 pub mod window;

@@ -1,6 +1,7 @@
 //! Every sentence of the page, in English. Whole sentences: nothing is glued together elsewhere.
 
 pub mod cause;
+pub mod gallery;
 pub mod job;
 pub mod keys;
 pub mod launch;

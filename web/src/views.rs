@@ -3,7 +3,7 @@
 pub mod about;
 mod actions;
 pub mod activity;
-mod cause;
+pub mod cause;
 mod details;
 pub mod doctor;
 pub mod external;
@@ -25,4 +25,4 @@ mod rows;
 pub mod session;
 mod session_row;
 pub mod trust;
-mod welcome;
+pub mod welcome;

@@ -1,7 +1,7 @@
 //! Compresses the files of the page once, at build time: `.br` and `.gz` beside each.
 //!
 //! Runs as trunk's hook inside its staging folder, so the page and its compressed forms appear
-//! together. `index.html` is left out: the server changes it per request.
+//! together. Documents are left out: the server changes them per request.
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
@@ -17,9 +17,15 @@ const EXTENSIONS: [&str; 5] = ["wasm", "js", "css", "svg", "json"];
 const BROTLI_QUALITY: i32 = 11;
 const BROTLI_WINDOW: i32 = 22;
 
+/// Names the folder of a page that was built before and goes into the same folder.
+pub(crate) const JOINS: &str = "XTASK_PAGE_JOINS";
+
 /// Compresses trunk's staging folder, or `dist/` when called by hand.
 pub(crate) fn run(progress: &Progress) -> Result<()> {
     let folder = env::var_os("TRUNK_STAGING_DIR").map_or_else(|| "dist".into(), PathBuf::from);
+    if let Some(other) = env::var_os(JOINS) {
+        join(Path::new(&other), &folder)?;
+    }
     let files = candidates(&folder)?;
     // The module takes as long as all others together: one thread each.
     std::thread::scope(|threads| {
@@ -33,6 +39,17 @@ pub(crate) fn run(progress: &Progress) -> Result<()> {
     Ok(())
 }
 
+/// Copies the files of another page. Names carry hashes: the same name has the same bytes.
+fn join(other: &Path, folder: &Path) -> Result<()> {
+    let unreadable = || format!("cannot read the folder of the page {}", other.display());
+    for entry in fs::read_dir(other).with_context(unreadable)? {
+        let file = entry.with_context(unreadable)?;
+        fs::copy(file.path(), folder.join(file.file_name()))
+            .with_context(|| format!("cannot copy {}", file.path().display()))?;
+    }
+    Ok(())
+}
+
 fn candidates(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -43,7 +60,9 @@ fn candidates(folder: &Path) -> Result<Vec<PathBuf>> {
             let path = entry?.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known)) {
+            } else if path.extension().is_some_and(|e| EXTENSIONS.iter().any(|known| e == *known))
+                && !beside(&path, "gz").exists()
+            {
                 files.push(path);
             }
         }

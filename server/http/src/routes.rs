@@ -129,6 +129,7 @@ pub fn table() -> Vec<Route> {
         own!(DELETE "/api/reauth" Guarded None Plain sign_in::lower),
         own!(GET "/" Ui None Plain spa::shell),
         own!(GET "/ui/{*page}" Ui None Plain spa::shell),
+        own!(GET "/ui/about/components" Ui None Plain spa::gallery),
         own!(GET "/static/{*file}" UiPublic None Plain spa::file),
         own!(GET "/docs" Description None Plain docs::page),
         own!(GET "/docs/{*file}" Description None Plain docs::file),

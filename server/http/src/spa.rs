@@ -1,4 +1,5 @@
-//! Serves the page: its document under `/` and `/ui/*`, its files under `/static/*`.
+//! Serves the page: its document under `/` and `/ui/*`, its files under `/static/*`; and the
+//! gallery of its components, a second document with a module of its own.
 //!
 //! The files are part of the program; a debug build reads the folder instead, so that a new page
 //! needs no new server.
@@ -21,6 +22,8 @@ struct Dist;
 
 /// The page's document.
 const DOCUMENT: &str = "index.html";
+/// The document of the gallery.
+const GALLERY: &str = "gallery.html";
 /// Stands in the document where the configured prefix belongs.
 const ROOT_MARK: &str = "/__ROOT_PATH__";
 /// Stands in the document where the nonce belongs.
@@ -30,14 +33,26 @@ const HASH_DIGITS: std::ops::RangeInclusive<usize> = 13..=16;
 
 /// The page's document with prefix and nonce of this reply.
 pub(crate) async fn shell(call: Call) -> Result<Response, Refusal> {
-    let Some(document) = read(DOCUMENT.to_owned()).await else {
-        return Ok(plain::notice(
+    Ok(fill(read(DOCUMENT.to_owned()).await, &call))
+}
+
+/// The gallery's document, likewise; a page built without it says that there is nothing here.
+pub(crate) async fn gallery(call: Call) -> Result<Response, Refusal> {
+    match read(GALLERY.to_owned()).await {
+        None => shell(call).await,
+        found => Ok(fill(found, &call)),
+    }
+}
+
+fn fill(document: Option<EmbeddedFile>, call: &Call) -> Response {
+    let Some(document) = document else {
+        return plain::notice(
             StatusCode::SERVICE_UNAVAILABLE,
             "The page is not built",
             "This program was built without its page. Build it with <code>cargo xtask dist</code>, \
              then build the program again. API and command line work without it.",
             call.nonce.as_deref(),
-        ));
+        );
     };
     let text = String::from_utf8_lossy(&document.data)
         .replace(ROOT_MARK, call.context.root.as_str())
@@ -45,14 +60,14 @@ pub(crate) async fn shell(call: Call) -> Result<Response, Refusal> {
     let mut response =
         Response::builder().header(header::CONTENT_TYPE, "text/html; charset=utf-8").body(text);
     response.extensions_mut().insert(Policy::Page);
-    Ok(response)
+    response
 }
 
 /// One file of the page, by its exact name.
 pub(crate) async fn file(call: Call) -> Result<Response, Refusal> {
     let name = call.param().to_owned();
     let is_ahead = Coding::ALL.iter().any(|coding| name.ends_with(coding.suffix()));
-    if name == DOCUMENT || is_ahead {
+    if name == DOCUMENT || name == GALLERY || is_ahead {
         return Err(Refusal::not_found());
     }
     let Some(plain) = read(name.clone()).await else {

@@ -513,6 +513,8 @@ pub mod about {
     pub const LICENCE: &str = "Licence";
     /// Licence.
     pub const LICENCE_TEXT: &str = "MIT or Apache-2.0, at your choice.";
+    /// Link to the gallery.
+    pub const COMPONENTS: &str = "The components of this page, in every state";
 }
 
 /// An address outside the page.

@@ -1,6 +1,7 @@
 //! About: which service this is, and what it found on this machine.
 
 use crate::app::page;
+use crate::browser;
 use crate::model::time;
 use crate::parts::reactive::dynamic;
 use crate::shell::nav::enter;
@@ -51,7 +52,12 @@ pub fn About() -> impl IntoView {
                     .into_iter()
                     .map(|(name, value)| view! { <dt>{name}</dt> <dd><bdi>{value}</bdi></dd> })
                     .collect_view();
-                view! { <dl class="card details" data-testid="about">{rows}</dl> }.into_any()
+                view! {
+                    <dl class="card details" data-testid="about">{rows}</dl>
+                    // Another module: the page is left for it.
+                    <p><a href=browser::href("/ui/about/components") target="_self" data-testid="components">{words::COMPONENTS}</a></p>
+                }
+                .into_any()
             }
         })}
     }

@@ -11,6 +11,7 @@ use crate::model::time;
 use crate::parts::copy::Copyable;
 use crate::parts::icon::glyph;
 use crate::parts::reactive::{derived, dynamic, effect, live, memo};
+use crate::parts::status::pill;
 use crate::parts::tabs::{self, Tab, Tabs};
 use crate::parts::times::{Age, When};
 use crate::shell::nav::{enter, nav};
@@ -167,14 +168,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
                 <div class="end"><Actions bridge=bridge inside=inside place=Place::Head /></div>
             </div>
             <div class="session-line session-facts">
-                {dynamic(move || {
-                    let face = seen.get();
-                    view! {
-                        <span class=format!("pill {}", face.tone.class()) data-testid="status-word">
-                            {glyph(face.glyph)} {face.word}
-                        </span>
-                    }
-                })}
+                {dynamic(move || seen.with(pill))}
                 {dynamic(move || if is_live.get() {
                     view! { <span><Age since=since /></span> }.into_any()
                 } else {

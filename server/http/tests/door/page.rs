@@ -11,7 +11,16 @@ fn nonce_of(policy: &str) -> &str {
 #[tokio::test]
 async fn the_document_has_prefix_and_nonce_of_its_reply_or_says_how_to_build_it() {
     let server = Server::with("root_path: /a/b\n", ServeOptions::default()).await;
-    for path in ["/a/b/", "/a/b", "/", "/ui/", "/a/b/ui/", "/ui/p/has.dot", "/a/b/ui/s/x"] {
+    for path in [
+        "/a/b/",
+        "/a/b",
+        "/",
+        "/ui/",
+        "/a/b/ui/",
+        "/ui/p/has.dot",
+        "/a/b/ui/s/x",
+        "/a/b/ui/about/components",
+    ] {
         let reply = server.get(path).await;
         let text = reply.text();
         let policy = reply.header("content-security-policy").unwrap();
@@ -33,7 +42,12 @@ async fn the_document_has_prefix_and_nonce_of_its_reply_or_says_how_to_build_it(
 #[tokio::test]
 async fn files_are_served_by_exact_name_only() {
     let server = Server::start().await;
-    for path in ["/static/index.html", "/static/nothing.js", "/static/.stage/index.html"] {
+    for path in [
+        "/static/index.html",
+        "/static/gallery.html",
+        "/static/nothing.js",
+        "/static/.stage/index.html",
+    ] {
         let reply = server.get(path).await;
         assert_eq!(reply.status, 404, "{path}");
         assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");

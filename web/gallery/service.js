@@ -1,0 +1,134 @@
+// Stands in for the service: answers the page from SAMPLES, so that every component can be looked
+// at in every state without a record of this machine. `?state=` is one of loading, empty, error,
+// stale; `?theme=` is light or dark. Nothing that is pressed here leaves the browser.
+//
+// The tests that compare pictures lay this over the real page, with SVC_FROZEN set: then time
+// stands still.
+(() => {
+  const frozen = globalThis.SVC_FROZEN === true;
+  const asked = new URLSearchParams(location.search);
+  const state = asked.get('state') ?? '';
+  const begin = Date.parse(SAMPLES.now);
+  const loaded = performance.now();
+  let later = 0;
+  Date.now = () => begin + later + (frozen ? 0 : Math.floor(performance.now() - loaded));
+  if (frozen) Math.random = () => 0.5;
+
+  const each = (records, usual, id) =>
+    Object.fromEntries(
+      Object.entries(records).map(([key, more]) => [key, { ...usual, [id]: key, ...more }]),
+    );
+  const sessions = (lists) =>
+    Object.fromEntries(
+      Object.entries(lists).map(([key, list]) => [
+        key,
+        list.map((more) => ({ ...SAMPLES.session, ...more })),
+      ]),
+    );
+  const nothing = { projects: {}, instances: {}, jobs: {}, external: {}, tracked: {}, adoptable: [] };
+  const everything = () => ({
+    projects: each(SAMPLES.projects, SAMPLES.project, 'name'),
+    instances: each(SAMPLES.instances, SAMPLES.instance, 'instance_id'),
+    jobs: each(SAMPLES.jobs, SAMPLES.job, 'id'),
+    external: sessions(SAMPLES.external),
+    tracked: sessions(SAMPLES.tracked),
+    adoptable: SAMPLES.adoptable,
+  });
+  const records = () => ({
+    ...(state === 'empty' ? nothing : everything()),
+    clones: {},
+    preflight: {},
+    health: SAMPLES.health,
+    login: null,
+    shepherd: null,
+    counts: {},
+  });
+
+  const reply = (body, status = 200) =>
+    new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } });
+  const refusal = (status, code, detail) => reply({ detail, code }, status);
+  const reads = {
+    bootstrap: () => ({ ...SAMPLES.bootstrap, auth: { ...SAMPLES.bootstrap.auth, allowed_origins: [location.origin] } }),
+    state: () => ({ boot: 'samples', seq: 1, state: records() }),
+    doctor: () => SAMPLES.doctor,
+    history: () => (state === 'empty' ? { events: [], next_before: null } : SAMPLES.history),
+    preflight: () => SAMPLES.preflight,
+  };
+  const answer = (method, path) => {
+    if (method !== 'GET') {
+      return refusal(403, 'capability_disabled', 'These are samples: nothing is sent to the service.');
+    }
+    const read = Object.keys(reads).find((name) => path === name || path.endsWith(`/${name}`));
+    if (!read) return null;
+    if (state === 'loading') return new Promise(() => {});
+    if (state === 'error') return refusal(503, 'busy', 'The registry is busy.');
+    return reply(reads[read]());
+  };
+  const real = globalThis.fetch.bind(globalThis);
+  globalThis.fetch = async (target, options) => {
+    const request = new Request(target, options);
+    const path = new URL(request.url).pathname.split('/api/')[1];
+    return (path && answer(request.method, path)) || real(target, options);
+  };
+  if (state === 'loading') {
+    // Nobody loses patience: a request that stays without answer is what is shown.
+    const timer = globalThis.setTimeout.bind(globalThis);
+    globalThis.setTimeout = (run, wait, ...rest) => (wait >= 20_000 ? 0 : timer(run, wait, ...rest));
+  }
+
+  let isLost = false;
+  globalThis.WebSocket = class {
+    static CONNECTING = 0;
+    constructor(url) {
+      this.readyState = 0;
+      setTimeout(() => this.begin(new URL(url).pathname), 0);
+    }
+
+    begin(path) {
+      if (isLost) return; // the next try never ends
+      this.readyState = 1;
+      this.onopen?.(new Event('open'));
+      if (path.includes('/ws/bridge-log/')) {
+        SAMPLES.log.forEach((frame) => this.say(frame));
+        return;
+      }
+      const time = new Date(Date.now()).toISOString();
+      const version = SAMPLES.bootstrap.version;
+      this.say({ type: 'hello', v: 1, boot: 'samples', seq: 1, server_version: version, resumed: true, time });
+      const tick = setInterval(() => {
+        if (this.readyState === 1) this.say({ type: 'tick', seq: 1, time: new Date(Date.now()).toISOString() });
+        else clearInterval(tick);
+      }, 15_000);
+      if (state === 'stale') {
+        isLost = true;
+        this.readyState = 3;
+        this.onclose?.(new CloseEvent('close', { code: 1006 }));
+        later = 95_000;
+      }
+    }
+
+    say(frame) {
+      this.onmessage?.(new MessageEvent('message', { data: JSON.stringify(frame) }));
+    }
+
+    send() {}
+
+    close() {
+      this.readyState = 3;
+    }
+  };
+
+  const theme = asked.get('theme');
+  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
+  // What is linked from the samples does not exist; every other link leaves the gallery for good.
+  addEventListener(
+    'click',
+    (event) => {
+      const link = event.target.closest?.('a[href]');
+      if (!link || !document.querySelector('.sheets')) return;
+      if (link.closest('.sheets')) event.preventDefault();
+      else event.stopPropagation();
+    },
+    true,
+  );
+})();
