@@ -44,6 +44,30 @@
     counts: {},
   });
 
+  // What the bridges use: waves that are the same on every visit.
+  const STEP_MS = 4_000;
+  const wave = (id, at) => {
+    const seed = Number.parseInt(id.slice(0, 8), 16) % 97;
+    const turn = at / STEP_MS / 6 + seed;
+    const cpu = Math.max(0, 4 + (seed % 30) + 9 * Math.sin(turn) + 5 * Math.sin(3.1 * turn));
+    return { cpu_percent: Math.round(cpu * 10) / 10, rss_bytes: (180 + 4 * seed) * 1024 * 1024 };
+  };
+  const measured = (at, more) =>
+    Object.fromEntries(
+      Object.entries(state === 'empty' ? {} : SAMPLES.instances)
+        .filter(([, { status }]) => status === 'running')
+        .map(([id]) => [
+          id,
+          { running: true, procs: 3, cpu_normalized: true, disk_read_bps: null, disk_write_bps: null, ...wave(id, at), ...more(id) },
+        ]),
+    );
+  const past = (id) => ({
+    history: Array.from({ length: 60 }, (_, back) => {
+      const at = begin - (60 - back) * STEP_MS;
+      return { time: new Date(at).toISOString(), ...wave(id, at) };
+    }),
+  });
+
   const reply = (body, status = 200) =>
     new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } });
   const refusal = (status, code, detail) => reply({ detail, code }, status);
@@ -53,8 +77,15 @@
     doctor: () => SAMPLES.doctor,
     history: () => (state === 'empty' ? { events: [], next_before: null } : SAMPLES.history),
     preflight: () => SAMPLES.preflight,
+    metrics: () => measured(begin, past),
+    'ui-prefs': () => prefs,
   };
-  const answer = (method, path) => {
+  let prefs = { prefs: {}, rev: 0 };
+  const answer = (request, path) => {
+    const { method } = request;
+    if (method === 'PUT' && path === 'ui-prefs') {
+      return request.json().then((next) => reply((prefs = { ...next, rev: prefs.rev + 1 })));
+    }
     if (method !== 'GET') {
       return refusal(403, 'capability_disabled', 'These are samples: nothing is sent to the service.');
     }
@@ -68,7 +99,7 @@
   globalThis.fetch = async (target, options) => {
     const request = new Request(target, options);
     const path = new URL(request.url).pathname.split('/api/')[1];
-    return (path && answer(request.method, path)) || real(target, options);
+    return (path && answer(request, path)) || real(target, options);
   };
   if (state === 'loading') {
     // Nobody loses patience: a request that stays without answer is what is shown.
@@ -111,7 +142,19 @@
       this.onmessage?.(new MessageEvent('message', { data: JSON.stringify(frame) }));
     }
 
-    send() {}
+    send(text) {
+      const { type, on } = JSON.parse(text);
+      if (type !== 'samples') return;
+      clearInterval(this.samples);
+      if (!on || state === 'loading') return;
+      const sample = () => {
+        if (this.readyState !== 1) return clearInterval(this.samples);
+        const now = Date.now();
+        this.say({ type: 'sample', time: new Date(now).toISOString(), metrics: measured(now, () => ({})) });
+      };
+      this.samples = setInterval(sample, STEP_MS);
+      sample();
+    }
 
     close() {
       this.readyState = 3;

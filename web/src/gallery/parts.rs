@@ -15,7 +15,7 @@ use crate::parts::reactive::{derived, dynamic};
 use crate::shell::nav::nav;
 use crate::shell::sheets::Sheet;
 use crate::text::gallery::message;
-use crate::text::session::{FORGET_QUESTION, act, after};
+use crate::text::session::{act, after, stop_question};
 use crate::text::{keys, launch, page as words};
 use crate::views::cause::CauseCard;
 use crate::views::missing::{Missing, NoStart, WrongAddress};
@@ -84,7 +84,7 @@ pub fn dialogs() -> AnyView {
             <Menu of=derived(|| PROJECT.to_owned()) entries=entries />
         </div>
         <div class="line">
-            <Confirm verb=act::FORGET object=PROJECT.to_owned() rest=FORGET_QUESTION on_yes=nothing on_no=nothing />
+            <Confirm verb=act::STOP object=PROJECT.to_owned() rest=stop_question(2) on_yes=nothing on_no=nothing />
         </div>
     }
     .into_any()
