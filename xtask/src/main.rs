@@ -39,6 +39,9 @@ cargo xtask COMMAND
   bootstrap               installs the tools that are missing
   rows                    every failure case and hardening row with the tests that prove it,
                           from tests/rows.md and the names of the tests
+  model [NAME NUMBER]...  searches all states of the lifecycle, with every order of steps
+                          (--short: as the tests do; NAME: commands, crashes, …, how often each
+                          may happen; a wrong one lists them)
   smoke                   release build, one start of `svc demo`, page and health asked for
   ci                      test, then smoke
   doctor                  shows what is needed and what is there; changes nothing
@@ -117,6 +120,14 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
         Some("rows") => {
             no_more(&args)?;
             return rows::run(progress, &place);
+        }
+        Some("model") => {
+            // Its own words and its own exit code, as it goes.
+            let mut search = place.cargo(&["run", "--locked", "--quiet", "-p", "svc-model", "--"]);
+            return match search.args(&args).status()?.code() {
+                Some(code) => Ok(ExitCode::from(u8::try_from(code).unwrap_or(1))),
+                None => bail!("the search was ended by a signal"),
+            };
         }
         Some("smoke") => {
             no_more(&args)?;

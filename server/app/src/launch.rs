@@ -133,10 +133,13 @@ impl App {
         };
         hit("spawn.after_fork").await;
         let identity = held.identity().clone();
-        match self.observe(id, generation, Fact::Held(identity)).await? {
-            Changed::Now(_) => {}
-            // Forgotten or taken by another generation: the launcher ends without starting anything.
-            Changed::Late
+        match self.observe(id, generation, Fact::Held(identity.clone())).await? {
+            Changed::Now(known)
+                if known.bridge.is_live() && known.bridge.process.as_ref() == Some(&identity) => {}
+            // Forgotten, ended or taken by another generation, which only a broken lock allows: the
+            // launcher ends without starting anything.
+            Changed::Now(_)
+            | Changed::Late
             | Changed::Corrupt
             | Changed::Refused(_)
             | Changed::Occupied

@@ -91,12 +91,16 @@ impl App {
         tasks.insert(id.clone(), Watching { generation, task: task.abort_handle() });
     }
 
-    /// Whether a live row is watched by nobody, so that only a look can tell how it goes on.
+    /// Whether there is a live row that only a look can bring further: it is watched by nobody, or
+    /// its stop is recorded and nobody here carries it out. Who recorded that may have died with
+    /// the lock in hand, and nothing is written any more that would tell of it.
     pub(crate) fn has_open_questions(&self) -> bool {
-        self.registry()
-            .live()
-            .iter()
-            .any(|bridge| !self.watchers().watches(&bridge.id, bridge.generation))
+        self.registry().live().iter().any(|bridge| {
+            let is_open_stop = bridge.intentional_stop()
+                && bridge.quarantine.is_none()
+                && !self.is_stopping(&bridge.id);
+            is_open_stop || !self.watchers().watches(&bridge.id, bridge.generation)
+        })
     }
 
     /// Records the ends of processes that ended while nobody watched: for commands that change
@@ -114,13 +118,15 @@ impl App {
     /// The registry cannot be read.
     pub async fn supervise(&self) -> Result<Supervisor, AppError> {
         let listener = change_watch::listen(self).await?;
+        // What a command writes while the first pass runs must not be taken for old.
+        let writes = change_watch::writes(self).await;
         reconcile::first_pass(self).await?;
         self.publish_projects();
         self.publish_health();
         self.publish_jobs().await;
         let supervisor = Supervisor;
         self.tasks().spawn(reconcile::run(self.clone()));
-        self.tasks().spawn(change_watch::run(self.clone(), listener));
+        self.tasks().spawn(change_watch::run(self.clone(), listener, writes));
         self.tasks().spawn(change_watch::surroundings(self.clone()));
         self.tasks().spawn(change_watch::sessions(self.clone()));
         self.tasks().spawn(job_watch::run(self.clone()));

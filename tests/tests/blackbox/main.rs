@@ -46,3 +46,4 @@ mod shell;
 mod single_launch;
 mod systemd;
 mod two_servers;
+mod wake_ups;

@@ -6,6 +6,7 @@ use crate::{App, AppError};
 use std::os::unix::net::UnixDatagram as BlockingDatagram;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use svc_store::Watch;
 use svc_watch::Pace;
 use tokio::net::UnixDatagram;
 use tracing::{debug, warn};
@@ -58,17 +59,21 @@ pub(super) async fn listen(app: &App) -> Result<Option<UnixDatagram>, AppError> 
     }
 }
 
-/// Wakes the reconciler when another process has written, and at a slow tick.
-pub(super) async fn run(app: App, listener: Option<UnixDatagram>) {
-    let wal = app.store().path().with_file_name("svc.db-wal");
-    let mut wal = app.watcher().file(&wal, Pace::every(SAFETY_TICK));
-    let mut watch = match app.store().watch().await {
+/// Tells of writes from now on.
+pub(super) async fn writes(app: &App) -> Option<Watch> {
+    match app.store().watch().await {
         Ok(watch) => Some(watch),
         Err(error) => {
             warn!(error = %error, "changes of other processes are seen by the slow tick only");
             None
         }
-    };
+    }
+}
+
+/// Wakes the reconciler when another process has written, and at a slow tick.
+pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Option<Watch>) {
+    let wal = app.store().path().with_file_name("svc.db-wal");
+    let mut wal = app.watcher().file(&wal, Pace::every(SAFETY_TICK));
     let mut tick = tokio::time::interval(SAFETY_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut buffer = [0; 64];

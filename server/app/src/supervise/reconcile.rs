@@ -3,6 +3,7 @@
 use super::bridge_watch::{cause_because, cause_of};
 use crate::{App, AppError};
 use std::collections::HashMap;
+use std::time::Duration;
 use svc_domain::bridge::{Bridge, Stage};
 use svc_domain::identity::{GoneBecause, ProcessIdentity, Verdict};
 use svc_domain::observe::Fact;
@@ -12,6 +13,9 @@ use tracing::{error, info, warn};
 
 /// Looks at an unreadable process table in a row before the row is held.
 const PATIENCE: u32 = 3;
+
+/// Pause after a pass that could not read the registry.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// The argument by which a launcher that waits for its order is known.
 const LAUNCHER: &str = "__launch__";
@@ -24,7 +28,13 @@ pub(super) async fn run(app: App) {
             () = app.wake().notified() => {}
         }
         if let Err(error) = pass(&app, Pass::Later).await {
-            error!(error = %error, "records and processes could not be compared");
+            error!(error = %error, "records and processes could not be compared; tried again soon");
+            // The wake-up is used up: what it told of would stay unseen.
+            app.wake().notify_one();
+            tokio::select! {
+                () = app.shutdown().cancelled() => return,
+                () = tokio::time::sleep(AFTER_FAILURE) => {}
+            }
         }
     }
 }

@@ -1,0 +1,76 @@
+//! Faults that can be put into the rules or into the order of steps, to prove that the search
+//! would find them.
+
+/// One seeded fault. Without one the model is the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutation {
+    /// A stop signals first and records its intent afterwards.
+    SignalBeforeIntent,
+    /// A write does not compare the revision that it was decided on.
+    NoRevisionCheck,
+    /// Nobody takes the project lock.
+    NoLock,
+    /// The project lock outlives its holder.
+    LockOutlivesHolder,
+    /// The launcher is told to go before its identity is committed.
+    GoBeforeIdentity,
+    /// The row of a spawn is written after the agent was started.
+    RowAfterLaunch,
+    /// A launcher whose order has ended starts the agent all the same.
+    LauncherNeedsNoOrder,
+    /// An exit is taken for a crash although a stop is recorded.
+    ExitForgetsIntent,
+    /// A bridge counts as ready as soon as it runs.
+    ReadyWithoutEvidence,
+    /// A resume keeps the identity of the ended generation.
+    KeepsIdentity,
+    /// An interrupted launch is called off without looking at its process.
+    InterruptedWithoutLook,
+    /// A row is forgotten without asking about its process.
+    ForgetWithoutProbe,
+    /// A signal goes to whoever has the pid.
+    SignalWithoutProof,
+    /// A fact about an earlier generation is applied to the present one.
+    FactOfAnyGeneration,
+    /// A start that was not ready in time is recorded as failed before its process is stopped.
+    ExpiredBeforeStopped,
+    /// A project may have two live rows, and a launch does not look at what is live.
+    NoAdmission,
+    /// Nothing makes the server look again when a wake-up was lost.
+    NoSecondLook,
+    /// What others write between the first pass and the first look at the database goes unseen.
+    WatchBeginsLate,
+    /// A pass that could not read the registry is not repeated.
+    FailedPassForgotten,
+    /// A stop that another process recorded and did not finish is not asked about again.
+    OpenStopForgotten,
+    /// A wrong end with a recorded stop is watched instead of carried out, and not asked about.
+    WrongEndOnlyWatched,
+}
+
+impl Mutation {
+    /// All of them.
+    pub const ALL: [Self; 21] = [
+        Self::SignalBeforeIntent,
+        Self::NoRevisionCheck,
+        Self::NoLock,
+        Self::LockOutlivesHolder,
+        Self::GoBeforeIdentity,
+        Self::RowAfterLaunch,
+        Self::LauncherNeedsNoOrder,
+        Self::ExitForgetsIntent,
+        Self::ReadyWithoutEvidence,
+        Self::KeepsIdentity,
+        Self::InterruptedWithoutLook,
+        Self::ForgetWithoutProbe,
+        Self::SignalWithoutProof,
+        Self::FactOfAnyGeneration,
+        Self::ExpiredBeforeStopped,
+        Self::NoAdmission,
+        Self::NoSecondLook,
+        Self::WatchBeginsLate,
+        Self::FailedPassForgotten,
+        Self::OpenStopForgotten,
+        Self::WrongEndOnlyWatched,
+    ];
+}

@@ -1,0 +1,116 @@
+//! How far the searches go: the short form of the tests, the long form of the command, and where
+//! each seeded fault shows.
+
+use crate::model::{Bounds, Wishes};
+use crate::mutation::Mutation;
+use crate::world::{Budget, Start};
+
+/// Everything that can happen, once.
+const ONCE: Budget = Budget {
+    commands: 1,
+    requests: 0,
+    crashes: 1,
+    exits: 1,
+    reuses: 1,
+    misreadings: 1,
+    launches: 2,
+};
+/// Two commands against each other.
+const TWO: Budget = Budget {
+    commands: 2,
+    requests: 0,
+    crashes: 0,
+    exits: 0,
+    reuses: 0,
+    misreadings: 0,
+    launches: 2,
+};
+/// A request to the server and the end of an agent.
+const ASKED: Budget = Budget {
+    commands: 0,
+    requests: 1,
+    crashes: 1,
+    exits: 1,
+    reuses: 1,
+    misreadings: 0,
+    launches: 2,
+};
+
+/// A command and a request against each other, and a death.
+const MIXED: Budget = Budget {
+    commands: 1,
+    requests: 1,
+    crashes: 1,
+    exits: 0,
+    reuses: 0,
+    misreadings: 0,
+    launches: 2,
+};
+
+const STARTS: [Start; 5] =
+    [Start::Served, Start::Unserved, Start::Running, Start::RunningUnserved, Start::WrongEnd];
+
+/// A search from one start.
+pub fn bounds(start: Start, budget: Budget) -> Bounds {
+    let wishes = match start {
+        // The program makes no such record; where somebody else did, a launch before the server has
+        // corrected it is not held up.
+        Start::WrongEnd => Wishes { spawn: false, resume: false, ..Wishes::ALL },
+        Start::Served | Start::Unserved | Start::Running | Start::RunningUnserved => Wishes::ALL,
+    };
+    Bounds { start, budget, wishes }
+}
+
+/// Seconds.
+pub fn short() -> Vec<Bounds> {
+    let all = STARTS.map(|start| bounds(start, ONCE)).into_iter();
+    let two = [Start::Running, Start::Served].map(|start| bounds(start, TWO));
+    let asked = [Start::Running, Start::Served].map(|start| bounds(start, ASKED));
+    let mixed = [Start::Running, Start::Served].map(|start| bounds(start, MIXED));
+    all.chain(two).chain(asked).chain(mixed).collect()
+}
+
+/// Minutes to hours: every start with `budget`.
+pub fn long(budget: Budget) -> Vec<Bounds> {
+    STARTS.map(|start| bounds(start, budget)).into_iter().collect()
+}
+
+/// What the long form allows without arguments.
+pub const LONG: Budget = Budget {
+    commands: 2,
+    requests: 1,
+    crashes: 1,
+    exits: 0,
+    reuses: 0,
+    misreadings: 0,
+    launches: 2,
+};
+
+/// Small bounds within which a seeded fault shows.
+pub fn exposing(mutation: Mutation) -> Bounds {
+    match mutation {
+        Mutation::SignalBeforeIntent
+        | Mutation::NoRevisionCheck
+        | Mutation::LockOutlivesHolder
+        | Mutation::ExitForgetsIntent
+        | Mutation::ForgetWithoutProbe
+        | Mutation::SignalWithoutProof
+        | Mutation::NoAdmission
+        | Mutation::NoSecondLook
+        | Mutation::KeepsIdentity
+        | Mutation::OpenStopForgotten => bounds(Start::Running, ONCE),
+        Mutation::NoLock
+        | Mutation::GoBeforeIdentity
+        | Mutation::RowAfterLaunch
+        | Mutation::LauncherNeedsNoOrder
+        | Mutation::ReadyWithoutEvidence
+        | Mutation::InterruptedWithoutLook
+        | Mutation::FailedPassForgotten => bounds(Start::Served, ONCE),
+        Mutation::WatchBeginsLate => bounds(Start::Unserved, ONCE),
+        Mutation::WrongEndOnlyWatched => bounds(Start::WrongEnd, ONCE),
+        Mutation::ExpiredBeforeStopped => bounds(Start::Served, ASKED),
+        Mutation::FactOfAnyGeneration => {
+            bounds(Start::Running, Budget { commands: 1, requests: 1, crashes: 0, exits: 1, ..TWO })
+        }
+    }
+}
