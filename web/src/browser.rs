@@ -159,6 +159,32 @@ pub fn select(element: &web_sys::Element) {
     }
 }
 
+/// The text that is selected within an element; blank when nothing is.
+pub fn selected(within: &web_sys::Element) -> String {
+    let Ok(Some(selection)) = window().get_selection() else {
+        return String::new();
+    };
+    let is_inside = selection.anchor_node().is_some_and(|node| within.contains(Some(&node)));
+    if is_inside { String::from(selection.to_string()) } else { String::new() }
+}
+
+/// Hands a text over as a file.
+pub fn download(name: &str, text: &str) {
+    let parts = js_sys::Array::of1(&JsValue::from_str(text));
+    let Ok(blob) = web_sys::Blob::new_with_str_sequence(&parts) else {
+        return; // never refused for text
+    };
+    let Ok(address) = web_sys::Url::create_object_url_with_blob(&blob) else {
+        return; // as above
+    };
+    if let Ok(link) = document().create_element("a") {
+        let _ = link.set_attribute("href", &address); // fixed, legal names
+        let _ = link.set_attribute("download", name);
+        link.unchecked_into::<HtmlElement>().click();
+    }
+    let _ = web_sys::Url::revoke_object_url(&address); // the download has its own hold
+}
+
 /// Listens on the window as long as the page lives.
 pub fn on_window(event: &str, handler: impl FnMut(web_sys::Event) + 'static) {
     listen(&window(), event, Box::new(handler));

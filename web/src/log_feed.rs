@@ -1,7 +1,7 @@
 //! The log of one bridge, live: its own socket while the panel is visible, older pages on demand.
 
 use crate::app::Page;
-use crate::model::log::{Entry, Log, Older};
+use crate::model::log::{Entry, Log, Older, Waiting};
 use crate::model::stream::delay_ms;
 use crate::model::wire;
 use crate::parts::reactive::Held;
@@ -43,8 +43,10 @@ type Rows = ArcRwSignal<Arc<Vec<Entry>>>;
 /// The feed of one panel. Lives as long as its owner.
 #[derive(Clone, Copy)]
 pub struct Feed {
-    page: Page,
-    id: StoredValue<String>,
+    /// The page.
+    pub page: Page,
+    /// Instance id.
+    pub id: StoredValue<String>,
     log: StoredValue<Log>,
     rows: StoredValue<Vec<(i64, Rows)>>,
     /// Ids of the chunks, oldest first.
@@ -57,13 +59,19 @@ pub struct Feed {
     pub feeding: Held<Feeding>,
     /// Lines added at the end so far: changes whenever something came in.
     pub arrived: RwSignal<usize>,
+    /// Shows nothing new for now.
+    pub is_paused: RwSignal<bool>,
+    /// Lines that wait meanwhile.
+    pub waiting: RwSignal<usize>,
+    /// Told before chunks come or go, while the old ones can still be measured.
+    pub before_change: StoredValue<Option<Callback<()>>>,
     inner: StoredValue<Inner, LocalStorage>,
 }
 
 #[derive(Default)]
 struct Inner {
     socket: Option<Socket>,
-    queue: Vec<LogFrame>,
+    queue: Waiting,
     is_gathering: bool,
     is_reading: bool,
     attempt: u32,
@@ -92,6 +100,9 @@ impl Feed {
             older: Held::new(Older::Unknown),
             feeding: Held::new(Feeding::Connecting),
             arrived: RwSignal::new(0),
+            is_paused: RwSignal::new(false),
+            waiting: RwSignal::new(0),
+            before_change: StoredValue::new(None),
             inner: StoredValue::new_local(Inner::default()),
         };
         let seen = window_event_listener_untyped("visibilitychange", move |_| feed.visibility());
@@ -128,12 +139,19 @@ impl Feed {
             self.inner.update_value(|inner| inner.hide = hide);
             return;
         }
-        let is_closed = self.inner.try_update_value(|inner| {
+        self.inner.update_value(|inner| {
             inner.hide.take().inspect(TimeoutHandle::clear);
-            inner.socket.is_none()
         });
+        if !self.is_paused.get_untracked() {
+            self.reopen();
+        }
+    }
+
+    /// Opens the socket again where it was closed on purpose.
+    fn reopen(self) {
+        let is_closed = self.inner.with_value(|inner| inner.socket.is_none());
         let ended = matches!(self.feeding.get_untracked(), Feeding::NoLog | Feeding::Gone);
-        if is_closed == Some(true) && !ended {
+        if is_closed && !ended {
             self.connect();
         }
     }
@@ -143,7 +161,9 @@ impl Feed {
             return; // the panel was closed while this was waited for
         };
         let mut path = format!("{}?format=json", paths::bridge_log(&id));
-        if let Some(cursor) = self.log.with_value(|log| log.resume_at().map(paths::segment)) {
+        let waiting = self.inner.with_value(|inner| inner.queue.cursor().map(paths::segment));
+        let shown = || self.log.with_value(|log| log.resume_at().map(paths::segment));
+        if let Some(cursor) = waiting.or_else(shown) {
             path.push_str("&cursor=");
             path.push_str(&cursor);
         }
@@ -185,9 +205,12 @@ impl Feed {
     }
 
     fn gather(self, frame: LogFrame) {
+        let is_paused = self.is_paused.get_untracked();
         let begin = self.inner.try_update_value(|inner| {
             inner.attempt = 0;
-            inner.queue.push(frame);
+            if !inner.queue.push(frame) && is_paused {
+                inner.socket = None;
+            }
             !std::mem::replace(&mut inner.is_gathering, true)
         });
         if begin == Some(true) {
@@ -196,9 +219,17 @@ impl Feed {
     }
 
     fn flush(self) {
+        if self.is_paused.try_get_untracked() == Some(true) {
+            let waiting = self.inner.try_update_value(|inner| {
+                inner.is_gathering = false;
+                inner.queue.lines()
+            });
+            self.waiting.set(waiting.unwrap_or(0));
+            return;
+        }
         let Some(frames) = self.inner.try_update_value(|inner| {
             inner.is_gathering = false;
-            std::mem::take(&mut inner.queue)
+            inner.queue.take()
         }) else {
             return;
         };
@@ -208,7 +239,21 @@ impl Feed {
         self.arrived.update(|n| *n += added);
     }
 
+    /// Stops showing what comes in, or shows what has come meanwhile.
+    pub fn pause(self, pauses: bool) {
+        self.is_paused.set(pauses);
+        if pauses {
+            return;
+        }
+        self.waiting.set(0);
+        self.flush();
+        self.reopen();
+    }
+
     fn publish(self) {
+        if let Some(Some(before)) = self.before_change.try_get_value() {
+            before.run(());
+        }
         let ids = self.log.with_value(|log| {
             let mut ids = Vec::new();
             for chunk in log.chunks() {
@@ -235,8 +280,8 @@ impl Feed {
         }
     }
 
-    /// Reads the page before the first line; `done` runs when it is there.
-    pub fn read_older(self, done: impl FnOnce() + 'static) {
+    /// Reads the page before the first line.
+    pub fn read_older(self) {
         let Older::Before { cursor, again } = self.older.get_untracked() else {
             return;
         };
@@ -262,7 +307,6 @@ impl Feed {
                         log.prepend(page, again);
                     });
                     self.publish();
-                    done();
                 }
                 Ok(_) => {}
                 Err(problem) => self.page.say.alert(&problem.words()),

@@ -10,6 +10,46 @@ use svc_shared::stream::{LogFrame, MarkKind};
 pub const MAX_LINES: usize = 10_000;
 /// Lines per chunk.
 const CHUNK: usize = 100;
+/// Lines that wait while the reader has paused. Then the socket is closed and goes on later where
+/// these end: nothing is lost.
+pub const MAX_WAITING: usize = 5_000;
+
+/// What came in and is not shown yet.
+#[derive(Debug, Clone, Default)]
+pub struct Waiting {
+    frames: Vec<LogFrame>,
+    lines: usize,
+}
+
+impl Waiting {
+    /// Adds a frame; false when no further one should be asked for while the reader has paused.
+    pub fn push(&mut self, frame: LogFrame) -> bool {
+        self.lines += usize::from(matches!(frame, LogFrame::Line { .. }));
+        self.frames.push(frame);
+        self.lines < MAX_WAITING
+    }
+
+    /// Lines that wait.
+    #[must_use]
+    pub fn lines(&self) -> usize {
+        self.lines
+    }
+
+    /// Cursor after the last line that waits.
+    #[must_use]
+    pub fn cursor(&self) -> Option<&str> {
+        self.frames.iter().rev().find_map(|frame| match frame {
+            LogFrame::Line { cursor, .. } => Some(cursor.as_str()),
+            LogFrame::Mark { .. } => None,
+        })
+    }
+
+    /// Takes all of it.
+    pub fn take(&mut self) -> Vec<LogFrame> {
+        self.lines = 0;
+        std::mem::take(&mut self.frames)
+    }
+}
 
 /// One row of the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -205,6 +245,12 @@ impl Log {
         hits
     }
 
+    /// Lines above a chunk.
+    #[must_use]
+    pub fn lines_above(&self, id: i64) -> usize {
+        self.chunks.iter().take_while(|chunk| chunk.id < id).map(lines_of).sum()
+    }
+
     /// The last `n` lines as text.
     #[must_use]
     pub fn tail(&self, n: usize) -> String {
@@ -322,6 +368,28 @@ mod tests {
         assert_eq!(log.resume_at(), Some("1:10249"));
         assert!(log.tail(2).ends_with("line 10248\nline 10249"));
         assert_eq!(log.older(), Older::Full);
+    }
+
+    #[test]
+    fn what_waits_is_counted_and_a_new_socket_goes_on_after_it() {
+        let mut waiting = Waiting::default();
+        assert!(waiting.push(ended()));
+        assert_eq!((waiting.lines(), waiting.cursor()), (0, None));
+        assert!((1..MAX_WAITING).all(|n| waiting.push(line(n))));
+        assert!(!waiting.push(line(MAX_WAITING)));
+        waiting.push(ended());
+        assert_eq!((waiting.lines(), waiting.cursor()), (MAX_WAITING, Some("1:5000")));
+        assert_eq!(waiting.take().len(), MAX_WAITING + 2);
+        assert_eq!((waiting.lines(), waiting.cursor()), (0, None));
+    }
+
+    #[test]
+    fn the_lines_above_a_chunk_are_counted_without_marks() {
+        let mut log = Log::default();
+        log.append((0..250).map(line).chain([ended()]), 0);
+        assert_eq!([0, 1, 2].map(|id| log.lines_above(id)), [0, 100, 200]);
+        log.prepend(page(&["a", "b"], None), false);
+        assert_eq!([-1, 0, 2].map(|id| log.lines_above(id)), [0, 2, 202]);
     }
 
     #[test]

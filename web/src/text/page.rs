@@ -397,7 +397,41 @@ pub mod log {
     /// Button.
     pub const NEXT: &str = "Next hit";
     /// Button.
-    pub const COPY_LAST: &str = "Copy the last 100 lines";
+    pub const COPY_LAST: &str = "Copy the selection or the last 100 lines";
+    /// Button.
+    pub const DOWNLOAD: &str = "Download these lines";
+    /// What was downloaded.
+    #[must_use]
+    pub fn downloaded(name: &str) -> String {
+        format!("Downloaded {name}")
+    }
+    /// Button.
+    pub const PAUSE: &str = "Pause";
+    /// Button while paused.
+    #[must_use]
+    pub fn go_on(waiting: usize) -> String {
+        match waiting {
+            0 => "Go on".to_owned(),
+            n if n >= crate::model::log::MAX_WAITING => "Go on, 5 000 and more waiting".to_owned(),
+            n => format!("Go on, {n} waiting"),
+        }
+    }
+    /// What the further controls are about.
+    pub const VIEW: &str = "log options";
+    /// Entry.
+    pub const NUMBERS: &str = "Show line numbers";
+    /// Entry.
+    pub const NO_NUMBERS: &str = "Hide line numbers";
+    /// Entry.
+    pub const ANNOUNCE: &str = "Announce new output";
+    /// Entry.
+    pub const NO_ANNOUNCE: &str = "Stop announcing new output";
+    /// New output for people who hear the page: how much, and the last line.
+    #[must_use]
+    pub fn read_out(n: usize, last: &str) -> String {
+        let last: String = last.chars().take(200).collect();
+        if n == 1 { last } else { format!("{n} new lines, the last: {last}") }
+    }
     /// Count.
     #[must_use]
     pub fn lines(n: usize) -> String {

@@ -5,6 +5,7 @@ use crate::browser;
 use crate::log_feed::{Feed, Feeding};
 use crate::model::find::Needle;
 use crate::model::log::Older;
+use crate::model::shown::shown;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
@@ -16,11 +17,15 @@ use leptos::html;
 use leptos::prelude::*;
 use std::time::Duration;
 use svc_shared::Timestamp;
+use wasm_bindgen::JsCast;
+use web_sys::HtmlElement;
 
 /// Closer to the end than this counts as at the end, pixels.
 const AT_END_PX: i32 = 24;
 /// Closer to the start than this reads the page before, pixels.
 const NEAR_START_PX: i32 = 200;
+/// New output is read out at most this often.
+const READ_OUT: Duration = Duration::from_secs(3);
 
 /// What the parts of the panel share.
 #[derive(Clone, Copy)]
@@ -31,6 +36,10 @@ pub struct Reader {
     pub follows: RwSignal<bool>,
     /// Breaks long lines.
     pub wraps: RwSignal<bool>,
+    /// Numbers the lines.
+    pub numbers: RwSignal<bool>,
+    /// Reads new output out.
+    pub announces: RwSignal<bool>,
     /// What is looked for.
     pub needle: Cached<Needle>,
     /// As typed.
@@ -42,6 +51,7 @@ pub struct Reader {
     /// The scrolling part.
     pub lines: NodeRef<html::Div>,
     seen: RwSignal<usize>,
+    is_keeping: StoredValue<bool>,
 }
 
 impl Reader {
@@ -84,25 +94,51 @@ impl Reader {
         self.show_hit();
     }
 
-    /// Brings the hit into view. Its chunk may have to be made first.
+    /// Brings the hit into view. Its chunk has elements as long as it is looked at.
     pub fn show_hit(self) {
-        let Some((chunk, _)) = untrack(|| self.hit()) else {
+        self.follows.set(false);
+        browser::after_paint(move || {
+            let lines = self.lines.try_get_untracked().flatten();
+            if let (Some(line), Some(lines)) = (browser::element(".log-line.hit"), lines) {
+                lines.set_scroll_top(line.offset_top() - lines.client_height() / 2);
+            }
+        });
+    }
+
+    /// Called before anything outside the visible part changes its height: afterwards the reader
+    /// sees the same lines at the same place, or the end when following.
+    pub fn keep_place(self) {
+        let Some(lines) = self.lines.try_get_untracked().flatten() else {
             return;
         };
-        self.follows.set(false);
-        if let Some(chunk) = browser::element(&format!("[data-chunk=\"{chunk}\"]")) {
-            self.scroll_to(chunk.offset_top());
+        if self.is_keeping.try_update_value(|is| std::mem::replace(is, true)) != Some(false) {
+            return;
         }
-        set_timeout(
-            || {
-                let line = browser::element(".log-line.hit");
-                let lines = browser::element(".log-lines");
-                if let (Some(line), Some(lines)) = (line, lines) {
-                    lines.set_scroll_top(line.offset_top() - lines.client_height() / 2);
+        let mut anchor = None;
+        if !self.follows.get_untracked() {
+            let top = lines.scroll_top();
+            let mut next = lines.first_element_child();
+            while let Some(element) = next {
+                next = element.next_element_sibling();
+                if let Ok(part) = element.dyn_into::<HtmlElement>()
+                    && part.has_attribute("data-chunk")
+                    && part.offset_top() + part.offset_height() > top
+                {
+                    anchor = Some((part.offset_top() - top, part));
+                    break;
                 }
-            },
-            Duration::from_millis(80),
-        );
+            }
+        }
+        browser::after_paint(move || {
+            self.is_keeping.try_update_value(|is| *is = false);
+            match anchor {
+                Some((above, part)) if part.is_connected() => {
+                    lines.set_scroll_top(part.offset_top() - above);
+                }
+                _ if self.follows.try_get_untracked() == Some(true) => self.scroll_to_end(),
+                _ => {}
+            }
+        });
     }
 
     fn scrolled(self, last_top: StoredValue<i32>) {
@@ -123,15 +159,22 @@ impl Reader {
         }
     }
 
-    /// Reads the page before, without moving the reader.
+    /// Reads the page before.
     pub fn older(self) {
-        let Some(lines) = self.lines.get_untracked() else {
+        self.feed.read_older();
+    }
+
+    /// Reads the newest line out, and how many came with it.
+    fn read_out(self, since: StoredValue<usize>) {
+        let Some(arrived) = self.feed.arrived.try_get_untracked() else {
             return;
         };
-        let below = lines.scroll_height() - lines.scroll_top();
-        self.feed.read_older(move || {
-            browser::after_paint(move || lines.set_scroll_top(lines.scroll_height() - below));
-        });
+        let begin = since.try_update_value(|since| std::mem::replace(since, arrived));
+        let many = arrived.saturating_sub(begin.unwrap_or(arrived));
+        if many > 0 && self.announces.get_untracked() {
+            let last = self.feed.with(|log| log.tail(1));
+            self.feed.page.say.politely(&words::read_out(many, &shown(&last)));
+        }
     }
 }
 
@@ -157,13 +200,35 @@ pub fn LogPanel(
         feed,
         follows: RwSignal::new(true),
         wraps: RwSignal::new(true),
+        numbers: RwSignal::new(false),
+        announces: RwSignal::new(false),
         needle,
         typed,
         hits,
         current: RwSignal::new(0),
         lines: NodeRef::new(),
         seen: RwSignal::new(0),
+        is_keeping: StoredValue::new(false),
     };
+    feed.before_change.set_value(Some(Callback::new(move |()| reader.keep_place())));
+    let read_until = StoredValue::new(0);
+    let is_waiting = StoredValue::new(false);
+    effect(move || {
+        let arrived = feed.arrived.get();
+        if !reader.announces.get() {
+            read_until.set_value(arrived);
+            return;
+        }
+        if is_waiting.try_update_value(|is| std::mem::replace(is, true)) == Some(false) {
+            set_timeout(
+                move || {
+                    is_waiting.try_update_value(|is| *is = false);
+                    reader.read_out(read_until);
+                },
+                READ_OUT,
+            );
+        }
+    });
     effect(move || {
         let arrived = feed.arrived.get();
         feed.chunks.track();
@@ -188,6 +253,7 @@ pub fn LogPanel(
                <div
                    class="log-lines"
                    class:wrap=live(move || reader.wraps.get())
+                   class:numbered=live(move || reader.numbers.get())
                    node_ref=reader.lines
                    tabindex="0"
                    role="region"

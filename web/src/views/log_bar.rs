@@ -1,8 +1,11 @@
 //! The controls above the log.
 
 use crate::app::page;
+use crate::browser;
+use crate::parts::button::Look;
 use crate::parts::copy::copy;
 use crate::parts::icon::icon;
+use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::reactive::{dynamic, live, memo};
 use crate::text::page::log as words;
 use crate::views::log::Reader;
@@ -26,10 +29,60 @@ pub fn Bar(
             reader.to_end();
         }
     };
-    let take = move |_| {
-        let text = reader.feed.with(|log| log.tail(COPIED_LINES));
-        let shown = reader.lines.get_untracked().map(Into::into);
+    let take = Callback::new(move |()| {
+        let shown: Option<web_sys::Element> = reader.lines.get_untracked().map(Into::into);
+        let mut text = shown.as_ref().map(browser::selected).unwrap_or_default();
+        if text.is_empty() {
+            text = reader.feed.with(|log| log.tail(COPIED_LINES));
+        }
         copy(page, text, shown);
+    });
+    let download = Callback::new(move |()| {
+        let id = reader.feed.id.get_value();
+        let name = format!("{}.log", id.get(..8).unwrap_or(&id));
+        browser::download(&name, &reader.feed.with(|log| log.tail(usize::MAX)));
+        page.say.done(words::downloaded(&name));
+    });
+    let pauses = reader.feed.is_paused;
+    let entries = Callback::new(move |()| {
+        let entry =
+            |label, run, testid, class| Entry { label, does: Does::Run(run), testid, class };
+        let flip = |is: RwSignal<bool>| Callback::new(move |()| is.update(|on| *on = !*on));
+        let either = |is: RwSignal<bool>, on, off| if is.get_untracked() { off } else { on };
+        let (numbers, announces) = (reader.numbers, reader.announces);
+        vec![
+            entry(
+                either(numbers, words::NUMBERS, words::NO_NUMBERS),
+                flip(numbers),
+                "log-numbers",
+                "",
+            ),
+            entry(
+                either(announces, words::ANNOUNCE, words::NO_ANNOUNCE),
+                flip(announces),
+                "log-announce",
+                "",
+            ),
+            entry(words::COPY_LAST, take, "log-menu-copy", "only-phone"),
+            entry(words::DOWNLOAD, download, "log-menu-download", "only-phone"),
+        ]
+    });
+    let tool = |symbol, label: &'static str, testid, run: Callback<()>| {
+        view! {
+            <button
+                type="button"
+                class="btn btn-ghost btn-icon only-wide"
+                aria-label=label
+                title=label
+                data-testid=testid
+                // The selection stays when the button is pressed.
+                on:mousedown=|event| event.prevent_default()
+                on:click=move |_| run.run(())
+            >
+                {icon(symbol, 20)}
+            </button>
+        }
+        .into_any()
     };
     view! {
         <div class="log-bar">
@@ -53,19 +106,26 @@ pub fn Bar(
             >
                 {words::WRAP}
             </button>
+            <button
+                type="button"
+                class=Look::Ghost.class()
+                aria-pressed=live(move || pauses.get().to_string())
+                data-testid="log-pause"
+                on:click=move |_| reader.feed.pause(!pauses.get_untracked())
+            >
+                {dynamic(move || icon(if pauses.get() { "play" } else { "pause" }, 16))}
+                {dynamic(move || if pauses.get() {
+                    words::go_on(reader.feed.waiting.get())
+                } else {
+                    words::PAUSE.to_owned()
+                })}
+            </button>
             <Find reader=reader />
             <span class="end">
                 <span class="num count" data-testid="log-count">{dynamic(move || words::lines(reader.feed.lines.get()))}</span>
-                <button
-                    type="button"
-                    class="btn btn-ghost btn-icon"
-                    aria-label=words::COPY_LAST
-                    title=words::COPY_LAST
-                    data-testid="log-copy"
-                    on:click=take
-                >
-                    {icon("copy", 20)}
-                </button>
+                {tool("copy", words::COPY_LAST, "log-copy", take)}
+                {tool("download", words::DOWNLOAD, "log-download", download)}
+                <Menu of=Signal::stored(words::VIEW.to_owned()) entries=entries />
             </span>
         </div>
     }

@@ -18,6 +18,10 @@ use web_sys::{IntersectionObserver, IntersectionObserverEntry, IntersectionObser
 
 /// How far outside the visible part chunks still have elements.
 const MARGIN: &str = "1200px 0px";
+/// Chunks at the end that have elements from the beginning: more than a screen.
+const AT_END: i64 = 2;
+/// Height of a line that is not broken, pixels.
+const LINE_PX: usize = 24;
 
 /// An observer that stops when it is dropped.
 struct Watch {
@@ -43,8 +47,12 @@ pub fn ChunkView(
         return ().into_any();
     };
     let node = NodeRef::<html::Div>::new();
-    let is_near = RwSignal::new(true);
-    let height = RwSignal::new(0);
+    // A burst makes many chunks that nobody sees before they are out of view again. Those put in
+    // front are measured at once: the reader must not be moved by a guess.
+    let last = reader.feed.chunks.with_untracked(|ids| ids.last().copied().unwrap_or(id));
+    let is_near = RwSignal::new(id < 0 || last - id < AT_END);
+    let height = RwSignal::new(rows.with_untracked(|rows| rows.len()) * LINE_PX);
+    let exists = memo(move || is_near.get() || reader.hit().is_some_and(|(chunk, _)| chunk == id));
     let watch = StoredValue::new_local(None::<Watch>);
     effect(move || {
         let (Some(chunk), Some(lines)) = (node.get(), reader.lines.get()) else {
@@ -54,8 +62,13 @@ pub fn ChunkView(
         let seen = Closure::<dyn FnMut(js_sys::Array)>::new(move |entries: js_sys::Array| {
             let last = entries.pop().unchecked_into::<IntersectionObserverEntry>();
             let near = last.is_intersecting();
-            if !near && is_near.get_untracked() {
-                height.set(measured.offset_height());
+            if near == is_near.get_untracked() {
+                return;
+            }
+            if near {
+                reader.keep_place();
+            } else {
+                height.set(usize::try_from(measured.offset_height()).unwrap_or(0));
             }
             is_near.set(near);
         });
@@ -68,16 +81,22 @@ pub fn ChunkView(
             watch.set_value(Some(Watch { observer, _seen: seen }));
         }
     });
-    let space = derived(move || (!is_near.get()).then(|| format!("{}px", height.get())));
+    let space = derived(move || (!exists.get()).then(|| format!("{}px", height.get())));
+    let counts_from = derived(move || {
+        reader.numbers.get().then(|| {
+            reader.feed.chunks.track();
+            format!("line {}", reader.feed.with(|log| log.lines_above(id)))
+        })
+    });
     let keys = {
         let rows = rows.clone();
         memo(move || {
-            let count = if is_near.get() { rows.with(|rows| rows.len()) } else { 0 };
+            let count = if exists.get() { rows.with(|rows| rows.len()) } else { 0 };
             (0..count).map(|at| at.to_string()).collect::<Vec<_>>()
         })
     };
     view! {
-           <div node_ref=node data-chunk=id.to_string() style:height=space>
+           <div node_ref=node data-chunk=id.to_string() style:height=space style:counter-reset=counts_from>
                {keyed(keys, move |at| {
     let at = at.parse().unwrap_or(0);
     let row = rows.with_untracked(|rows| rows.get(at).cloned());
