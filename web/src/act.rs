@@ -314,7 +314,10 @@ impl Page {
             return;
         }
         let title = words::not_done(write.verb, &write.object);
-        let notice = Notice::new(Level::Danger, title, problem.words());
+        let mut notice = Notice::new(Level::Danger, title, problem.words());
+        notice.then.extend(problem.error_id().map(|id| Then::Copy(id.to_owned())));
+        notice.not_before =
+            problem.retry_after().map(|seconds| self.clock.now() + i64::from(seconds) * 1_000);
         let repeat = problem.may_pass().then(|| Callback::new(move |()| self.write(write.clone())));
         self.say.with_repeat(notice, repeat);
         if *problem == Problem::NoAnswer {

@@ -72,11 +72,12 @@ async fn send(method: Method, path: &str, body: Option<String>, key: Option<&str
     let request = request.map_err(|_| Problem::NoAnswer)?;
     let response = request.send().await.map_err(|_| Problem::NoAnswer)?;
     let status = response.status();
+    let wait = response.headers().get("Retry-After").and_then(|wait| wait.parse().ok());
     let body = response.text().await.map_err(|_| Problem::NoAnswer)?;
     if response.ok() {
         return Ok((status, body));
     }
-    let problem = Problem::of(status, &body);
+    let problem = Problem::of(status, &body, wait);
     if problem.is(ErrorCode::AuthRequired)
         && let Ok(event) = web_sys::Event::new(SIGNED_OUT)
     {

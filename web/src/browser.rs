@@ -97,15 +97,34 @@ pub fn is_hidden() -> bool {
     document().hidden()
 }
 
+/// Path and query of the page.
+pub fn address() -> String {
+    let at = window().location();
+    format!("{}{}", at.pathname().unwrap_or_default(), at.search().unwrap_or_default())
+}
+
 /// A value kept in this browser.
 pub fn stored(key: &str) -> Option<String> {
-    let storage = window().local_storage().ok().flatten()?;
-    storage.get_item(key).ok().flatten()
+    window().local_storage().ok().flatten()?.get_item(key).ok().flatten()
 }
 
 /// Keeps a value in this browser; where that is not allowed, it lasts as long as the page.
 pub fn store(key: &str, value: Option<&str>) {
-    if let Ok(Some(storage)) = window().local_storage() {
+    put(window().local_storage(), key, value);
+}
+
+/// A value kept in this tab.
+pub fn drafted(key: &str) -> Option<String> {
+    window().session_storage().ok().flatten()?.get_item(key).ok().flatten()
+}
+
+/// Keeps a value in this tab.
+pub fn draft(key: &str, value: Option<&str>) {
+    put(window().session_storage(), key, value);
+}
+
+fn put(storage: Result<Option<web_sys::Storage>, JsValue>, key: &str, value: Option<&str>) {
+    if let Ok(Some(storage)) = storage {
         let _ = match value {
             Some(value) => storage.set_item(key, value),
             None => storage.remove_item(key),

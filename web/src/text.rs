@@ -5,6 +5,7 @@ pub mod gallery;
 pub mod job;
 pub mod keys;
 pub mod launch;
+pub mod log;
 pub mod page;
 pub mod past;
 pub mod ready;

@@ -1,16 +1,21 @@
 //! The launch dialog: what may be chosen, what still stands in the way, what is sent.
 
 use crate::model::basics::{Basics, Label};
+use crate::model::order::sorted;
 use crate::model::wire::{self, Members};
 use crate::text::launch as words;
 use serde_json::{Value, json};
-use svc_shared::api::instances::SpawnRequest;
+use std::sync::Arc;
+use svc_shared::api::instances::{Instance, SpawnRequest};
 use svc_shared::api::jobs::{MODEL_CHARS, PROMPT_BYTES};
 use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Preflight;
 use svc_shared::status::{CheckStatus, PermissionMode, SpawnMode, TrustState};
 use svc_shared::text::session_name;
+
+/// Bridges that are offered to be stopped when no further one fits.
+const LEAST_USED: usize = 5;
 
 /// What is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -64,48 +69,104 @@ pub struct Form {
     pub name: String,
     /// The box of the trust gate.
     pub trusts: bool,
+    /// The service has refused for want of trust, whatever the record says.
+    pub must_trust: bool,
     /// The project name, typed to allow bypassing permissions.
     pub typed: String,
 }
 
-/// What was chosen at the last launch of a project, or is asked for by the address.
+/// What was chosen at the last launch of a project, or is asked for by the address. Trust and the
+/// confirmation of a bypass are no part of it: they are given by hand at each launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice {
-    /// Word of the kind.
-    pub kind: Option<String>,
-    /// Word of the permission mode.
-    pub permission_mode: Option<String>,
-    /// Word of the spawn mode.
-    pub spawn_mode: Option<String>,
-    /// Session name. Not remembered.
-    pub name: Option<String>,
-}
+pub struct Choice([Option<String>; MEMBERS.len()]);
+
+/// Members of the query that fill in the dialog, and of what is kept.
+pub const MEMBERS: [&str; 8] =
+    ["kind", "permission_mode", "spawn_mode", "name", "prompt", "rc_name", "model", SANDBOX];
+/// The member that is taken and has no effect.
+pub const SANDBOX: &str = "sandbox";
 
 impl Choice {
-    /// What was kept by [`Choice::kept`]; nothing of what cannot be read.
+    /// From a reader of members; blank is absent.
+    pub fn of(mut read: impl FnMut(&str) -> String) -> Self {
+        Self(MEMBERS.map(|name| Some(read(name)).filter(|value| !value.is_empty())))
+    }
+
+    /// This kind, the rest as usual.
+    #[must_use]
+    pub fn of_kind(kind: Kind) -> Self {
+        Self::of(|name| if name == "kind" { kind.word().to_owned() } else { String::new() })
+    }
+
+    /// The same launch once more.
+    #[must_use]
+    pub fn again(bridge: &Instance) -> Self {
+        let name = if bridge.label == bridge.project { "" } else { bridge.label.as_str() };
+        Self::of(|member| match member {
+            "kind" => Kind::ServerMode.word().to_owned(),
+            "permission_mode" => bridge.permission_mode.to_string(),
+            "spawn_mode" => bridge.spawn_mode.to_string(),
+            "name" => name.to_owned(),
+            _ => String::new(),
+        })
+    }
+
+    /// Everything that is filled in, without the gates.
+    #[must_use]
+    pub fn drafted(form: &Form) -> Self {
+        Self::of(|member| {
+            match member {
+                "kind" => form.kind.word(),
+                "permission_mode" => &form.permission_mode,
+                "spawn_mode" => &form.spawn_mode,
+                "name" => &form.name,
+                "prompt" => &form.prompt,
+                // Registered under the usual name is not the same as not registered.
+                "rc_name" if form.registers && form.name.is_empty() => " ",
+                "rc_name" if form.registers => &form.name,
+                "model" => &form.model,
+                _ => "",
+            }
+            .to_owned()
+        })
+    }
+
+    /// A member.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let at = MEMBERS.iter().position(|member| *member == name)?;
+        self.0.get(at)?.as_deref()
+    }
+
+    /// What was kept by [`Choice::text`]; nothing of what cannot be read.
     #[must_use]
     pub fn read(kept: &str) -> Self {
         let Ok(mut kept) = wire::read::<Members>(kept) else {
             return Self::default();
         };
-        Self {
-            kind: kept.maybe("kind"),
-            permission_mode: kept.maybe("permission_mode"),
-            spawn_mode: kept.maybe("spawn_mode"),
-            name: None,
-        }
+        Self::of(|name| kept.maybe(name).unwrap_or_default())
+    }
+
+    /// For keeping.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let members = MEMBERS.iter().zip(&self.0);
+        let members = members.map(|(name, value)| ((*name).to_owned(), json!(value)));
+        Value::Object(members.collect()).to_string()
     }
 
     /// What to suggest at the next launch of the same project. A bypass is never suggested: it is
     /// asked for anew at each launch.
     #[must_use]
-    pub fn kept(form: &Form) -> String {
-        json!({
-            "kind": form.kind.word(),
-            "permission_mode": (!is_bypass(form)).then_some(&form.permission_mode),
-            "spawn_mode": form.spawn_mode,
+    pub fn kept(form: &Form) -> Self {
+        let all = Self::drafted(form);
+        Self::of(|name| {
+            let keeps = match name {
+                "permission_mode" => !is_bypass(form),
+                _ => matches!(name, "kind" | "spawn_mode"),
+            };
+            all.get(name).filter(|_| keeps).unwrap_or_default().to_owned()
         })
-        .to_string()
     }
 }
 
@@ -149,6 +210,20 @@ pub enum Block {
 }
 
 impl Block {
+    /// Where it is put right, for the focus.
+    #[must_use]
+    pub fn field(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Trust => "[data-testid=trust-box]",
+            Self::Prompt | Self::PromptTooLong => "#launch-prompt",
+            Self::Model => "#launch-model",
+            Self::Bypass => "[data-testid=bypass-name]",
+            Self::Name(_) => "#launch-name",
+            Self::Worktree => "#launch-spawn",
+            Self::Alias(_) | Self::Check { .. } => return None,
+        })
+    }
+
     /// One sentence for the footer.
     #[must_use]
     pub fn words(&self) -> String {
@@ -169,8 +244,23 @@ impl Block {
 impl Ground<'_> {
     /// Whether the trust gate is shown.
     #[must_use]
-    pub fn needs_trust(&self) -> bool {
-        !self.project.trust_state.is(&TrustState::Trusted)
+    pub fn needs_trust(&self, form: &Form) -> bool {
+        form.must_trust || !self.project.trust_state.is(&TrustState::Trusted)
+    }
+
+    /// Kinds that exist and are not offered by this server, with the word why: `None` until it is
+    /// known.
+    #[must_use]
+    pub fn kinds_off(&self) -> Vec<(&'static str, Option<String>)> {
+        let kinds = [("pty", words::INTERACTIVE), ("hosted", words::DIRECT)];
+        let why = |word| match self.preflight {
+            None => Some(None),
+            Some(preflight) => {
+                let refused = preflight.launch.get(word).filter(|verdict| !verdict.ok)?;
+                Some(Some(words::verdict(refused.code.as_deref().unwrap_or_default())))
+            }
+        };
+        kinds.into_iter().filter_map(|(word, label)| Some((label, why(word)?))).collect()
     }
 
     /// The permission modes to offer. Bypassing only where the configuration allows it.
@@ -188,32 +278,39 @@ impl Ground<'_> {
     /// A form with the defaults of the server, the last choice, and what the address asks for.
     #[must_use]
     pub fn form(&self, last: &Choice, asked: &Choice) -> Form {
-        let allowed = |raw: &Option<String>| {
-            raw.clone().filter(|raw| self.permission_modes().iter().any(|(m, _)| m.as_str() == raw))
+        let allowed = |raw: Option<&str>| {
+            let found =
+                raw.filter(|raw| self.permission_modes().iter().any(|(m, _)| m.as_str() == *raw));
+            found.map(str::to_owned)
         };
-        let possible = |raw: &Option<String>| {
-            raw.clone().filter(|raw| {
+        let possible = |raw: Option<&str>| {
+            let found = raw.filter(|raw| {
                 raw.parse().is_ok_and(|mode: SpawnMode| {
                     mode != SpawnMode::Worktree || self.project.is_git_repo
                 })
-            })
+            });
+            found.map(str::to_owned)
         };
-        let usual = Some(self.basics.permission_mode.clone());
         // A past bypass is never suggested again: it is asked for anew at each launch.
-        let remembered = allowed(&last.permission_mode)
+        let remembered = allowed(last.get("permission_mode"))
             .filter(|m| m != PermissionMode::BypassPermissions.as_str());
-        let word = asked.kind.as_deref().or(last.kind.as_deref());
+        let word = asked.get("kind").or(last.get("kind"));
+        let text = |name| asked.get(name).unwrap_or_default().to_owned();
+        let registered = asked.get("rc_name");
         Form {
             kind: Kind::ALL.into_iter().find(|kind| Some(kind.word()) == word).unwrap_or_default(),
-            permission_mode: allowed(&asked.permission_mode)
+            permission_mode: allowed(asked.get("permission_mode"))
                 .or(remembered)
-                .or_else(|| allowed(&usual))
+                .or_else(|| allowed(Some(&self.basics.permission_mode)))
                 .unwrap_or_else(|| PermissionMode::Default.as_str().to_owned()),
-            spawn_mode: possible(&asked.spawn_mode)
-                .or_else(|| possible(&last.spawn_mode))
-                .or_else(|| possible(&Some(self.basics.spawn_mode.clone())))
+            spawn_mode: possible(asked.get("spawn_mode"))
+                .or_else(|| possible(last.get("spawn_mode")))
+                .or_else(|| possible(Some(&self.basics.spawn_mode)))
                 .unwrap_or_else(|| SpawnMode::SameDir.as_str().to_owned()),
-            name: asked.name.clone().unwrap_or_default(),
+            name: registered.map_or_else(|| text("name"), |name| name.trim().to_owned()),
+            prompt: text("prompt"),
+            registers: registered.is_some(),
+            model: text("model"),
             ..Form::default()
         }
     }
@@ -251,7 +348,7 @@ impl Ground<'_> {
         if is_bypass(form) && form.typed != self.project.name.as_str() {
             blocks.push(Block::Bypass);
         }
-        if self.needs_trust() && !form.trusts {
+        if self.needs_trust(form) && !form.trusts {
             blocks.push(Block::Trust);
         }
         blocks
@@ -309,7 +406,7 @@ impl Ground<'_> {
         SpawnRequest {
             project: self.project.name.to_string(),
             mode: Some("standard".to_owned()),
-            trust: (self.needs_trust() && form.trusts).then_some(true),
+            trust: (self.needs_trust(form) && form.trusts).then_some(true),
             spawn_mode: Some(form.spawn_mode.clone()),
             permission_mode: Some(form.permission_mode.clone()),
             name: session_name(&form.name).ok().flatten(),
@@ -343,7 +440,7 @@ impl Ground<'_> {
             "rc_name": form.registers.then(name),
             "model": model(&form.model).ok().flatten(),
             "permission_mode": form.permission_mode,
-            "trust": (self.needs_trust() && form.trusts).then_some(true),
+            "trust": (self.needs_trust(form) && form.trusts).then_some(true),
         })
     }
 
@@ -359,6 +456,27 @@ impl Ground<'_> {
             Kind::Background => words::summary_background(&label.short),
         }
     }
+}
+
+/// Whether no further bridge fits.
+#[must_use]
+pub fn is_full(preflight: &Preflight) -> bool {
+    let capacity = preflight.facts.as_ref().map(|facts| &facts.capacity);
+    capacity.is_some_and(|fact| fact.max.is_some_and(|max| fact.live >= max))
+}
+
+/// The live bridges of which one is stopped with the least loss: those without a session inside
+/// first, then those that have not changed for longest. Each comes with the number of its
+/// sessions; the answer is their ids.
+#[must_use]
+pub fn least_used(live: &[(Arc<Instance>, usize)]) -> Vec<String> {
+    let keyed = live.iter().map(|(bridge, inside)| {
+        let since = bridge.status_since.as_millis();
+        (format!("{}{since:020}", u8::from(*inside > 0)), bridge.instance_id.to_string())
+    });
+    let mut ids = sorted(keyed.collect());
+    ids.truncate(LEAST_USED);
+    ids
 }
 
 /// Whether a name is asked for.
@@ -392,203 +510,4 @@ pub fn is_bypass(form: &Form) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::sample::{basics, check, preflight, project};
-
-    struct Case {
-        project: Project,
-        basics: Basics,
-        preflight: Option<Preflight>,
-    }
-
-    impl Case {
-        fn new() -> Self {
-            Self { project: project("api"), basics: basics(), preflight: None }
-        }
-        fn ground(&self) -> Ground<'_> {
-            Ground {
-                project: &self.project,
-                basics: &self.basics,
-                preflight: self.preflight.as_ref(),
-            }
-        }
-        fn form(&self) -> Form {
-            self.ground().form(&Choice::default(), &Choice::default())
-        }
-        fn blocks(&self, form: &Form) -> Vec<Block> {
-            self.ground().blocks(form)
-        }
-    }
-
-    #[test]
-    fn a_trusted_project_launches_with_the_defaults_of_the_server() {
-        let case = Case::new();
-        let form = case.form();
-        assert_eq!(case.blocks(&form), []);
-        let request = case.ground().request(&form);
-        assert_eq!(request.permission_mode.as_deref(), Some("default"));
-        assert_eq!(request.spawn_mode.as_deref(), Some("same-dir"));
-        assert_eq!((request.trust, request.name), (None, None));
-    }
-
-    #[test]
-    fn an_untrusted_project_waits_for_the_box_and_only_then_sends_the_trust() {
-        let mut case = Case::new();
-        case.project.trust_state = TrustState::Untrusted.into();
-        let mut form = case.form();
-        assert_eq!(case.blocks(&form), [Block::Trust]);
-        assert_eq!(case.ground().request(&form).trust, None);
-        form.trusts = true;
-        assert_eq!(case.blocks(&form), []);
-        assert_eq!(case.ground().request(&form).trust, Some(true));
-    }
-
-    #[test]
-    fn bypassing_is_offered_only_where_allowed_and_asks_for_the_name_each_time() {
-        let mut case = Case::new();
-        let bypass =
-            Choice { permission_mode: Some("bypassPermissions".into()), ..Choice::default() };
-        let none = Choice::default();
-        assert_eq!(case.ground().form(&none, &bypass).permission_mode, "default");
-        case.project.allow_bypass_permissions = true;
-        assert_eq!(case.ground().form(&bypass, &none).permission_mode, "default");
-        let mut form = case.ground().form(&none, &bypass);
-        assert!(is_bypass(&form));
-        form.typed = "API".into();
-        assert_eq!(case.blocks(&form), [Block::Bypass]);
-        form.typed = "api".into();
-        assert_eq!(case.blocks(&form), []);
-    }
-
-    #[test]
-    fn worktrees_are_not_suggested_outside_a_repository() {
-        let mut case = Case::new();
-        case.project.is_git_repo = false;
-        let worktree = Choice { spawn_mode: Some("worktree".into()), ..Choice::default() };
-        let mut form = case.ground().form(&worktree, &Choice::default());
-        assert_eq!(form.spawn_mode, "same-dir");
-        form.spawn_mode = "worktree".into();
-        assert_eq!(case.blocks(&form), [Block::Worktree]);
-    }
-
-    #[test]
-    fn a_bad_session_name_says_which_rule_it_breaks() {
-        let case = Case::new();
-        let mut form = case.form();
-        form.name = "--help".into();
-        assert!(matches!(case.blocks(&form).as_slice(), [Block::Name(why)] if why.contains('-')));
-        form.name = "  nightly ".into();
-        assert_eq!(case.ground().request(&form).name.as_deref(), Some("nightly"));
-    }
-
-    #[test]
-    fn a_failing_check_blocks_unless_the_form_already_answers_it() {
-        let mut case = Case::new();
-        case.preflight = Some(preflight(vec![
-            check("trust", CheckStatus::Fail),
-            check("git", CheckStatus::Fail),
-            check("permissions", CheckStatus::Fail),
-            check("capacity", CheckStatus::Fail),
-            check("agent-login", CheckStatus::Warn),
-        ]));
-        let mut form = case.form();
-        form.permission_mode = "plan".into();
-        let found: Vec<String> = case.blocks(&form).iter().map(Block::words).collect();
-        assert_eq!(found, ["capacity found"]);
-        form.permission_mode = "inherit".into();
-        form.spawn_mode = "worktree".into();
-        let found: Vec<String> = case.blocks(&form).iter().map(Block::words).collect();
-        assert_eq!(found, ["git found", "permissions found", "capacity found"]);
-        let remarks = case.ground().remarks();
-        assert_eq!(remarks, [("agent-login found".to_owned(), None)]);
-    }
-
-    #[test]
-    fn a_verdict_without_a_failing_check_still_blocks_with_its_word() {
-        let mut case = Case::new();
-        let mut verdict = preflight(Vec::new());
-        verdict.launch.insert(
-            "standard".into(),
-            svc_shared::internal::LaunchVerdict { ok: false, code: Some("held_elsewhere".into()) },
-        );
-        case.preflight = Some(verdict);
-        assert_eq!(case.blocks(&case.form()).len(), 1);
-    }
-
-    fn job(fill: impl Fn(&mut Form)) -> (Vec<Block>, Value) {
-        let case = Case::new();
-        let mut form = Form { kind: Kind::Background, ..case.form() };
-        fill(&mut form);
-        (case.ground().blocks(&form), case.ground().dispatch(&form))
-    }
-
-    #[test]
-    fn the_last_choice_is_kept_except_for_a_bypass_and_the_name() {
-        let mut form = Form { kind: Kind::Background, ..Case::new().form() };
-        form.permission_mode = "plan".into();
-        form.name = "n".into();
-        let kept = Choice::read(&Choice::kept(&form));
-        assert_eq!(kept.kind.as_deref(), Some("background"));
-        assert_eq!((kept.permission_mode.as_deref(), kept.name), (Some("plan"), None));
-        form.permission_mode = "bypassPermissions".into();
-        assert_eq!(Choice::read(&Choice::kept(&form)).permission_mode, None);
-        assert_eq!(Choice::read("{"), Choice::default());
-    }
-
-    #[test]
-    fn a_job_needs_a_first_prompt_unless_it_is_registered() {
-        let (blocks, _) = job(|form| form.prompt = " \n\u{feff}".into());
-        assert_eq!(blocks, [Block::Prompt]);
-        let (blocks, body) = job(|form| form.registers = true);
-        assert!(blocks.is_empty());
-        assert_eq!((&body["prompt"], &body["rc_name"]), (&Value::Null, &json!("api")));
-        let (blocks, body) = job(|form| form.prompt = "do it".into());
-        assert!(blocks.is_empty());
-        assert_eq!((&body["prompt"], &body["rc_name"]), (&json!("do it"), &Value::Null));
-        assert_eq!(body["permission_mode"], "default");
-    }
-
-    #[test]
-    fn a_prompt_or_a_model_that_the_service_would_refuse_is_refused_here() {
-        let (blocks, _) = job(|form| form.prompt = "ä".repeat(PROMPT_BYTES / 2 + 1));
-        assert_eq!(blocks, [Block::PromptTooLong]);
-        for bad in ["-x", "a\u{7}b", &"m".repeat(129)] {
-            let (blocks, _) = job(|form| {
-                form.prompt = "x".into();
-                form.model = bad.into();
-            });
-            assert_eq!(blocks, [Block::Model], "{bad:?}");
-        }
-        let (_, body) = job(|form| form.model = " opus ".into());
-        assert_eq!(body["model"], "opus");
-    }
-
-    #[test]
-    fn the_limit_of_bridges_and_a_missing_repository_do_not_concern_a_job() {
-        let mut case = Case::new();
-        case.project.is_git_repo = false;
-        let checks = ["capacity", "git", "agent"].map(|name| check(name, CheckStatus::Fail));
-        case.preflight = Some(preflight(checks.to_vec()));
-        let form = Form {
-            kind: Kind::Background,
-            prompt: "x".into(),
-            spawn_mode: "worktree".into(),
-            ..case.form()
-        };
-        let blocks = case.ground().blocks(&form);
-        assert!(
-            matches!(blocks.as_slice(), [Block::Check { detail, .. }] if detail == "agent found")
-        );
-    }
-
-    #[test]
-    fn the_kind_is_taken_from_the_address_before_the_last_choice() {
-        let case = Case::new();
-        let kind = |word: &str| Choice { kind: Some(word.into()), ..Choice::default() };
-        let form = |last: &Choice, asked: &Choice| case.ground().form(last, asked).kind;
-        assert_eq!(form(&kind("background"), &Choice::default()), Kind::Background);
-        assert_eq!(form(&kind("background"), &kind("standard")), Kind::ServerMode);
-        assert_eq!(form(&kind("moon"), &Choice::default()), Kind::ServerMode);
-    }
-}
+mod tests;

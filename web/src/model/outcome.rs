@@ -1,5 +1,6 @@
 //! What a message says after an action, and after a bridge settled.
 
+use crate::model::launch::Choice;
 use crate::model::wire::{Members, Read};
 use crate::model::{cause, time};
 use crate::text::{job, session as words, status};
@@ -39,8 +40,10 @@ pub enum Then {
     View(String),
     /// Resumes this instance.
     Resume(String),
-    /// Opens the launch dialog of this project.
-    Launch(String),
+    /// Opens the launch dialog of this project, filled in.
+    Launch(String, Choice),
+    /// Copies this text.
+    Copy(String),
     /// Goes to this background job.
     Job(String),
 }
@@ -58,13 +61,15 @@ pub struct Notice {
     pub then: Vec<Then>,
     /// The instance whose next change replaces this message.
     pub follows: Option<String>,
+    /// Before this time (milliseconds) the service takes no repeat.
+    pub not_before: Option<i64>,
 }
 
 impl Notice {
     /// A message without buttons.
     #[must_use]
     pub fn new(level: Level, title: String, body: impl Into<String>) -> Self {
-        Self { level, title, body: body.into(), then: Vec::new(), follows: None }
+        Self { level, title, body: body.into(), then: Vec::new(), follows: None, not_before: None }
     }
 
     /// Adds a button.
@@ -110,7 +115,7 @@ pub fn failed(bridge: &Instance) -> Notice {
     if bridge.status.is(&BridgeStatus::Error) {
         Notice::new(Level::Danger, words::failed_in(&bridge.project), body)
             .then(Then::View(id))
-            .then(Then::Launch(bridge.project.clone()))
+            .then(Then::Launch(bridge.project.clone(), Choice::again(bridge)))
     } else {
         Notice::new(Level::Danger, words::crashed_in(&bridge.project), body).then(Then::View(id))
     }
@@ -297,6 +302,8 @@ mod tests {
         let failed = settled(&row, String::new());
         assert_eq!((failed.level, failed.body.as_str()), (Level::Danger, "no way"));
         assert_eq!(failed.follows, None);
+        let again = Then::Launch("api".into(), Choice::again(&row));
+        assert!(failed.then.contains(&again), "it can be edited and tried again");
     }
 
     #[test]
@@ -324,6 +331,25 @@ mod tests {
             assert_eq!(notice.level, Level::Warning);
             assert!(notice.level.stays());
         }
+    }
+
+    #[test]
+    fn a_bridge_found_running_is_told_apart_from_a_new_one() {
+        let found = result(BridgeStatus::Running, false, Some(NotCreated::ExternalReattached));
+        let notice = first(launched(&found, &SpawnRequest::default(), 0));
+        assert_eq!((notice.level, notice.body.as_str()), (Level::Info, words::REATTACHED_BODY));
+        let new = result(BridgeStatus::Running, true, None);
+        let notice = first(launched(&new, &SpawnRequest::default(), 0));
+        assert_eq!(notice.level, Level::Success);
+        assert!(notice.title.contains("api") && notice.title.contains("Server Mode"));
+        let again = first(resumed(&new));
+        assert_eq!(again.level, Level::Success);
+        let mut ended = bridge("api", BridgeStatus::Stopped);
+        ended.resumable = true;
+        let id = ended.instance_id.to_string();
+        assert_eq!(stopped(&ended).then, [Then::Resume(id)]);
+        ended.resumable = false;
+        assert_eq!(stopped(&ended).then, []);
     }
 
     #[test]

@@ -20,6 +20,38 @@ pub struct Event {
     pub face: Face,
     /// Kind of the bridge, and why it ended where that is known.
     pub facts: Vec<String>,
+    /// It is the end of a generation.
+    pub is_end: bool,
+}
+
+/// Which of the events are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Told {
+    /// All, page by page.
+    #[default]
+    All,
+    /// The newest few.
+    Newest,
+    /// The newest few ends.
+    Ends,
+}
+
+/// Events of the short forms.
+const FEW: usize = 6;
+/// Ends that are told.
+const FEW_ENDS: usize = 5;
+
+impl Told {
+    /// Those of the events that are told.
+    #[must_use]
+    pub fn of(self, events: &[Event]) -> Vec<Event> {
+        let (ends_only, most) = match self {
+            Self::All => (false, usize::MAX),
+            Self::Newest => (false, FEW),
+            Self::Ends => (true, FEW_ENDS),
+        };
+        events.iter().filter(|event| event.is_end || !ends_only).take(most).cloned().collect()
+    }
 }
 
 /// Events, the newest first, and where older ones begin.
@@ -56,6 +88,7 @@ fn event(value: Value) -> Read<Event> {
         instance: event.maybe("instance_id"),
         face,
         facts,
+        is_end: matches!(kind.known(), Some(History::Ended | History::Crashed)),
     })
 }
 
@@ -117,6 +150,12 @@ mod tests {
             ]
         );
         assert_eq!(past.events.first().unwrap().at, Timestamp::from_millis(60_000));
+        let ends = Told::Ends.of(&past.events);
+        assert_eq!(ends.len(), 2);
+        assert!(ends.iter().all(|event| event.is_end));
+        assert_eq!(Told::All.of(&past.events), past.events);
+        let many = vec![past.events[0].clone(); 9];
+        assert_eq!((Told::Newest.of(&many).len(), Told::Ends.of(&many).len()), (6, 5));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub enum Problem {
         detail: String,
         /// Finds the line in the service log.
         error_id: Option<String>,
+        /// Seconds to wait before the next try.
+        retry_after: Option<u32>,
     },
     /// An answer this page does not understand: another version, or a proxy in between.
     Unreadable {
@@ -30,13 +32,14 @@ pub enum Problem {
 impl Problem {
     /// From a response other than a success.
     #[must_use]
-    pub fn of(status: u16, body: &str) -> Self {
+    pub fn of(status: u16, body: &str, retry_after: Option<u32>) -> Self {
         match wire::read::<ErrorBody>(body) {
             Ok(error) => Self::Refused {
                 status,
                 code: error.code,
                 detail: error.detail.to_string(),
                 error_id: error.error_id,
+                retry_after,
             },
             Err(_) => Self::Unreadable { status },
         }
@@ -65,6 +68,24 @@ impl Problem {
         }
     }
 
+    /// Seconds to wait before the next try, where the service says so.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<u32> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            Self::NoAnswer | Self::Unreadable { .. } => None,
+        }
+    }
+
+    /// Finds the line in the service log.
+    #[must_use]
+    pub fn error_id(&self) -> Option<&str> {
+        match self {
+            Self::Refused { error_id, .. } => error_id.as_deref(),
+            Self::NoAnswer | Self::Unreadable { .. } => None,
+        }
+    }
+
     /// What happened, for a person.
     #[must_use]
     pub fn words(&self) -> String {
@@ -83,8 +104,11 @@ mod tests {
 
     #[test]
     fn a_refusal_is_told_in_the_words_of_the_server() {
-        let problem =
-            Problem::of(409, r#"{"detail":"max_bridges is reached","code":"capacity","extra":1}"#);
+        let problem = Problem::of(
+            409,
+            r#"{"detail":"max_bridges is reached","code":"capacity","extra":1}"#,
+            None,
+        );
         assert_eq!(problem.words(), "max_bridges is reached");
         assert!(problem.is(ErrorCode::Capacity));
         assert!(!problem.may_pass());
@@ -95,13 +119,14 @@ mod tests {
         let problem = Problem::of(
             422,
             r#"{"detail":[{"loc":["body","name"],"msg":"too long","type":"too_long"}],"code":"schema"}"#,
+            None,
         );
         assert_eq!(problem.words(), "body.name: too long");
     }
 
     #[test]
     fn an_answer_of_something_else_is_not_read_as_ours() {
-        let problem = Problem::of(502, "<html>Bad gateway</html>");
+        let problem = Problem::of(502, "<html>Bad gateway</html>", None);
         assert_eq!(problem, Problem::Unreadable { status: 502 });
         assert!(problem.may_pass());
         assert!(problem.words().contains("502"));
@@ -112,15 +137,25 @@ mod tests {
         let problem = Problem::of(
             500,
             r#"{"detail":"internal error","code":"internal","error_id":"0badcafe"}"#,
+            None,
         );
+        assert_eq!(problem.error_id(), Some("0badcafe"));
         assert!(problem.words().contains("0badcafe"));
+    }
+
+    #[test]
+    fn a_refusal_for_too_many_requests_says_how_long_to_wait() {
+        let body = r#"{"detail":"too many","code":"busy"}"#;
+        let problem = Problem::of(429, body, Some(12));
+        assert_eq!((problem.retry_after(), problem.may_pass()), (Some(12), true));
+        assert_eq!(Problem::NoAnswer.retry_after(), None);
     }
 
     #[test]
     fn a_wrong_address_is_recognised_in_both_forms() {
         for code in ["origin_check_failed", "host_not_allowed"] {
             let body = format!(r#"{{"detail":"no","code":"{code}"}}"#);
-            assert!(Problem::of(403, &body).is_wrong_address());
+            assert!(Problem::of(403, &body, None).is_wrong_address());
         }
         assert!(!Problem::NoAnswer.is_wrong_address());
     }

@@ -7,7 +7,7 @@ use crate::shell::nav::nav;
 use leptos::prelude::*;
 
 /// Query member that names the tab.
-const TAB: &str = "tab";
+pub const TAB: &str = "tab";
 
 /// One tab.
 #[derive(Debug)]

@@ -5,7 +5,7 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::model::launch::Choice;
+use crate::model::launch::{Choice, MEMBERS};
 use crate::model::route::{Query, Route};
 use crate::parts::reactive::{Cached, Held, memo};
 use leptos::prelude::*;
@@ -97,23 +97,16 @@ impl Nav {
 
     /// Opens the launch dialog over this view.
     pub fn open_launch(self, project: &str, choice: &Choice) {
-        self.set_query(
-            &[
-                (LAUNCH, project),
-                ("kind", choice.kind.as_deref().unwrap_or("")),
-                ("permission_mode", choice.permission_mode.as_deref().unwrap_or("")),
-                ("spawn_mode", choice.spawn_mode.as_deref().unwrap_or("")),
-                ("name", choice.name.as_deref().unwrap_or("")),
-            ],
-            false,
-        );
+        let mut members = vec![(LAUNCH, project)];
+        members.extend(MEMBERS.map(|name| (name, choice.get(name).unwrap_or_default())));
+        self.set_query(&members, false);
     }
 
     /// Closes the launch dialog.
     pub fn close_launch(self) {
-        let none =
-            [(LAUNCH, ""), ("kind", ""), ("permission_mode", ""), ("spawn_mode", ""), ("name", "")];
-        self.set_query(&none, true);
+        let mut members = vec![(LAUNCH, "")];
+        members.extend(MEMBERS.map(|name| (name, "")));
+        self.set_query(&members, true);
     }
 }
 

@@ -4,13 +4,14 @@ use crate::act::Target;
 use crate::app::page;
 use crate::browser;
 use crate::model::job::Job;
-use crate::model::launch::Choice;
 use crate::model::outcome::{Level, Then};
 use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
+use crate::model::time;
 use crate::parts::button::Look;
+use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon};
-use crate::parts::reactive::{effect, keyed, memo};
+use crate::parts::reactive::{dynamic, effect, keyed, live, memo};
 use crate::say::Toast;
 use crate::shell::nav::nav;
 use crate::text::{launch, page as words, session};
@@ -67,13 +68,28 @@ fn ToastCard(toast: Toast) -> impl IntoView {
     }
     let buttons: Vec<_> =
         toast.notice.then.iter().map(|then| view_then(then.clone(), key)).collect();
+    let not_before = toast.notice.not_before;
+    let wait = move || {
+        let left = not_before? - page.clock.seconds();
+        (left > 0).then(|| launch::wait(&time::span(left)))
+    };
     let repeat = toast.repeat.map(|repeat| {
-        let press = move |_| {
-            page.say.dismiss(key);
-            repeat.run(());
+        let press = move |_| match untrack(wait) {
+            Some(why) => page.say.politely(&why),
+            None => {
+                page.say.dismiss(key);
+                repeat.run(());
+            }
         };
         view! {
-            <button type="button" class=Look::Soft.class() data-testid="toast-repeat" on:click=press>
+            <span class="reason">{dynamic(wait)}</span>
+            <button
+                type="button"
+                class=Look::Soft.class()
+                aria-disabled=live(move || wait().map(|_| "true"))
+                data-testid="toast-repeat"
+                on:click=press
+            >
                 {words::REPEAT}
             </button>
         }
@@ -147,14 +163,23 @@ fn view_then(then: Then, key: u64) -> AnyView {
             }
             .into_any()
         }
-        Then::Launch(project) => {
+        Then::Launch(project, choice) => {
             let press = move |_| {
                 page.say.dismiss(key);
-                nav.open_launch(&project, &Choice::default());
+                nav.open_launch(&project, &choice);
             };
             view! {
-                <button type="button" class=Look::Soft.class() on:click=press>
-                    {launch::TRY_AGAIN}
+                <button type="button" class=Look::Soft.class() data-testid="toast-launch" on:click=press>
+                    {launch::EDIT_AND_RETRY}
+                </button>
+            }
+            .into_any()
+        }
+        Then::Copy(text) => {
+            let press = move |_| copy(page, text.clone(), None);
+            view! {
+                <button type="button" class=Look::Ghost.class() data-testid="toast-copy" on:click=press>
+                    {session::act::COPY_ID}
                 </button>
             }
             .into_any()

@@ -12,6 +12,10 @@ pub const SERVER_MODE: &str = "Server Mode";
 /// … and does.
 pub const SERVER_MODE_EFFECT: &str =
     "Many conversations, started from the client. One bridge per project; resume reconnects it.";
+/// A kind.
+pub const INTERACTIVE: &str = "Interactive Session";
+/// A kind.
+pub const DIRECT: &str = "Direct Session";
 /// What a background session does.
 pub const BACKGROUND_EFFECT: &str =
     "Works alone from a first prompt. Several may run; resume starts a new job that goes on.";
@@ -125,6 +129,7 @@ pub fn verdict(code: &str) -> String {
         "agent_missing" => "The agent program was not found on this machine.".to_owned(),
         "held_elsewhere" => "Another service or project holds this folder.".to_owned(),
         "disk_full" => "There is too little free space on this machine.".to_owned(),
+        "pty_unavailable" | "hosted_unavailable" => "This server does not offer it.".to_owned(),
         other => format!("A launch would be refused: {other}."),
     }
 }
@@ -191,3 +196,23 @@ pub fn no_project(name: &str) -> String {
 }
 /// The button was pressed before the box.
 pub const WAITS_FOR_BOX: &str = "Check the box first.";
+/// Opens the failed launch once more.
+pub const EDIT_AND_RETRY: &str = "Edit and retry";
+/// Group of the choices that few need.
+pub const ADVANCED: &str = "Advanced";
+/// The address asks for a sandbox.
+pub const SANDBOX_IGNORED: &str = "The address asks for a sandbox: ignored by this version.";
+/// The dialog was closed before the answer came.
+#[must_use]
+pub fn goes_on(project: &str) -> String {
+    format!("The launch in {project} goes on")
+}
+/// … and what follows.
+pub const GOES_ON_BODY: &str = "A message says how it went.";
+/// Above the bridges that could be stopped.
+pub const LEAST_USED: &str = "Least used of those that run:";
+/// Before the next try.
+#[must_use]
+pub fn wait(span: &str) -> String {
+    format!("Possible again in {span}.")
+}

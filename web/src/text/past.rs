@@ -14,3 +14,9 @@ pub const EMPTY: &str = "Nothing has happened yet. Starts and ends are kept here
 pub const OLDER: &str = "Show older";
 /// Button above the list.
 pub const NEWER: &str = "Something has happened since. Show it";
+/// Heading of the newest few.
+pub const TIMELINE: &str = "Timeline";
+/// Field with the newest ends.
+pub const LAST_ENDS: &str = "Last ends";
+/// It has not ended so far.
+pub const NO_ENDS: &str = "none";

@@ -51,6 +51,8 @@ pub mod act {
     pub const TRUST_RESUME: &str = "Trust and resume…";
     /// Goes to the bridge that is in the way.
     pub const VIEW_LIVE: &str = "View the live one";
+    /// Stops that one.
+    pub const STOP_LIVE: &str = "Stop it…";
     /// Launches another.
     pub const LAUNCH_NEW: &str = "Launch new…";
     /// Removes the row.

@@ -126,7 +126,11 @@ fn Buttons(
     let (can_stop, can_resume) = (can(|o| &o.stop), can(|o| &o.resume));
     let has_log = memo(move || place != Place::Head && offered.with(|o| o.log));
     let can_open = memo(move || offered.with(|o| o.open));
-    let instead = memo(move || offered.with(|o| o.instead.clone()));
+    // On its own page it stands beside the reason, below.
+    let instead = memo(move || match place {
+        Place::Head => Instead::Nothing,
+        Place::Row | Place::Dense => offered.with(|o| o.instead.clone()),
+    });
     let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
     let on_resume = Callback::new(move |()| page.resume(target.get_untracked(), false));
     let quiet = if place == Place::Head { Look::Secondary } else { Look::Ghost };
@@ -155,7 +159,7 @@ fn Buttons(
                 reason=why(|o| &o.stop) is_pending=is_pending testid="act-stop"
             />
         }))}
-        {dynamic(move || view_instead(instead.get(), page, nav, target))}
+        {dynamic(move || view_instead(instead.get(), target))}
         {dynamic(move || can_resume.get().then(|| view! {
             <ActButton
                 label=act::RESUME name=name_of(act::RESUME) on_act=on_resume look=main symbol=Some("resume")
@@ -185,7 +189,9 @@ fn Buttons(
     }
 }
 
-fn view_instead(instead: Instead, page: Page, nav: Nav, target: Cached<Target>) -> AnyView {
+/// What helps where Resume would not work.
+pub fn view_instead(instead: Instead, target: Cached<Target>) -> AnyView {
+    let (page, nav) = (page(), nav());
     match instead {
         Instead::Nothing => ().into_any(),
         Instead::ViewLive(id) => view! {
@@ -285,8 +291,14 @@ fn command(bridge: &Instance) -> String {
     format!("svc {verb} {}", bridge.instance_id.short())
 }
 
+/// The field with the session name.
 #[component]
-fn Rename(bridge: Signal<Arc<Instance>>, on_done: Callback<()>) -> impl IntoView {
+pub fn Rename(
+    /// The record.
+    bridge: Signal<Arc<Instance>>,
+    /// Saved or given up.
+    on_done: Callback<()>,
+) -> impl IntoView {
     let page = page();
     let field = NodeRef::<html::Input>::new();
     let now = bridge.get_untracked();

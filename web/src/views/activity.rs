@@ -3,8 +3,9 @@
 use crate::api;
 use crate::app::page;
 use crate::browser;
-use crate::model::past::{Event, Past};
+use crate::model::past::{Event, Past, Told};
 use crate::model::problem::Problem;
+use crate::model::sections::Place;
 use crate::model::shown::shown;
 use crate::model::time;
 use crate::parts::button::Look;
@@ -29,6 +30,30 @@ pub fn Activity() -> impl IntoView {
     view! { <Timeline about=String::new() kind="" /> }
 }
 
+/// The newest few events or ends of one bridge, without controls.
+#[component]
+pub fn Few(
+    /// Instance id.
+    about: String,
+    /// Which.
+    told: Told,
+) -> impl IntoView {
+    let reader = Reader::of(about, "instance");
+    reader.follow();
+    dynamic(move || {
+        let events = reader.past.with(|past| told.of(&past.events));
+        match (events.is_empty(), reader.reading.get()) {
+            (false, _) => view! {
+                <ol class="list events few" data-testid="few-events">{rows(&events, false)}</ol>
+            }
+            .into_any(),
+            (true, Reading::Under) => ().into_any(),
+            (true, Reading::Done) => words::NO_ENDS.into_any(),
+            (true, Reading::Failed(problem)) => problem.words().into_any(),
+        }
+    })
+}
+
 /// How the reading stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Reading {
@@ -39,12 +64,45 @@ enum Reading {
 
 #[derive(Clone, Copy)]
 struct Reader {
+    places: Cached<Vec<Place>>,
     query: StoredValue<String>,
     past: Held<Past>,
     reading: Held<Reading>,
 }
 
 impl Reader {
+    /// Of the project or the bridge it is about; blank for everything. `kind` is the query member.
+    fn of(about: String, kind: &'static str) -> Self {
+        let query =
+            if about.is_empty() { String::new() } else { format!("&{kind}={}", segment(&about)) };
+        let page = page();
+        Self {
+            // A bridge that came, went or changed has left something to read.
+            places: memo(move || {
+                page.store.places.with(|places| {
+                    let is_ours = |place: &&Place| {
+                        about.is_empty() || place.project == about || place.id == about
+                    };
+                    places.iter().filter(is_ours).cloned().collect()
+                })
+            }),
+            query: StoredValue::new(query),
+            past: Held::new(Past::default()),
+            reading: Held::new(Reading::Under),
+        }
+    }
+
+    /// Reads the newest whenever something has happened.
+    fn follow(self) {
+        let page = page();
+        effect(move || {
+            if page.store.is_loaded.get() {
+                self.places.with(|_| {});
+                self.read(false);
+            }
+        });
+    }
+
     /// Reads the newest, or what is older than what is there.
     fn read(self, older: bool) {
         let mut path = format!("/api/history?limit={PAGE}{}", self.query.get_value());
@@ -83,21 +141,8 @@ pub fn Timeline(
     kind: &'static str,
 ) -> impl IntoView {
     let page = page();
-    let query =
-        if about.is_empty() { String::new() } else { format!("&{kind}={}", segment(&about)) };
-    let reader = Reader {
-        query: StoredValue::new(query),
-        past: Held::new(Past::default()),
-        reading: Held::new(Reading::Under),
-    };
-    // A bridge that came, went or changed has left something to read.
-    let is_all = about.is_empty();
-    let places: Cached<Vec<_>> = memo(move || {
-        page.store.places.with(|places| {
-            let ours = places.iter().filter(|p| is_all || p.project == about || p.id == about);
-            ours.cloned().collect()
-        })
-    });
+    let reader = Reader::of(about, kind);
+    let places = reader.places;
     let read_at = Held::new(Vec::new());
     let refresh = move || {
         read_at.set(places.get_untracked());

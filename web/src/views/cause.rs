@@ -1,12 +1,15 @@
 //! The cause of an end: one line in a row, the whole tail on demand and on the session page.
 
 use crate::app::page;
+use crate::browser;
 use crate::model::cause::Cause;
 use crate::model::shown::shown;
 use crate::model::status::{Face, Tone};
 use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon};
 use crate::parts::reactive::{dynamic, live};
+use crate::parts::tabs::TAB;
+use crate::shell::nav::nav;
 use crate::text::page::{home, session as words};
 use crate::text::{cause as cause_words, session};
 use leptos::prelude::*;
@@ -52,12 +55,13 @@ pub fn CauseLine(
     }
 }
 
-/// The captured tail.
+/// The captured tail, its last words marked.
 #[component]
-fn Tail(output: Vec<String>) -> impl IntoView {
-    let text = output.iter().map(|line| shown(line).into_owned()).collect::<Vec<_>>().join("\n");
+fn Tail(mut output: Vec<String>) -> impl IntoView {
+    let last = output.pop().map(|line| shown(&line).into_owned());
+    let text: String = output.iter().map(|line| format!("{}\n", shown(line))).collect();
     view! {
-        <pre class="output" tabindex="0" role="region" aria-label=words::LAST_OUTPUT data-testid="output">{text}</pre>
+        <pre class="output" tabindex="0" role="region" aria-label=words::LAST_OUTPUT data-testid="output">{text}<b>{last}</b></pre>
     }
 }
 
@@ -76,9 +80,15 @@ pub fn CauseCard(
     let count = cause.output.len();
     let output = cause.output.clone();
     let headline = sentence(&cause.headline);
+    let nav = nav();
+    let to_log = move |_| {
+        nav.set_query(&[(TAB, "")], true);
+        browser::after_paint(|| {
+            browser::focus(".log-lines");
+        });
+    };
     let press = move |event: web_sys::MouseEvent| {
-        let region =
-            event.current_target().and_then(|_| crate::browser::element("[data-testid=output]"));
+        let region = event.current_target().and_then(|_| browser::element("[data-testid=output]"));
         copy(page, full.clone(), region.map(Into::into));
     };
     view! {
@@ -105,6 +115,9 @@ pub fn CauseCard(
                                 on:click=press
                             >
                                 {icon("copy", 16)} {words::COPY}
+                            </button>
+                            <button type="button" class="btn btn-ghost" data-testid="log-end" on:click=to_log>
+                                {icon("log", 16)} {words::OPEN_LOG}
                             </button>
                         </span>
                     </div>

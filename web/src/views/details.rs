@@ -1,12 +1,14 @@
 //! Every field of a bridge, and the commands that do the same.
 
 use crate::app::page;
+use crate::model::past::Told;
 use crate::model::shown::shown;
 use crate::parts::copy::Copyable;
 use crate::parts::reactive::{dynamic, memo};
 use crate::parts::times::absolute;
 use crate::text::page::session::field as words;
-use crate::text::status;
+use crate::text::{past, status};
+use crate::views::activity::Few;
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
@@ -27,6 +29,7 @@ pub fn Details(
     });
     let commands = memo(move || commands(&bridge.get()));
     let id = bridge.get_untracked().instance_id.to_string();
+    let own_id = id.clone();
     view! {
         <dl class="card details" data-testid="details">
             {dynamic(move || rows
@@ -39,6 +42,8 @@ pub fn Details(
                 .collect_view())}
             <dt>{words::ID}</dt>
             <dd><Copyable shown=id.clone() full=id what=words::ID /></dd>
+            <dt>{past::LAST_ENDS}</dt>
+            <dd><Few about=own_id told=Told::Ends /></dd>
             <dt>{words::COMMANDS}</dt>
             {dynamic(move || commands
                 .get()
@@ -54,7 +59,7 @@ pub fn Details(
 fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String>)> {
     let kind = status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string());
     let place = status::spawn_mode(&bridge.spawn_mode.to_string()).to_owned();
-    vec![
+    let mut fields = vec![
         (words::PROJECT, Some(bridge.project.clone())),
         (words::LABEL, Some(bridge.label.clone())),
         (words::KIND, Some(kind)),
@@ -75,7 +80,27 @@ fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String
         (words::SESSION_REF, bridge.session_ref.as_ref().map(ToString::to_string)),
         (words::ENVIRONMENT_REF, bridge.environment_ref.as_ref().map(ToString::to_string)),
         (words::REUSE, bridge.reuse_expires_at.map(absolute)),
-    ]
+        (words::LINK, said(bridge.connect.available)),
+        (words::RESUMABLE, said(bridge.resumable)),
+        (words::RESTART, Some(bridge.restart.policy.to_string())),
+        (words::NOTICE, bridge.notice.clone()),
+    ];
+    // Of the kinds that have them.
+    let number = |pid: Option<i32>| pid.map(|n| n.to_string());
+    for (name, value) in [
+        (words::KEEPER, number(bridge.keeper_pid)),
+        (words::AGENT_PID, number(bridge.agent_pid)),
+        (words::WORKTREE, bridge.worktree_name.clone()),
+    ] {
+        if value.is_some() {
+            fields.push((name, value));
+        }
+    }
+    fields
+}
+
+fn said(is: bool) -> Option<String> {
+    Some(if is { words::YES } else { words::NO }.to_owned())
 }
 
 fn commands(bridge: &Instance) -> Vec<String> {

@@ -83,7 +83,7 @@ fn Start() -> impl IntoView {
     view! {
         {dynamic(move || first.get().map(|name| {
             let label = words::start_in(&shown(&name));
-            let choice = Choice { kind: Some(Kind::Background.word().to_owned()), ..Choice::default() };
+            let choice = Choice::of_kind(Kind::Background);
             let start = move |_| nav.open_launch(&name, &choice);
             view! {
                 <button type="button" class=Look::Primary.class() data-testid="act-dispatch" on:click=start>

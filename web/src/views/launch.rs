@@ -9,14 +9,17 @@ use crate::model::basics::Basics;
 use crate::model::launch::{self as rules, Block, Choice, Form, Ground, Kind};
 use crate::model::outcome::{self, Level, Notice};
 use crate::model::problem::Problem;
+use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
+use crate::model::time;
 use crate::model::wire::{self, Read};
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
-use crate::parts::icon::symbol;
-use crate::parts::reactive::{Held, derived, dynamic, effect, live, memo};
+use crate::parts::icon::{icon, symbol};
+use crate::parts::reactive::{Held, derived, dynamic, effect, memo};
 use crate::shell::nav::{LAUNCH, Nav, nav};
+use crate::text::session::{act, named};
 use crate::text::{launch as words, page as page_words};
 use crate::views::trust::Gate;
 use fields::Fields;
@@ -25,8 +28,10 @@ use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::Value;
 use std::sync::Arc;
-use svc_shared::api::instances::{SpawnRequest, SpawnResult};
+use std::time::Duration;
+use svc_shared::api::instances::{Instance, SpawnRequest, SpawnResult};
 use svc_shared::api::projects::Project;
+use svc_shared::error::ErrorCode;
 use svc_shared::internal::Preflight;
 use svc_shared::paths;
 
@@ -39,9 +44,17 @@ fn last_choice(project: &str) -> Choice {
     browser::stored(&memory(project)).map(|kept| Choice::read(&kept)).unwrap_or_default()
 }
 
-fn remember(project: &str, form: &Form) {
-    browser::store(&memory(project), Some(&Choice::kept(form)));
+/// Key of what is filled in and not sent: it outlives a lost sign-in and a reload of this tab.
+const DRAFT: &str = "svc.launch";
+
+/// The draft, if it was made at this very address.
+fn draft(address: &str) -> Option<Choice> {
+    let kept = browser::drafted(DRAFT)?;
+    Some(Choice::read(kept.strip_prefix(address)?.strip_prefix('\n')?))
 }
+
+/// A launch without an answer for this long goes on without its dialog.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Shows the dialog while the address asks for it.
 #[component]
@@ -90,6 +103,8 @@ struct Desk {
     form: Held<Form>,
     is_pending: RwSignal<bool>,
     problem: Held<Option<Problem>>,
+    /// Before this time (milliseconds) the service takes no further try.
+    not_before: RwSignal<i64>,
     key: StoredValue<String>,
     is_gone: StoredValue<bool>,
 }
@@ -112,12 +127,49 @@ impl Desk {
 
     fn close(self) {
         self.is_gone.set_value(true);
+        browser::draft(DRAFT, None);
         self.nav.close_launch();
     }
 
+    /// Closed by hand, or for want of an answer: what was sent goes on.
+    fn leave(self) {
+        if self.is_pending.get_untracked() {
+            let title = words::goes_on(&self.name());
+            self.page.say.notice(Notice::new(Level::Info, title, words::GOES_ON_BODY));
+        }
+        self.close();
+    }
+
+    /// A live bridge of the project: launching would only give it back. Tracked.
+    fn live(self) -> Option<Arc<Instance>> {
+        if self.form.with(|form| form.kind == Kind::Background) {
+            return None;
+        }
+        let id = self.page.store.live_of(&self.name())?;
+        self.page.store.instance(&id).map(|signal| signal.get())
+    }
+
+    /// Why nothing can be sent at this moment. Tracked.
+    fn waits(self) -> Option<String> {
+        let left = self.not_before.get();
+        if self.is_pending.get() {
+            Some(words::PENDING.to_owned())
+        } else if self.page.live.is_offline.get() {
+            Some(page_words::link::OFFLINE.to_owned())
+        } else if left > 0 && left > self.page.clock.seconds() {
+            Some(words::wait(&time::span(left - self.page.clock.seconds())))
+        } else {
+            None
+        }
+    }
+
     fn submit(self) {
-        if self.is_pending.get_untracked() || self.page.live.is_offline.get_untracked() {
+        if let Some(why) = untrack(|| self.waits()) {
+            self.page.say.politely(&why);
             return;
+        }
+        if untrack(|| self.live()).is_some() {
+            return; // what is offered then is to open it
         }
         let (order, block) = untrack(|| {
             self.with(|ground, form| {
@@ -130,12 +182,24 @@ impl Desk {
         });
         if let Some(block) = block {
             self.page.say.politely(&block.words());
+            block.field().map(browser::focus);
             return;
         }
-        remember(&self.name(), &self.form.get_untracked());
+        let kept = self.form.with_untracked(Choice::kept);
+        browser::store(&memory(&self.name()), Some(&kept.text()));
         self.is_pending.set(true);
         self.problem.set(None);
         let (key, name) = (self.key.get_value(), self.name());
+        let opening = key.clone();
+        set_timeout(
+            move || {
+                let is_here = self.is_gone.try_get_value() == Some(false);
+                if is_here && self.is_pending.get_untracked() && self.key.get_value() == opening {
+                    self.leave();
+                }
+            },
+            PATIENCE,
+        );
         spawn_local(async move {
             let (path, body) = order.request();
             let answer = api::request(Method::POST, &path, body, Some(&key)).await;
@@ -167,6 +231,12 @@ impl Desk {
             Err(problem) => {
                 self.is_pending.set(false);
                 self.page.say.alert(&problem.words());
+                if let Some(seconds) = problem.retry_after() {
+                    self.not_before.set(self.page.clock.now() + i64::from(seconds) * 1_000);
+                }
+                if problem.is(ErrorCode::NotTrusted) {
+                    self.form.update(|form| form.must_trust = true);
+                }
                 if problem == Problem::NoAnswer {
                     self.page.live.look_again();
                 } else {
@@ -211,16 +281,12 @@ impl Order {
 #[component]
 fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     let (page, nav) = (page(), nav());
-    let member = |name| Some(untrack(|| nav.member(name))).filter(|value| !value.is_empty());
-    let asked = Choice {
-        kind: member("kind"),
-        permission_mode: member("permission_mode"),
-        spawn_mode: member("spawn_mode"),
-        name: member("name"),
-    };
     let name = project.name.to_string();
+    let asked = Choice::of(|name| untrack(|| nav.member(name)));
+    let address = browser::address();
+    let has_sandbox = asked.get(rules::SANDBOX).is_some();
     let first = Ground { project: &project, basics: &basics, preflight: None }
-        .form(&last_choice(&name), &asked);
+        .form(&last_choice(&name), &draft(&address).unwrap_or(asked));
     let desk = Desk {
         page,
         nav,
@@ -230,6 +296,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
         form: Held::new(first),
         is_pending: RwSignal::new(false),
         problem: Held::new(None),
+        not_before: RwSignal::new(0),
         key: StoredValue::new(browser::repeat_key()),
         is_gone: StoredValue::new(false),
     };
@@ -245,7 +312,11 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
         let trusts = agreed.get();
         desk.form.update(|form| form.trusts = trusts);
     });
-    let needs_trust = untrack(|| desk.with(|ground, _| ground.needs_trust()));
+    effect(move || {
+        let text = desk.form.with(|form| Choice::drafted(form).text());
+        browser::draft(DRAFT, Some(&format!("{address}\n{text}")));
+    });
+    let needs_trust = memo(move || desk.with(|ground, form| ground.needs_trust(form)));
     let facts = memo(move || {
         desk.preflight.with(|p| p.as_ref().and_then(|p| p.as_ref().ok()?.facts.clone()))
     });
@@ -255,16 +326,18 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
                 [&f.name, &f.typed, &f.prompt, &f.model].iter().any(|text| !text.is_empty())
             })
     });
-    let close = Callback::new(move |()| desk.close());
+    let close = Callback::new(move |()| desk.leave());
     view! {
         <Dialog title=words::title(&shown(&name)) on_close=close is_dirty=is_dirty testid="launch-dialog">
             <div class="dialog-body">
                 <Fields desk=desk />
-                {needs_trust.then(|| view! {
-                    <div class="wide"><Gate project=project facts=derived(move || facts.get()) agreed=agreed /></div>
-                })}
+                {dynamic(move || needs_trust.get().then(|| view! {
+                    <div class="wide"><Gate project=desk.project.get_value() facts=derived(move || facts.get()) agreed=agreed /></div>
+                }))}
                 <Bypass desk=desk />
                 <Checks desk=desk />
+                <LeastUsed desk=desk />
+                {has_sandbox.then(|| view! { <p class="wide muted" data-testid="launch-sandbox">{words::SANDBOX_IGNORED}</p> })}
             </div>
             <Foot desk=desk />
         </Dialog>
@@ -274,19 +347,57 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
 /// A live bridge of the project: a second launch would only give it back.
 #[component]
 fn Already(desk: Desk) -> impl IntoView {
-    let live = memo(move || desk.page.store.live_of(&desk.name()));
+    let since = memo(move || {
+        let bridge = desk.live()?;
+        Some(crate::parts::times::absolute(bridge.started_at.unwrap_or(bridge.status_since)))
+    });
     view! {
-        {dynamic(move || {
-            let bridge = desk.page.store.instance(&live.get()?)?.get_untracked();
-            let since = crate::parts::times::absolute(bridge.started_at.unwrap_or(bridge.status_since));
-            let href = browser::session_href(bridge.instance_id.as_str());
-            Some(view! {
-                <p class="wide strip tone-info" data-testid="launch-already">
-                    <span>{words::already(&since)}</span>
-                    <a class="btn btn-secondary strip-end" href=href>{words::VIEW_IT}</a>
-                </p>
+        {dynamic(move || since.get().map(|since| view! {
+            <p class="wide strip tone-info" data-testid="launch-already"><span>{words::already(&since)}</span></p>
+        }))}
+    }
+}
+
+/// What could be stopped where no further bridge fits.
+#[component]
+fn LeastUsed(desk: Desk) -> impl IntoView {
+    let is_full = memo(move || {
+        let is_bridge = desk.form.with(|form| form.kind == Kind::ServerMode);
+        let found = |p: &Option<Result<Preflight, Problem>>| {
+            p.as_ref().and_then(|p| p.as_ref().ok()).is_some_and(rules::is_full)
+        };
+        is_bridge && desk.preflight.with(found)
+    });
+    let rows = move || {
+        let store = desk.page.store;
+        let live = store.section(Section::Live).into_iter().filter_map(|id| {
+            let inside = store.inside(&id).with(|inside| inside.len());
+            Some((store.instance(&id)?.get(), inside))
+        });
+        let live: Vec<_> = live.collect();
+        rules::least_used(&live)
+            .into_iter()
+            .map(|id| {
+                let bridge = store.instance(&id).map(|bridge| bridge.get());
+                let project = bridge.map(|b| b.project.clone()).unwrap_or_default();
+                let href = browser::session_href(&id);
+                let stop = format!("{href}?ask=stop");
+                view! {
+                    <li>
+                        <a class="grow" href=href><bdi>{shown(&project).into_owned()}</bdi></a>
+                        <a class="btn btn-ghost" href=stop aria-label=named(act::STOP, &project)>{act::STOP}"…"</a>
+                    </li>
+                }
             })
-        })}
+            .collect_view()
+    };
+    view! {
+        {dynamic(move || is_full.get().then(|| view! {
+            <div class="wide" data-testid="launch-least-used">
+                <p class="muted">{words::LEAST_USED}</p>
+                <ul class="least">{dynamic(rows)}</ul>
+            </div>
+        }))}
     }
 }
 
@@ -383,19 +494,18 @@ fn Foot(desk: Desk) -> impl IntoView {
         memo(move || desk.with(|ground, form| ground.blocks(form).first().map(Block::words)));
     let summary = memo(move || desk.with(|ground, form| ground.summary(form)));
     let is_bypass = memo(move || desk.form.with(rules::is_bypass));
-    let why = move || {
-        if desk.is_pending.get() {
-            Some(words::PENDING.to_owned())
-        } else if desk.page.live.is_offline.get() {
-            Some(page_words::link::OFFLINE.to_owned())
-        } else {
-            blocked.get()
-        }
-    };
+    let why = move || desk.waits().or_else(|| blocked.get());
+    let live = memo(move || {
+        let bridge = desk.live()?;
+        Some((bridge.instance_id.to_string(), bridge.connect.available))
+    });
     let says = dynamic(move || {
+        if live.with(Option::is_some) {
+            return ().into_any(); // the strip above says it
+        }
         match desk.problem.get() {
         Some(problem) if !desk.is_pending.get() => view! {
-            <span class="help-error" role="alert" data-testid="launch-problem">{problem.words()}</span>
+            <span class="help-error" role="alert" data-testid="launch-problem">{problem.words()} " " {desk.waits()}</span>
         }
         .into_any(),
         _ => why().into_any(),
@@ -410,20 +520,35 @@ fn Foot(desk: Desk) -> impl IntoView {
     view! {
         <div class="dialog-foot">
             <span class="says" id="launch-says"><b>{summary.live()}</b> {says}</span>
-            <button type="button" class=Look::Ghost.class() data-testid="launch-cancel" on:click=move |_| desk.close()>
+            <button type="button" class=Look::Ghost.class() data-testid="launch-cancel" on:click=move |_| desk.leave()>
                 {words::CANCEL}
             </button>
-            <button
-                type="button"
-                class=look
-                aria-disabled=live(move || why().map(|_| "true"))
-                aria-busy=live(move || desk.is_pending.get().then_some("true"))
-                aria-describedby="launch-says"
-                data-testid="launch-submit"
-                on:click=move |_| desk.submit()
-            >
-                {dynamic(move || desk.is_pending.get().then(|| symbol("g-arc", "icon icon-14 turns")))} {label}
-            </button>
+            {dynamic(move || match live.get() {
+                Some((id, true)) => view! {
+                    <a class=Look::Primary.class() href=browser::open_href(&id) target="_blank" rel="noopener" data-testid="launch-open">
+                        {icon("open", 16)} {act::OPEN}
+                    </a>
+                }
+                .into_any(),
+                Some((id, false)) => view! {
+                    <a class=Look::Primary.class() href=browser::session_href(&id) data-testid="launch-view">{words::VIEW_IT}</a>
+                }
+                .into_any(),
+                None => view! {
+                    <button
+                        type="button"
+                        class=look
+                        aria-disabled=crate::parts::reactive::live(move || why().map(|_| "true"))
+                        aria-busy=crate::parts::reactive::live(move || desk.is_pending.get().then_some("true"))
+                        aria-describedby="launch-says"
+                        data-testid="launch-submit"
+                        on:click=move |_| desk.submit()
+                    >
+                        {dynamic(move || desk.is_pending.get().then(|| symbol("g-arc", "icon icon-14 turns")))} {label}
+                    </button>
+                }
+                .into_any(),
+            })}
         </div>
     }
 }

@@ -10,7 +10,7 @@ use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
 use crate::parts::reactive::{Cached, dynamic, effect, keyed, live, memo};
-use crate::text::page::log as words;
+use crate::text::log as words;
 use crate::views::log_bar::Bar;
 use crate::views::log_lines::ChunkView;
 use leptos::html;

@@ -7,7 +7,7 @@ use crate::parts::copy::copy;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::reactive::{dynamic, live, memo};
-use crate::text::page::log as words;
+use crate::text::log as words;
 use crate::views::log::Reader;
 use leptos::prelude::*;
 use web_sys::KeyboardEvent;

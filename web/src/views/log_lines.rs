@@ -6,7 +6,7 @@ use crate::model::log::{Entry, Weight, parts};
 use crate::model::shown::shown;
 use crate::model::time;
 use crate::parts::reactive::{derived, dynamic, effect, keyed, memo};
-use crate::text::page::log as words;
+use crate::text::log as words;
 use crate::views::log::Reader;
 use leptos::html;
 use leptos::prelude::*;

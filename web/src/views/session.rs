@@ -1,25 +1,27 @@
 //! The page of one bridge: how it stands, what can be done, its log and its details.
 
+use crate::act::Target;
 use crate::app::page;
 use crate::browser;
 use crate::model::cause::{cause, uptime};
 use crate::model::link::Found;
-use crate::model::offers::{Offer, offers};
+use crate::model::offers::{Instead, Offer, offers};
+use crate::model::past::Told;
 use crate::model::shown::shown;
 use crate::model::status::face;
 use crate::model::time;
 use crate::parts::copy::Copyable;
-use crate::parts::icon::glyph;
+use crate::parts::icon::{glyph, icon};
 use crate::parts::reactive::{derived, dynamic, effect, live, memo};
 use crate::parts::status::pill;
 use crate::parts::tabs::{self, Tab, Tabs};
 use crate::parts::times::{Age, When};
 use crate::shell::nav::{enter, nav};
-use crate::text::page::{nav as nav_words, session as words};
+use crate::text::page::{link, nav as nav_words, session as words};
 use crate::text::past;
 use crate::text::{session as said, status as status_words};
-use crate::views::actions::{Actions, Place};
-use crate::views::activity::Timeline;
+use crate::views::actions::{Actions, Place, Rename, view_instead};
+use crate::views::activity::{Few, Timeline};
 use crate::views::cause::CauseCard;
 use crate::views::details::Details;
 use crate::views::home::Loading;
@@ -146,6 +148,21 @@ fn Known(id: String) -> impl IntoView {
 
 #[component]
 fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>) -> impl IntoView {
+    let page = page();
+    let renames = RwSignal::new(false);
+    let rename = move |_| {
+        if page.live.is_offline.get_untracked() {
+            page.say.politely(link::OFFLINE);
+        } else {
+            renames.set(true);
+        }
+    };
+    let renamed = Callback::new(move |()| {
+        renames.set(false);
+        browser::after_paint(|| {
+            browser::focus("[data-testid=head-rename]");
+        });
+    });
     let seen = memo(move || face(&bridge.get(), &inside.get()));
     let label = memo(move || {
         let bridge = bridge.get();
@@ -164,7 +181,23 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
         <div class="session-head">
             <div class="session-line">
                 <h1 tabindex="-1"><bdi>{dynamic(move || shown(&bridge.get().project).into_owned())}</bdi></h1>
-                {dynamic(move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> }))}
+                {dynamic(move || if renames.get() {
+                    view! { <Rename bridge=bridge on_done=renamed /> }.into_any()
+                } else {
+                    view! {
+                        {dynamic(move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> }))}
+                        <button
+                            type="button"
+                            class="btn btn-ghost btn-icon"
+                            aria-label=said::act::RENAME
+                            aria-disabled=live(move || page.live.is_offline.get().then_some("true"))
+                            data-testid="head-rename"
+                            on:click=rename
+                        >
+                            {icon("pencil", 16)}
+                        </button>
+                    }.into_any()
+                })}
                 <div class="end"><Actions bridge=bridge inside=inside place=Place::Head /></div>
             </div>
             <div class="session-line session-facts">
@@ -187,7 +220,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
     }
 }
 
-/// The cause of a bad end, and why Resume would not work.
+/// The cause of a bad end with what went before, and why Resume would not work.
 #[component]
 fn Explained(
     bridge: Signal<Arc<Instance>>,
@@ -199,21 +232,49 @@ fn Explained(
         let after = uptime(&bridge).map(|lived| said::after(&time::span(lived)));
         cause(&bridge).map(|cause| (cause, face(&bridge, &inside.get()), after))
     });
-    let declined = memo(move || {
+    let offered = memo(move || {
         let bridge = bridge.get();
         let sibling = page.store.live_sibling(&bridge);
-        match offers(&bridge, sibling.as_deref()).resume {
-            Offer::Refused(why) if card.with(Option::is_some) => Some(why),
-            _ => None,
-        }
+        offers(&bridge, sibling.as_deref())
     });
+    let declined = memo(move || {
+        let explained = card.with(Option::is_some);
+        offered.with(|offers| match &offers.resume {
+            Offer::Refused(why) if explained || offers.instead != Instead::Nothing => {
+                Some((words::resume_declined(why), offers.instead.clone()))
+            }
+            _ => None,
+        })
+    });
+    let target = memo(move || Target::of(&bridge.get()));
+    let id = bridge.get_untracked().instance_id.to_string();
     view! {
-        {dynamic(move || card.get().map(|(cause, face, after)| view! { <CauseCard cause=cause face=face after=after /> }))}
-        {dynamic(move || declined.get().map(|why| view! {
-            <section class="card decline tone-warn" data-testid="resume-declined">
-                {glyph(crate::model::status::Glyph::Triangle)}
-                <span class="says">{words::resume_declined(&why)}</span>
-            </section>
+        {dynamic(move || card.get().map(|(cause, face, after)| view! {
+            <div class="ended-card">
+                <CauseCard cause=cause face=face after=after />
+                <section class="card only-wide aside" aria-label=past::TIMELINE>
+                    <h2>{past::TIMELINE}</h2>
+                    <Few about=id.clone() told=Told::Newest />
+                </section>
+            </div>
+        }))}
+        {dynamic(move || declined.get().map(|(why, instead)| {
+            let stop = match &instead {
+                Instead::ViewLive(id) => Some(format!("{}?ask=stop", browser::session_href(id))),
+                _ => None,
+            };
+            view! {
+                <section class="card decline tone-warn" data-testid="resume-declined">
+                    {glyph(crate::model::status::Glyph::Triangle)}
+                    <span class="says">{why}</span>
+                    <span class="end">
+                        {stop.map(|href| view! {
+                            <a class="btn btn-ghost" href=href data-testid="act-stop-live">{said::act::STOP_LIVE}</a>
+                        })}
+                        {view_instead(instead, target)}
+                    </span>
+                </section>
+            }
         }))}
     }
 }

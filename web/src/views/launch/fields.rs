@@ -51,9 +51,32 @@ fn How(desk: Desk) -> impl IntoView {
             </label>
         }
     });
+    let off = move || {
+        let refuse = move |why: String| {
+            move |event: web_sys::MouseEvent| {
+                event.prevent_default();
+                desk.page.say.politely(&why);
+            }
+        };
+        desk.with(|ground, _| ground.kinds_off())
+            .into_iter()
+            .map(|(label, why)| {
+                let why = why.unwrap_or_else(|| words::CHECKING.to_owned());
+                view! {
+                    <label class="radio-card off" data-testid="launch-kind-off">
+                        <input type="radio" aria-disabled="true" on:click=refuse(why.clone()) />
+                        <span><b>{label}</b><span>{why}</span></span>
+                    </label>
+                }
+            })
+            .collect_view()
+    };
     view! {
         <span class="label" id="launch-how">{words::HOW}</span>
-        <div class="radios" role="radiogroup" aria-labelledby="launch-how">{cards}</div>
+        <div class="radios" role="radiogroup" aria-labelledby="launch-how">
+            {cards}
+            {dynamic(off)}
+        </div>
     }
 }
 
@@ -220,7 +243,12 @@ fn select_field(
         .into_iter()
         .map(|(word, label, off)| {
             let is_on = derived(move || desk.form.with(|form| chosen(form) == word));
-            view! { <option value=word selected=is_on disabled=off>{label}</option> }
+            let option = view! { <option value=word selected=is_on disabled=off>{label}</option> };
+            if word == SpawnMode::Session.as_str() {
+                view! { <optgroup label=words::ADVANCED>{option}</optgroup> }.into_any()
+            } else {
+                option.into_any()
+            }
         })
         .collect_view();
     let change = move |event| {

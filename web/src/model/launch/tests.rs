@@ -1,0 +1,291 @@
+//! Tests of the rules of the launch dialog.
+
+use super::*;
+use crate::model::sample::{basics, bridge, check, preflight, project};
+use svc_shared::Timestamp;
+use svc_shared::status::BridgeStatus;
+
+fn asked(members: &[(&str, &str)]) -> Choice {
+    let value = |name: &str| members.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
+    Choice::of(|name| value(name).unwrap_or_default().to_owned())
+}
+
+struct Case {
+    project: Project,
+    basics: Basics,
+    preflight: Option<Preflight>,
+}
+
+impl Case {
+    fn new() -> Self {
+        Self { project: project("api"), basics: basics(), preflight: None }
+    }
+    fn ground(&self) -> Ground<'_> {
+        Ground { project: &self.project, basics: &self.basics, preflight: self.preflight.as_ref() }
+    }
+    fn form(&self) -> Form {
+        self.ground().form(&Choice::default(), &Choice::default())
+    }
+    fn blocks(&self, form: &Form) -> Vec<Block> {
+        self.ground().blocks(form)
+    }
+}
+
+#[test]
+fn a_trusted_project_launches_with_the_defaults_of_the_server() {
+    let case = Case::new();
+    let form = case.form();
+    assert_eq!(case.blocks(&form), []);
+    let request = case.ground().request(&form);
+    assert_eq!(request.permission_mode.as_deref(), Some("default"));
+    assert_eq!(request.spawn_mode.as_deref(), Some("same-dir"));
+    assert_eq!((request.trust, request.name), (None, None));
+}
+
+#[test]
+fn an_untrusted_project_waits_for_the_box_and_only_then_sends_the_trust() {
+    let mut case = Case::new();
+    case.project.trust_state = TrustState::Untrusted.into();
+    let mut form = case.form();
+    assert_eq!(case.blocks(&form), [Block::Trust]);
+    assert_eq!(case.ground().request(&form).trust, None);
+    form.trusts = true;
+    assert_eq!(case.blocks(&form), []);
+    assert_eq!(case.ground().request(&form).trust, Some(true));
+}
+
+#[test]
+fn bypassing_is_offered_only_where_allowed_and_asks_for_the_name_each_time() {
+    let mut case = Case::new();
+    let bypass = asked(&[("permission_mode", "bypassPermissions")]);
+    let none = Choice::default();
+    assert_eq!(case.ground().form(&none, &bypass).permission_mode, "default");
+    case.project.allow_bypass_permissions = true;
+    assert_eq!(case.ground().form(&bypass, &none).permission_mode, "default");
+    let mut form = case.ground().form(&none, &bypass);
+    assert!(is_bypass(&form));
+    form.typed = "API".into();
+    assert_eq!(case.blocks(&form), [Block::Bypass]);
+    form.typed = "api".into();
+    assert_eq!(case.blocks(&form), []);
+}
+
+#[test]
+fn worktrees_are_not_suggested_outside_a_repository() {
+    let mut case = Case::new();
+    case.project.is_git_repo = false;
+    let worktree = asked(&[("spawn_mode", "worktree")]);
+    let mut form = case.ground().form(&worktree, &Choice::default());
+    assert_eq!(form.spawn_mode, "same-dir");
+    form.spawn_mode = "worktree".into();
+    assert_eq!(case.blocks(&form), [Block::Worktree]);
+}
+
+#[test]
+fn a_bad_session_name_says_which_rule_it_breaks() {
+    let case = Case::new();
+    let mut form = case.form();
+    form.name = "--help".into();
+    assert!(matches!(case.blocks(&form).as_slice(), [Block::Name(why)] if why.contains('-')));
+    form.name = "  nightly ".into();
+    assert_eq!(case.ground().request(&form).name.as_deref(), Some("nightly"));
+}
+
+#[test]
+fn a_failing_check_blocks_unless_the_form_already_answers_it() {
+    let mut case = Case::new();
+    case.preflight = Some(preflight(vec![
+        check("trust", CheckStatus::Fail),
+        check("git", CheckStatus::Fail),
+        check("permissions", CheckStatus::Fail),
+        check("capacity", CheckStatus::Fail),
+        check("agent-login", CheckStatus::Warn),
+    ]));
+    let mut form = case.form();
+    form.permission_mode = "plan".into();
+    let found: Vec<String> = case.blocks(&form).iter().map(Block::words).collect();
+    assert_eq!(found, ["capacity found"]);
+    form.permission_mode = "inherit".into();
+    form.spawn_mode = "worktree".into();
+    let found: Vec<String> = case.blocks(&form).iter().map(Block::words).collect();
+    assert_eq!(found, ["git found", "permissions found", "capacity found"]);
+    let remarks = case.ground().remarks();
+    assert_eq!(remarks, [("agent-login found".to_owned(), None)]);
+}
+
+#[test]
+fn a_verdict_without_a_failing_check_still_blocks_with_its_word() {
+    let mut case = Case::new();
+    let mut verdict = preflight(Vec::new());
+    verdict.launch.insert(
+        "standard".into(),
+        svc_shared::internal::LaunchVerdict { ok: false, code: Some("held_elsewhere".into()) },
+    );
+    case.preflight = Some(verdict);
+    assert_eq!(case.blocks(&case.form()).len(), 1);
+}
+
+fn job(fill: impl Fn(&mut Form)) -> (Vec<Block>, Value) {
+    let case = Case::new();
+    let mut form = Form { kind: Kind::Background, ..case.form() };
+    fill(&mut form);
+    (case.ground().blocks(&form), case.ground().dispatch(&form))
+}
+
+#[test]
+fn the_last_choice_is_kept_except_for_a_bypass_and_the_texts() {
+    let mut form = Form { kind: Kind::Background, ..Case::new().form() };
+    form.permission_mode = "plan".into();
+    form.name = "n".into();
+    form.prompt = "do it".into();
+    let kept = Choice::read(&Choice::kept(&form).text());
+    let expected =
+        [("kind", "background"), ("permission_mode", "plan"), ("spawn_mode", "same-dir")];
+    assert_eq!(kept, asked(&expected));
+    form.permission_mode = "bypassPermissions".into();
+    assert_eq!(Choice::kept(&form).get("permission_mode"), None);
+    assert_eq!(Choice::read("{"), Choice::default());
+}
+
+#[test]
+fn a_draft_brings_back_everything_but_the_gates() {
+    let case = Case::new();
+    for registers in [false, true] {
+        let form = Form {
+            kind: Kind::Background,
+            prompt: "line 1\nline 2".into(),
+            registers,
+            model: "opus".into(),
+            permission_mode: "plan".into(),
+            name: if registers { "nightly" } else { "" }.into(),
+            ..case.form()
+        };
+        let gated = Form { trusts: true, typed: "api".into(), ..form.clone() };
+        let draft = Choice::read(&Choice::drafted(&gated).text());
+        assert_eq!(case.ground().form(&Choice::default(), &draft), form);
+    }
+    let bare = Form { registers: true, ..case.form() };
+    assert_eq!(case.ground().form(&Choice::default(), &Choice::drafted(&bare)), bare);
+}
+
+#[test]
+fn a_launch_is_asked_for_again_with_its_own_options() {
+    let mut row = bridge("api", BridgeStatus::Error);
+    row.permission_mode = PermissionMode::Plan.into();
+    row.spawn_mode = SpawnMode::Worktree.into();
+    let form = Case::new().ground().form(&Choice::default(), &Choice::again(&row));
+    assert_eq!((form.permission_mode.as_str(), form.spawn_mode.as_str()), ("plan", "worktree"));
+    assert_eq!(form.name, "");
+    row.label = "nightly".into();
+    assert_eq!(Choice::again(&row).get("name"), Some("nightly"));
+}
+
+#[test]
+fn a_refusal_for_want_of_trust_opens_the_gate_although_the_record_says_trusted() {
+    let case = Case::new();
+    let mut form = Form { must_trust: true, ..case.form() };
+    assert_eq!(case.blocks(&form), [Block::Trust]);
+    form.trusts = true;
+    assert_eq!(case.ground().request(&form).trust, Some(true));
+}
+
+#[test]
+fn kinds_of_other_servers_are_listed_with_their_reason_or_not_at_all() {
+    let mut case = Case::new();
+    let checking = [(words::INTERACTIVE, None), (words::DIRECT, None)];
+    assert_eq!(case.ground().kinds_off(), checking);
+    let mut told = preflight(Vec::new());
+    assert!(told.launch.is_empty());
+    case.preflight = Some(told.clone());
+    assert_eq!(case.ground().kinds_off(), []);
+    for (word, ok, code) in [("pty", false, Some("pty_unavailable")), ("hosted", true, None)] {
+        let verdict = svc_shared::internal::LaunchVerdict { ok, code: code.map(str::to_owned) };
+        told.launch.insert(word.into(), verdict);
+    }
+    case.preflight = Some(told);
+    let off = case.ground().kinds_off();
+    assert_eq!(off, [(words::INTERACTIVE, Some(words::verdict("pty_unavailable")))]);
+}
+
+#[test]
+fn at_the_limit_the_bridges_nobody_uses_are_named_first() {
+    let live = |name: &str, since, inside| {
+        let mut row = bridge(name, BridgeStatus::Running);
+        row.status_since = Timestamp::from_millis(since);
+        (Arc::new(row), inside)
+    };
+    let names = ["busy", "new", "old", "e", "f", "g"];
+    let rows: Vec<_> = [(1, 2), (9, 0), (5, 0), (6, 0), (7, 0), (8, 0)]
+        .into_iter()
+        .zip(names)
+        .map(|((since, inside), name)| live(name, since, inside))
+        .collect();
+    let found = least_used(&rows);
+    let name = |id: &String| rows.iter().find(|(row, _)| row.instance_id.as_str() == id);
+    let found: Vec<_> =
+        found.iter().filter_map(name).map(|(row, _)| row.project.as_str()).collect();
+    assert_eq!(found, ["old", "e", "f", "g", "new"]);
+    let mut full = preflight(Vec::new());
+    assert!(!is_full(&full));
+    full.facts = Some(svc_shared::internal::Facts {
+        inherit: svc_shared::internal::InheritFact { mode: "default".into(), source: None },
+        hooks: Vec::new(),
+        mcp_servers: Vec::new(),
+        capacity: svc_shared::internal::CapacityFact { live: 2, max: Some(2) },
+    });
+    assert!(is_full(&full));
+}
+
+#[test]
+fn a_job_needs_a_first_prompt_unless_it_is_registered() {
+    let (blocks, _) = job(|form| form.prompt = " \n\u{feff}".into());
+    assert_eq!(blocks, [Block::Prompt]);
+    let (blocks, body) = job(|form| form.registers = true);
+    assert!(blocks.is_empty());
+    assert_eq!((&body["prompt"], &body["rc_name"]), (&Value::Null, &json!("api")));
+    let (blocks, body) = job(|form| form.prompt = "do it".into());
+    assert!(blocks.is_empty());
+    assert_eq!((&body["prompt"], &body["rc_name"]), (&json!("do it"), &Value::Null));
+    assert_eq!(body["permission_mode"], "default");
+}
+
+#[test]
+fn a_prompt_or_a_model_that_the_service_would_refuse_is_refused_here() {
+    let (blocks, _) = job(|form| form.prompt = "ä".repeat(PROMPT_BYTES / 2 + 1));
+    assert_eq!(blocks, [Block::PromptTooLong]);
+    for bad in ["-x", "a\u{7}b", &"m".repeat(129)] {
+        let (blocks, _) = job(|form| {
+            form.prompt = "x".into();
+            form.model = bad.into();
+        });
+        assert_eq!(blocks, [Block::Model], "{bad:?}");
+    }
+    let (_, body) = job(|form| form.model = " opus ".into());
+    assert_eq!(body["model"], "opus");
+}
+
+#[test]
+fn the_limit_of_bridges_and_a_missing_repository_do_not_concern_a_job() {
+    let mut case = Case::new();
+    case.project.is_git_repo = false;
+    let checks = ["capacity", "git", "agent"].map(|name| check(name, CheckStatus::Fail));
+    case.preflight = Some(preflight(checks.to_vec()));
+    let form = Form {
+        kind: Kind::Background,
+        prompt: "x".into(),
+        spawn_mode: "worktree".into(),
+        ..case.form()
+    };
+    let blocks = case.ground().blocks(&form);
+    assert!(matches!(blocks.as_slice(), [Block::Check { detail, .. }] if detail == "agent found"));
+}
+
+#[test]
+fn the_kind_is_taken_from_the_address_before_the_last_choice() {
+    let case = Case::new();
+    let kind = |word: &str| asked(&[("kind", word)]);
+    let form = |last: &Choice, asked: &Choice| case.ground().form(last, asked).kind;
+    assert_eq!(form(&kind("background"), &Choice::default()), Kind::Background);
+    assert_eq!(form(&kind("background"), &kind("standard")), Kind::ServerMode);
+    assert_eq!(form(&kind("moon"), &Choice::default()), Kind::ServerMode);
+}
