@@ -117,7 +117,8 @@ test('what is chosen is what is sent, once, with a key', async () => {
 });
 
 test('where a bridge lives already, opening it takes the place of launching', async () => {
-  await seen(row('api', 'running')).catch(() => {});
+  await page.goto(machine.url, { waitUntil: 'load' });
+  await seen(row('api', 'running'));
   await open('api');
   await says(part('launch-already'), 'Already running since');
   await seen(part('launch-open'));

@@ -393,7 +393,7 @@ fn LeastUsed(desk: Desk) -> impl IntoView {
     };
     view! {
         {dynamic(move || is_full.get().then(|| view! {
-            <div class="wide" data-testid="launch-least-used">
+            <div class="wide least-used" data-testid="launch-least-used">
                 <p class="muted">{words::LEAST_USED}</p>
                 <ul class="least">{dynamic(rows)}</ul>
             </div>
