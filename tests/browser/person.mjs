@@ -29,11 +29,15 @@ export function person(page) {
 
   /** Clicks. A person tries again when the thing moved or was drawn anew under the pointer. */
   async function press(selector) {
+    const until = Date.now() + DEADLINE_MS;
     for (;;) {
       try {
         if (await pressOnce(selector)) return;
+        if (Date.now() > until) throw new Error(`${selector} took no click`);
       } catch (error) {
-        if (!/detached|not clickable|not an Element/i.test(error.message)) throw error;
+        // A closed page says "detached" as well, for ever.
+        const again = /detached|not clickable|not an Element/i.test(error.message);
+        if (!again || page.isClosed() || Date.now() > until) throw error;
       }
     }
   }
