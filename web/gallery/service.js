@@ -25,7 +25,14 @@
         list.map((more) => ({ ...SAMPLES.session, ...more })),
       ]),
     );
-  const nothing = { projects: {}, instances: {}, jobs: {}, external: {}, tracked: {}, adoptable: [] };
+  const nothing = {
+    projects: {},
+    instances: {},
+    jobs: {},
+    external: {},
+    tracked: {},
+    adoptable: [],
+  };
   const everything = () => ({
     projects: each(SAMPLES.projects, SAMPLES.project, 'name'),
     instances: each(SAMPLES.instances, SAMPLES.instance, 'instance_id'),
@@ -46,6 +53,13 @@
 
   // What the bridges use: waves that are the same on every visit.
   const STEP_MS = 4_000;
+  const USED = {
+    running: true,
+    procs: 3,
+    cpu_normalized: true,
+    disk_read_bps: null,
+    disk_write_bps: null,
+  };
   const wave = (id, at) => {
     const seed = Number.parseInt(id.slice(0, 8), 16) % 97;
     const turn = at / STEP_MS / 6 + seed;
@@ -56,10 +70,7 @@
     Object.fromEntries(
       Object.entries(state === 'empty' ? {} : SAMPLES.instances)
         .filter(([, { status }]) => status === 'running')
-        .map(([id]) => [
-          id,
-          { running: true, procs: 3, cpu_normalized: true, disk_read_bps: null, disk_write_bps: null, ...wave(id, at), ...more(id) },
-        ]),
+        .map(([id]) => [id, { ...USED, ...wave(id, at), ...more(id) }]),
     );
   const past = (id) => ({
     history: Array.from({ length: 60 }, (_, back) => {
@@ -72,7 +83,10 @@
     new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } });
   const refusal = (status, code, detail) => reply({ detail, code }, status);
   const reads = {
-    bootstrap: () => ({ ...SAMPLES.bootstrap, auth: { ...SAMPLES.bootstrap.auth, allowed_origins: [location.origin] } }),
+    bootstrap: () => {
+      const auth = { ...SAMPLES.bootstrap.auth, allowed_origins: [location.origin] };
+      return { ...SAMPLES.bootstrap, auth };
+    },
     state: () => ({ boot: 'samples', seq: 1, state: records() }),
     doctor: () => SAMPLES.doctor,
     history: () => (state === 'empty' ? { events: [], next_before: null } : SAMPLES.history),
@@ -104,7 +118,8 @@
   if (state === 'loading') {
     // Nobody loses patience: a request that stays without answer is what is shown.
     const timer = globalThis.setTimeout.bind(globalThis);
-    globalThis.setTimeout = (run, wait, ...rest) => (wait >= 20_000 ? 0 : timer(run, wait, ...rest));
+    globalThis.setTimeout = (run, wait, ...rest) =>
+      wait >= 20_000 ? 0 : timer(run, wait, ...rest);
   }
 
   let isLost = false;
@@ -125,9 +140,11 @@
       }
       const time = new Date(Date.now()).toISOString();
       const version = SAMPLES.bootstrap.version;
-      this.say({ type: 'hello', v: 1, boot: 'samples', seq: 1, server_version: version, resumed: true, time });
+      const at = { boot: 'samples', seq: 1, server_version: version, resumed: true, time };
+      this.say({ type: 'hello', v: 1, ...at });
       const tick = setInterval(() => {
-        if (this.readyState === 1) this.say({ type: 'tick', seq: 1, time: new Date(Date.now()).toISOString() });
+        const now = new Date(Date.now()).toISOString();
+        if (this.readyState === 1) this.say({ type: 'tick', seq: 1, time: now });
         else clearInterval(tick);
       }, 15_000);
       if (state === 'stale') {
@@ -150,7 +167,8 @@
       const sample = () => {
         if (this.readyState !== 1) return clearInterval(this.samples);
         const now = Date.now();
-        this.say({ type: 'sample', time: new Date(now).toISOString(), metrics: measured(now, () => ({})) });
+        const metrics = measured(now, () => ({}));
+        this.say({ type: 'sample', time: new Date(now).toISOString(), metrics });
       };
       this.samples = setInterval(sample, STEP_MS);
       sample();

@@ -1,4 +1,7 @@
 //! Builds the page into `dist/` with trunk, unless it was built from the same inputs already.
+//!
+//! The gallery of its components is built first, in a folder of its own; the hook of the page's
+//! build takes it along, so that `dist/` is still replaced in one step.
 
 use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
@@ -10,6 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::bootstrap::{self, Page};
 use crate::pins;
 use crate::place::{self, Place};
+use crate::precompress;
 use crate::progress::{Progress, Step};
 
 /// Everything in the checkout that can change a byte of the page.
@@ -43,19 +47,27 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<()> {
         progress.say(format_args!("page is up to date in dist/"));
         return Ok(());
     }
-    let log = place.log("trunk-build")?;
-    let step = Step {
-        name: "page",
-        expect: "about 90 s the first time, then 20 s",
-        crates: 230,
-        log: &log,
-    };
-    if !progress.step(&step, &mut trunk(place))? {
-        bail!("the page does not build, see {}", log.display());
-    }
+    let gallery = place.target.join("xtask/gallery");
+    let mut first = trunk(place);
+    first.arg("--html-output").arg("gallery.html");
+    first.arg("--dist").arg(&gallery).arg("web/gallery/index.html");
+    build(progress, place, "trunk-build-gallery", &mut first)?;
+    let mut second = trunk(place);
+    second.env(precompress::JOINS, &gallery);
+    build(progress, place, "trunk-build", &mut second)?;
     let state = listing(&dist).context("trunk succeeded but left no dist/index.html")?;
     fs::write(&stamp, format!("{inputs}\n{state}"))
         .with_context(|| format!("cannot write {}", stamp.display()))?;
+    Ok(())
+}
+
+fn build(progress: &Progress, place: &Place, name: &str, trunk: &mut Command) -> Result<()> {
+    let log = place.log(name)?;
+    let expect = "about 90 s the first time, then 20 s";
+    let step = Step { name, expect, crates: 230, log: &log };
+    if !progress.step(&step, trunk)? {
+        bail!("the page does not build, see {}", log.display());
+    }
     Ok(())
 }
 
@@ -125,14 +137,11 @@ fn listing(dist: &Path) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Refuses a page whose module has grown too large to load at once.
+/// Refuses a page whose module has grown too large to load at once. The gallery's is only told:
+/// nobody waits for it.
 pub(crate) fn check_size(progress: &Progress, place: &Place) -> Result<bool> {
-    let modules = fs::read_dir(place.root.join("dist"))
-        .context("cannot read dist/")?
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_name().to_string_lossy().ends_with(".wasm.br"));
-    let size = modules.filter_map(|entry| entry.metadata().ok()).map(|m| m.len()).max();
-    let size = size.context("dist/ holds no compressed module; remove dist/ and build it again")?;
+    let lacks = "dist/ holds no compressed module; remove dist/ and build it again";
+    let size = module_size(place, "svc-web").context(lacks)?;
     let verdict = if size > MODULE_LIMIT {
         "TOO LARGE"
     } else if size > MODULE_WARNING {
@@ -143,5 +152,18 @@ pub(crate) fn check_size(progress: &Progress, place: &Place) -> Result<bool> {
     progress.say(format_args!(
         "module of the page: {size} bytes by brotli, {verdict} (limit {MODULE_LIMIT})"
     ));
+    let gallery = module_size(place, "svc-gallery").context(lacks)?;
+    progress.say(format_args!("module of the gallery: {gallery} bytes by brotli"));
     Ok(size <= MODULE_LIMIT)
+}
+
+/// Bytes of a compressed module.
+fn module_size(place: &Place, name: &str) -> Option<u64> {
+    let files = fs::read_dir(place.root.join("dist")).ok()?.filter_map(Result::ok);
+    let mut ours = files.filter(|entry| {
+        let file = entry.file_name();
+        let file = file.to_string_lossy();
+        file.starts_with(&format!("{name}-")) && file.ends_with(".wasm.br")
+    });
+    Some(ours.next()?.metadata().ok()?.len())
 }
