@@ -89,31 +89,40 @@
     },
     state: () => ({ boot: 'samples', seq: 1, state: records() }),
     doctor: () => SAMPLES.doctor,
-    history: () => (state === 'empty' ? { events: [], next_before: null } : SAMPLES.history),
+    history: (query) => {
+      const is = (name, value) => !query.has(name) || query.get(name) === value;
+      const events = SAMPLES.history.events.filter(
+        (event) => is('instance', event.instance_id) && is('project', event.project),
+      );
+      return { events: state === 'empty' ? [] : events, next_before: null };
+    },
+    log: () => ({ lines: [], first: null, cursor: '2:0', generation: 2, eof: true }),
     preflight: () => SAMPLES.preflight,
     metrics: () => measured(begin, past),
     'ui-prefs': () => prefs,
   };
   let prefs = { prefs: {}, rev: 0 };
-  const answer = (request, path) => {
+  const answer = (request, path, query) => {
     const { method } = request;
     if (method === 'PUT' && path === 'ui-prefs') {
       return request.json().then((next) => reply((prefs = { ...next, rev: prefs.rev + 1 })));
     }
     if (method !== 'GET') {
-      return refusal(403, 'capability_disabled', 'These are samples: nothing is sent to the service.');
+      const why = 'These are samples: nothing is sent to the service.';
+      return refusal(403, 'capability_disabled', why);
     }
     const read = Object.keys(reads).find((name) => path === name || path.endsWith(`/${name}`));
     if (!read) return null;
     if (state === 'loading') return new Promise(() => {});
     if (state === 'error') return refusal(503, 'busy', 'The registry is busy.');
-    return reply(reads[read]());
+    return reply(reads[read](query));
   };
   const real = globalThis.fetch.bind(globalThis);
   globalThis.fetch = async (target, options) => {
     const request = new Request(target, options);
-    const path = new URL(request.url).pathname.split('/api/')[1];
-    return (path && answer(request, path)) || real(target, options);
+    const { pathname, searchParams } = new URL(request.url);
+    const path = pathname.split('/api/')[1];
+    return (path && answer(request, path, searchParams)) || real(target, options);
   };
   if (state === 'loading') {
     // Nobody loses patience: a request that stays without answer is what is shown.
