@@ -3,6 +3,7 @@
 use crate::api;
 use crate::app::Page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::job::Job;
 use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
@@ -11,7 +12,6 @@ use crate::parts::reactive::Held;
 use crate::text::job::{self as job_words, external};
 use crate::text::{launch as launch_words, page as words, session as said};
 use gloo_net::http::Method;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::json;
 use std::collections::HashSet;

@@ -3,6 +3,7 @@
 use crate::act::{Pending, TrustGate};
 use crate::browser;
 use crate::clock::Clock;
+use crate::dom::prelude::*;
 use crate::live::Live;
 use crate::model::route::Route;
 use crate::parts::reactive::{Held, dynamic, effect};
@@ -19,7 +20,6 @@ use crate::views::{
     jobs::Jobs, missing::Missing, open::Open, project::ProjectPage, projects::Projects,
 };
 use crate::{crash, focus};
-use leptos::prelude::*;
 
 /// Handles to everything shared; copied freely.
 #[derive(Clone, Copy)]
@@ -78,7 +78,7 @@ pub fn page() -> Page {
 /// Mounts the page.
 pub fn run() {
     start();
-    mount_to_body(App);
+    crate::dom::mount(|| view! { <App /> });
     if let Some(skeleton) = document().get_element_by_id("boot") {
         skeleton.remove();
     }

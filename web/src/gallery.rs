@@ -7,6 +7,7 @@ mod parts;
 
 use crate::app::{self, Page};
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::route::Route;
 use crate::parts::reactive::effect;
 use crate::shell::Shell;
@@ -17,12 +18,11 @@ use crate::views::{
     activity::Activity, doctor::Readiness, external::External, home::Home, jobs::Jobs,
     projects::Projects, session::Session, welcome::Welcome,
 };
-use leptos::prelude::*;
 
 /// Mounts the gallery.
 pub fn show() {
     app::start();
-    mount_to_body(Gallery);
+    crate::dom::mount(|| view! { <Gallery /> });
 }
 
 #[component]

@@ -17,6 +17,8 @@ mod clock;
 #[cfg(target_arch = "wasm32")]
 mod crash;
 #[cfg(target_arch = "wasm32")]
+mod dom;
+#[cfg(target_arch = "wasm32")]
 mod focus;
 #[cfg(target_arch = "wasm32")]
 mod gallery;

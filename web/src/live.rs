@@ -1,6 +1,7 @@
 //! The connection: the start of the page, one socket for the state, and coming back after a loss.
 
 use crate::clock::Clock;
+use crate::dom::prelude::*;
 use crate::model::basics::Basics;
 use crate::model::frame::{BookAt, Frame};
 use crate::model::outcome::{Level, Notice};
@@ -16,7 +17,6 @@ use crate::store::Store;
 use crate::text::{page as words, session, status};
 use crate::{api, browser, focus};
 use leptos::leptos_dom::helpers::TimeoutHandle;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use std::time::Duration;

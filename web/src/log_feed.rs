@@ -1,6 +1,7 @@
 //! The log of one bridge, live: its own socket while the panel is visible, older pages on demand.
 
 use crate::app::Page;
+use crate::dom::prelude::*;
 use crate::model::log::{Entry, Log, Older, Waiting};
 use crate::model::stream::delay_ms;
 use crate::model::wire;
@@ -8,7 +9,6 @@ use crate::parts::reactive::Held;
 use crate::socket::{Heard, Socket};
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use std::time::Duration;

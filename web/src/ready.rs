@@ -1,9 +1,9 @@
 //! Readiness of this machine, read once when the page is there and whenever a person asks.
 
 use crate::api;
+use crate::dom::prelude::*;
 use crate::model::problem::Problem;
 use crate::parts::reactive::Held;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::Doctor;
 use svc_shared::status::CheckStatus;

@@ -1,8 +1,8 @@
 //! Messages to the person: toasts, and the two live regions that read them out.
 
+use crate::dom::prelude::*;
 use crate::model::outcome::{Level, Notice};
 use crate::parts::reactive::Held;
-use leptos::prelude::*;
 use std::time::Duration;
 
 /// Seconds a message without weight stays.

@@ -11,6 +11,7 @@ mod toasts;
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::parts::reactive::dynamic;
 use crate::text::page as words;
 use crate::views::{
@@ -21,7 +22,6 @@ use crate::views::{
 use announce::Announcer;
 use banner::{Banner, OutdatedStrip};
 use bars::{BottomBar, Rail, TopBar};
-use leptos::prelude::*;
 use sheets::Sheets;
 use toasts::Toasts;
 

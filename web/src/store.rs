@@ -1,13 +1,13 @@
 //! The one store: a signal per record, so that a change touches only its row. Its only writer is
 //! the connection in `live`.
 
+use crate::dom::prelude::*;
 use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
 use crate::model::sections::{self, Place, Section};
 use crate::model::state::{Book, Change, Changed};
 use crate::model::{link, projects};
 use crate::parts::reactive::{Cached, Held, memo};
-use leptos::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use svc_shared::api::health::Health;

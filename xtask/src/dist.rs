@@ -28,6 +28,10 @@ const INPUTS: [&str; 7] = [
 ];
 /// The page's module may not grow beyond this when compressed by brotli, in bytes.
 const MODULE_LIMIT: u64 = 290 * 1024;
+/// Nor everything that the first load of the page fetches.
+const LOAD_LIMIT: u64 = 350 * 1024;
+/// Nor the page itself, as it is before compression.
+const HTML_LIMIT: u64 = 20 * 1024;
 /// From here on growth is worth a word.
 const MODULE_WARNING: u64 = 240 * 1024;
 
@@ -78,13 +82,11 @@ fn trunk(place: &Place) -> Command {
     let home = place::set("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| env::home_dir().map(|home| home.join(".cargo")));
-    // Leptos compiles its views once per kind of element instead of once per use: a tenth of the
-    // module.
-    let mut flags = "--cfg=erase_components".to_owned();
+    let mut flags = String::new();
     if let Some(home) = home {
         // Panic messages of dependencies name their files: no home folder is shipped.
         let sources = home.join("registry/src");
-        flags.push_str(&format!(" --remap-path-prefix={}=crates", sources.display()));
+        flags = format!("--remap-path-prefix={}=crates", sources.display());
     }
     trunk.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", flags);
     trunk
@@ -137,24 +139,65 @@ fn listing(dist: &Path) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Refuses a page whose module has grown too large to load at once. The gallery's is only told:
+/// Refuses a page that has grown too large to load at once. The gallery's module is only told:
 /// nobody waits for it.
 pub(crate) fn check_size(progress: &Progress, place: &Place) -> Result<bool> {
-    let lacks = "dist/ holds no compressed module; remove dist/ and build it again";
-    let size = module_size(place, "svc-web").context(lacks)?;
-    let verdict = if size > MODULE_LIMIT {
-        "TOO LARGE"
-    } else if size > MODULE_WARNING {
-        "growing near the limit"
-    } else {
-        "fine"
-    };
-    progress.say(format_args!(
-        "module of the page: {size} bytes by brotli, {verdict} (limit {MODULE_LIMIT})"
-    ));
-    let gallery = module_size(place, "svc-gallery").context(lacks)?;
+    let weight = weigh(&place.root.join("dist"))?;
+    let mut fits = true;
+    for (what, size, warning, limit) in [
+        ("module of the page, by brotli", weight.module, MODULE_WARNING, MODULE_LIMIT),
+        ("first load of the page, by brotli", weight.first_load, LOAD_LIMIT, LOAD_LIMIT),
+        ("the page's HTML", weight.html, HTML_LIMIT, HTML_LIMIT),
+    ] {
+        let verdict = if size > limit {
+            "TOO LARGE"
+        } else if size > warning {
+            "growing near the limit"
+        } else {
+            "fine"
+        };
+        progress.say(format_args!("{what}: {size} bytes, {verdict} (limit {limit})"));
+        fits &= size <= limit;
+    }
+    let gallery = module_size(place, "svc-gallery");
+    let gallery = gallery.context("dist/ lacks the gallery; remove dist/ and build it again")?;
     progress.say(format_args!("module of the gallery: {gallery} bytes by brotli"));
-    Ok(size <= MODULE_LIMIT)
+    Ok(fits)
+}
+
+/// What a browser that has nothing yet has to fetch, in bytes.
+struct Weight {
+    module: u64,
+    first_load: u64,
+    html: u64,
+}
+
+/// Only what the document names counts: other pages share the folder.
+fn weigh(dist: &Path) -> Result<Weight> {
+    let document = fs::read_to_string(dist.join("index.html"));
+    let document = document.context("cannot read dist/index.html")?;
+    let html = document.len() as u64;
+    let mut weight = Weight { module: 0, first_load: html, html };
+    for entry in fs::read_dir(dist).context("cannot read dist/")?.filter_map(Result::ok) {
+        let path = entry.path();
+        if !document.contains(&*entry.file_name().to_string_lossy()) {
+            continue;
+        }
+        let compressed = fs::metadata(precompress::beside(&path, "br")).map(|found| found.len());
+        let is_module = path.extension().is_some_and(|suffix| suffix == "wasm");
+        if is_module && compressed.is_err() {
+            break;
+        }
+        let size = compressed.unwrap_or(entry.metadata()?.len());
+        weight.first_load += size;
+        if is_module {
+            weight.module += size;
+        }
+    }
+    if weight.module == 0 {
+        bail!("dist/ holds no compressed module; remove dist/ and build it again");
+    }
+    Ok(weight)
 }
 
 /// Bytes of a compressed module.
@@ -166,4 +209,33 @@ fn module_size(place: &Place, name: &str) -> Option<u64> {
         file.starts_with(&format!("{name}-")) && file.ends_with(".wasm.br")
     });
     Some(ours.next()?.metadata().ok()?.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_document_names_weighs_what_is_sent_of_it() {
+        let dist = env::temp_dir().join(format!("xtask-weight-{}", std::process::id()));
+        fs::create_dir_all(&dist).unwrap();
+        fs::write(dist.join("index.html"), "a_bg.wasm a.css").unwrap();
+        for (name, size) in [
+            ("a_bg.wasm", 1000),
+            ("a_bg.wasm.br", 300),
+            ("a_bg.wasm.gz", 400),
+            ("a.css", 50),
+            ("a.css.br", 20),
+            ("other_bg.wasm", 7000),
+            ("other_bg.wasm.br", 5000),
+        ] {
+            fs::write(dist.join(name), vec![b' '; size]).unwrap();
+        }
+        let weight = weigh(&dist).unwrap();
+        fs::remove_file(dist.join("a_bg.wasm.br")).unwrap();
+        let unfinished = weigh(&dist);
+        fs::remove_dir_all(&dist).unwrap();
+        assert_eq!((weight.module, weight.first_load, weight.html), (300, 335, 15));
+        assert!(unfinished.is_err(), "a module that is not compressed has no weight");
+    }
 }

@@ -86,7 +86,7 @@ fn compress(file: &Path) -> Result<()> {
 }
 
 /// `a/b.js`, `br` → `a/b.js.br`.
-fn beside(file: &Path, suffix: &str) -> PathBuf {
+pub(crate) fn beside(file: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(file);
     name.push(".");
     name.push(suffix);

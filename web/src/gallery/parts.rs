@@ -3,6 +3,7 @@
 use super::back_to_top;
 use crate::act::{Target, TrustGate};
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::model::cause::{cause as cause_of, uptime};
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
@@ -19,7 +20,6 @@ use crate::text::session::{act, after, stop_question};
 use crate::text::{keys, launch, page as words};
 use crate::views::cause::CauseCard;
 use crate::views::missing::{Missing, NoStart, WrongAddress};
-use leptos::prelude::*;
 
 /// The sample that crashed.
 const CRASHED: &str = "a1c25d38";

@@ -2,7 +2,9 @@
 //! the framework, which is compiled once per type: boxed, the whole page shares one copy. This is
 //! what keeps the module small; the price is an allocation per binding.
 
-use leptos::prelude::*;
+pub use crate::dom::keyed;
+use crate::dom::{AnyView, IntoView};
+use leptos::prelude::{Effect, Get, GetUntracked, Memo, RwSignal, Set, Signal, Track, untrack};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -189,19 +191,6 @@ pub fn effect(run: impl Fn() + 'static) {
 }
 
 /// Makes a part of a view that is made anew when what it reads changes.
-pub fn dynamic<V: IntoView + 'static>(make: impl Fn() -> V + Send + 'static) -> Live<AnyView> {
-    Box::new(move || make().into_any())
-}
-
-/// A list of rows by key, of which only what changed is touched.
-pub fn keyed<V: IntoView + 'static>(
-    keys: Cached<Vec<String>>,
-    row: impl Fn(String) -> V + Send + Sync + 'static,
-) -> AnyView {
-    type Row = Arc<dyn Fn(String) -> AnyView + Send + Sync>;
-    fn shared(keys: Cached<Vec<String>>, row: Row) -> AnyView {
-        view! { <For each=move || keys.get() key=String::clone children=move |key| row(key) /> }
-            .into_any()
-    }
-    shared(keys, Arc::new(move |key| row(key).into_any()))
+pub fn dynamic<V: IntoView>(make: impl Fn() -> V + 'static) -> AnyView {
+    AnyView::dynamic(Box::new(move || make().into_view()))
 }

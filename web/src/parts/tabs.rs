@@ -1,10 +1,10 @@
 //! Tabs whose choice stands in the address.
 
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::parts::icon::icon;
 use crate::parts::reactive::{Cached, live, memo};
 use crate::shell::nav::nav;
-use leptos::prelude::*;
 
 /// Query member that names the tab.
 pub const TAB: &str = "tab";

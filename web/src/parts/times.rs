@@ -2,10 +2,10 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::time;
 use crate::parts::reactive::{live, memo};
 use crate::text::page::link;
-use leptos::prelude::*;
 use svc_shared::Timestamp;
 
 /// How long something has been so: `18 min`. Absolute while the connection is lost.

@@ -1,10 +1,10 @@
 //! Long lists: only the rows near the visible part exist; the rest is space of the right height.
 
+use crate::dom::prelude::*;
 use crate::model::window::range;
 use crate::parts::reactive::{Cached, keyed, live, memo};
 use leptos::ev;
 use leptos::html;
-use leptos::prelude::*;
 
 /// The keys of the whole list, for rows that say where they stand in it.
 #[derive(Clone, Copy)]

@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::live::{Link, Outdated};
 use crate::model::status::Tone;
 use crate::model::time;
@@ -9,7 +10,6 @@ use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
 use crate::parts::reactive::dynamic;
 use crate::text::page::link as words;
-use leptos::prelude::*;
 use svc_shared::Timestamp;
 
 /// Shown while the connection is lost, from two seconds on.

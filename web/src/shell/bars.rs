@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::live::Link;
 use crate::model::job::Group;
 use crate::model::route::Route;
@@ -11,7 +12,6 @@ use crate::parts::reactive::{derived, dynamic, memo};
 use crate::shell::nav::nav;
 use crate::shell::sheets::Sheet;
 use crate::text::{keys, launch, page as words, past, ready};
-use leptos::prelude::*;
 use svc_shared::status::CheckStatus;
 
 /// A place of the navigation.

@@ -2,6 +2,7 @@
 
 use crate::app::{Page, page};
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::launch::Choice;
 use crate::parts::copy::copy;
 use crate::parts::dialog::Dialog;
@@ -9,7 +10,6 @@ use crate::parts::reactive::live;
 use crate::shell::nav::Nav;
 use crate::shell::sheets::Sheet;
 use crate::text::keys as words;
-use leptos::prelude::*;
 use std::cell::Cell;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, HtmlElement, KeyboardEvent};

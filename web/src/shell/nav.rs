@@ -5,10 +5,10 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::launch::{Choice, MEMBERS};
 use crate::model::route::{Query, Route};
 use crate::parts::reactive::{Cached, Held, memo};
-use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::JsValue;
 use web_sys::{Element, Event, MouseEvent};

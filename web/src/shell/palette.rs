@@ -3,6 +3,7 @@
 use crate::act::Target;
 use crate::app::{Page, page};
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::launch::Choice;
 use crate::model::offers::{Offer, offers};
 use crate::model::palette::{Does, Item, Offered};
@@ -17,7 +18,6 @@ use crate::shell::nav::{Nav, nav};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
 use crate::text::{job::external, keys as words, launch, past, ready};
-use leptos::prelude::*;
 use svc_shared::paths::segment;
 
 /// Projects offered while nothing is typed.

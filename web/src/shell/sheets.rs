@@ -3,6 +3,7 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::shown::shown;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
@@ -11,7 +12,6 @@ use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
 use crate::text::{job::external, past, ready};
-use leptos::prelude::*;
 use svc_shared::paths;
 
 /// What is open.

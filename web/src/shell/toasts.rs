@@ -3,6 +3,7 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::job::Job;
 use crate::model::outcome::{Level, Then};
 use crate::model::shown::shown;
@@ -15,7 +16,6 @@ use crate::parts::reactive::{dynamic, effect, keyed, live, memo};
 use crate::say::Toast;
 use crate::shell::nav::nav;
 use crate::text::{launch, page as words, session};
-use leptos::prelude::*;
 
 /// All messages.
 #[component]

@@ -2,12 +2,12 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::time;
 use crate::parts::reactive::dynamic;
 use crate::shell::nav::enter;
 use crate::text::page::{about as words, nav};
 use crate::views::home::Loading;
-use leptos::prelude::*;
 
 /// The view.
 #[component]

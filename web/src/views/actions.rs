@@ -3,6 +3,7 @@
 use crate::act::{Target, TrustGate};
 use crate::app::{Page, page};
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::launch::Choice;
 use crate::model::offers::{Instead, Offer, Offers, offers};
 use crate::parts::button::{ActButton, Look};
@@ -17,7 +18,6 @@ use crate::text::launch as launch_words;
 use crate::text::page::{qr as page_qr, session as page_words};
 use crate::text::session::{FORGET_QUESTION, act, named, stop_question};
 use leptos::html;
-use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;

@@ -3,6 +3,7 @@
 use crate::api;
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::past::{Event, Past, Told};
 use crate::model::problem::Problem;
 use crate::model::sections::Place;
@@ -16,7 +17,6 @@ use crate::shell::nav::enter;
 use crate::text::{page as page_words, past as words};
 use crate::views::home::Loading;
 use crate::views::row::fact;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::paths::segment;
 

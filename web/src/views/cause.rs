@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::cause::Cause;
 use crate::model::shown::shown;
 use crate::model::status::{Face, Tone};
@@ -12,7 +13,6 @@ use crate::parts::tabs::TAB;
 use crate::shell::nav::nav;
 use crate::text::page::{home, session as words};
 use crate::text::{cause as cause_words, session};
-use leptos::prelude::*;
 
 /// The last line of the output, with the rest behind a button.
 #[component]

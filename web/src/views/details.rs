@@ -1,6 +1,7 @@
 //! Every field of a bridge, and the commands that do the same.
 
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::model::past::Told;
 use crate::model::shown::shown;
 use crate::parts::copy::Copyable;
@@ -9,7 +10,6 @@ use crate::parts::times::absolute;
 use crate::text::page::session::field as words;
 use crate::text::{past, status};
 use crate::views::activity::Few;
-use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 

@@ -1,6 +1,7 @@
 //! Readiness: what blocks, what is worth a look, what is in order, and what to do about it.
 
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
@@ -10,7 +11,6 @@ use crate::parts::reactive::{dynamic, live};
 use crate::parts::times::When;
 use crate::shell::nav::enter;
 use crate::text::ready as words;
-use leptos::prelude::*;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
 

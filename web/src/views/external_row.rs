@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::external::{face, line};
 use crate::model::shown::shown;
 use crate::parts::button::{ActButton, Look};
@@ -11,7 +12,6 @@ use crate::store::EXTERNAL;
 use crate::text::job::external as words;
 use crate::text::session::named;
 use crate::views::row::{Inside, Row, fact};
-use leptos::prelude::*;
 
 /// The row of a project.
 pub fn external_row(project: String) -> AnyView {

@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::projects::Query;
@@ -21,7 +22,6 @@ use crate::text::page::{home as words, nav as nav_words};
 use crate::text::session::named;
 use crate::views::rows::{AsOf, Rows, any_row};
 use crate::views::welcome::Welcome;
-use leptos::prelude::*;
 
 /// Ended rows shown before "Show all".
 const FEW_ENDED: usize = 10;

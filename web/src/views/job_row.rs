@@ -3,6 +3,7 @@
 use crate::act::Target;
 use crate::app::{Page, page};
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::job::{self, Job};
 use crate::model::shown::shown;
 use crate::parts::button::{ActButton, Look};
@@ -16,7 +17,6 @@ use crate::text::job as words;
 use crate::text::page::link;
 use crate::text::session::{act, named};
 use crate::views::row::{Row, fact};
-use leptos::prelude::*;
 use std::sync::Arc;
 
 /// A row. `open` is where prompt and result can be read, and whether they are unfolded.

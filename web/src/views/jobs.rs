@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::job::Group;
 use crate::model::launch::{Choice, Kind};
 use crate::model::projects::Query;
@@ -16,7 +17,6 @@ use crate::text::page::{home, nav as nav_words};
 use crate::views::home::Loading;
 use crate::views::job_row::job_row;
 use crate::views::rows::Rows;
-use leptos::prelude::*;
 
 fn heading(group: Group) -> (&'static str, &'static str) {
     match group {

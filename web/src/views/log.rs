@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::log_feed::{Feed, Feeding};
 use crate::model::find::Needle;
 use crate::model::log::Older;
@@ -14,7 +15,6 @@ use crate::text::log as words;
 use crate::views::log_bar::Bar;
 use crate::views::log_lines::ChunkView;
 use leptos::html;
-use leptos::prelude::*;
 use std::time::Duration;
 use svc_shared::Timestamp;
 use wasm_bindgen::JsCast;

@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::parts::button::Look;
 use crate::parts::copy::copy;
 use crate::parts::icon::icon;
@@ -9,7 +10,6 @@ use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::reactive::{dynamic, live, memo};
 use crate::text::log as words;
 use crate::views::log::Reader;
-use leptos::prelude::*;
 use web_sys::KeyboardEvent;
 
 /// Lines that the copy button takes.

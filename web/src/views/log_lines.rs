@@ -1,6 +1,7 @@
 //! The lines: in chunks, of which only those near the visible part have elements.
 
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::find::Needle;
 use crate::model::log::{Entry, Weight, parts};
 use crate::model::shown::shown;
@@ -9,7 +10,6 @@ use crate::parts::reactive::{derived, dynamic, effect, keyed, memo};
 use crate::text::log as words;
 use crate::views::log::Reader;
 use leptos::html;
-use leptos::prelude::*;
 use svc_shared::Timestamp;
 use svc_shared::stream::MarkKind;
 use wasm_bindgen::JsCast;

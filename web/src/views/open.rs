@@ -6,6 +6,7 @@
 use crate::api;
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::link::client_host;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
@@ -15,7 +16,6 @@ use crate::shell::nav::enter;
 use crate::text::page::open as words;
 use crate::text::session::act;
 use gloo_net::http::Method;
-use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::Connect;
 use svc_shared::paths;

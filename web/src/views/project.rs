@@ -3,6 +3,7 @@
 use crate::act::TrustGate;
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::sections::Section;
@@ -20,7 +21,6 @@ use crate::views::activity::Timeline;
 use crate::views::home::{Loading, section_rows};
 use crate::views::project_row::{Marks, TrustMark};
 use crate::views::rows::Rows;
-use leptos::prelude::*;
 use svc_shared::status::TrustState;
 
 const TABS: &[Tab] = &[

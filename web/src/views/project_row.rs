@@ -3,6 +3,7 @@
 use crate::act::TrustGate;
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::find::Needle;
 use crate::model::launch::Choice;
 use crate::model::shown::shown;
@@ -13,7 +14,6 @@ use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
 use crate::parts::window::Listed;
 use crate::shell::nav::nav;
 use crate::text::{launch, page::projects as words, session::named, status::rollup};
-use leptos::prelude::*;
 use svc_shared::status::TrustState;
 
 /// A row; nothing when the record is gone.

@@ -1,6 +1,7 @@
 //! The project list: search, filters, order, and a row for every project.
 
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::model::projects::{Query, Show, Sort};
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
@@ -10,7 +11,6 @@ use crate::shell::nav::{Nav, enter, nav};
 use crate::text::page::{nav as nav_words, projects as words};
 use crate::views::home::Loading;
 use crate::views::project_row::ProjectRow;
-use leptos::prelude::*;
 
 /// Height of a row on wide screens, pixels.
 const ROW_PX: usize = 56;

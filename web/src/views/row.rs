@@ -1,12 +1,12 @@
 //! The frame of a row: one shape for bridges, background jobs and what was started elsewhere.
 
+use crate::dom::prelude::*;
 use crate::model::external::{is_blocked, line};
 use crate::model::shown::shown;
 use crate::model::status::Face;
 use crate::parts::icon::glyph;
 use crate::parts::reactive::{Cached, Live, dynamic, live, memo};
 use crate::parts::times::Age;
-use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::api::sessions::WorkingSession;

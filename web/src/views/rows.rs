@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::live::Link;
 use crate::model::sections::Section;
 use crate::model::time;
@@ -11,7 +12,6 @@ use crate::text::page::link;
 use crate::views::external_row::external_row;
 use crate::views::job_row::job_row;
 use crate::views::session_row::session_row;
-use leptos::prelude::*;
 use svc_shared::Timestamp;
 
 /// The row of a key.

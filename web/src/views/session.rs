@@ -3,6 +3,7 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::cause::{cause, uptime};
 use crate::model::link::Found;
 use crate::model::offers::{Instead, Offer, offers};
@@ -27,7 +28,6 @@ use crate::views::details::Details;
 use crate::views::home::Loading;
 use crate::views::log::LogPanel;
 use crate::views::session_row::Chips;
-use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;

@@ -2,6 +2,7 @@
 
 use crate::app::page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::cause::{cause, ended_facts};
 use crate::model::sections::Section;
 use crate::model::shown::shown;
@@ -13,7 +14,6 @@ use crate::text::{cause as cause_words, page::link, session as said, status as w
 use crate::views::actions::{Actions, Place};
 use crate::views::cause::CauseLine;
 use crate::views::row::{Inside, Row, fact};
-use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::status::{BridgeStatus, PermissionMode};

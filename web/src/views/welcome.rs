@@ -1,10 +1,10 @@
 //! Home of somebody who has no project yet: how to begin, in steps that tick themselves off.
 
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::parts::icon::{icon, symbol};
 use crate::parts::reactive::dynamic;
 use crate::text::page::home as words;
-use leptos::prelude::*;
 
 /// The steps.
 #[component]

@@ -1,11 +1,11 @@
 //! The fields of the launch dialog: what is started, what it does, what it may do, where.
 
 use super::Desk;
+use crate::dom::prelude::*;
 use crate::model::launch::{self as rules, Block, Form, Kind};
 use crate::parts::icon::icon;
 use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
 use crate::text::{launch as words, status as status_words};
-use leptos::prelude::*;
 use svc_shared::api::jobs::PROMPT_BYTES;
 use svc_shared::status::SpawnMode;
 
