@@ -129,6 +129,7 @@ const TABLE: &[Row] = &[
     Row { route: "DELETE /api/reauth", asks: &[(Known, 200)] },
     Row { route: "GET /", asks: &[(Known, PAGE)] },
     Row { route: "GET /ui/{*page}", asks: &[(Known, PAGE)] },
+    Row { route: "GET /ui/about/components", asks: &[(Known, PAGE)] },
     Row { route: "GET /static/{*file}", asks: &[(Unknown, 404)] },
     Row { route: "GET /openapi.json", asks: &[(Known, 200)] },
     Row { route: "GET /api/bootstrap", asks: &[(Known, 200)] },
