@@ -113,7 +113,7 @@ test('a job started from a terminal shows its result and is resumed as a new one
   const jobs = await machine.api('/api/agents');
   const next = jobs.find((other) => other.id !== id).id;
   const link = await seen(`${part('toast')} a[href="/ui/jobs/${next}"]`);
-  await link.click();
+  await link.evaluate((element) => element.click()); // another message may move it
   await seen(`[data-row="job:${next}"] ${part('job-texts')}[open]`);
 });
 

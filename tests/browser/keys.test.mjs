@@ -20,7 +20,11 @@ async function run(words) {
   await page.keyboard.down('Control');
   await page.keyboard.press('k');
   await page.keyboard.up('Control');
-  await seen(part('palette-field'));
+  await page.waitForFunction(
+    (where) => document.activeElement?.matches(where),
+    {},
+    part('palette-field'),
+  );
   await page.keyboard.type(words);
   await says('#palette [aria-selected="true"]', words.split(' ').at(-1));
   await page.keyboard.press('Enter');

@@ -38,6 +38,7 @@ export async function world(projects, more = {}, password) {
     AGENT_SIM_READY_MS: '50',
   };
   mkdirSync(env.HOME);
+  mkdirSync(join(root, 'projects'));
   execFileSync(given('SVC_SIM_BIN'), ['init', agentHome], { env });
   const trusted = {};
   for (const [name, { git = false, trust = true, knobs }] of Object.entries(projects)) {
@@ -62,7 +63,11 @@ export async function world(projects, more = {}, password) {
   };
   writeFileSync(config, JSON.stringify(settings), { mode: 0o600 });
 
-  const service = await serve({ args: ['run', '--config', config], env, cwd: root });
+  let service;
+  const start = async () => {
+    service = await serve({ args: ['run', '--config', config], env, cwd: root });
+  };
+  await start();
   const cli = async (...args) => {
     const options = { env, cwd: root, timeout: DEADLINE_MS };
     return (await run(given('SVC_BIN'), [...args, '--config', config], options)).stdout;
@@ -84,6 +89,11 @@ export async function world(projects, more = {}, password) {
   };
   const remote = async (...args) =>
     (await run(given('SVC_SIM_BIN'), ['remote', ...args], { env, timeout: DEADLINE_MS })).stdout;
+  /** Takes the service away without a word; `start` brings it back at the same address. */
+  const kill = async () => {
+    process.kill(service.pid, 'SIGKILL');
+    await service.stop();
+  };
   const close = async () => {
     for (const row of await api('/api/instances')) {
       if (['starting', 'running'].includes(row.status)) await cli('stop', row.instance_id);
@@ -97,5 +107,6 @@ export async function world(projects, more = {}, password) {
     rmSync(root, { recursive: true, force: true });
     return code;
   };
-  return { url: service.url, said: service.said, env, root, cli, api, ask, remote, close };
+  const { url, said } = service;
+  return { url, said, env, root, cli, api, ask, remote, start, kill, close };
 }

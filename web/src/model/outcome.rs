@@ -111,7 +111,11 @@ pub fn settled(bridge: &Instance, ready_title: String) -> Notice {
 pub fn failed(bridge: &Instance) -> Notice {
     let id = bridge.instance_id.to_string();
     let why = cause::cause(bridge);
-    let body = why.map_or_else(String::new, |why| why.line.unwrap_or(why.headline));
+    // The last words of what was killed from outside often say nothing: how it ended comes first.
+    let body = why.map_or_else(String::new, |why| match why.line {
+        Some(line) if line != why.headline => [why.headline, line].join(" · "),
+        _ => why.headline,
+    });
     if bridge.status.is(&BridgeStatus::Error) {
         Notice::new(Level::Danger, words::failed_in(&bridge.project), body)
             .then(Then::View(id))
@@ -285,6 +289,17 @@ mod tests {
         let said = dispatched("api", answer(r#"{"id":"3c509237","warnings":["w"]}"#)).unwrap();
         assert_eq!(said[0].then, [Then::Job("3c509237".into())]);
         assert_eq!((said[1].level, said[1].body.as_str()), (Level::Warning, "w"));
+    }
+
+    #[test]
+    fn a_crash_says_how_it_ended_before_its_last_words() {
+        let mut killed = bridge("api", BridgeStatus::Crashed);
+        killed.exit_signal = Some(9);
+        killed.error_detail = Some("space to show QR code\n".to_owned());
+        let body = failed(&killed).body;
+        assert!(body.contains("KILL") && body.ends_with(" · space to show QR code"), "{body}");
+        killed.error_detail = None;
+        assert!(!failed(&killed).body.contains('·'));
     }
 
     fn first(notices: Vec<Notice>) -> Notice {

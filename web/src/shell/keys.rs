@@ -37,8 +37,22 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
         page.sheet.set(Some(Sheet::Palette(String::new())));
         return true;
     }
+    if key == "Tab" {
+        one_stop_per_list();
+        return false;
+    }
     let went = after_g.take();
-    if is_chord || event.alt_key() || event.default_prevented() || is_typing(event) || is_off() {
+    if is_chord || event.alt_key() || event.default_prevented() || is_typing(event) {
+        return false;
+    }
+    match key.as_str() {
+        "ArrowDown" => return in_row() && step(1),
+        "ArrowUp" => return in_row() && step(-1),
+        "Home" => return in_row() && to_end(true),
+        "End" => return in_row() && to_end(false),
+        _ => {}
+    }
+    if is_off() {
         return false;
     }
     let go = |path: &str| {
@@ -117,6 +131,67 @@ fn click(selector: &str) -> bool {
     true
 }
 
+/// Whether a control of a row has the focus; what scrolls keeps its arrows.
+fn in_row() -> bool {
+    let focused = document().active_element();
+    focused.is_some_and(|focused| {
+        focused.matches("main li :is(a, button, summary)").is_ok_and(|is| is)
+    })
+}
+
+fn all(within: &Element, selector: &str) -> Vec<HtmlElement> {
+    let Ok(list) = within.query_selector_all(selector) else {
+        return Vec::new();
+    };
+    (0..list.length()).filter_map(|at| list.item(at)?.dyn_into().ok()).collect()
+}
+
+/// Lists of rows with names.
+const LISTS: &str = "main ul:has(> li .name)";
+
+/// Tab passes a list after the controls of one row: the one last visited, at first the first.
+fn one_stop_per_list() {
+    let (Some(root), focused) = (document().document_element(), document().active_element()) else {
+        return;
+    };
+    for list in all(&root, LISTS) {
+        let rows = all(&list, ":scope > li");
+        let has = |selector: &str| {
+            rows.iter().position(|row| row.query_selector(selector).is_ok_and(|it| it.is_some()))
+        };
+        let inside = focused.as_ref().filter(|focused| list.contains(Some(focused)));
+        let at = inside.map_or_else(
+            || has(".name[tabindex=\"0\"]"),
+            |focused| rows.iter().position(|row| row.contains(Some(focused))),
+        );
+        let at = at.or_else(|| has(".name"));
+        for (index, row) in rows.iter().enumerate() {
+            let stops = ":is(a[href], button, summary, input, [tabindex]):not([role=menuitem])";
+            for stop in all(row, stops) {
+                stop.set_tab_index(if at == Some(index) { 0 } else { -1 });
+            }
+        }
+    }
+}
+
+/// Moves the focus to the first or last row of its list, which may have to be made first.
+fn to_end(first: bool) -> bool {
+    let list =
+        document().active_element().and_then(|focused| focused.closest(LISTS).ok().flatten());
+    let Some(list) = list else {
+        return false;
+    };
+    list.scroll_into_view_with_bool(first);
+    browser::after_paint(move || {
+        browser::after_paint(move || {
+            let names = all(&list, ":scope > li .name");
+            let name = if first { names.first() } else { names.last() };
+            let _ = name.map(|name| name.focus()); // gone: fine
+        });
+    });
+    true
+}
+
 /// Moves the focus among the names of rows.
 fn step(by: i32) -> bool {
     among("main li .name", by, |names| {
@@ -142,15 +217,13 @@ fn among(
     by: i32,
     present: fn(&[HtmlElement]) -> Option<usize>,
 ) -> Option<HtmlElement> {
-    let list = document().query_selector_all(selector).ok()?;
-    let all: Vec<HtmlElement> =
-        (0..list.length()).filter_map(|at| list.item(at)?.dyn_into().ok()).collect();
-    let to = match present(&all) {
+    let found = all(&document().document_element()?, selector);
+    let to = match present(&found) {
         None => 0,
         Some(at) if by > 0 => at + 1,
         Some(at) => at.checked_sub(1)?,
     };
-    all.into_iter().nth(to)
+    found.into_iter().nth(to)
 }
 
 /// The list of keys.

@@ -36,12 +36,27 @@ fn here() -> (String, Query) {
     (local, Query::parse(&at.search().unwrap_or_default()))
 }
 
+/// Remembers with the address that is left how far it was scrolled, for the way back.
+fn keep_place() {
+    let y = JsValue::from_f64(window().scroll_y().unwrap_or_default());
+    let _ = window().history().and_then(|h| h.replace_state(&y, "")); // only the place is lost
+}
+
 impl Nav {
     /// Follows the address bar and takes over the links of the page.
     pub fn start() -> Self {
         let at = Held::new(here());
         let nav = Self { at, route: memo(move || Route::of(&at.with(|(path, _)| path.clone()))) };
-        browser::on_window("popstate", move |_: Event| at.set(here()));
+        browser::on_window("popstate", move |_: Event| {
+            at.set(here());
+            let place = window().history().and_then(|h| h.state()).ok().and_then(|it| it.as_f64());
+            if let Some(y) = place {
+                // After the focus went to the heading, which scrolls there.
+                browser::after_paint(move || {
+                    browser::after_paint(move || window().scroll_to_with_x_and_y(0.0, y));
+                });
+            }
+        });
         browser::on_document("click", move |event: Event| {
             if let Some(href) = followed(&event) {
                 event.prevent_default();
@@ -53,6 +68,7 @@ impl Nav {
 
     /// Goes to an address of this page (with prefix).
     pub fn to(self, href: &str) {
+        keep_place();
         let _ =
             window().history().and_then(|h| h.push_state_with_url(&JsValue::NULL, "", Some(href))); // refused after many in a short time: the next click works
         window().scroll_to_with_x_and_y(0.0, 0.0);
@@ -78,6 +94,7 @@ impl Nav {
             self.replace(&href);
             return;
         }
+        keep_place();
         let _ =
             window().history().and_then(|h| h.push_state_with_url(&JsValue::NULL, "", Some(&href))); // as above
         self.at.set(here());

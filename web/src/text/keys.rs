@@ -2,6 +2,8 @@
 
 /// Button in the top bar, and title.
 pub const PALETTE: &str = "Search or run…";
+/// Its name where it is read out, which holds the words and the keys to be seen.
+pub const PALETTE_NAME: &str = "Search or run… Ctrl K";
 /// Nothing fits.
 pub const NOTHING: &str = "Nothing matches.";
 /// Kind of an entry.
@@ -17,7 +19,7 @@ pub const HELP: &str = "Help: keys";
 /// Switch.
 pub const SINGLE: &str = "Single-letter keys";
 /// Keys and what they do. Letters work outside of text fields.
-pub const ALL: [(&str, &str); 14] = [
+pub const ALL: [(&str, &str); 15] = [
     ("Ctrl K", "Search or run a command"),
     ("/", "Search in this view"),
     ("g h", "Home"),
@@ -25,7 +27,8 @@ pub const ALL: [(&str, &str); 14] = [
     ("g b", "Background sessions"),
     ("g a", "Activity"),
     ("g d", "Readiness"),
-    ("j k", "Next and previous row"),
+    ("j k ↓ ↑", "Next and previous row"),
+    ("Home End", "First and last row of the list"),
     ("o", "Open the row in the client"),
     ("l", "Launch in the project of the row"),
     ("r s", "Resume or stop the row"),

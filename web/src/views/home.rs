@@ -246,7 +246,7 @@ pub fn Loading() -> impl IntoView {
         {dynamic(move || match page.live.no_start.get() {
             Some(problem) => view! { <super::missing::NoStart problem=problem /> }.into_any(),
             None => view! {
-                <div aria-busy="true" aria-label=crate::text::page::LOADING>
+                <div role="group" aria-busy="true" aria-label=crate::text::page::LOADING>
                     <div class="skeleton skeleton-heading"></div>
                     <div class="card">
                         <div class="skeleton-row"></div>

@@ -43,7 +43,7 @@ pub fn ProjectPage(
     });
     view! {
         {dynamic(move || match is_known.get() {
-            None => view! { <Loading /> }.into_any(),
+            None => view! { <h1 tabindex="-1" class="sr-only">{page.view}</h1> <Loading /> }.into_any(),
             Some(true) => view! { <Known name=name.get_value() /> }.into_any(),
             Some(false) => view! {
                 <div class="card page-card" data-testid="not-found">

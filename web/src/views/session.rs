@@ -58,7 +58,7 @@ pub fn Session(
            {dynamic(move || match found.get() {
                None => {
                    enter(nav_words::SESSION);
-                   view! { <Loading /> }.into_any()
+                   view! { <h1 tabindex="-1" class="sr-only">{nav_words::SESSION}</h1> <Loading /> }.into_any()
                }
                // Its whole address is on its way.
     Some(Found::Prefix(_)) => ().into_any(),

@@ -1,0 +1,278 @@
+// What a page that stays open lives through: the service killed and started again, the network cut,
+// the machine asleep, another tab, hundreds of changes at once, sockets cut in the middle of a
+// frame. It is never loaded again, and shows what the service knows.
+
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { launch, tab } from './harness.mjs';
+import { part, person, row } from './person.mjs';
+import { proxy } from './proxy.mjs';
+import { world } from './world.mjs';
+
+const MANY = 200;
+const CUTS = 50;
+
+let wire, machine, browser, page, complaints;
+let seen, press, says, gone;
+let home;
+let all;
+
+const job = (state) => `${part('job-row')}[data-status="${state}"]`;
+
+before(async () => {
+  wire = await proxy();
+  const origin = `http://127.0.0.1:${wire.port}`;
+  machine = await world(
+    { api: {}, web: {}, busy: { knobs: { job_script: [[0, { state: 'working' }]] } } },
+    { auth: { allowed_origins: [origin] } },
+  );
+  wire.to(Number(new URL(machine.url).port));
+  home = `${origin}/ui/`;
+  await machine.cli('start', 'api', '--wait');
+  browser = await launch();
+  ({ page, complaints } = await tab(browser));
+  ({ seen, press, says, gone } = person(page));
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.goto(home, { waitUntil: 'load' });
+  await seen(row('api', 'running'));
+  await page.evaluate(() => {
+    window.__sameDocument = true;
+  });
+});
+
+after(async () => {
+  if (all) jobs().forget(all); // nobody works on them
+  await browser?.close();
+  await machine?.close();
+  wire?.close();
+});
+
+/** What a lost line makes the browser itself say. */
+const lineNoise = (line) =>
+  /ERR_(CONNECTION|INTERNET|NETWORK|EMPTY|SOCKET)|WebSocket connection|Failed to load resource/.test(line);
+
+/** The records as the page shows them, beside those of the service. */
+async function agrees() {
+  const { state } = await machine.api('/api/state');
+  const wanted = [
+    ...Object.values(state.instances).map((it) => `${it.instance_id} ${it.status} ${it.label}`),
+    ...Object.values(state.jobs ?? {}).map((it) => `job:${it.id} ${it.state} ${it.detail}`),
+  ];
+  await page.waitForFunction(
+    (all) => {
+      const shown = [...document.querySelectorAll('[data-row][data-status]')];
+      return (
+        shown.length === all.length &&
+        all.every((line) => {
+          const [key, status, ...rest] = line.split(' ');
+          const element = document.querySelector(`[data-row="${key}"]`);
+          const name = rest.join(' ');
+          return element?.dataset.status === status && element.textContent.includes(name);
+        })
+      );
+    },
+    {},
+    wanted,
+  );
+}
+
+test('a service that is killed and started again is told, and the rows are right', async () => {
+  await machine.kill();
+  await seen(part('offline-banner'));
+  await says(part('offline-banner'), 'data as of');
+  await seen(`${row('api', 'running')} ${part('act-stop')}[aria-disabled="true"]`);
+  const before = await page.$eval(row('api', 'running'), (element) => element.dataset.instance);
+  await machine.start();
+  await gone(part('offline-banner'));
+  await says(part('toast'), 'Service restarted. Up to date.');
+  await seen(`${row('api', 'running')} ${part('act-stop')}:not([aria-disabled])`);
+  const again = await page.$eval(row('api', 'running'), (element) => element.dataset.instance);
+  assert.equal(again, before);
+  await agrees();
+});
+
+test('what happened while the service was away is on the page when it is back', async () => {
+  const [{ bridge_pid: pid }] = await machine.api('/api/instances');
+  await machine.kill();
+  await seen(part('offline-banner'));
+  process.kill(pid, 'SIGKILL');
+  await machine.start();
+  await gone(part('offline-banner'));
+  await gone(row('api', 'running'));
+  await agrees();
+  await machine.cli('resume', 'api');
+  await seen(row('api', 'running'));
+});
+
+test('a network that is gone is said, and the page catches up by itself', async () => {
+  await page.setOfflineMode(true);
+  await seen(part('offline-banner'));
+  await machine.cli('start', 'web', '--wait');
+  assert.equal(await page.$(row('web', 'running')), null);
+  await page.setOfflineMode(false);
+  await gone(part('offline-banner'));
+  await seen(row('web', 'running'));
+  await says(part('toast'), 'while away');
+  await agrees();
+});
+
+test('a page that slept shows what happened meanwhile', async () => {
+  const { page: asleep, complaints: said } = await tab(browser);
+  await asleep.goto(home, { waitUntil: 'load' });
+  await asleep.waitForSelector(row('web', 'running'));
+  const devtools = await asleep.createCDPSession();
+  await devtools.send('Page.setWebLifecycleState', { state: 'frozen' });
+  wire.cut();
+  await machine.cli('stop', 'web');
+  await devtools.send('Page.setWebLifecycleState', { state: 'active' });
+  // The tab counts as hidden from now on: nothing is painted, so nothing may wait for paint.
+  const now = (state) =>
+    asleep.waitForFunction((where) => document.querySelector(where), { polling: 'mutation' }, state);
+  await now(row('web', 'stopped'));
+  await now('[data-link="live"]');
+  await asleep.close();
+  await page.bringToFront();
+  assert.deepEqual(said.filter((line) => !lineNoise(line)), []);
+  await seen(row('web', 'stopped'));
+  await gone(part('offline-banner'));
+});
+
+test('two tabs show the same, and one that goes takes nothing from the other', async () => {
+  const { page: other, complaints: said } = await tab(browser);
+  const second = person(other);
+  await other.goto(home, { waitUntil: 'load' });
+  await second.press(`${row('web', 'stopped')} ${part('act-resume')}`);
+  await second.seen(row('web', 'running'));
+  await page.bringToFront();
+  await seen(row('web', 'running'));
+  await other.close();
+  assert.deepEqual(said, []);
+  await press(`${row('web', 'running')} ${part('act-stop')}`);
+  await press(part('confirm-yes'));
+  await seen(row('web', 'stopped'));
+});
+
+/** Writes the records of many jobs as the agent does. */
+function jobs() {
+  const dir = join(machine.env.CLAUDE_CONFIG_DIR, 'jobs');
+  return {
+    like: (id) => {
+      const record = JSON.parse(readFileSync(join(dir, id, 'state.json'), 'utf8'));
+      return Array.from({ length: MANY }, (_, at) => {
+        const own = (0xa0000000 + at).toString(16);
+        mkdirSync(join(dir, own), { recursive: true });
+        return { id: own, record };
+      });
+    },
+    forget: (all) => {
+      for (const { id } of all) rmSync(join(dir, id), { recursive: true });
+    },
+    write: (all, change) => {
+      for (const [at, { id, record }] of all.entries()) {
+        const file = join(dir, id, 'state.json');
+        writeFileSync(`${file}.new`, JSON.stringify({ ...record, ...change(at) }));
+        renameSync(`${file}.new`, file);
+      }
+    },
+  };
+}
+
+test('two hundred rows change at once, and the one under the hand stays the same', async () => {
+  await machine.cli('jobs', 'start', 'busy', 'Read it');
+  await seen(job('working'));
+  const [{ id }] = await machine.api('/api/agents');
+  all = jobs().like(id);
+  jobs().write(all, (at) => ({ state: 'done', tempo: 'idle', detail: `ready ${at}` }));
+  await page.goto(home.replace('/ui/', '/ui/jobs'), { waitUntil: 'load' });
+  await page.evaluate(() => {
+    window.__sameDocument = true;
+  });
+  await page.waitForFunction(
+    (where, many) => document.querySelectorAll(where).length >= many,
+    {},
+    part('job-row'),
+    MANY,
+  );
+  const name = `[data-row="job:${id}"] .name`;
+  await page.focus(name);
+  await page.$eval(name, (element) => {
+    element.__mine = true;
+  });
+  jobs().write(all, (at) => ({ state: 'failed', tempo: 'idle', detail: `went wrong ${at}` }));
+  await page.waitForFunction(
+    (where, many) => document.querySelectorAll(where).length === many,
+    {},
+    job('failed'),
+    MANY,
+  );
+  assert.equal(await page.evaluate(() => document.activeElement.__mine), true, 'the focus moved');
+  await agreesOnJobs();
+});
+
+async function agreesOnJobs() {
+  const wanted = (await machine.api('/api/agents')).map(({ id, state }) => `job:${id} ${state}`).sort();
+  await page.waitForFunction(
+    (where, lines) => {
+      const rows = [...document.querySelectorAll(where)];
+      const shown = rows.map((element) => `${element.dataset.row} ${element.dataset.status}`).sort();
+      return JSON.stringify(shown) === JSON.stringify(lines);
+    },
+    {},
+    part('job-row'),
+    wanted,
+  );
+}
+
+test(`${CUTS} cuts while everything changes leave the page with the state of the service`, async () => {
+  for (let cut = 0; cut < CUTS; cut += 1) {
+    const from = (cut * 7) % MANY;
+    jobs().write(all.slice(from, from + 20), () => ({
+      state: cut % 2 ? 'done' : 'failed',
+      tempo: 'idle',
+      detail: `cut ${cut}`,
+    }));
+    wire.cut();
+    // As the browser does when the network is back: the next try is made at once.
+    await page.evaluate(() => dispatchEvent(new Event('online')));
+  }
+  await gone(part('offline-banner'));
+  await page.waitForSelector('[data-link="live"]');
+  await agreesOnJobs();
+  assert.equal(await page.evaluate(() => window.__sameDocument), true);
+});
+
+test('nothing was complained about but the line', () => {
+  assert.deepEqual(complaints.filter((line) => !lineNoise(line)), []);
+});
+
+test('a defect of the page ends in a screen that says so and leads on', async () => {
+  const { page: broken, complaints: said } = await tab(browser);
+  const other = person(broken);
+  await broken.goto(home, { waitUntil: 'load' });
+  await other.seen(row('api', 'running'));
+  // The browser refuses one element, which it never does: the page cannot go on.
+  await broken.evaluate(() => {
+    const real = Document.prototype.createElement;
+    const copy = Node.prototype.cloneNode;
+    const once = () => {
+      Document.prototype.createElement = real;
+      Node.prototype.cloneNode = copy;
+      throw new Error('out of elements');
+    };
+    Document.prototype.createElement = once;
+    Node.prototype.cloneNode = once;
+  });
+  await machine.cli('resume', 'web');
+  await other.seen('#crash');
+  const text = await broken.$eval('#crash', (screen) => screen.textContent);
+  assert.match(text, /panicked/);
+  assert.match(text, /build [0-9a-f]/);
+  assert.ok(said.some((line) => line.includes('panicked')), `${said}`);
+  assert.equal(await broken.$$eval('body > :not(#crash):not([inert])', (all) => all.length), 0);
+  await Promise.all([broken.waitForNavigation({ waitUntil: 'load' }), broken.click('#crash a')]);
+  await other.seen(row('api', 'running'));
+  await broken.close();
+});
