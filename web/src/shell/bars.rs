@@ -185,7 +185,6 @@ pub fn TopBar() -> impl IntoView {
                     type="button"
                     class="btn btn-secondary palette-open"
                     aria-haspopup="dialog"
-                    aria-label=keys::PALETTE_NAME
                     data-testid="palette-open"
                     on:click=move |_| page.sheet.set(Some(Sheet::Palette(String::new())))
                 >

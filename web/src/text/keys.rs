@@ -2,8 +2,6 @@
 
 /// Button in the top bar, and title.
 pub const PALETTE: &str = "Search or run…";
-/// Its name where it is read out, which holds the words and the keys to be seen.
-pub const PALETTE_NAME: &str = "Search or run… Ctrl K";
 /// Nothing fits.
 pub const NOTHING: &str = "Nothing matches.";
 /// Kind of an entry.
