@@ -2,7 +2,7 @@
 // be seen written out, and everything still works.
 
 import assert from 'node:assert/strict';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
@@ -91,7 +91,7 @@ const shown = (text) =>
 
 let machine, browser, page, complaints;
 let seen, press, says, gone;
-let names;
+let names, bridge;
 
 before(async () => {
   names = HOSTILE.map(folder);
@@ -212,10 +212,25 @@ test('the last words of a bridge are shown as they are', async () => {
   await go('/ui/', `${part('session-row')}[data-project="failing"][data-status="crashed"]`);
   await press(`[data-project="failing"] ${part('show-output')}`);
   const rows = await machine.api('/api/instances');
-  const bridge = rows.find(({ project }) => project === 'failing');
+  bridge = rows.find(({ project }) => project === 'failing');
   const text = await page.$eval(part('output'), (output) => output.textContent);
   assert.ok(text.includes('<form action='), text);
   assert.equal(text.trim(), shown(bridge.error_detail).trim());
+  await quiet();
+});
+
+test('a log is shown as it is, while it grows', async () => {
+  await machine.cli('start', 'writing', '--wait');
+  const rows = await machine.api('/api/instances');
+  const { instance_id: id } = rows.find(({ project }) => project === 'writing');
+  await go(`/ui/s/${id}`, part('log-line'));
+  const logs = join(machine.root, 'state', 'logs');
+  const file = readdirSync(logs).find((name) => name.startsWith('writing-') && name.endsWith('.log'));
+  // One at a time: only what can be seen is on the page.
+  for (const text of HOSTILE.slice(0, 48)) {
+    appendFileSync(join(logs, file), `2026-11-21T08:07:31.000Z [DEBUG] ${text} .\n`);
+    await says(part('log-line'), `${text} .`);
+  }
   await quiet();
 });
 

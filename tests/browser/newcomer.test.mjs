@@ -1,0 +1,111 @@
+// Somebody's first minute: one command, an empty browser, no manual. Everything is found by the
+// words that stand on it, as a person reads them.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { launch, serve, tab } from './harness.mjs';
+import { part, person } from './person.mjs';
+
+let browser, service, page, complaints;
+let says;
+
+before(async () => {
+  service = await serve();
+  browser = await launch(); // a profile of its own, and empty
+  ({ page, complaints } = await tab(browser));
+  ({ says } = person(page));
+  await page.setViewport({ width: 1280, height: 900 });
+});
+
+after(async () => {
+  await browser?.close();
+  assert.equal(await service?.stop(), 0);
+});
+
+/** Presses what says so, within an element that says something. */
+async function press(words, within = 'body', saying = '') {
+  const found = await page.waitForFunction(
+    (wanted, where, said) => {
+      const reads = (element) => (element.innerText || element.getAttribute('aria-label') || '').trim();
+      const places = [...document.querySelectorAll(where)].filter((place) => place.innerText.includes(said));
+      const controls = places.flatMap((place) => [...place.querySelectorAll('a, button, summary, [role=tab]')]);
+      return controls.find(
+        (control) =>
+          control.checkVisibility() &&
+          control.getAttribute('aria-disabled') !== 'true' &&
+          reads(control) === wanted,
+      );
+    },
+    {},
+    words,
+    within,
+    saying,
+  );
+  await found.asElement().evaluate((element) => {
+    element.scrollIntoView({ block: 'center' });
+    element.click();
+  });
+}
+
+const heading = (words) =>
+  page.waitForFunction(
+    (wanted) => document.querySelector('h1')?.innerText.trim() === wanted,
+    {},
+    words,
+  );
+
+/** Launches in a project that is trusted and has no session yet; answers with its name. */
+async function launchIn(fits) {
+  const { state } = await (await fetch(`${service.url}/api/state`)).json();
+  const taken = new Set(Object.values(state.instances).map((instance) => instance.project));
+  const free = Object.values(state.projects).find(
+    ({ name, trust_state: trust }) => !taken.has(name) && trust === 'trusted' && fits(name),
+  );
+  assert.ok(free, 'the demo has no project to launch in');
+  await press('Launch', `${part('section-projects')} li`, free.name);
+  await page.waitForSelector('dialog[open]');
+  await says('dialog', free.name);
+  await press('Launch', 'dialog');
+  return free.name;
+}
+
+let project;
+
+test('the first page says what is there, without a word about setting anything up', async () => {
+  await page.goto(service.url, { waitUntil: 'load' });
+  await heading('Home');
+  await says('main', 'Live');
+  await says('main', 'Projects');
+});
+
+test('a session is launched: Launch beside a project, and Launch in what opens', async () => {
+  await page.waitForSelector(`${part('section-projects')} [data-project]`);
+  project = await launchIn((name) => !/crash|slow/.test(name));
+  await says(`[data-project="${project}"][data-status="running"]`, 'Running');
+});
+
+test('its log is read: Log beside it', async () => {
+  await press('Log', `${part('section-live')} [data-project="${project}"]`);
+  await heading(project);
+  await says(part('log-line'), 'poll');
+});
+
+test('why another one crashed: Home, and it stands there', async () => {
+  await press('Home');
+  await heading('Home');
+  await launchIn((name) => name.includes('crash'));
+  const crashed = '[data-status="crashed"], [data-status="error"]';
+  await page.waitForSelector(crashed);
+  const cause = await page.$eval(`:is(${crashed}) ${part('cause-line')}`, (line) => line.innerText);
+  assert.ok(cause.trim().length > 5, cause);
+  await press('Show output', crashed);
+  await page.waitForSelector(part('output'), { visible: true });
+  const output = await page.$eval(part('output'), (element) => element.innerText);
+  assert.ok(output.trim().length > 0, 'no output');
+});
+
+test('nothing was complained about', async () => {
+  await page.close();
+  assert.deepEqual(complaints, []);
+});
