@@ -380,7 +380,7 @@ pub mod session {
         /// Field.
         pub const WORKTREE: &str = "Worktree";
         /// Field.
-        pub const RESTART: &str = "After a crash";
+        pub const RESTART: &str = "Restarted by itself";
         /// Field.
         pub const NOTICE: &str = "Notice";
         /// Field.

@@ -260,8 +260,8 @@ fn menu(
             "menu-details",
             "",
         ));
+        entries.push(entry(act::RENAME, write(asks(Ask::Rename)), "menu-rename", ""));
     }
-    entries.push(entry(act::RENAME, write(asks(Ask::Rename)), "menu-rename", ""));
     entries.push(entry(act::COPY_ID, copies(id), "menu-copy-id", ""));
     if let Some(session) = &bridge.session_ref {
         entries.push(entry(act::COPY_REF, copies(session.to_string()), "menu-copy-ref", ""));

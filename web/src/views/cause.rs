@@ -61,7 +61,7 @@ fn Tail(mut output: Vec<String>) -> impl IntoView {
     let last = output.pop().map(|line| shown(&line).into_owned());
     let text: String = output.iter().map(|line| format!("{}\n", shown(line))).collect();
     view! {
-        <pre class="output" tabindex="0" role="region" aria-label=words::LAST_OUTPUT data-testid="output">{text}<b>{last}</b></pre>
+        <pre class="output" tabindex="0" role="region" aria-label=words::LAST_OUTPUT data-testid="output"><code>{text}<b>{last}</b></code></pre>
     }
 }
 
