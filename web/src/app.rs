@@ -104,7 +104,8 @@ fn App() -> impl IntoView {
     keys::watch(page, nav);
     effect(move || {
         if page.store.is_loaded.get() && page.ready.found.with_untracked(Option::is_none) {
-            page.ready.ask();
+            // What was waited for is shown first.
+            browser::after_paint(move || page.ready.ask());
         }
     });
     view! {

@@ -16,6 +16,7 @@ mod run;
 mod smoke;
 mod tally;
 mod test;
+mod times;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -43,6 +44,7 @@ cargo xtask COMMAND
                           (--short: as the tests do; NAME: commands, crashes, …, how often each
                           may happen; a wrong one lists them)
   smoke                   release build, one start of `svc demo`, page and health asked for
+  times                   release build, then how long the page takes, as a table; only printed
   ci                      test, then smoke
   doctor                  shows what is needed and what is there; changes nothing
 
@@ -132,6 +134,10 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
         Some("smoke") => {
             no_more(&args)?;
             return smoke::run(progress, &place);
+        }
+        Some("times") => {
+            no_more(&args)?;
+            return times::run(progress, &place);
         }
         Some("ci") => {
             no_more(&args)?;

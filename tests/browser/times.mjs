@@ -1,0 +1,181 @@
+// Prints how long the page takes: `cargo xtask times`. Times depend on the machine and on what
+// else it does, so they are printed and never asserted.
+
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { launch } from './harness.mjs';
+import { part, row } from './person.mjs';
+import { world } from './world.mjs';
+
+const RUNS = Number(process.env.SVC_TIMES_RUNS ?? 9);
+const SESSIONS = 20;
+const IDLE_MS = 10_000;
+/** A phone on a slow line. */
+const SLOW = { latency: 150, downloadThroughput: 200_000, uploadThroughput: 200_000, offline: false };
+
+const name = (number) => `project-${String(number).padStart(5, '0')}`;
+const sorted = (numbers) => [...numbers].sort((one, other) => one - other);
+const median = (numbers) => sorted(numbers)[Math.floor(numbers.length / 2)];
+const p95 = (numbers) => sorted(numbers)[Math.ceil(numbers.length * 0.95) - 1];
+
+function tell(what, numbers, unit = 'ms') {
+  const show = (number) => String(Math.round(number)).padStart(7);
+  console.log(`${what.padEnd(58)}${show(median(numbers))} ${unit}   p95${show(p95(numbers))} ${unit}`);
+}
+
+/** In the page, before anything else of it: presses the first Launch and notes when it answers. */
+function watch(button, dialog) {
+  window.__times = { long: [] };
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) window.__times.long.push(entry.duration);
+  }).observe({ type: 'longtask', buffered: true });
+  const look = () => {
+    if (!window.__times.pressed) {
+      const found = document.querySelector(button);
+      if (found) {
+        window.__times.pressed = true;
+        found.click();
+      }
+    } else if (!window.__times.interactive && document.querySelector(dialog)) {
+      window.__times.interactive = performance.now();
+    }
+  };
+  new MutationObserver(look).observe(document, { childList: true, subtree: true });
+}
+
+async function load(context, url, { slow = false } = {}) {
+  const page = await context.newPage();
+  await page.setViewport(slow ? { width: 390, height: 844 } : { width: 1280, height: 800 });
+  if (slow) {
+    const devtools = await page.createCDPSession();
+    await devtools.send('Network.enable');
+    await devtools.send('Network.emulateNetworkConditions', SLOW);
+    await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 });
+  }
+  await page.evaluateOnNewDocument(watch, part('act-launch'), part('launch-dialog'));
+  await page.goto(`${url}/ui/projects`, { waitUntil: 'load', timeout: 120_000 });
+  await page.waitForFunction(() => window.__times.interactive, { timeout: 120_000 });
+  const times = await page.evaluate(() => ({
+    paint: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,
+    interactive: window.__times.interactive,
+    long: Math.max(0, ...window.__times.long),
+  }));
+  return { page, ...times };
+}
+
+/** Loads in browsers that know nothing, as often as asked for. */
+async function cold(browser, url, options) {
+  const all = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    const context = await browser.createBrowserContext();
+    const first = await load(context, url, options);
+    await first.page.close();
+    const again = await load(context, url, options);
+    all.push({ ...first, warm: again.interactive });
+    await context.close();
+  }
+  return all;
+}
+
+/** From one more letter in the search field to the frame that shows the answer. */
+async function filter(browser, url) {
+  const page = await browser.newPage();
+  await page.goto(`${url}/ui/projects`, { waitUntil: 'load' });
+  await page.waitForSelector(part('project-row'));
+  const all = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    all.push(
+      await page.evaluate(async (field, letters) => {
+        const painted = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+        const input = document.querySelector(field);
+        await painted();
+        const start = performance.now();
+        input.value = letters;
+        input.dispatchEvent(new Event('input', { bubbles: true }));
+        await painted();
+        return performance.now() - start;
+      }, part('search'), run % 2 ? '' : 'project-0001'),
+    );
+  }
+  await page.close();
+  return all;
+}
+
+/** From the frame of the stream to the frame of the screen; then what a page left alone uses. */
+async function live(browser, machine) {
+  const page = await browser.newPage();
+  await page.evaluateOnNewDocument(() => {
+    const Real = window.WebSocket;
+    window.WebSocket = class extends Real {
+      constructor(...given) {
+        super(...given);
+        super.addEventListener('message', () => {
+          window.__heard = performance.now();
+        });
+      }
+    };
+  });
+  await page.goto(machine.url, { waitUntil: 'load' });
+  await page.waitForSelector(row(name(0), 'running'));
+  const deltas = [];
+  for (let run = 0; run < Math.min(RUNS, SESSIONS - 1); run += 1) {
+    const shown = page.evaluate(
+      (gone) =>
+        new Promise((done) => {
+          const seen = new MutationObserver(() => {
+            if (document.querySelector(gone)) return;
+            seen.disconnect();
+            const heard = window.__heard;
+            requestAnimationFrame(() => setTimeout(() => done(performance.now() - heard)));
+          });
+          seen.observe(document.body, { subtree: true, childList: true, attributes: true });
+        }),
+      row(name(run + 1), 'running'),
+    );
+    await machine.cli('stop', name(run + 1));
+    deltas.push(await shown);
+  }
+  await page.waitForNetworkIdle({ idleTime: 2_000 });
+  const before = await page.metrics();
+  await sleep(IDLE_MS);
+  const after = await page.metrics();
+  const idle = ((after.TaskDuration - before.TaskDuration) * 100_000) / IDLE_MS;
+  await page.close();
+  return { deltas, idle, heap: after.JSHeapUsedSize / 1_000_000 };
+}
+
+async function measure(projects, rest) {
+  const names = Array.from({ length: projects }, (_, at) => [name(at), {}]);
+  const machine = await world(Object.fromEntries(names));
+  const browser = await launch();
+  try {
+    await rest(browser, machine);
+  } finally {
+    await browser.close();
+    await machine.close();
+  }
+}
+
+await measure(500, async (browser, machine) => {
+  for (let at = 0; at < SESSIONS; at += 1) await machine.cli('start', name(at));
+  const loads = await cold(browser, machine.url);
+  tell('500 projects: first paint', loads.map(({ paint }) => paint));
+  tell('500 projects: interactive, cold', loads.map(({ interactive }) => interactive));
+  tell('500 projects: interactive, warm', loads.map(({ warm }) => warm));
+  tell('500 projects: longest task', loads.map(({ long }) => long));
+  tell('500 projects: letter typed until painted', await filter(browser, machine.url));
+  const slow = await cold(browser, machine.url, { slow: true });
+  tell('slow phone: interactive, cold', slow.map(({ interactive }) => interactive));
+  tell('slow phone: interactive, warm', slow.map(({ warm }) => warm));
+  const { deltas, idle, heap } = await live(browser, machine);
+  tell('change received until painted', deltas);
+  console.log(`${'left alone: share of one core'.padEnd(58)}${idle.toFixed(2).padStart(7)} %`);
+  console.log(`${'heap, without the module\'s memory'.padEnd(58)}${heap.toFixed(1).padStart(7)} MB`);
+});
+await measure(1_000, async (browser, machine) => {
+  tell('1000 projects: letter typed until painted', await filter(browser, machine.url));
+});
+await measure(10_000, async (browser, machine) => {
+  const loads = await cold(browser, machine.url);
+  tell('10000 projects: interactive, cold', loads.map(({ interactive }) => interactive));
+});
