@@ -62,7 +62,9 @@ function watch(button) {
     const found = document.querySelector(button);
     if (!found) return;
     seen.disconnect();
-    for (const { name } of performance.getEntriesByType('resource')) asked.add(name);
+    for (const { name } of performance.getEntriesByType('resource')) {
+      asked.add(name.split('#')[0]); // a part of a file is not another file
+    }
     window.__asked = [...asked];
     found.click();
   });
