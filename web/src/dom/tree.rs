@@ -78,7 +78,12 @@ fn element(content: Content) -> Built {
 fn dynamic(mut make: Box<dyn FnMut() -> AnyView>, before: Option<State>) -> State {
     let slot = Rc::new(RefCell::new(before));
     let into = Rc::clone(&slot);
+    let here = StoredValue::new(());
     let effect = RenderEffect::new(move |_| {
+        // What it is made from goes with the owner, a moment before the view does.
+        if here.try_get_value().is_none() {
+            return;
+        }
         let view = make();
         let state = into.borrow_mut().take();
         let state = match state {

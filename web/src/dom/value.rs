@@ -195,7 +195,13 @@ fn hold(element: &Element, before: &mut Vec<Kept>, wanted: Attribute) -> Kept {
         Attribute::Live(kind, name, mut compute) => {
             let last = taken(before, kind, name);
             let (on, kept) = (element.clone(), Rc::clone(&last));
-            let effect = RenderEffect::new(move |_| update(&on, kind, name, &kept, compute()));
+            let here = StoredValue::new(());
+            let effect = RenderEffect::new(move |_| {
+                // What it is computed from goes with the owner, a moment before the element does.
+                if here.try_get_value().is_some() {
+                    update(&on, kind, name, &kept, compute());
+                }
+            });
             Kept::Value { kind, name, last, effect: Some(effect) }
         }
         Attribute::On(event, mut hear) => {

@@ -4,7 +4,9 @@
 
 pub use crate::dom::keyed;
 use crate::dom::{AnyView, IntoView};
-use leptos::prelude::{Effect, Get, GetUntracked, Memo, RwSignal, Set, Signal, Track, untrack};
+use leptos::prelude::{
+    Effect, Get, GetUntracked, GetValue, Memo, RwSignal, Set, Signal, StoredValue, Track, untrack,
+};
 use std::any::Any;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -182,10 +184,16 @@ pub fn derived<T: Send + Sync + 'static>(
     Signal::derive(compute)
 }
 
-/// An effect.
+/// An effect. It does not run once its owner is gone: the framework runs the first time of each
+/// all the same, and what it reads would not be there any more.
 pub fn effect(run: impl Fn() + 'static) {
     fn shared(run: Box<dyn Fn()>) {
-        Effect::new(move |_| run());
+        let here = StoredValue::new(());
+        Effect::new(move |_| {
+            if here.try_get_value().is_some() {
+                run();
+            }
+        });
     }
     shared(Box::new(run));
 }

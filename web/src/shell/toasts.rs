@@ -56,10 +56,12 @@ fn ToastCard(toast: Toast) -> impl IntoView {
     if let Some(left) = toast.left {
         effect(move || {
             page.clock.seconds();
-            if held.get_untracked() {
+            // A message put away in the very second has no signals any more.
+            let (Some(false), Some(now)) = (held.try_get_untracked(), left.try_get_untracked())
+            else {
                 return;
-            }
-            let now = left.get_untracked().saturating_sub(1);
+            };
+            let now = now.saturating_sub(1);
             left.set(now);
             if now == 0 {
                 page.say.dismiss(key);
