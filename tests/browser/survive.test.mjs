@@ -7,7 +7,7 @@ import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { launch, tab } from './harness.mjs';
+import { DEADLINE_MS, launch, tab } from './harness.mjs';
 import { part, person, row } from './person.mjs';
 import { proxy } from './proxy.mjs';
 import { world } from './world.mjs';
@@ -19,6 +19,8 @@ let wire, machine, browser, page, complaints;
 let seen, press, says, gone;
 let home;
 let all;
+/** State of each job as it was written last. */
+const written = new Map();
 
 const job = (state) => `${part('job-row')}[data-status="${state}"]`;
 
@@ -173,8 +175,10 @@ function jobs() {
     write: (all, change) => {
       for (const [at, { id, record }] of all.entries()) {
         const file = join(dir, id, 'state.json');
-        writeFileSync(`${file}.new`, JSON.stringify({ ...record, ...change(at) }));
+        const next = { ...record, ...change(at) };
+        writeFileSync(`${file}.new`, JSON.stringify(next));
         renameSync(`${file}.new`, file);
+        written.set(id, next.state);
       }
     },
   };
@@ -212,18 +216,21 @@ test('two hundred rows change at once, and the one under the hand stays the same
   await agreesOnJobs();
 });
 
+/** Waits until the service has read what was written last, and the page shows what it knows. */
 async function agreesOnJobs() {
-  const wanted = (await machine.api('/api/agents')).map(({ id, state }) => `job:${id} ${state}`).sort();
-  await page.waitForFunction(
-    (where, lines) => {
-      const rows = [...document.querySelectorAll(where)];
-      const shown = rows.map((element) => `${element.dataset.row} ${element.dataset.status}`).sort();
-      return JSON.stringify(shown) === JSON.stringify(lines);
-    },
-    {},
-    part('job-row'),
-    wanted,
-  );
+  const until = Date.now() + DEADLINE_MS;
+  for (;;) {
+    const known = await machine.api('/api/agents');
+    const hasRead = known.every(({ id, state }) => (written.get(id) ?? state) === state);
+    const wanted = known.map(({ id, state }) => `job:${id} ${state}`).sort();
+    const shown = await page.$$eval(part('job-row'), (rows) =>
+      rows.map((element) => `${element.dataset.row} ${element.dataset.status}`).sort(),
+    );
+    if (hasRead && JSON.stringify(shown) === JSON.stringify(wanted)) return;
+    if (Date.now() < until) continue;
+    assert.ok(hasRead, 'the service has not read what was written');
+    assert.deepEqual(shown, wanted);
+  }
 }
 
 test(`${CUTS} cuts while everything changes leave the page with the state of the service`, async () => {
