@@ -5,8 +5,6 @@ use crate::model::outcome::{Level, Notice};
 use crate::parts::reactive::Held;
 use std::time::Duration;
 
-/// Seconds a message without weight stays.
-const LIFE_S: u32 = 8;
 /// At most one announcement in this time: a screen reader cannot keep up with more.
 const PAUSE: Duration = Duration::from_secs(2);
 /// More messages than this are not read one by one.
@@ -24,8 +22,8 @@ pub struct Toast {
     pub notice: Notice,
     /// Sends the request once more.
     pub repeat: Option<Repeat>,
-    /// Seconds left; `None` stays.
-    pub left: Option<RwSignal<u32>>,
+    /// It is there until it is put away; others go by themselves.
+    pub stays: bool,
 }
 
 /// All messages.
@@ -75,7 +73,7 @@ impl Say {
         let key = self.next_key.get_value();
         self.next_key.set_value(key + 1);
         let stays = notice.level.stays() || notice.follows.is_some();
-        let toast = Toast { key, left: (!stays).then(|| RwSignal::new(LIFE_S)), notice, repeat };
+        let toast = Toast { key, stays, notice, repeat };
         self.toasts.update(|toasts| {
             // The same sentence twice is one message.
             toasts.retain(|t| {

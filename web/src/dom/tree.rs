@@ -3,6 +3,7 @@
 use super::list::{self, Rows};
 use super::value::{self, Kept};
 use super::{AnyView, Content, Node};
+use crate::parts::reactive::owned;
 use leptos::prelude::*;
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -78,10 +79,10 @@ fn element(content: Content) -> Built {
 fn dynamic(mut make: Box<dyn FnMut() -> AnyView>, before: Option<State>) -> State {
     let slot = Rc::new(RefCell::new(before));
     let into = Rc::clone(&slot);
-    let here = StoredValue::new(());
+    let is_owned = owned();
     let effect = RenderEffect::new(move |_| {
         // What it is made from goes with the owner, a moment before the view does.
-        if here.try_get_value().is_none() {
+        if !is_owned() {
             return;
         }
         let view = make();

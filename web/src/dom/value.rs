@@ -2,6 +2,7 @@
 //! onto an element.
 
 use super::{El, Known};
+use crate::parts::reactive::owned;
 use leptos::ev::EventDescriptor;
 use leptos::prelude::*;
 use send_wrapper::SendWrapper;
@@ -195,10 +196,10 @@ fn hold(element: &Element, before: &mut Vec<Kept>, wanted: Attribute) -> Kept {
         Attribute::Live(kind, name, mut compute) => {
             let last = taken(before, kind, name);
             let (on, kept) = (element.clone(), Rc::clone(&last));
-            let here = StoredValue::new(());
+            let is_owned = owned();
             let effect = RenderEffect::new(move |_| {
                 // What it is computed from goes with the owner, a moment before the element does.
-                if here.try_get_value().is_some() {
+                if is_owned() {
                     update(&on, kind, name, &kept, compute());
                 }
             });

@@ -184,13 +184,19 @@ pub fn derived<T: Send + Sync + 'static>(
     Signal::derive(compute)
 }
 
+/// Tells whether the owner of now is still there.
+pub fn owned() -> impl Fn() -> bool + Copy {
+    let here = StoredValue::new(());
+    move || here.try_get_value().is_some()
+}
+
 /// An effect. It does not run once its owner is gone: the framework runs the first time of each
 /// all the same, and what it reads would not be there any more.
 pub fn effect(run: impl Fn() + 'static) {
     fn shared(run: Box<dyn Fn()>) {
-        let here = StoredValue::new(());
+        let is_owned = owned();
         Effect::new(move |_| {
-            if here.try_get_value().is_some() {
+            if is_owned() {
                 run();
             }
         });

@@ -17,6 +17,9 @@ use crate::say::Toast;
 use crate::shell::nav::nav;
 use crate::text::{launch, page as words, session};
 
+/// Seconds a message without weight stays.
+const LIFE_S: u32 = 8;
+
 /// All messages.
 #[component]
 pub fn Toasts() -> impl IntoView {
@@ -53,15 +56,15 @@ fn ToastCard(toast: Toast) -> impl IntoView {
     };
     let key = toast.key;
     let held = RwSignal::new(false);
-    if let Some(left) = toast.left {
+    if !toast.stays {
+        // The card's own: whoever said it may be gone before the message is.
+        let left = RwSignal::new(LIFE_S);
         effect(move || {
             page.clock.seconds();
-            // A message put away in the very second has no signals any more.
-            let (Some(false), Some(now)) = (held.try_get_untracked(), left.try_get_untracked())
-            else {
+            if held.get_untracked() {
                 return;
-            };
-            let now = now.saturating_sub(1);
+            }
+            let now = left.get_untracked().saturating_sub(1);
             left.set(now);
             if now == 0 {
                 page.say.dismiss(key);
