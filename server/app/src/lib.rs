@@ -42,6 +42,7 @@ mod transition;
 mod trusting;
 mod ui_prefs;
 mod view;
+mod wrong_end;
 
 pub use about::VERSION;
 pub use agent::Agent;

@@ -50,6 +50,14 @@ impl App {
         if target.is_live() {
             return Ok(self.declined(&target, &target.id, NotCreated::AlreadyRunning));
         }
+        if self.is_wrongly_ended(&target)? {
+            let Some(bridge) = self.correct_wrong_end(&target).await? else {
+                return Err(AppError::busy("the row is written by too many at once; try again"));
+            };
+            if bridge.is_live() {
+                return Ok(self.declined(&bridge, &bridge.id, NotCreated::AlreadyRunning));
+            }
+        }
         match target.resume_mode {
             ResumeMode::Standard => {}
             ResumeMode::Pty => {

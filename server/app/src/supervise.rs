@@ -91,6 +91,15 @@ impl App {
         tasks.insert(id.clone(), Watching { generation, task: task.abort_handle() });
     }
 
+    /// The same with a fresh look at everything, for a record that was ended and is live again: its
+    /// old task may wait for a change that will not come.
+    pub(crate) fn watch_anew(&self, id: &InstanceId, generation: u32) {
+        if let Some(watching) = lock(&self.watchers().tasks).remove(id) {
+            watching.task.abort();
+        }
+        self.watch_bridge(id, generation);
+    }
+
     /// Whether there is a live row that only a look can bring further: it is watched by nobody, or
     /// its stop is recorded and nobody here carries it out. Who recorded that may have died with
     /// the lock in hand, and nothing is written any more that would tell of it.

@@ -67,6 +67,20 @@ pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step,
 /// # Errors
 /// The process lives or may live, or actions on the row are suspended.
 pub fn may_forget(bridge: &Bridge, process: Option<Verdict>) -> Result<(), Refusal> {
+    is_over(bridge, process)
+}
+
+/// Whether the next generation may begin, given what the process table says about the process of
+/// the last one. A record may say that it ended over a process that lives: not by the program, but
+/// by a hand in the database or a backup that was put back.
+///
+/// # Errors
+/// The process lives or may live, or actions on the row are suspended.
+pub fn may_resume(bridge: &Bridge, process: Option<Verdict>) -> Result<(), Refusal> {
+    is_over(bridge, process)
+}
+
+fn is_over(bridge: &Bridge, process: Option<Verdict>) -> Result<(), Refusal> {
     held(bridge)?;
     match process {
         Some(Verdict::Same | Verdict::Unknown) => Err(Refusal::Live),

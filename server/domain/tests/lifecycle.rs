@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use std::path::PathBuf;
 use svc_domain::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
-use svc_domain::decide::{Command, Refusal, decide, may_forget};
+use svc_domain::decide::{Command, Refusal, decide, may_forget, may_resume};
 use svc_domain::effect::{Effect, History, Lifecycle, Step};
 use svc_domain::identity::{GoneBecause, Pid, ProcessIdentity, Verdict};
 use svc_domain::observe::{Cause, Fact, observe};
@@ -384,6 +384,16 @@ fn f48_forget_never_removes_a_row_whose_process_lives_or_may_live() {
     assert_eq!(may_forget(&ended, Some(Verdict::Unknown)), Err(Refusal::Live));
     assert_eq!(may_forget(&ended, Some(Verdict::Gone(GoneBecause::Reused))), Ok(()));
     assert_eq!(may_forget(&running(), None), Err(Refusal::Live));
+}
+
+#[test]
+fn f48_no_generation_begins_while_the_process_of_the_last_one_lives_or_may_live() {
+    let (ended, _) = apply(observe(&running(), Fact::Exited(exit(None, None)), at(1)), running());
+    assert_eq!(may_resume(&ended, Some(Verdict::Same)), Err(Refusal::Live));
+    assert_eq!(may_resume(&ended, Some(Verdict::Unknown)), Err(Refusal::Live));
+    assert_eq!(may_resume(&ended, Some(Verdict::Gone(GoneBecause::NoProcess))), Ok(()));
+    assert_eq!(may_resume(&ended, None), Ok(()), "it never ran here");
+    assert_eq!(may_resume(&running(), None), Err(Refusal::Live));
 }
 
 fn any_cause() -> impl Strategy<Value = Cause> {

@@ -46,11 +46,13 @@ pub enum Mutation {
     OpenStopForgotten,
     /// A wrong end with a recorded stop is watched instead of carried out, and not asked about.
     WrongEndOnlyWatched,
+    /// A launch does not ask about the process of a record that says it ended.
+    LaunchWithoutProbe,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::SignalBeforeIntent,
         Self::NoRevisionCheck,
         Self::NoLock,
@@ -72,5 +74,6 @@ impl Mutation {
         Self::FailedPassForgotten,
         Self::OpenStopForgotten,
         Self::WrongEndOnlyWatched,
+        Self::LaunchWithoutProbe,
     ];
 }

@@ -52,13 +52,7 @@ const STARTS: [Start; 5] =
 
 /// A search from one start.
 pub fn bounds(start: Start, budget: Budget) -> Bounds {
-    let wishes = match start {
-        // The program makes no such record; where somebody else did, a launch before the server has
-        // corrected it is not held up.
-        Start::WrongEnd => Wishes { spawn: false, resume: false, ..Wishes::ALL },
-        Start::Served | Start::Unserved | Start::Running | Start::RunningUnserved => Wishes::ALL,
-    };
-    Bounds { start, budget, wishes }
+    Bounds { start, budget, wishes: Wishes::ALL }
 }
 
 /// Seconds.
@@ -107,7 +101,9 @@ pub fn exposing(mutation: Mutation) -> Bounds {
         | Mutation::InterruptedWithoutLook
         | Mutation::FailedPassForgotten => bounds(Start::Served, ONCE),
         Mutation::WatchBeginsLate => bounds(Start::Unserved, ONCE),
-        Mutation::WrongEndOnlyWatched => bounds(Start::WrongEnd, ONCE),
+        Mutation::WrongEndOnlyWatched | Mutation::LaunchWithoutProbe => {
+            bounds(Start::WrongEnd, ONCE)
+        }
         Mutation::ExpiredBeforeStopped => bounds(Start::Served, ASKED),
         Mutation::FactOfAnyGeneration => {
             bounds(Start::Running, Budget { commands: 1, requests: 1, crashes: 0, exits: 1, ..TWO })

@@ -98,6 +98,7 @@ impl Step<'_> {
             At::LateInsert => self.late_insert(),
             At::Resume => self.resume(),
             At::NextGeneration => self.next_generation(),
+            At::WrongEnd => self.wrong_end(),
             At::Stop => self.stop(),
             At::Intent => self.intent(),
             At::Find => self.find(),

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::PathBuf;
 use svc_domain::bridge::{self, Anchor, Bridge, Launch, Live, State};
-use svc_domain::decide::{Command, decide, may_forget};
+use svc_domain::decide::{Command, decide, may_forget, may_resume};
 use svc_domain::effect::{Effect, Step};
 use svc_domain::identity::{BootId, LaunchId, Observed, Pid, ProcessIdentity, Verdict, verdict};
 use svc_domain::observe::{Cause, Fact, observe};
@@ -182,6 +182,11 @@ impl Row {
     /// Whether the rules let it be forgotten.
     pub fn may_be_forgotten(&self, process: Option<Verdict>) -> bool {
         may_forget(&bridge_of(self), process).is_ok()
+    }
+
+    /// Whether the rules let the next generation begin.
+    pub fn may_be_resumed(&self, process: Option<Verdict>) -> bool {
+        may_resume(&bridge_of(self), process).is_ok()
     }
 }
 

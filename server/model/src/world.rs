@@ -152,6 +152,8 @@ pub enum At {
     Resume,
     /// Commits the next generation.
     NextGeneration,
+    /// Commits that the process of a record that says it ended lives.
+    WrongEnd,
     /// Takes the lock.
     Forget,
     /// Reads the row and asks about its process.

@@ -47,3 +47,4 @@ mod single_launch;
 mod systemd;
 mod two_servers;
 mod wake_ups;
+mod wrong_ends;

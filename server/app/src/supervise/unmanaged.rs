@@ -168,8 +168,17 @@ impl App {
         &self,
         project: &Project,
     ) -> Result<Option<InstanceId>, AppError> {
-        let found = self.unmanaged(project).await.filter(Unmanaged::is_in_the_way);
-        let Some(found) = found else { return Ok(None) };
+        let Some(found) = self.unmanaged(project).await else { return Ok(None) };
+        let recorded = found.found.managed_as.as_ref().and_then(|id| self.known(id));
+        if let Some(ended) = recorded.filter(|bridge| !bridge.is_live())
+            && self.is_wrongly_ended(&ended)?
+        {
+            let corrected = self.correct_wrong_end(&ended).await?;
+            return Ok(corrected.filter(Bridge::is_live).map(|bridge| bridge.id));
+        }
+        if !found.is_in_the_way() {
+            return Ok(None);
+        }
         adoptable(&found.found, None).map_err(|why| refused(&project.name, &why))?;
         self.record_unmanaged(project, found).await
     }

@@ -30,6 +30,10 @@ impl Step<'_> {
             // The live one is the answer.
             return Then::Over;
         }
+        if let Some((row, ended)) = self.wrongly_ended(&rows) {
+            (self.me.row, self.me.generation) = (row, ended.generation);
+            return self.goto(At::WrongEnd);
+        }
         let used = self.world.used;
         let Some(free) = (0..ROWS as u8).find(|row| used & (1 << row) == 0) else {
             return Then::Over;
@@ -164,11 +168,43 @@ impl Step<'_> {
         if is_live && !self.is(Mutation::NoAdmission) || target.is_live() {
             return Then::Over;
         }
+        if let Some((row, ended)) = self.wrongly_ended(&rows) {
+            (self.me.row, self.me.generation) = (row, ended.generation);
+            return self.goto(At::WrongEnd);
+        }
         self.me.generation = target.generation + 1;
         if !self.own_launch() {
             return Then::Over;
         }
         self.goto(At::NextGeneration)
+    }
+
+    /// An ended row whose process the rules do not take for gone: a resume asks its own row, a spawn
+    /// finds it by the agent's pointer.
+    fn wrongly_ended(&self, rows: &[Option<Row>; ROWS]) -> Option<(u8, Row)> {
+        if self.is(Mutation::LaunchWithoutProbe) {
+            return None;
+        }
+        let rows = (0..).zip(rows).filter_map(|(number, row)| Some((number, (*row)?)));
+        rows.into_iter().find(|(_, row)| {
+            let process = row.process.map(|identity| self.world.probe(identity));
+            !row.is_live() && !row.may_be_resumed(process)
+        })
+    }
+
+    pub(super) fn wrong_end(&mut self) -> Then {
+        match self.change(Event::FoundAlive) {
+            Change::Underway => return Then::On,
+            Change::Now(_) | Change::Late | Change::Refused | Change::Occupied => {}
+        }
+        self.world.wrong_end = false;
+        if let Some(row) = self.live_generation().filter(Row::intentional_stop) {
+            self.finish_stop(&row);
+        }
+        if let Some(server) = self.server() {
+            server.wake = true;
+        }
+        Then::Over
     }
 
     pub(super) fn next_generation(&mut self) -> Then {

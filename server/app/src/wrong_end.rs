@@ -1,0 +1,58 @@
+//! Records that say a bridge ended although its very process lives: made by a hand in the database
+//! or by a backup that was put back, never by the program. Nothing is started beside such a process.
+
+use crate::stop::held;
+use crate::{App, AppError, Class};
+use svc_domain::bridge::Bridge;
+use svc_domain::decide::{Refusal, may_resume};
+use svc_domain::identity::Verdict;
+use svc_domain::observe::Fact;
+use svc_shared::error::ErrorCode;
+
+impl App {
+    /// Whether the process of an ended record lives.
+    ///
+    /// # Errors
+    /// It may live, or the row is held.
+    pub(crate) fn is_wrongly_ended(&self, bridge: &Bridge) -> Result<bool, AppError> {
+        let process = bridge.process.as_ref().map(|process| self.host().probe(process));
+        match may_resume(bridge, process) {
+            Ok(()) => Ok(false),
+            Err(Refusal::Held(code)) => Err(held(bridge, code)),
+            Err(Refusal::Live | Refusal::NoRelaunch) if process == Some(Verdict::Unknown) => {
+                Err(AppError::new(
+                    ErrorCode::StillLive,
+                    Class::Conflict,
+                    format!(
+                        "instance {} may still have a process: the process table cannot be read \
+                         for it; check how /proc is mounted (hidepid) and try again",
+                        bridge.id.short()
+                    ),
+                ))
+            }
+            Err(Refusal::Live | Refusal::NoRelaunch) => Ok(true),
+        }
+    }
+
+    /// Makes the record of a process that lives live again, or carries out the stop that the record
+    /// tells of. The record afterwards; `None` when somebody else changed it meanwhile. The caller
+    /// holds the project lock.
+    pub(crate) async fn correct_wrong_end(
+        &self,
+        bridge: &Bridge,
+    ) -> Result<Option<Bridge>, AppError> {
+        tracing::error!(
+            bridge.id = %bridge.id,
+            "bridge {} was recorded as ended, but its process lives; corrected",
+            bridge.id.short()
+        );
+        self.observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
+        let Some(current) = self.live_generation(bridge).await? else { return Ok(None) };
+        if current.intentional_stop() {
+            self.finish_stop(&current).await?;
+        } else {
+            self.watch_anew(&current.id, current.generation);
+        }
+        Ok(self.known(&bridge.id))
+    }
+}
