@@ -59,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("svc-web", &["svc-shared", "svc-view"]),
     // Black box: it may know the wire, never the code under test.
     ("svc-tests", &["svc-shared"]),
+    ("svc-bench", &[]),
     ("xtask", &[]),
 ];
 

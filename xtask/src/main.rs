@@ -3,6 +3,7 @@
 //! What each command does lives in its own module; versions stand in `pins`, folders and
 //! environment in `place`, everything that is said to the user goes through `progress`.
 
+mod bench;
 mod bootstrap;
 mod browser;
 mod dist;
@@ -44,6 +45,10 @@ cargo xtask COMMAND
                           (--short: as the tests do; NAME: commands, crashes, …, how often each
                           may happen; a wrong one lists them)
   smoke                   release build, one start of `svc demo`, page and health asked for
+  bench [--only NAME] [--compare FILE] [--json FILE]
+                          release build, then requests, latencies, memory, processor time and
+                          endurance as a table with budgets; at most 15 minutes
+                          (--short: debug build, only that every answer is right)
   times                   release build, then how long the page takes, as a table; only printed
   ci                      test, then smoke
   doctor                  shows what is needed and what is there; changes nothing
@@ -135,6 +140,7 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
             no_more(&args)?;
             return smoke::run(progress, &place);
         }
+        Some("bench") => return bench::run(progress, &place, &args),
         Some("times") => {
             no_more(&args)?;
             return times::run(progress, &place);

@@ -1,0 +1,81 @@
+//! The machine and its processes as the kernel shows them.
+
+use anyhow::{Context as _, Result};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn field<'t>(text: &'t str, name: &str) -> &'t str {
+    let line = text.lines().find(|line| line.split(':').next().unwrap_or_default().trim() == name);
+    line.and_then(|line| line.split_once(':')).map_or("unknown", |(_, value)| value.trim())
+}
+
+/// What the figures of this run were taken on.
+pub fn description(build: &str, place: &Path) -> Value {
+    let cpu = text("/proc/cpuinfo");
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let file_system = Command::new("stat").args(["-f", "-c", "%T"]).arg(place).output();
+    let file_system =
+        file_system.map(|done| String::from_utf8_lossy(&done.stdout).trim().to_owned());
+    json!({
+        "processor": field(&cpu, "model name"),
+        "cores": cores,
+        "virtual": cpu.contains("hypervisor"),
+        "memory": field(&text("/proc/meminfo"), "MemTotal"),
+        "kernel": text("/proc/sys/kernel/osrelease").trim(),
+        "file_system": file_system.unwrap_or_default(),
+        "load_average_at_start": load(),
+        "build": build,
+    })
+}
+
+/// Load average over the last minute.
+pub fn load() -> f64 {
+    let text = text("/proc/loadavg");
+    text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(f64::NAN)
+}
+
+/// Memory of a process, in MiB.
+#[derive(Debug, Clone, Copy)]
+pub struct Memory {
+    /// Everything resident.
+    pub resident: f64,
+    /// Of that what belongs to no file: heap and stacks.
+    pub own: f64,
+    /// The most that ever was resident.
+    pub peak: f64,
+}
+
+pub fn memory(pid: u32) -> Result<Memory> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))
+        .with_context(|| format!("process {pid} is gone"))?;
+    let figure = |name| {
+        let kib = field(&status, name).trim_end_matches(" kB").trim();
+        kib.parse::<f64>().map_or(f64::NAN, |kib| kib / 1024.0)
+    };
+    Ok(Memory { resident: figure("VmRSS"), own: figure("RssAnon"), peak: figure("VmHWM") })
+}
+
+/// Processor time of a process so far, in seconds, threads that ended included as far as the
+/// kernel's ticks go.
+pub fn processor_seconds(pid: u32) -> Result<f64> {
+    // Ticks are hundredths; an idle service uses less than one in a minute, so the exact times of
+    // the threads that live are asked for first.
+    let mut nanos = 0_u64;
+    for task in fs::read_dir(format!("/proc/{pid}/task"))?.filter_map(Result::ok) {
+        let times = fs::read_to_string(task.path().join("schedstat")).unwrap_or_default();
+        nanos += times.split_whitespace().next().and_then(|t| t.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(nanos as f64 / 1e9)
+}
+
+/// Processor time of this thread so far, in seconds.
+pub fn own_seconds() -> f64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    now.tv_sec as f64 + now.tv_nsec as f64 / 1e9
+}

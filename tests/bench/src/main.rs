@@ -1,0 +1,173 @@
+//! What the product costs, measured from outside: `cargo xtask bench`.
+//!
+//! Each measure builds its own machine in a temporary directory and hands back figures. This file
+//! owns the command line, the order, the table and the time limit.
+
+mod bare;
+mod compare;
+mod http;
+mod load;
+mod machine;
+mod measures;
+mod registry;
+mod report;
+mod socket;
+mod tidy;
+mod world;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use measures::{MEASURES, Plan};
+use report::Figure;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use world::Programs;
+
+/// The whole run takes no longer.
+const LONGEST: Duration = Duration::from_secs(15 * 60);
+
+const HELP: &str = "\
+svc-bench [--only NAME]... [--compare FILE] [--json FILE] [--short] [--build WORDS]
+
+Starts SVC_BIN with SVC_SIM_BIN as its agent, in temporary directories, and prints a table.
+--only: one measure, or every figure whose name contains NAME.
+--compare: the samples of this run beside those of FILE, with a verdict.
+--json: where the samples go.
+--short: everything once and small, to see that every answer is right; times mean nothing.
+--build: how the programs were built, for the description of the machine.
+";
+
+#[derive(Debug, Default)]
+struct Wish {
+    only: Vec<String>,
+    compare: Option<PathBuf>,
+    json: Option<PathBuf>,
+    short: bool,
+    build: String,
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, port] = args.as_slice()
+        && word == bare::WORD
+    {
+        return done(bare::serve(port).map(|()| true));
+    }
+    done(parse(args).and_then(|wish| run(&wish)))
+}
+
+fn done(outcome: Result<bool>) -> ExitCode {
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("stopped: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// A line for the reader; a reader that went away is no reason to fail.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+fn parse(args: Vec<String>) -> Result<Wish> {
+    let mut wish = Wish::default();
+    let mut args = args.into_iter();
+    while let Some(word) = args.next() {
+        let mut value = || args.next().with_context(|| format!("{word} needs a value\n\n{HELP}"));
+        match word.as_str() {
+            "--only" => wish.only.push(value()?),
+            "--compare" => wish.compare = Some(value()?.into()),
+            "--json" => wish.json = Some(value()?.into()),
+            "--build" => wish.build = value()?,
+            "--short" => wish.short = true,
+            _ => bail!("`{word}` is not understood\n\n{HELP}"),
+        }
+    }
+    let known = |only: &String| MEASURES.iter().any(|(name, _)| name == only);
+    if let Some(unknown) = wish.only.iter().find(|only| !known(only)) {
+        let names: Vec<&str> = MEASURES.iter().map(|(name, _)| *name).collect();
+        bail!("there is no measure `{unknown}`; there are {}", names.join(", "));
+    }
+    Ok(wish)
+}
+
+fn programs() -> Result<Programs> {
+    let named = |variable: &str| -> Result<PathBuf> {
+        let path = std::env::var_os(variable)
+            .map(PathBuf::from)
+            .with_context(|| format!("{variable} must name a program; use `cargo xtask bench`"))?;
+        ensure!(path.is_file(), "{variable} names {}, which is missing", path.display());
+        Ok(path)
+    };
+    Ok(Programs { service: named("SVC_BIN")?, simulator: named("SVC_SIM_BIN")? })
+}
+
+/// Whether everything could be measured and every answer was right. A missed budget fails nothing:
+/// times depend on the machine.
+fn run(wish: &Wish) -> Result<bool> {
+    let before = wish.compare.as_deref().map(report::read).transpose()?;
+    tidy::watch(LONGEST)?;
+    let plan = Plan { programs: programs()?, short: wish.short };
+    let machine = machine::description(&wish.build, &std::env::temp_dir());
+    say(&format!("{machine:#}\n"));
+    if wish.short {
+        say(
+            "The short form: one look at each figure, on whatever build this is. Only answers count.\n",
+        );
+    }
+    say(report::HEAD);
+    let (began, mut figures, mut failed) = (Instant::now(), Vec::<Figure>::new(), Vec::new());
+    for (name, measure) in MEASURES {
+        if !wish.only.is_empty() && !wish.only.iter().any(|only| only == name) {
+            continue;
+        }
+        match measure(&plan) {
+            Ok(found) => {
+                for mut figure in found {
+                    figure.measure = name;
+                    figures.push(figure);
+                }
+            }
+            Err(error) => failed.push(format!("{name}: {error:#}")),
+        }
+    }
+    say(&format!("\n{} figures in {} s", figures.len(), began.elapsed().as_secs()));
+    if let Some(before) = &before {
+        say("");
+        compare::table(&figures, before).iter().for_each(|line| say(line));
+    }
+    if let Some(file) = &wish.json {
+        report::write(file, &machine, &figures)?;
+        say(&format!("samples: {}", file.display()));
+    }
+    for failure in &failed {
+        say(&format!("NOT MEASURED: {failure}"));
+    }
+    if !wish.short {
+        let missed: usize = figures.iter().map(Figure::missed).sum();
+        say(&format!("{missed} budgets missed; `cargo xtask times` measures the page"));
+    }
+    Ok(failed.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Wish> {
+        parse(words.iter().map(|word| (*word).to_owned()).collect())
+    }
+
+    #[test]
+    fn a_wrong_word_is_answered_with_what_there_is() {
+        assert_eq!(parsed(&["--only", "requests", "--short"]).unwrap().only, ["requests"]);
+        let error = parsed(&["--only", "nothing"]).unwrap_err().to_string();
+        assert!(error.contains("requests"), "{error}");
+        assert!(parsed(&["--fast"]).is_err());
+        assert!(parsed(&["--json"]).is_err());
+    }
+}
