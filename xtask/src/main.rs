@@ -8,6 +8,7 @@ mod bootstrap;
 mod browser;
 mod dist;
 mod doctor;
+mod endurance;
 mod pins;
 mod place;
 mod precompress;
@@ -44,6 +45,13 @@ cargo xtask COMMAND
   model [NAME NUMBER]...  searches all states of the lifecycle, with every order of steps
                           (--short: as the tests do; NAME: commands, crashes, …, how often each
                           may happen; a wrong one lists them)
+  soak [--minutes 20] [--seed N] [--bridges 100]
+                          bridges live and die under clients, commands and sockets; at the end
+                          everything must be where it was (--debug: not the release build)
+  chaos [--seed N] [--rounds K] [--only KIND]
+                          processes die and stop, disk, clock, watches and descriptors fail;
+                          every round ends in the invariants (--release: not the debug build;
+                          --from R: the first round; --show: every step)
   smoke                   release build, one start of `svc demo`, page and health asked for
   bench [--only NAME] [--compare FILE] [--json FILE]
                           release build, then requests, latencies, memory, processor time and
@@ -136,6 +144,7 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
                 None => bail!("the search was ended by a signal"),
             };
         }
+        Some(name @ ("soak" | "chaos")) => return endurance::run(progress, &place, name, args),
         Some("smoke") => {
             no_more(&args)?;
             return smoke::run(progress, &place);

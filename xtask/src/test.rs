@@ -15,11 +15,16 @@ use crate::browser::{self, Browser};
 use crate::place::Place;
 use crate::progress::{self, Progress, Step};
 use crate::tally::{self, Tally};
-use crate::{dist, pins, rows};
+use crate::{dist, endurance, pins, rows};
 
 /// The workspace as it is tested on the host; the page is compiled for it only where it can be.
 const HOST: [&str; 3] = ["--workspace", "--exclude", "svc-web"];
 const FAIL_POINTS: &str = "svc-server/failpoints";
+/// One round of every kind of trouble, and a soak as short as one can be.
+const SHORT_FORMS: [(&str, &[&str]); 2] = [
+    ("chaos", &["--seed", "1", "--rounds", "10", "--steps", "5"]),
+    ("soak", &["--seed", "1", "--seconds", "20", "--bridges", "12"]),
+];
 /// How many lines of failed tests are repeated; the log has all.
 const REPORT_LINES: usize = 120;
 
@@ -103,6 +108,9 @@ impl Run<'_> {
         }
         let programs = self.programs()?;
         self.host_tests(&programs)?;
+        if self.wish.filter.is_none() {
+            self.endurance(&programs)?;
+        }
         if !self.wish.fast {
             self.page_tests()?;
             self.browser_tests(browser, &programs)?;
@@ -195,7 +203,7 @@ impl Run<'_> {
         fs::create_dir_all(&kept).context("cannot create a folder for the fail points' build")?;
         let service_failpoints = kept.join("svc");
         // Same selection in both builds, so that nothing but the service itself is built twice;
-        // `--examples`, of which there are none, makes cargo choose the features of the tests.
+        // `--examples` makes cargo choose the features of the tests.
         self.build("build-failpoints", &["--features", FAIL_POINTS])?;
         fs::copy(debug.join("svc"), &service_failpoints)
             .context("cannot keep the build with fail points")?;
@@ -223,6 +231,20 @@ impl Run<'_> {
         tests.args(HOST).args(&self.wish.filter);
         programs.hand_to(&mut tests);
         self.cargo_tests("tests", "every test outside the browser", &mut tests)
+    }
+
+    /// The short forms of soak and chaos: always the same seed, and nothing depends on times.
+    fn endurance(&mut self, programs: &Programs) -> Result<()> {
+        for (name, args) in SHORT_FORMS {
+            let mut run = endurance::program(self.place);
+            programs.hand_to(run.arg(name).args(args));
+            self.check(name, "the short form, under a minute and a half", 0, &mut run)?;
+            let log = progress::read(&self.place.log(name)?);
+            if let Some(sums) = log.lines().find(|line| line.starts_with("seed ")) {
+                self.progress.say(format_args!("{name}: {sums}"));
+            }
+        }
+        Ok(())
     }
 
     /// The page's rules are plain Rust: they are tested on the host.

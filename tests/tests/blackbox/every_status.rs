@@ -1,8 +1,7 @@
 //! Every status that the description names is reached, below both prefixes; what cannot be
 //! reached in this build is listed with its reason.
 
-use crate::harness::{Reply, Server, World, simulator};
-use crate::hostile_scarcity::SmallDisk;
+use crate::harness::{Reply, Server, SmallDisk, World, simulator};
 use crate::jobs::{dir, endless, id_of, job, quick, until_alive};
 use reqwest::{Method, RequestBuilder};
 use rustix::fs::{FlockOperation, flock};

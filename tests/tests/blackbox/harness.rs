@@ -1,27 +1,33 @@
 //! What every black-box test stands on: a private machine, the real `svc`, and eyes on both.
 
+mod books;
 mod canary;
 mod cli;
 mod client;
+mod clock;
 mod contract;
 mod dice;
 mod events;
 mod invariants;
 mod log_socket;
 mod processes;
+mod scarcity;
 mod server;
 mod store;
 mod witness;
 mod world;
 
+pub use books::{Balance, Books};
 pub use canary::PLANTED;
 pub use cli::Ran;
 pub use client::{Client, Reply};
+pub use clock::Clock;
 pub use contract::seen;
 pub use dice::Dice;
-pub use events::{Events, socket};
+pub use events::{Events, Socket, socket, try_socket};
 pub use log_socket::LogSocket;
-pub use processes::{Process, gone, of_tree, stat_of};
+pub use processes::{Process, gone, hunt_launcher, of_tree, stat_of};
+pub use scarcity::{SmallDisk, limit, limit_as, open_descriptors};
 pub use server::{Server, Start};
 pub use store::Row;
 pub use witness::Witness;
@@ -46,15 +52,14 @@ pub fn service_with_fail_points() -> Option<PathBuf> {
 
 /// The agent's double.
 pub fn simulator() -> PathBuf {
-    std::env::var_os("SVC_SIM_BIN")
-        .map_or_else(|| PathBuf::from(env!("CARGO_BIN_EXE_svc-agent-sim")), PathBuf::from)
+    program("SVC_SIM_BIN", "svc-agent-sim")
 }
 
 fn program(variable: &str, name: &str) -> PathBuf {
     if let Some(named) = std::env::var_os(variable) {
         return PathBuf::from(named);
     }
-    // Test executables lie in `deps`, programs one level above.
+    // Tests lie in `deps`, the program of long runs in `examples`, programs one level above.
     let own = std::env::current_exe().expect("the path of this program");
     let beside = own.parent().and_then(Path::parent).map(|dir| dir.join(name));
     let found = beside.filter(|path| path.is_file());

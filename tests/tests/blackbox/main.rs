@@ -23,6 +23,8 @@ mod every_status;
 mod figures;
 mod first_run;
 mod guard;
+// Shared with the long runs, `tests/examples/endurance`.
+#[expect(dead_code, unused_imports, reason = "the long runs use the rest")]
 mod harness;
 mod hostile_clock;
 mod hostile_crowd;

@@ -32,8 +32,11 @@ impl Ran {
 impl World {
     /// A command of the program under test, not started.
     pub fn command(&self, program: &Path, args: &[&str]) -> Command {
-        let mut command = Command::new(program);
+        let mut words = self.entrance();
+        words.push(program.into());
+        let mut command = Command::new(words.remove(0));
         command
+            .args(words)
             .args(args)
             .arg("--config")
             .arg(&self.config)

@@ -4,6 +4,10 @@
 pub struct Dice(u64);
 
 impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
     /// The stream and its seed: 1, or what a variable of the environment says.
     pub fn seeded(variable: &str) -> (Self, u64) {
         let seed = std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(1);

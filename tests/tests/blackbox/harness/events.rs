@@ -8,8 +8,8 @@ use svc_shared::api::instances::Instance;
 use svc_shared::internal::State;
 use svc_shared::stream::{EventFrame, Op, apply};
 use tokio::net::TcpStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
+use tokio_tungstenite::tungstenite::{self, Message};
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 pub type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
@@ -27,10 +27,15 @@ pub struct Events {
 
 /// Opens a socket of the service as a page of its own origin does.
 pub async fn socket(base: &str, path: &str) -> Socket {
+    try_socket(base, path).await.expect("a socket")
+}
+
+/// The same where there may be nothing to open.
+pub async fn try_socket(base: &str, path: &str) -> Result<Socket, tungstenite::Error> {
     let address = base.replacen("http", "ws", 1) + path;
     let mut request = address.into_client_request().expect("a handshake");
     request.headers_mut().insert("Origin", base.parse().expect("an origin"));
-    within("a socket", connect_async(request)).await.expect("a socket").0
+    Ok(within("a socket", connect_async(request)).await?.0)
 }
 
 impl Events {

@@ -5,9 +5,11 @@ use super::world::MARK;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// A process that was alive when it was looked at. Zombies do not count.
 #[derive(Debug, Clone)]
@@ -82,6 +84,39 @@ pub fn of_tree(root: &Path) -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok());
     pids.filter_map(|pid| belonging(pid, &mark, root)).collect()
+}
+
+/// The first launcher of the tree at `root` that is seen before `end`. It lives for milliseconds,
+/// so this looks without a pause, at new processes only.
+pub fn hunt_launcher(root: &Path, end: Instant) -> Option<Process> {
+    let mark = [MARK.as_bytes(), b"=", root.as_os_str().as_bytes()].concat();
+    let mut known = BTreeSet::new();
+    while Instant::now() < end {
+        let entries = fs::read_dir("/proc").ok()?;
+        let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+        for pid in pids.filter(|pid: &i32| !known.contains(pid)).collect::<Vec<_>>() {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            if words.split(|byte| *byte == 0).any(|word| word == b"__launch__") {
+                let launcher = belonging(pid, &mark, root);
+                if launcher.is_some() {
+                    return launcher;
+                }
+            }
+            // What is still the image of its parent is looked at again.
+            if !words.starts_with(b"/proc/self/exe") && is_settled(pid) {
+                known.insert(pid);
+            }
+        }
+    }
+    None
+}
+
+/// Whether a process is old enough to have become what it was started as.
+fn is_settled(pid: i32) -> bool {
+    let since_boot = fs::read_to_string("/proc/uptime").unwrap_or_default();
+    let now = since_boot.split_once('.').and_then(|(whole, _)| whole.parse::<u64>().ok());
+    let started = stat_of(pid).map(|stat| stat.start_ticks / 100);
+    now.zip(started).is_some_and(|(now, started)| now > started + 1)
 }
 
 fn belonging(pid: i32, mark: &[u8], root: &Path) -> Option<Process> {

@@ -18,6 +18,9 @@ pub struct Row {
     pub boot_id: Option<String>,
     pub launch_id: Option<String>,
     pub exit_reason: Option<String>,
+    pub log_stem: Option<String>,
+    /// Whether this generation was announced as ready.
+    pub was_announced: bool,
 }
 
 impl Row {
@@ -27,7 +30,10 @@ impl Row {
 }
 
 const ROWS: &str = "SELECT instance_id, project, status, generation, intentional_stop, bridge_pid, \
-     bridge_start_ticks, bridge_boot_id, launch_id, exit_reason FROM bridges ORDER BY number";
+     bridge_start_ticks, bridge_boot_id, launch_id, exit_reason, log_stem, \
+     EXISTS (SELECT 1 FROM announcements AS told WHERE told.instance_id = bridges.instance_id \
+     AND told.generation = bridges.generation AND told.event = 'ready') \
+     FROM bridges ORDER BY number";
 
 impl World {
     async fn database(&self) -> SqliteConnection {
@@ -57,6 +63,8 @@ impl World {
                 boot_id: row.get(7),
                 launch_id: row.get(8),
                 exit_reason: row.get(9),
+                log_stem: row.get(10),
+                was_announced: row.get(11),
             })
             .collect();
         database.close().await.expect("the database closes");

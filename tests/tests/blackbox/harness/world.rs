@@ -26,6 +26,8 @@ pub struct World {
     pub config: PathBuf,
     settings: Mutex<Value>,
     trusted: Mutex<Map<String, Value>>,
+    /// What every program of the world is started with, in front of its own name.
+    inside: Mutex<Vec<OsString>>,
     changed: watch::Receiver<u64>,
     _watcher: RecommendedWatcher,
     _tree: TempDir,
@@ -65,6 +67,7 @@ impl World {
             agent_home,
             settings: Mutex::new(json!({})),
             trusted: Mutex::default(),
+            inside: Mutex::default(),
             changed,
             root,
             _watcher: watcher,
@@ -110,6 +113,16 @@ impl World {
     /// Another port: somebody else took the one chosen before.
     pub fn move_port(&self) {
         self.configure(json!({ "port": free_port() }));
+    }
+
+    /// From now on this program, with these arguments, starts every program of the world.
+    pub fn enter(&self, through: &[&str]) {
+        *self.inside.lock().expect("one test") = through.iter().map(OsString::from).collect();
+    }
+
+    /// The words in front of a program.
+    pub(super) fn entrance(&self) -> Vec<OsString> {
+        self.inside.lock().expect("one test").clone()
     }
 
     /// The environment of everything that is started here.

@@ -1,0 +1,70 @@
+//! What a service takes of the machine at one moment, as the kernel and its own files show it.
+
+use crate::harness::{World, open_descriptors};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Vitals {
+    pub resident_kib: u64,
+    pub descriptors: usize,
+    pub threads: u64,
+    /// Files in the state directory.
+    pub files: usize,
+    pub database_kib: u64,
+}
+
+impl Vitals {
+    pub fn of(world: &World, pid: i32) -> Self {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let number = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name));
+            let word = line.and_then(|rest| rest.split_whitespace().next());
+            word.and_then(|word| word.parse().ok()).unwrap_or_default()
+        };
+        let database = fs::metadata(world.state.join("svc.db"));
+        Self {
+            resident_kib: number("VmRSS:"),
+            descriptors: open_descriptors(pid),
+            threads: number("Threads:"),
+            files: files_below(&world.state).len(),
+            database_kib: database.map_or(0, |data| data.len() / 1024),
+        }
+    }
+}
+
+impl fmt::Display for Vitals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { resident_kib, descriptors, threads, files, database_kib } = self;
+        write!(
+            f,
+            "{resident_kib} KiB resident, {descriptors} descriptors, {threads} threads, {files} \
+             files, database {database_kib} KiB"
+        )
+    }
+}
+
+/// Every file below a directory, as a path from there.
+fn files_below(dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut dirs = vec![dir.to_owned()];
+    while let Some(next) = dirs.pop() {
+        for entry in fs::read_dir(&next).into_iter().flatten().filter_map(Result::ok) {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                dirs.push(entry.path());
+            } else if let Ok(path) = entry.path().strip_prefix(dir) {
+                found.push(path.display().to_string());
+            }
+        }
+    }
+    found
+}
+
+/// How many launches have log files: `PROJECT-MILLISECONDS-NUMBER.…`, one set each.
+pub fn log_sets(world: &World) -> usize {
+    let files = files_below(&world.state.join("logs"));
+    let stems = files.iter().filter_map(|name| name.split('.').next());
+    stems.collect::<BTreeSet<_>>().len()
+}
