@@ -326,3 +326,26 @@ async fn f26_a_bridge_whose_directory_is_deleted_can_be_stopped_and_forgotten() 
     assert_eq!(server.client.resume(&id).await.refused(404), "unknown_project");
     server.client.post(&format!("/api/instances/{id}/forget")).await.expect(200);
 }
+
+/// F28: the grace is for registering. A bridge that took up the environment of a killed one in
+/// time is watched a little longer before it counts as running, and that is not held against it.
+#[tokio::test]
+async fn f28_a_grace_that_ends_while_a_taken_up_environment_is_watched_ends_no_bridge() {
+    let world = World::with(json!({ "claude": { "startup_grace_seconds": 2 } }));
+    world.project("app");
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    server.client.run("app").await;
+    let bridge = world.bridges_of("app").remove(0);
+    bridge.signal(Signal::KILL);
+    page.until_status("app", "crashed").await;
+    server.client.resume("app").await.expect(200);
+    let row = page
+        .until("an outcome", |state| {
+            let row = state.instances.values().next()?;
+            ["running", "error"].contains(&row.status.to_string().as_str()).then(|| row.clone())
+        })
+        .await;
+    assert_eq!(row.status.to_string(), "running", "{row:?}");
+    assert_eq!(world.agree().await.bridges.len(), 1);
+}

@@ -109,6 +109,10 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
             }
             () = &mut grace => {
                 grace = never();
+                // It registered in time; what is still waited for is how that turns out.
+                if log.evidence().readiness() == Readiness::ReadyAfterReattach {
+                    continue;
+                }
                 if app.grace_over(&bridge).await? {
                     return Ok(());
                 }
