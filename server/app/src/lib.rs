@@ -12,6 +12,7 @@ mod circumstances;
 pub mod doctor;
 mod error;
 mod failpoint;
+mod family;
 mod figures;
 mod forget;
 mod history;
@@ -143,6 +144,7 @@ struct Inner {
     extras: view::Extras,
     desk: jobs::Desk,
     samples: metrics::Samples,
+    families: family::Families,
     /// Logs that are read, each once however many read it.
     log_tails: LogTails,
     log_care: retention::LogCare,
@@ -193,6 +195,7 @@ impl App {
                 extras: view::Extras::default(),
                 desk: jobs::Desk::default(),
                 samples: metrics::Samples::default(),
+                families: family::Families::default(),
                 log_tails: LogTails::new(colour),
                 sessions: sessions::SessionMemory::default(),
                 log_care: retention::LogCare::new(parts.clock.now()),
@@ -337,6 +340,11 @@ impl App {
 
     pub(crate) fn samples(&self) -> &metrics::Samples {
         &self.inner.samples
+    }
+
+    /// Who was last seen with each live bridge.
+    pub(crate) fn families(&self) -> &family::Families {
+        &self.inner.families
     }
 
     pub(crate) fn desk(&self) -> &jobs::Desk {

@@ -116,6 +116,8 @@ impl App {
     pub(crate) async fn end_process(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Ended {
         let exit = self.host().exited(identity);
         tokio::pin!(exit);
+        // Who dropped the launch id can only be told by its parent, and only while that lives.
+        self.remember_family(bridge, identity).await;
         match self.host().signal(identity, Signal::Interrupt, Target::Group) {
             Signalled::Sent => {}
             Signalled::Gone => {
@@ -155,43 +157,10 @@ impl App {
                 Ended::Gone { report, forced: true }
             }
             Err(_) if matches!(self.host().probe(identity), Verdict::Gone(_)) => {
+                self.kill_leftovers(bridge).await;
                 Ended::Gone { report: ExitReport::default(), forced: true }
             }
             Err(_) => Ended::Alive(QuarantineCode::Unkillable),
-        }
-    }
-
-    /// Ends what the bridge left behind, wherever it moved: it carries the launch id.
-    pub(crate) async fn kill_leftovers(&self, bridge: &Bridge) {
-        let Some(launch) = &bridge.launch else { return };
-        // A process that forks while it is being ended is caught by the next round.
-        for _ in 0..5 {
-            let (host, id) = (self.host_shared(), launch.id.clone());
-            let left = tokio::task::spawn_blocking(move || host.launch_members(&id))
-                .await
-                .unwrap_or_default();
-            if left.is_empty() {
-                return;
-            }
-            warn!(
-                bridge.id = %bridge.id,
-                "bridge {} left {} processes behind; they are killed",
-                bridge.id.short(),
-                left.len()
-            );
-            for process in &left {
-                let _ = self.host().signal(&process.identity, Signal::Kill, Target::Process);
-            }
-            let gone = left.iter().map(|process| self.host().exited(&process.identity));
-            let all = async {
-                for exit in gone {
-                    exit.await;
-                }
-            };
-            if tokio::time::timeout(AFTER_KILL, all).await.is_err() {
-                warn!(bridge.id = %bridge.id, "some left-over processes could not be killed");
-                return;
-            }
         }
     }
 

@@ -65,6 +65,8 @@ pub struct Config {
     pub clone: Clones,
     /// The usage badge.
     pub usage: Usage,
+    /// What a bridge may use.
+    pub ceilings: Ceilings,
     /// Resource use per row.
     pub metrics: Metrics,
     /// Metrics for Prometheus.
@@ -431,6 +433,32 @@ pub enum UsageMode {
     Tokens,
     /// Nothing, and nothing is fetched.
     Off,
+}
+
+/// What a bridge may use, with everything it started. Measured while `metrics.enabled` is on.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ceilings {
+    /// Most processes; 0 is no limit.
+    pub processes: u32,
+    /// Most resident memory, MiB; 0 is no limit.
+    pub memory_mb: u32,
+    /// Most open files; 0 is no limit.
+    pub open_files: u32,
+    /// What happens above a ceiling.
+    pub action: CeilingAction,
+}
+
+/// What happens above a ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CeilingAction {
+    /// The row says so.
+    Warn,
+    /// The bridge is stopped as well.
+    Stop,
+    /// It is stopped and its next generation is started.
+    Recycle,
 }
 
 /// Resource use per row.

@@ -18,9 +18,10 @@ mod tree;
 mod value;
 
 pub use config::{
-    Agent, Api, Auth, Clones, Config, ConfigWrite, CookieSecure, Db, Hosted, InstanceDefaults,
-    LogFormat, LogLevel, LoginShepherd, Logs, Mcp, Metrics, Notifications, Observability, Project,
-    Reaper, Restart, ReverseProxy, ScopeUse, Tls, TlsProvision, Ui, Usage, UsageMode, Webhooks,
+    Agent, Api, Auth, CeilingAction, Ceilings, Clones, Config, ConfigWrite, CookieSecure, Db,
+    Hosted, InstanceDefaults, LogFormat, LogLevel, LoginShepherd, Logs, Mcp, Metrics,
+    Notifications, Observability, Project, Reaper, Restart, ReverseProxy, ScopeUse, Tls,
+    TlsProvision, Ui, Usage, UsageMode, Webhooks,
 };
 pub use environment::{Environment, default_state_dir, is_scrubbed};
 pub use find::{Candidate, FindError, Found, Step, candidates, find};

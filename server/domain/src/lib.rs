@@ -5,6 +5,7 @@ pub mod agent_log;
 pub mod argv;
 pub mod attribution;
 pub mod bridge;
+pub mod ceiling;
 pub mod credentials;
 pub mod decide;
 pub mod effect;

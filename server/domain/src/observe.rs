@@ -1,6 +1,7 @@
 //! What a fact does to a bridge. Facts cannot be refused, only be late.
 
 use crate::bridge::{Anchor, Bridge, Ended, Live, Outcome, Stage, State};
+use crate::ceiling::says_why_ended;
 use crate::effect::{Effect, History, Lifecycle, Step};
 use crate::identity::ProcessIdentity;
 use svc_shared::Timestamp;
@@ -169,7 +170,8 @@ fn end(
     let next = Bridge {
         state: State::Ended(ended),
         status_since: now,
-        notice: None,
+        // Advice is about what runs; why the service itself ended it stays to be read.
+        notice: bridge.notice.clone().filter(|text| says_why_ended(text)),
         quarantine: None,
         ..bridge.clone()
     };

@@ -154,6 +154,13 @@ pub trait ProcessHost: Send + Sync {
     /// it started, also after the agent itself has ended or they have left its family.
     fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts>;
 
+    /// All that is left of a launch: what carries its id, what is in the session of its first process
+    /// (`first`, which may be gone), and what is below either. Deepest first.
+    fn remains(&self, first: Option<&ProcessIdentity>, launch_id: &LaunchId) -> Vec<ProcessFacts>;
+
+    /// Every live process of this user that carries the id of any launch, with that id.
+    fn carriers(&self) -> Vec<(LaunchId, ProcessFacts)>;
+
     /// All live processes of this user (one scan of the process table; not for hot paths).
     fn processes(&self) -> Vec<ProcessFacts>;
 

@@ -87,7 +87,7 @@ impl Host {
         found
     }
 
-    fn carriers(&self, launch_id: &LaunchId) -> Vec<Stat> {
+    fn carriers_of(&self, launch_id: &LaunchId) -> Vec<Stat> {
         self.mine(|stat| self.table.launch_id(stat.pid).as_ref() == Some(launch_id))
     }
 
@@ -131,11 +131,37 @@ impl ProcessHost for Host {
     }
 
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts> {
-        self.facts(tree::first_of_launch(&self.carriers(launch_id))?)
+        self.facts(tree::first_of_launch(&self.carriers_of(launch_id))?)
     }
 
     fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts> {
-        self.facts_of(&self.carriers(launch_id))
+        self.facts_of(&self.carriers_of(launch_id))
+    }
+
+    fn remains(&self, first: Option<&ProcessIdentity>, launch_id: &LaunchId) -> Vec<ProcessFacts> {
+        let first = first
+            .filter(|identity| identity.boot_id == *self.table.boot_id())
+            .map(|identity| (identity.pid.get(), identity.start_ticks));
+        // Everybody's processes: who is in between need not be ours.
+        let snapshot = self.table.snapshot();
+        let mut found = tree::remains(&snapshot, first, launch_id, |pid| self.table.launch_id(pid));
+        let user = rustix::process::geteuid().as_raw();
+        found.retain(|stat| {
+            stat.pid != self.own_pid && self.table.effective_uid(stat.pid) == Some(user)
+        });
+        self.facts_of(&found)
+    }
+
+    fn carriers(&self) -> Vec<(LaunchId, ProcessFacts)> {
+        let mut found = Vec::new();
+        for stat in self.mine(|_| true) {
+            if let Some(launch) = self.table.launch_id(stat.pid)
+                && let Some(facts) = self.facts(&stat)
+            {
+                found.push((launch, facts));
+            }
+        }
+        found
     }
 
     fn processes(&self) -> Vec<ProcessFacts> {

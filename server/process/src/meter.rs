@@ -124,6 +124,22 @@ impl Meter {
         roots.iter().map(|root| tree(&root.identity)).collect()
     }
 
+    /// Open descriptors of the trees that the last look found, in the order of `roots`; `None` where
+    /// no process of a tree could be asked. Several times the cost of a look: not for every one.
+    pub fn open_files(&self, roots: &[Root]) -> Vec<Option<u64>> {
+        let mut sums: HashMap<i32, u64> = HashMap::new();
+        let first =
+            self.roots.iter().map(|root| (root.identity.pid.get(), root.identity.pid.get()));
+        let members = self.members.iter().map(|(pid, member)| (*pid, member.root));
+        for (pid, root) in first.chain(members) {
+            if let Some(count) = self.table.open_files(pid) {
+                let sum = sums.entry(root).or_default();
+                *sum = sum.saturating_add(count);
+            }
+        }
+        roots.iter().map(|root| sums.get(&root.identity.pid.get()).copied()).collect()
+    }
+
     /// Drops what is known of others; tells which strangers are to be judged again.
     fn forget(&mut self, roots: &[Root], listed: &HashSet<i32>) -> HashSet<i32> {
         self.members.retain(|pid, _| listed.contains(pid));
@@ -383,6 +399,22 @@ mod tests {
         std::fs::write(&path, line.replace("S 10 11", "S 1 11").replace(" 11 0 10", " 77 0 10"))
             .unwrap();
         assert_eq!(pids(meter.look(&[root(10)])[0].as_ref()), [10]);
+    }
+
+    #[test]
+    fn h106_open_files_of_a_whole_tree_are_counted() {
+        let machine = Machine::new();
+        for (pid, parent, files) in [(10, 1, 3), (11, 10, 2), (20, 1, 5)] {
+            machine.process(pid, parent, 'S', 0, 0);
+            let dir = machine.dir.path().join(pid.to_string()).join("fd");
+            std::fs::create_dir_all(&dir).unwrap();
+            for number in 0..files {
+                std::fs::write(dir.join(number.to_string()), "").unwrap();
+            }
+        }
+        let mut meter = machine.meter();
+        meter.look(&[root(10)]);
+        assert_eq!(meter.open_files(&[root(10), root(20)]), [Some(5), None]);
     }
 
     #[test]

@@ -170,6 +170,18 @@ impl ProcTable {
         Some((Stat::parse(pid, line)?, Account::parse(pid, line)?))
     }
 
+    /// Open descriptors of a process; `None` when this user may not know.
+    pub(crate) fn open_files(&self, pid: i32) -> Option<u64> {
+        let path = self.path(pid, "fd");
+        // Linux 6.2 and later answer with the number itself; before, the size of the directory is 0.
+        let size = std::fs::metadata(&path).ok()?.len();
+        if size > 0 && self.root == Path::new(KERNEL_ROOT) {
+            return Some(size);
+        }
+        let entries = std::fs::read_dir(&path).ok()?;
+        u64::try_from(entries.count()).ok()
+    }
+
     /// Bytes it moved from and to disks, collected children included; `None` when this user may
     /// not know (format: `proc_pid_io(5)`).
     pub(crate) fn moved(&self, pid: i32) -> Option<Moved> {

@@ -36,6 +36,42 @@ pub(crate) fn descendants(
     family.deepest_first()
 }
 
+/// What belongs to a bridge, whether its first process lives or not: everything that carries its
+/// launch id, everything that is still in the session its launcher began, and what is below either.
+///
+/// The kernel gives no pid away that is the number of a session in use, so a session of that number
+/// is the very one unless somebody else has the pid. A process with the id of another launch is
+/// left out with its own children.
+pub(crate) fn remains(
+    snapshot: &[Stat],
+    first: Option<(i32, u64)>,
+    launch: &LaunchId,
+    launch_of: impl Fn(i32) -> Option<LaunchId>,
+) -> Vec<Stat> {
+    let session = first.filter(|(pid, start_ticks)| {
+        let holder = snapshot.iter().find(|stat| stat.pid == *pid);
+        holder.is_none_or(|stat| stat.start_ticks == *start_ticks)
+    });
+    let is_in_session = |stat: &Stat| {
+        session.is_some_and(|(pid, start_ticks)| {
+            stat.session == pid && stat.start_ticks >= start_ticks
+        })
+    };
+    let mut family = Family::new(snapshot, 0);
+    for stat in snapshot {
+        let carried = launch_of(stat.pid);
+        let belongs = match &carried {
+            Some(carried) => carried == launch,
+            None => is_in_session(stat),
+        };
+        if belongs {
+            family.add(*stat, 1);
+            family.add_children(stat.pid, 2, |pid| launch_of(pid).is_some_and(|id| id != *launch));
+        }
+    }
+    family.deepest_first()
+}
+
 /// Members found so far, with their distance from the root.
 struct Family {
     children: HashMap<i32, Vec<Stat>>,
@@ -138,6 +174,28 @@ mod tests {
             _ => None,
         };
         assert_eq!(pids(&rows, 10, launch_of), [11]);
+    }
+
+    #[test]
+    fn h104_who_dropped_the_launch_id_is_found_by_the_session_or_by_its_parent() {
+        // The first is gone. 30 carries the id and left the session, 31 is its child; 32 dropped the
+        // id and stayed in the session; 33 is of another launch, 40 nobody's.
+        let rows = table(&[(30, 1, 30), (31, 30, 31), (32, 1, 10), (33, 1, 10), (40, 1, 40)]);
+        let launch_of = |pid| match pid {
+            30 => Some(id('a')),
+            33 => Some(id('b')),
+            _ => None,
+        };
+        let found = |rows: &[Stat], first| {
+            let mut pids: Vec<_> =
+                remains(rows, first, &id('a'), launch_of).iter().map(|stat| stat.pid).collect();
+            pids.sort_unstable();
+            pids
+        };
+        assert_eq!(found(&rows, Some((10, 10))), [30, 31, 32]);
+        assert_eq!(found(&rows, None), [30, 31], "without an identity a session proves nothing");
+        let reused = table(&[(10, 1, 10), (32, 10, 10)]);
+        assert!(found(&reused, Some((10, 9))).is_empty(), "somebody else has the number");
     }
 
     #[test]

@@ -52,6 +52,9 @@ pub(crate) struct Knobs {
     pub(crate) child_mode: ChildMode,
     /// Upper bound for a child that outlives the bridge, so that no test leaves one behind.
     pub(crate) child_life_ms: u64,
+    /// A running bridge starts one more child each time this has passed, and holds `leak_mb` more.
+    pub(crate) leak_ms: Option<u64>,
+    pub(crate) leak_mb: u64,
     pub(crate) log_mb_per_s: f64,
     pub(crate) log_line_bytes: u64,
     pub(crate) log_for_ms: u64,
@@ -113,6 +116,8 @@ impl Default for Knobs {
             children: 0,
             child_mode: ChildMode::SameGroup,
             child_life_ms: 120_000,
+            leak_ms: None,
+            leak_mb: 0,
             log_mb_per_s: 0.0,
             log_line_bytes: 120,
             log_for_ms: 1000,

@@ -27,8 +27,13 @@ pub(crate) fn start_companion() -> io::Result<Child> {
     start(COMPANION, u64::MAX)
 }
 
+/// Starts a child as knob `child_mode` says and waits for nothing.
 fn start(mode: &str, life_ms: u64) -> io::Result<Child> {
-    Command::new(std::env::current_exe()?)
+    let mut command = Command::new(std::env::current_exe()?);
+    if matches!(ChildMode::from_argument(mode), Some(ChildMode::Unmarked | ChildMode::Forsaken)) {
+        command.env_remove("SVC_LAUNCH_ID");
+    }
+    command
         .arg0("sim-bystander")
         .args([BYSTANDER, mode, &life_ms.to_string()])
         .stdin(Stdio::piped())
@@ -49,6 +54,16 @@ pub(crate) fn bystand(mode: &str, life_ms: Option<&String>) -> Result<u8, Failur
         Some(ChildMode::IgnoreSignals) => {
             signals::ignore(&[SIGINT, SIGTERM, SIGHUP]);
             std::thread::sleep(Duration::from_millis(life_ms));
+        }
+        Some(ChildMode::Unmarked) => {
+            signals::ignore(&[SIGINT, SIGTERM, SIGHUP]);
+            leave_session()?;
+            std::thread::sleep(Duration::from_millis(life_ms));
+        }
+        Some(ChildMode::Forsaken) => {
+            // The child that stays is one of this process, which ends now.
+            let stays = start(ChildMode::IgnoreSignals.argument(), life_ms);
+            stays.map_err(|e| Failure::refused(format!("cannot start a process: {e}")))?;
         }
         None if mode == COMPANION => {
             leave_session()?;

@@ -37,6 +37,12 @@ pub(crate) enum ChildMode {
     NewSession,
     /// Stays in the group, ignores everything that can be ignored, outlives the bridge.
     IgnoreSignals,
+    /// Drops the launch id, leaves the session, ignores signals and outlives the bridge:
+    /// only its parent tells whose it is.
+    Unmarked,
+    /// Drops the launch id and is no child of the bridge (its parent ended at once): only
+    /// the session tells whose it is.
+    Forsaken,
 }
 
 impl ChildMode {
@@ -46,11 +52,13 @@ impl ChildMode {
             Self::SameGroup => "same_group",
             Self::NewSession => "new_session",
             Self::IgnoreSignals => "ignore_signals",
+            Self::Unmarked => "unmarked",
+            Self::Forsaken => "forsaken",
         }
     }
 
     pub(crate) fn from_argument(text: &str) -> Option<Self> {
-        [Self::SameGroup, Self::NewSession, Self::IgnoreSignals]
+        [Self::SameGroup, Self::NewSession, Self::IgnoreSignals, Self::Unmarked, Self::Forsaken]
             .into_iter()
             .find(|mode| mode.argument() == text)
     }

@@ -36,6 +36,7 @@ mod interface;
 mod jobs;
 mod jobs_faults;
 mod launching;
+mod leaks;
 mod legacy;
 mod log_files;
 mod main_job;

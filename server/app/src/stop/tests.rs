@@ -49,6 +49,14 @@ impl ProcessHost for Uninterruptible {
         self.0.launch_members(launch_id)
     }
 
+    fn remains(&self, first: Option<&ProcessIdentity>, launch_id: &LaunchId) -> Vec<ProcessFacts> {
+        self.0.remains(first, launch_id)
+    }
+
+    fn carriers(&self) -> Vec<(LaunchId, ProcessFacts)> {
+        self.0.carriers()
+    }
+
     fn processes(&self) -> Vec<ProcessFacts> {
         self.0.processes()
     }

@@ -1,17 +1,24 @@
 //! Measures the live bridges at a steady pace. Nothing is measured while nothing runs, and nothing
-//! at all with `metrics.enabled` off.
+//! at all with `metrics.enabled` off. Holds each against its ceilings (H106).
 
-use crate::App;
 use crate::metrics::{Measured, cores};
+use crate::{App, AppError};
 use std::collections::HashMap;
 use std::time::Duration;
+use svc_config::CeilingAction;
 use svc_domain::bridge::Bridge;
+use svc_domain::ceiling::{Action, Ceilings, Load, Wanted, Watch, is_ours};
 use svc_domain::identity::ProcessIdentity;
+use svc_domain::observe::Fact;
 use svc_domain::usage::{self, Tree};
 use svc_process::meter::{Meter, Root};
+use svc_shared::api::instances::ResumeRequest;
 use svc_shared::ids::InstanceId;
 use tokio::time::Instant;
 use tracing::warn;
+
+/// Looks between two counts of open files: they cost more than everything else of a look.
+const LOOKS_PER_COUNT: u32 = 15;
 
 /// The look before, of the same process.
 struct Before {
@@ -37,13 +44,20 @@ pub(super) async fn run(app: App) {
     };
     let mut changes = app.registry().changes();
     let mut before: HashMap<InstanceId, Before> = HashMap::new();
+    let mut watches: HashMap<InstanceId, (u32, Watch)> = HashMap::new();
+    let mut open_files: HashMap<InstanceId, u64> = HashMap::new();
+    let mut looks = 0_u32;
     let mut due = Instant::now();
     loop {
         changes.mark_unchanged();
         let live: Vec<(Bridge, Root)> =
             app.registry().live().into_iter().filter_map(with_root).collect();
         before.retain(|id, _| live.iter().any(|(bridge, _)| bridge.id == *id));
-        app.samples().keep(|id| live.iter().any(|(bridge, _)| bridge.id == *id));
+        let is_live = |id: &InstanceId| live.iter().any(|(bridge, _)| bridge.id == *id);
+        app.samples().keep(is_live);
+        app.families().keep(is_live);
+        watches.retain(|id, _| is_live(id));
+        open_files.retain(|id, _| is_live(id));
         if live.is_empty() {
             tokio::select! {
                 () = app.shutdown().cancelled() => return,
@@ -51,16 +65,31 @@ pub(super) async fn run(app: App) {
             }
         }
         let roots: Vec<Root> = live.iter().map(|(_, root)| root.clone()).collect();
+        let is_counting =
+            app.settings().ceilings.open_files > 0 && looks.is_multiple_of(LOOKS_PER_COUNT);
+        looks = looks.wrapping_add(1);
         let look = tokio::task::spawn_blocking(move || {
             let at = Instant::now();
             let trees = meter.look(&roots);
-            (meter, at, trees)
+            let files = if is_counting { meter.open_files(&roots) } else { Vec::new() };
+            (meter, at, trees, files)
         });
-        let Ok((returned, at, trees)) = look.await else {
+        let Ok((returned, at, trees, files)) = look.await else {
             warn!("measuring ended: see the message about the panic");
             return;
         };
         meter = returned;
+        for ((bridge, _), count) in live.iter().zip(files) {
+            if let Some(count) = count {
+                open_files.insert(bridge.id.clone(), count);
+            }
+        }
+        for ((bridge, _), tree) in live.iter().zip(&trees) {
+            let Some(tree) = tree else { continue };
+            app.families().saw(bridge, tree);
+            let load = load_of(tree, open_files.get(&bridge.id).copied());
+            judge(&app, bridge, load, &mut watches);
+        }
         let measured = compare(&mut before, live, trees, at, settings.poll);
         if !measured.is_empty() {
             let now = app.clock().now();
@@ -81,6 +110,94 @@ pub(super) async fn run(app: App) {
             () = tokio::time::sleep_until(next) => {}
         }
     }
+}
+
+fn load_of(tree: &Tree, open_files: Option<u64>) -> Load {
+    let alive = || tree.values().filter(|counters| counters.is_alive);
+    Load {
+        processes: u64::try_from(alive().count()).unwrap_or(u64::MAX),
+        memory_bytes: alive().fold(0, |sum, one| sum.saturating_add(one.resident_bytes)),
+        open_files,
+    }
+}
+
+/// Holds one look against the ceilings, and has done what follows from it.
+fn judge(app: &App, bridge: &Bridge, load: Load, watches: &mut HashMap<InstanceId, (u32, Watch)>) {
+    if bridge.intentional_stop() || bridge.quarantine.is_some() {
+        return;
+    }
+    let (generation, watch) = watches
+        .entry(bridge.id.clone())
+        .or_insert_with(|| (bridge.generation, Watch::of_notice(bridge.notice.as_deref())));
+    if *generation != bridge.generation {
+        (*generation, *watch) = (bridge.generation, Watch::default());
+    }
+    let age = bridge.started_at.map(|at| app.clock().now().since(at)).unwrap_or_default();
+    let (ceilings, wanted) = configured(app);
+    match watch.look(load, ceilings, wanted, age) {
+        Action::None => {}
+        action => {
+            let (app, bridge) = (app.clone(), bridge.clone());
+            app.clone().tasks().spawn(async move {
+                if let Err(error) = act(&app, &bridge, action).await {
+                    warn!(bridge.id = %bridge.id, error = %error, "a ceiling had no effect");
+                }
+            });
+        }
+    }
+}
+
+fn configured(app: &App) -> (Ceilings, Wanted) {
+    let ceilings = &app.settings().ceilings;
+    let most = |value: u32| (value > 0).then_some(u64::from(value));
+    let wanted = match ceilings.action {
+        CeilingAction::Warn => Wanted::Warn,
+        CeilingAction::Stop => Wanted::Stop,
+        CeilingAction::Recycle => Wanted::Recycle,
+    };
+    let ceilings = Ceilings {
+        processes: most(ceilings.processes),
+        memory_bytes: most(ceilings.memory_mb).map(|mb| mb << 20),
+        open_files: most(ceilings.open_files),
+    };
+    (ceilings, wanted)
+}
+
+/// The record comes first: who finds the bridge ended reads why.
+async fn act(app: &App, bridge: &Bridge, action: Action) -> Result<(), AppError> {
+    let say = async |text: Option<String>| {
+        let said = app.known(&bridge.id).and_then(|bridge| bridge.notice);
+        // Other advice is not overwritten by a warning.
+        let may_replace = said.as_deref().is_none_or(is_ours);
+        let is_reason = text.as_deref().is_some_and(svc_domain::ceiling::says_why_ended);
+        if may_replace || is_reason {
+            app.observe(&bridge.id, bridge.generation, Fact::Notice(text)).await?;
+        }
+        Ok::<(), AppError>(())
+    };
+    match action {
+        Action::None => {}
+        Action::Calm => say(None).await?,
+        Action::Warn(text) => {
+            warn!(bridge.id = %bridge.id, "bridge {}: {text}", bridge.id.short());
+            say(Some(text)).await?;
+        }
+        Action::Stop(reason) => {
+            warn!(bridge.id = %bridge.id, "bridge {}: {reason}", bridge.id.short());
+            say(Some(reason)).await?;
+            app.stop(bridge.id.as_str()).await?;
+        }
+        Action::Recycle(reason) => {
+            warn!(bridge.id = %bridge.id, "bridge {}: {reason}", bridge.id.short());
+            say(Some(reason.clone())).await?;
+            app.stop(bridge.id.as_str()).await?;
+            let request = ResumeRequest { trust: None };
+            let next = app.resume(bridge.id.as_str(), request, Duration::ZERO).await?.instance;
+            let fact = Fact::Notice(Some(reason));
+            app.observe(&bridge.id, next.generation, fact).await?;
+        }
+    }
+    Ok(())
 }
 
 fn with_root(bridge: Bridge) -> Option<(Bridge, Root)> {

@@ -202,6 +202,11 @@ const DATA: &[Leaf] = rows! {
     "usage.token_total_includes_cache" BOOL => ON; B L later; "Counts cache tokens."
     "usage.show_cost" BOOL => ON; B L later; "Deprecated: use usage.mode."
 
+    "ceilings.processes" int(0) => num(512); B L; "Most processes of a bridge with everything it started; 0 is no limit."
+    "ceilings.memory_mb" int(0) => num(16_384); B L; "Most memory in MiB of a bridge with everything it started; 0 is no limit."
+    "ceilings.open_files" int(0) => num(16_384); B L; "Most open files of a bridge with everything it started; 0 is no limit."
+    "ceilings.action" one_of(&["warn", "stop", "recycle"]) => is("warn"); B L; "What happens above a ceiling."
+
     "metrics.enabled" BOOL => ON; B L; "Resource use per row."
     "metrics.normalize_cpu" BOOL => OFF; B L; "Divides by the number of cores."
     "metrics.show_disk" BOOL => ON; B L; "Shows disk use."

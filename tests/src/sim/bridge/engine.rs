@@ -42,6 +42,7 @@ pub(super) enum Act {
     RefreshPointer,
     Chatter,
     Flood,
+    Leak,
     Tamper,
     KillWorkers,
     Leave,
@@ -76,10 +77,10 @@ pub(super) struct Engine<'a> {
     stopping: bool,
     earliest_leave: Option<Instant>,
     pub(super) stranger: Option<Child>,
-    /// Knob `children`: their pipes close with this process.
-    _children: Vec<Child>,
-    /// Knob `memory_mb`.
-    _memory: Vec<u8>,
+    /// Knobs `children` and `leak_ms`: their pipes close with this process.
+    children: Vec<Child>,
+    /// Knobs `memory_mb` and `leak_mb`.
+    memory: Vec<Vec<u8>>,
 }
 
 impl<'a> Engine<'a> {
@@ -116,8 +117,8 @@ impl<'a> Engine<'a> {
             stopping: false,
             earliest_leave: None,
             stranger,
-            _children: (0..knobs.children).filter_map(start_child).collect(),
-            _memory: load::hold_memory(knobs.memory_mb),
+            children: (0..knobs.children).filter_map(start_child).collect(),
+            memory: vec![load::hold_memory(knobs.memory_mb)],
             args,
             log,
         };
@@ -214,6 +215,7 @@ impl<'a> Engine<'a> {
                     self.agenda.after_ms(noise::FLOOD_STEP_MS, Act::Flood);
                 }
             }
+            Act::Leak => self.leak(),
             Act::Tamper => self.tamper(),
             Act::KillWorkers => self.sessions.kill(),
             Act::Leave => return self.leave_if_alone(),
@@ -242,6 +244,9 @@ impl<'a> Engine<'a> {
         }
         if let Some(ms) = knobs.exit_after_ready_ms {
             self.at_ready_plus(ms, Act::Fail);
+        }
+        if let Some(ms) = knobs.leak_ms {
+            self.agenda.after_ms(ms, Act::Leak);
         }
         match self.plan_poison() {
             Ok(()) => {}
@@ -277,6 +282,16 @@ impl<'a> Engine<'a> {
             let deleted =
                 self.server.session_state(&session).ok().flatten() == Some(SessionState::Deleted);
             self.sessions.log_end_request(&session, if deleted { "deleted" } else { "archived" });
+        }
+    }
+
+    /// Knob `leak_ms`: one child more, and more memory.
+    fn leak(&mut self) {
+        let knobs = &self.double.knobs;
+        self.children.extend(load::start_child(knobs.child_mode, knobs.child_life_ms));
+        self.memory.push(load::hold_memory(knobs.leak_mb));
+        if let Some(ms) = knobs.leak_ms {
+            self.agenda.after_ms(ms, Act::Leak);
         }
     }
 

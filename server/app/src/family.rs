@@ -1,0 +1,141 @@
+//! What a bridge started, and its end: nothing of a bridge outlives it.
+//!
+//! A process belongs to a bridge that carries its launch id, is in the session its launcher began, is
+//! below such a process, or was seen below one while its parents lived. Each is signalled by its
+//! identity only.
+
+use crate::App;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use svc_domain::bridge::Bridge;
+use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
+use svc_domain::usage::Tree;
+use svc_ports::process::{Signal, Signalled, Target};
+use svc_shared::ids::InstanceId;
+use tracing::warn;
+
+/// How long killed processes may take to disappear.
+const AFTER_KILL: Duration = Duration::from_secs(2);
+/// A process that forks while it is being ended is caught by the next round.
+const ROUNDS: usize = 5;
+
+/// The processes that were last seen with each live bridge, its first one left out.
+#[derive(Debug, Default)]
+pub(crate) struct Families(Mutex<HashMap<InstanceId, Family>>);
+
+#[derive(Debug)]
+struct Family {
+    generation: u32,
+    members: HashSet<ProcessIdentity>,
+}
+
+impl Families {
+    fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, Family>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what a look at the bridge found.
+    pub(crate) fn saw(&self, bridge: &Bridge, tree: &Tree) {
+        let Some(first) = &bridge.process else { return };
+        let alive = tree.iter().filter(|(_, counters)| counters.is_alive);
+        let members = alive.filter_map(|((pid, start_ticks), _)| {
+            let pid = Pid::new(i64::from(*pid)).filter(|pid| *pid != first.pid)?;
+            Some(ProcessIdentity { pid, start_ticks: *start_ticks, boot_id: first.boot_id.clone() })
+        });
+        let family = Family { generation: bridge.generation, members: members.collect() };
+        self.lock().insert(bridge.id.clone(), family);
+    }
+
+    /// Forgets everything but these.
+    pub(crate) fn keep(&self, is_kept: impl Fn(&InstanceId) -> bool) {
+        self.lock().retain(|id, _| is_kept(id));
+    }
+
+    fn add(&self, bridge: &Bridge, found: impl IntoIterator<Item = ProcessIdentity>) {
+        let mut all = self.lock();
+        let family = all
+            .entry(bridge.id.clone())
+            .or_insert_with(|| Family { generation: bridge.generation, members: HashSet::new() });
+        if family.generation != bridge.generation {
+            *family = Family { generation: bridge.generation, members: HashSet::new() };
+        }
+        family.members.extend(found);
+    }
+
+    fn take(&self, bridge: &Bridge) -> HashSet<ProcessIdentity> {
+        let family = self.lock().remove(&bridge.id);
+        let own = family.filter(|family| family.generation == bridge.generation);
+        own.map(|family| family.members).unwrap_or_default()
+    }
+}
+
+impl App {
+    /// Looks once more who is below a bridge, before it is ended.
+    pub(crate) async fn remember_family(&self, bridge: &Bridge, first: &ProcessIdentity) {
+        let (host, root) = (self.host_shared(), first.clone());
+        let below = tokio::task::spawn_blocking(move || host.descendants(&root)).await;
+        let below = below.unwrap_or_default();
+        self.families().add(bridge, below.into_iter().map(|process| process.identity));
+    }
+
+    /// Ends what the bridge left behind, wherever it moved. What lives on all the same.
+    pub(crate) async fn kill_leftovers(&self, bridge: &Bridge) -> Vec<ProcessIdentity> {
+        let mut known = self.families().take(bridge);
+        for _ in 0..ROUNDS {
+            let left = self.left_of(bridge, &mut known).await;
+            if left.is_empty() {
+                return left;
+            }
+            warn!(
+                bridge.id = %bridge.id,
+                "bridge {} left {} processes behind; they are killed",
+                bridge.id.short(),
+                left.len()
+            );
+            // Stopped ones end by this signal too; who just ended is no trouble.
+            let sent = |process: &&ProcessIdentity| {
+                self.host().signal(process, Signal::Kill, Target::Process) == Signalled::Sent
+            };
+            let exits = left.iter().filter(sent).map(|process| self.host().exited(process));
+            let all = async {
+                for exit in exits {
+                    exit.await;
+                }
+            };
+            if tokio::time::timeout(AFTER_KILL, all).await.is_err() {
+                break;
+            }
+        }
+        let left = self.left_of(bridge, &mut known).await;
+        if !left.is_empty() {
+            let pids: Vec<String> = left.iter().map(|process| process.pid.to_string()).collect();
+            warn!(
+                bridge.id = %bridge.id,
+                "processes of bridge {} could not be killed: {}; see `svc strays`",
+                bridge.id.short(),
+                pids.join(", ")
+            );
+        }
+        left
+    }
+
+    /// Live processes of the bridge; `known` keeps those that were seen, for they may have lost
+    /// every other mark by the next look.
+    async fn left_of(
+        &self,
+        bridge: &Bridge,
+        known: &mut HashSet<ProcessIdentity>,
+    ) -> Vec<ProcessIdentity> {
+        if let Some(launch) = &bridge.launch {
+            let (host, id, first) = (self.host_shared(), launch.id.clone(), bridge.process.clone());
+            let found = tokio::task::spawn_blocking(move || host.remains(first.as_ref(), &id));
+            let found = found.await.unwrap_or_default();
+            known.extend(found.into_iter().map(|process| process.identity));
+        }
+        known.retain(|process| {
+            Some(process) != bridge.process.as_ref() && self.host().probe(process) == Verdict::Same
+        });
+        known.iter().cloned().collect()
+    }
+}

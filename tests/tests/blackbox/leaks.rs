@@ -1,0 +1,134 @@
+//! What bridges leave behind and use up: nothing of a bridge outlives it, what does all the same is
+//! shown, and who uses too much is told of or ended with a reason (H104, H105, H106).
+
+use crate::harness::{Process, World, gone, within};
+use serde_json::json;
+use svc_shared::internal::State;
+
+/// Everything of a project but its bridge.
+fn others(world: &World, project: &str) -> Vec<Process> {
+    let bridges: Vec<i32> = world.bridges().iter().map(|bridge| bridge.pid).collect();
+    let dir = world.projects.join(project).canonicalize().unwrap();
+    let mut found = world.processes();
+    found.retain(|process| {
+        process.cwd.as_deref() == Some(dir.as_path()) && !bridges.contains(&process.pid)
+    });
+    found
+}
+
+/// Waits for the processes that a bridge starts beside itself.
+async fn company(world: &World, project: &str, count: usize) -> Vec<Process> {
+    let look = || Some(others(world, project)).filter(|found| found.len() == count);
+    let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
+    let wait = async {
+        loop {
+            tick.tick().await;
+            // One that is a child of a child is there for a moment only.
+            if let Some(found) = look()
+                && found.iter().all(|process| process.argv.iter().all(|arg| arg != "forsaken"))
+            {
+                return found;
+            }
+        }
+    };
+    within("the processes beside the bridge", wait).await
+}
+
+#[tokio::test]
+async fn h104_a_stop_also_ends_what_dropped_every_mark_of_the_bridge() {
+    for mode in ["unmarked", "forsaken", "new_session", "ignore_signals"] {
+        let world = World::new();
+        world.project_with("app", json!({ "children": 2, "child_mode": mode }));
+        let server = world.serve().await;
+        server.client.run("app").await;
+        let left = company(&world, "app", 2).await;
+        server.client.stop("app").await.expect(200);
+        for process in &left {
+            assert!(!process.is_alive(), "{mode}: {process:?} outlived the answer");
+        }
+        assert!(others(&world, "app").is_empty(), "{mode}");
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn h104_a_crash_takes_along_what_was_seen_below_the_bridge() {
+    for mode in ["unmarked", "forsaken"] {
+        let world = World::with(json!({ "metrics": { "poll_seconds": 1 } }));
+        world.project_with("app", json!({ "children": 1, "child_mode": mode }));
+        let server = world.serve().await;
+        server.client.run("app").await;
+        let left = company(&world, "app", 1).await;
+        let mut page = server.events().await;
+        if mode == "unmarked" {
+            let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
+            let seen = async {
+                loop {
+                    tick.tick().await;
+                    let metrics = server.client.get("/api/metrics").await.expect(200).json();
+                    if metrics.as_object().unwrap().values().any(|one| one["procs"] == 2) {
+                        return;
+                    }
+                }
+            };
+            within("a look at both", seen).await;
+        }
+        world.bridges_of("app")[0].signal(rustix::process::Signal::KILL);
+        page.until_status("app", "crashed").await;
+        for process in &left {
+            gone(process).await;
+        }
+        server.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn h106_a_bridge_that_leaks_processes_is_told_of_with_what_it_uses_and_what_is_allowed() {
+    let settings = json!({ "metrics": { "poll_seconds": 1 }, "ceilings": { "processes": 4 } });
+    let world = World::with(settings);
+    world.project_with("app", json!({ "leak_ms": 200 }));
+    world.project("quiet");
+    let server = world.serve().await;
+    server.client.run("quiet").await;
+    server.client.run("app").await;
+    let mut page = server.events().await;
+    let noticed = |state: &State| {
+        let mut rows = state.instances.values();
+        rows.find(|row| row.project == "app" && row.notice.is_some()).cloned()
+    };
+    let row = page.until("the warning", noticed).await;
+    let notice = row.notice.unwrap();
+    assert!(notice.contains("processes") && notice.contains("allows 4"), "{notice}");
+    assert_eq!(row.status.to_string(), "running", "nobody asked for more than a warning");
+    let quiet = server.client.instance("quiet").await.instance();
+    assert_eq!(quiet.notice, None);
+    server.client.stop("app").await.expect(200);
+    let ended = server.client.instance("app").await.instance();
+    assert_eq!(ended.notice, None, "advice is about what runs");
+}
+
+#[tokio::test]
+async fn h106_a_ceiling_that_may_act_stops_the_bridge_and_the_record_says_why() {
+    let settings = json!({
+        "metrics": { "poll_seconds": 1 },
+        "ceilings": { "memory_mb": 60, "action": "stop" },
+    });
+    let world = World::with(settings);
+    world.project_with("app", json!({ "leak_ms": 200, "leak_mb": 20 }));
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id;
+    let mut page = server.events().await;
+    let row = page.until_status("app", "stopped").await;
+    assert!(row.intentional_stop, "not a crash: {row:?}");
+    let notice = row.notice.unwrap_or_default();
+    assert!(notice.contains("stopped by the service") && notice.contains("allows 60"), "{notice}");
+    assert!(others(&world, "app").is_empty());
+    world.agree().await;
+    // The reason stands until the next generation begins.
+    server.stop().await;
+    world.set_knobs("app", json!({}));
+    let server = world.serve().await;
+    assert_eq!(server.client.instance("app").await.instance().notice, Some(notice));
+    let resumed = server.client.resume(id.as_str()).await.expect(200).instance();
+    assert_eq!((resumed.notice, resumed.generation), (None, 2));
+}
