@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
 import { launch, tab } from './harness.mjs';
-import { part, person } from './person.mjs';
+import { part, person, until } from './person.mjs';
 import { world } from './world.mjs';
 
 const BUSY = { job_script: [[0, { state: 'working', detail: 'reading the posts' }]] };
@@ -117,17 +117,20 @@ test('a job started from a terminal shows its result and is resumed as a new one
   await seen(`[data-row="job:${next}"] ${part('job-texts')}[open]`);
 });
 
-test('an ended job is removed after a question', async () => {
+test('an ended job is removed at once, and for good when its message goes', async () => {
   const before = (await page.$$(part('job-row'))).length;
   await press(`${job('quick', 'done')} ${part('act-more')}`);
   await press(part('menu-remove'));
-  await press(part('confirm-yes'));
   await page.waitForFunction(
     (where, many) => document.querySelectorAll(where).length === many,
     {},
     part('job-row'),
     before - 1,
   );
+  assert.equal((await machine.api('/api/agents')).length, before);
+  const away = await seen(`${part('toast')}:has(${part('toast-undo')}) ${part('toast-dismiss')}`);
+  await away.click();
+  await until(async () => (await machine.api('/api/agents')).length === before - 1);
 });
 
 test('an untrusted folder gets a job only after it was acknowledged', async () => {

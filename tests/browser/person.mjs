@@ -12,6 +12,15 @@ export const row = (project, status) =>
 /** Selector of a part with a name for tests. */
 export const part = (name) => `[data-testid="${name}"]`;
 
+/** Waits until `holds` answers true. */
+export async function until(holds) {
+  const late = Date.now() + DEADLINE_MS;
+  while (!(await holds())) {
+    if (Date.now() > late) throw new Error(`never: ${holds}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
 /** A person in front of `page`. */
 export function person(page) {
   /** Waits for an element that can be seen. */

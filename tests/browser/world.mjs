@@ -24,10 +24,10 @@ async function freePort() {
 
 /**
  * Makes the tree; `more` is laid over the configuration, `password` signs in what asks the API.
- * `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs commands, asks the
+ * `ended` rows have run once, by the records of an earlier service. `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs commands, asks the
  * API, and takes everything down again.
  */
-export async function world(projects, more = {}, password) {
+export async function world(projects, more = {}, password, ended = 0) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-page-')));
   const agentHome = join(root, 'agent');
   const env = {
@@ -63,6 +63,18 @@ export async function world(projects, more = {}, password) {
   };
   writeFileSync(config, JSON.stringify(settings), { mode: 0o600 });
 
+  if (ended > 0) {
+    const rows = Array.from({ length: ended }, (_, at) => `old-${String(at).padStart(3, '0')}`);
+    const record = { intentional_stop: true, permission_mode: 'default', resume_mode: 'standard' };
+    mkdirSync(join(root, 'state'), { recursive: true });
+    writeFileSync(
+      join(root, 'state', 'state.json'),
+      JSON.stringify({
+        schema_version: 1,
+        instances: Object.fromEntries(rows.map((name) => [name, { project_name: name, ...record }])),
+      }),
+    );
+  }
   let service;
   const start = async () => {
     service = await serve({ args: ['run', '--config', config], env, cwd: root });

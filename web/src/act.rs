@@ -1,5 +1,8 @@
 //! What a person can do: each action sends one request and ends in a message naming its object.
 
+mod bulk;
+mod undo;
+
 use crate::api;
 use crate::app::Page;
 use crate::browser;
@@ -10,7 +13,7 @@ use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
 use crate::parts::reactive::Held;
 use crate::text::job::{self as job_words, external};
-use crate::text::{launch as launch_words, page as words, session as said};
+use crate::text::{launch as launch_words, page as page_words, session as words};
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
 use serde_json::json;
@@ -77,7 +80,7 @@ impl Target {
 
 /// A request that changes something: everything it takes to send it, once more if need be.
 #[derive(Clone)]
-struct Write {
+pub struct Write {
     /// What is pending meanwhile.
     about: String,
     /// Names the action and its object in messages.
@@ -91,25 +94,129 @@ struct Write {
     done: Done,
     /// What asks for the trust that the folder lacks, instead of a failure being shown.
     asks_trust: Option<TrustGate>,
+    /// That it works was said when it was asked for.
+    is_said: bool,
 }
 
-/// Reads the answer of a success and says so.
-type Done = fn(Page, &Write, &str) -> Result<(), Unreadable>;
+/// Reads the answer of a success: what is said then.
+type Done = fn(&Write, &str) -> Result<Vec<Notice>, Unreadable>;
+
+fn said(title: String) -> Result<Vec<Notice>, Unreadable> {
+    Ok(vec![Notice::new(Level::Success, title, "")])
+}
+
+impl Write {
+    fn new(
+        about: String,
+        verb: &'static str,
+        object: String,
+        method: Method,
+        path: String,
+        done: Done,
+    ) -> Self {
+        let (body, key, asks_trust, is_said) = (None, None, None, false);
+        Self { about, verb, object, method, path, body, key, done, asks_trust, is_said }
+    }
+
+    /// Stops a bridge.
+    pub fn stop(target: Target) -> Self {
+        let path = paths::instance(&target.id);
+        Self::new(target.id, words::act::STOP, target.project, Method::DELETE, path, |_, text| {
+            Ok(vec![outcome::stopped(&wire::read::<Instance>(text)?)])
+        })
+    }
+
+    /// Resumes a bridge; `trust` also grants the trust that is missing.
+    pub fn resume(target: Target, trust: bool) -> Self {
+        let path = format!("{}?wait=0", paths::instance_action(&target.id, "resume"));
+        let asks_trust = (!trust).then(|| TrustGate::Resume(target.clone()));
+        let done: Done = |_, text| Ok(outcome::resumed(&wire::read::<SpawnResult>(text)?));
+        let act = words::act::RESUME;
+        Self {
+            body: trust.then(trusting),
+            key: Some(browser::repeat_key()),
+            asks_trust,
+            ..Self::new(target.id, act, target.project, Method::POST, path, done)
+        }
+    }
+
+    /// Removes the row of an ended bridge.
+    pub fn forget(target: Target) -> Self {
+        let path = paths::instance_action(&target.id, "forget");
+        Self::new(target.id, words::act::FORGET, target.project, Method::POST, path, |write, _| {
+            said(words::forgotten(&write.object))
+        })
+    }
+
+    /// Stops a job.
+    pub fn stop_job(target: Target) -> Self {
+        let path = agent_path(&target.id, "");
+        Self::new(
+            target.id,
+            words::act::STOP,
+            target.project,
+            Method::DELETE,
+            path,
+            |write, text| Ok(vec![outcome::job_stopped(&write.object, wire::read(text)?)?]),
+        )
+    }
+
+    /// Removes an ended job.
+    pub fn remove_job(target: Target) -> Self {
+        let path = agent_path(&target.id, "");
+        let act = job_words::REMOVE;
+        Self::new(target.id, act, target.project, Method::DELETE, path, |write, text| {
+            Ok(vec![outcome::job_removed(&write.object, wire::read(text)?)?])
+        })
+    }
+
+    /// Starts a new job that goes on where an ended one stopped; `trust` also grants the trust
+    /// that is missing.
+    pub fn resume_job(target: Target, trust: bool) -> Self {
+        let path = agent_path(&target.id, "/resume");
+        let asks_trust = (!trust).then(|| TrustGate::ResumeJob(target.clone()));
+        let done: Done = |write, text| {
+            let id = wire::read::<wire::Members>(text)?.text("id")?;
+            let title = job_words::resumed(&write.object);
+            Ok(vec![Notice::new(Level::Success, title, "").then(Then::Job(id))])
+        };
+        let act = words::act::RESUME;
+        Self {
+            body: trust.then(trusting),
+            key: Some(browser::repeat_key()),
+            asks_trust,
+            ..Self::new(target.id, act, target.project, Method::POST, path, done)
+        }
+    }
+
+    async fn send(&self) -> Result<Vec<Notice>, Problem> {
+        let (body, key) = (self.body.clone(), self.key.as_deref());
+        let answer = api::request(self.method.clone(), &self.path, body, key).await;
+        let (status, text) = answer?;
+        (self.done)(self, &text).map_err(|_| Problem::Unreadable { status })
+    }
+}
 
 impl Page {
-    fn write(self, write: Write) {
+    /// Sends a request and says what came of it.
+    pub fn write(self, write: Write) {
         let Some(claim) = self.pending.take(&write.about) else {
             return;
         };
         spawn_local(async move {
-            let (path, key) = (write.path.as_str(), write.key.as_deref());
-            let answer = api::request(write.method.clone(), path, write.body.clone(), key).await;
+            let answer = write.send().await;
             drop(claim);
-            let done = answer.and_then(|(status, text)| {
-                (write.done)(self, &write, &text).map_err(|_| Problem::Unreadable { status })
-            });
-            match done {
-                Ok(()) => {}
+            match answer {
+                Ok(notices) => {
+                    for notice in notices {
+                        if notice.level.stays() {
+                            self.store.show_again(&write.about);
+                        } else if write.is_said {
+                            continue;
+                        }
+                        self.notice_of(notice);
+                    }
+                }
                 Err(problem) => match write.asks_trust.clone() {
                     Some(gate) if problem.is(ErrorCode::NotTrusted) => {
                         self.trust_gate.set(Some(gate));
@@ -122,172 +229,57 @@ impl Page {
 
     /// Stops a bridge.
     pub fn stop(self, target: Target) {
-        self.write(Write {
-            path: paths::instance(&target.id),
-            about: target.id,
-            verb: said::act::STOP,
-            object: target.project,
-            method: Method::DELETE,
-            body: None,
-            key: None,
-            done: |page, _, text| {
-                page.say.notice(outcome::stopped(&wire::read::<Instance>(text)?));
-                Ok(())
-            },
-            asks_trust: None,
-        });
+        self.write(Write::stop(target));
     }
 
     /// Resumes a bridge; `trust` also grants the trust that is missing.
     pub fn resume(self, target: Target, trust: bool) {
-        let asks_trust = (!trust).then(|| TrustGate::Resume(target.clone()));
-        self.write(Write {
-            path: format!("{}?wait=0", paths::instance_action(&target.id, "resume")),
-            about: target.id,
-            verb: said::act::RESUME,
-            object: target.project,
-            method: Method::POST,
-            body: trust.then(trusting),
-            key: Some(browser::repeat_key()),
-            done: |page, _, text| {
-                for notice in outcome::resumed(&wire::read::<SpawnResult>(text)?) {
-                    page.notice_of(notice);
-                }
-                Ok(())
-            },
-            asks_trust,
-        });
-    }
-
-    /// Removes the row of an ended bridge.
-    pub fn forget(self, target: Target) {
-        self.write(Write {
-            path: paths::instance_action(&target.id, "forget"),
-            about: target.id,
-            verb: said::act::FORGET,
-            object: target.project,
-            method: Method::POST,
-            body: None,
-            key: None,
-            done: |page, write, _| {
-                page.say.done(said::forgotten(&write.object));
-                Ok(())
-            },
-            asks_trust: None,
-        });
+        self.write(Write::resume(target, trust));
     }
 
     /// Gives a bridge another session name; blank means the project name.
     pub fn rename(self, target: Target, label: String) {
+        let path = paths::instance(&target.id);
+        let done: Done = |_, text| {
+            let title = words::renamed(&wire::read::<Instance>(text)?.label);
+            Ok(vec![Notice::new(Level::Success, title, words::RENAMED_BODY)])
+        };
+        let act = words::act::RENAME;
         self.write(Write {
-            path: paths::instance(&target.id),
-            about: target.id,
-            verb: said::act::RENAME,
-            object: target.project,
-            method: Method::PATCH,
             body: Some(json!({ "label": label }).to_string()),
-            key: None,
-            done: |page, _, text| {
-                let bridge = wire::read::<Instance>(text)?;
-                page.say.notice(Notice::new(
-                    Level::Success,
-                    said::renamed(&bridge.label),
-                    said::RENAMED_BODY,
-                ));
-                Ok(())
-            },
-            asks_trust: None,
+            ..Write::new(target.id, act, target.project, Method::PATCH, path, done)
         });
     }
 
     /// Trusts the folder of a project.
     pub fn trust(self, project: String) {
-        self.write(Write {
-            path: paths::project_action(&project, "trust"),
-            about: project.clone(),
-            verb: launch_words::TRUST,
-            object: project,
-            method: Method::POST,
-            body: None,
-            key: None,
-            done: |page, write, _| {
-                page.say.done(said::trusted(&write.object));
-                Ok(())
-            },
-            asks_trust: None,
-        });
+        let path = paths::project_action(&project, "trust");
+        let act = launch_words::TRUST;
+        self.write(Write::new(project.clone(), act, project, Method::POST, path, |write, _| {
+            said(words::trusted(&write.object))
+        }));
     }
 
     /// Stops a job.
     pub fn stop_job(self, target: Target) {
-        self.end_job(target, said::act::STOP, |page, write, text| {
-            page.say.notice(outcome::job_stopped(&write.object, wire::read(text)?)?);
-            Ok(())
-        });
-    }
-
-    /// Removes an ended job.
-    pub fn remove_job(self, target: Target) {
-        self.end_job(target, job_words::REMOVE, |page, write, text| {
-            page.say.notice(outcome::job_removed(&write.object, wire::read(text)?)?);
-            Ok(())
-        });
-    }
-
-    fn end_job(self, target: Target, verb: &'static str, done: Done) {
-        self.write(Write {
-            path: agent_path(&target.id, ""),
-            about: target.id,
-            verb,
-            object: target.project,
-            method: Method::DELETE,
-            body: None,
-            key: None,
-            done,
-            asks_trust: None,
-        });
+        self.write(Write::stop_job(target));
     }
 
     /// Starts a new job that goes on where an ended one stopped; `trust` also grants the trust
     /// that is missing.
     pub fn resume_job(self, target: Target, trust: bool) {
-        let asks_trust = (!trust).then(|| TrustGate::ResumeJob(target.clone()));
-        self.write(Write {
-            path: agent_path(&target.id, "/resume"),
-            about: target.id,
-            verb: said::act::RESUME,
-            object: target.project,
-            method: Method::POST,
-            body: trust.then(trusting),
-            key: Some(browser::repeat_key()),
-            done: |page, write, text| {
-                let id = wire::read::<wire::Members>(text)?.text("id")?;
-                let title = job_words::resumed(&write.object);
-                page.say.notice(Notice::new(Level::Success, title, "").then(Then::Job(id)));
-                Ok(())
-            },
-            asks_trust,
-        });
+        self.write(Write::resume_job(target, trust));
     }
 
     /// Takes over the bridge of a project that was started elsewhere.
     pub fn manage(self, project: String) {
-        self.write(Write {
-            path: paths::project_action(&project, "adopt"),
-            about: project.clone(),
-            verb: external::MANAGE,
-            object: project,
-            method: Method::POST,
-            body: None,
-            key: None,
-            done: |page, _, text| {
-                let bridge = wire::read::<Instance>(text)?;
-                let notice = Notice::new(Level::Success, external::managed(&bridge.project), "");
-                page.say.notice(notice.then(Then::View(bridge.instance_id.to_string())));
-                Ok(())
-            },
-            asks_trust: None,
-        });
+        let path = paths::project_action(&project, "adopt");
+        let act = external::MANAGE;
+        self.write(Write::new(project.clone(), act, project, Method::POST, path, |_, text| {
+            let bridge = wire::read::<Instance>(text)?;
+            let notice = Notice::new(Level::Success, external::managed(&bridge.project), "");
+            Ok(vec![notice.then(Then::View(bridge.instance_id.to_string()))])
+        }));
     }
 
     /// Shows a message; one about a bridge that has settled meanwhile says how.
@@ -301,7 +293,7 @@ impl Page {
         match now {
             // The stream was faster than the answer.
             Some(bridge) => {
-                self.say.notice(outcome::settled(&bridge, said::started_plain(&bridge.project)))
+                self.say.notice(outcome::settled(&bridge, words::started_plain(&bridge.project)))
             }
             None => self.say.notice(notice),
         }
@@ -309,11 +301,12 @@ impl Page {
 
     /// A request that was not carried out, or not answered.
     fn refused(self, write: Write, problem: &Problem) {
+        self.store.show_again(&write.about);
         if problem.is_wrong_address() {
             self.live.wrong_address.set(true);
             return;
         }
-        let title = words::not_done(write.verb, &write.object);
+        let title = page_words::not_done(write.verb, &write.object);
         let mut notice = Notice::new(Level::Danger, title, problem.words());
         notice.then.extend(problem.error_id().map(|id| Then::Copy(id.to_owned())));
         notice.not_before =

@@ -7,6 +7,7 @@ use futures_util::future::{Either, select};
 use gloo_net::http::{Method, RequestBuilder};
 use std::pin::{Pin, pin};
 use svc_shared::error::ErrorCode;
+use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::JsValue;
 
 /// Event on the window when an answer says that nobody is signed in (any more).
@@ -84,6 +85,15 @@ async fn send(method: Method, path: &str, body: Option<String>, key: Option<&str
         let _ = leptos::prelude::window().dispatch_event(&event); // a fixed, legal name
     }
     Err(problem)
+}
+
+/// Sends a request without a body that outlives the page; nobody hears what comes of it.
+pub fn leave(method: &str, path: &str) {
+    let how = format!(r#"{{"method":"{method}","keepalive":true}}"#);
+    if let Ok(how) = js_sys::JSON::parse(&how) {
+        let how: web_sys::RequestInit = how.unchecked_into();
+        drop(leptos::prelude::window().fetch_with_str_and_init(&browser::href(path), &how));
+    }
 }
 
 async fn sleep(millis: i32) {

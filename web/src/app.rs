@@ -1,12 +1,13 @@
 //! The page as a whole: what every view shares, and which view an address shows.
 
-use crate::act::{Pending, TrustGate};
+use crate::act::{Pending, TrustGate, Write};
 use crate::browser;
 use crate::clock::Clock;
 use crate::dom::prelude::*;
 use crate::live::Live;
+use crate::model::outcome::Notice;
 use crate::model::route::Route;
-use crate::parts::reactive::{Held, dynamic, effect};
+use crate::parts::reactive::{Cached, Held, dynamic, effect, memo};
 use crate::ready::Ready;
 use crate::say::Say;
 use crate::shell::bars::THEME;
@@ -34,6 +35,12 @@ pub struct Page {
     pub clock: Clock,
     /// Requests on their way.
     pub pending: Pending,
+    /// Removals that wait for the service to be back.
+    pub later: Held<Vec<Write>>,
+    /// What came of what was done to several rows, by id.
+    pub results: Held<Vec<(String, Notice)>>,
+    /// Some rows are selected.
+    pub is_selecting: Cached<bool>,
     /// Trust that is being asked for.
     pub trust_gate: Held<Option<TrustGate>>,
     /// What is open over the views.
@@ -60,6 +67,9 @@ impl Page {
             say,
             clock,
             pending: Pending::new(),
+            later: Held::new(Vec::new()),
+            results: Held::new(Vec::new()),
+            is_selecting: memo(move || !store.selected.with(Vec::is_empty)),
             trust_gate: Held::new(None),
             sheet: Held::new(None),
             ready: Ready::new(),
@@ -108,6 +118,12 @@ fn App() -> impl IntoView {
             browser::after_paint(move || page.ready.ask());
         }
     });
+    effect(move || {
+        if !page.live.is_offline.get() {
+            page.send_later();
+        }
+    });
+    browser::on_window("pagehide", move |_| page.say.leave());
     view! {
         <Shell>
             {dynamic(move || match nav.route.get() {

@@ -226,6 +226,26 @@ pub fn element(selector: &str) -> Option<HtmlElement> {
     found.dyn_into().ok()
 }
 
+/// This attribute of every element for a selector, in the order of the page.
+pub fn attributes(selector: &str, name: &str) -> Vec<String> {
+    let Ok(list) = document().query_selector_all(selector) else {
+        return Vec::new();
+    };
+    let of = |at| list.item(at)?.dyn_into::<web_sys::Element>().ok()?.get_attribute(name);
+    (0..list.length()).filter_map(of).collect()
+}
+
+/// The number on the icon of the installed page, where there is such a thing.
+pub fn badge(n: usize) {
+    let navigator: JsValue = window().navigator().into();
+    if let Ok(set) = js_sys::Reflect::get(&navigator, &"setAppBadge".into())
+        && let Some(set) = set.dyn_ref::<js_sys::Function>()
+    {
+        #[expect(clippy::cast_precision_loss, reason = "a handful")]
+        let _ = set.call1(&navigator, &(n as f64).into()); // not installed: nothing to show it on
+    }
+}
+
 /// Gives the focus to the first element for a selector; false when there is none.
 pub fn focus(selector: &str) -> bool {
     element(selector).is_some_and(|element| element.focus().is_ok())

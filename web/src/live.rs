@@ -6,11 +6,11 @@ use crate::model::basics::Basics;
 use crate::model::frame::{BookAt, Frame};
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
-use crate::model::stream::{
-    self, BANNER_AFTER_MS, CaughtUp, Follower, NO_SAMPLES, SILENCE_MS, Step,
-};
-use crate::model::{link, outcome, wire};
-use crate::parts::reactive::{Cached, Held, memo};
+use crate::model::state::Change;
+use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
+use crate::model::usage::Kept;
+use crate::model::{link, outcome, pace, wire};
+use crate::parts::reactive::{Cached, Held, effect, memo};
 use crate::say::Say;
 use crate::socket::{Heard, Socket};
 use crate::store::Store;
@@ -74,6 +74,9 @@ pub struct Live {
     pub is_offline: Cached<bool>,
     /// The page should be loaded anew.
     pub outdated: Held<Option<Outdated>>,
+    /// How many parts of the page show measurements.
+    measured: RwSignal<u32>,
+    is_hidden: RwSignal<bool>,
     store: Store,
     say: Say,
     clock: Clock,
@@ -88,8 +91,16 @@ struct Inner {
     bad_frames: u32,
     heard_at: f64,
     retry: Option<TimeoutHandle>,
-    /// Frames that wait while the pointer is down.
-    held: Option<Vec<String>>,
+    /// Frames that have come and are not shown yet.
+    waiting: Vec<String>,
+    /// They wait while the pointer is down.
+    is_held: bool,
+    /// A timer will show them.
+    is_due: bool,
+    /// When the screen changed last.
+    shown_at: f64,
+    /// Whether measurements come, and the past ones were read.
+    has_past: bool,
 }
 
 impl Live {
@@ -107,6 +118,8 @@ impl Live {
                 Link::Lost { since, .. } => clock.seconds() - since >= BANNER_AFTER_MS,
             }),
             outdated: Held::new(None),
+            measured: RwSignal::new(0),
+            is_hidden: RwSignal::new(browser::is_hidden()),
             store,
             say,
             clock,
@@ -181,7 +194,7 @@ impl Live {
                 inner.retry.take().inspect(TimeoutHandle::clear);
                 inner.socket = None;
                 // What waits came from another socket; the new one sends it again.
-                inner.held.iter_mut().for_each(Vec::clear);
+                inner.waiting.clear();
                 inner.follower.opened();
                 inner.heard_at = browser::steady_now();
                 format!("{}{}", paths::WS_EVENTS, inner.follower.query())
@@ -208,39 +221,57 @@ impl Live {
         }
     }
 
-    /// A frame. A row that moves between press and release would lose the click, so nothing moves
-    /// while the pointer is down.
+    /// A frame. Frames that come close together are shown in one go, and none while the pointer is
+    /// down: a row that moves between press and release would lose the click.
     fn arrived(self, text: String) {
-        let now = self.inner.try_update_value(|inner| {
-            inner.heard_at = browser::steady_now();
-            match &mut inner.held {
-                Some(held) => {
-                    held.push(text);
-                    None
-                }
-                None => Some(text),
-            }
+        let now = browser::steady_now();
+        let wait = self.inner.try_update_value(|inner| {
+            inner.heard_at = now;
+            inner.waiting.push(text);
+            let is_due = std::mem::replace(&mut inner.is_due, true);
+            (!is_due).then(|| pace::wait_ms(now - inner.shown_at))
         });
-        if let Some(text) = now.flatten() {
-            self.heard(&text);
+        if let Some(wait) = wait.flatten() {
+            set_timeout(move || self.show(), Duration::from_secs_f64(wait / 1000.0));
         }
     }
 
     fn hold(self) {
-        self.inner.update_value(|inner| {
-            inner.held.get_or_insert_default();
-        });
+        self.inner.update_value(|inner| inner.is_held = true);
         set_timeout(move || self.release(), HOLD);
     }
 
     fn release(self) {
-        let held = self.inner.try_update_value(|inner| inner.held.take()).flatten();
-        for text in held.unwrap_or_default() {
-            self.heard(&text);
-        }
+        self.inner.update_value(|inner| inner.is_held = false);
+        self.show();
     }
 
-    fn heard(self, text: &str) {
+    /// Shows what waits.
+    fn show(self) {
+        let waiting = self.inner.try_update_value(|inner| {
+            inner.is_due = inner.is_held && !inner.waiting.is_empty();
+            if inner.is_held {
+                return Vec::new(); // `release` comes back
+            }
+            inner.shown_at = browser::steady_now();
+            std::mem::take(&mut inner.waiting)
+        });
+        let mut changes = Vec::new();
+        for text in waiting.unwrap_or_default() {
+            match self.understood(&text) {
+                Step::Apply(more) => changes.extend(more),
+                step => {
+                    self.change(std::mem::take(&mut changes));
+                    if !self.take(step) {
+                        return; // what follows came by a socket that is given up
+                    }
+                }
+            }
+        }
+        self.change(changes);
+    }
+
+    fn understood(self, text: &str) -> Step {
         let step = self.inner.try_update_value(|inner| {
             match wire::read::<Frame>(text) {
                 Ok(frame) => inner.follower.take(frame),
@@ -252,18 +283,28 @@ impl Live {
                 }
             }
         });
-        match step.unwrap_or(Step::Nothing) {
+        step.unwrap_or(Step::Nothing)
+    }
+
+    fn change(self, changes: Vec<Change>) {
+        if changes.is_empty() {
+            return;
+        }
+        self.progressed();
+        for bridge in self.store.apply(changes) {
+            self.settled(&bridge);
+        }
+        focus::keep();
+    }
+
+    /// True while the socket is good.
+    fn take(self, step: Step) -> bool {
+        match step {
             Step::Nothing => {}
             Step::Connected { time, new_boot, other_version, caught_up } => {
                 self.connected(time, new_boot || other_version, caught_up)
             }
-            Step::Apply(changes) => {
-                self.progressed();
-                for bridge in self.store.apply(changes) {
-                    self.settled(&bridge);
-                }
-                focus::keep();
-            }
+            Step::Apply(changes) => self.change(changes),
             Step::Replace(book, caught_up) => {
                 self.progressed();
                 self.store.replace(*book);
@@ -278,17 +319,58 @@ impl Live {
                 };
                 self.say.notice(Notice::new(level, text, ""));
             }
+            Step::Sample(at, all) => {
+                self.store.measured(at, all);
+                self.read_past();
+            }
             Step::StartOver => {
                 let confused = self.inner.with_value(|inner| inner.bad_frames >= BAD_FRAMES);
                 if confused {
                     self.outdate(Outdated::OtherProtocol);
                 }
                 self.lost(false);
+                return false;
             }
             Step::OtherProtocol => {
                 self.outdate(Outdated::OtherProtocol);
                 self.lost(false);
+                return false;
             }
+        }
+        true
+    }
+
+    /// The part of the page that calls this shows measurements for as long as it is there.
+    pub fn measures(self) {
+        self.measured.update(|n| *n += 1);
+        on_cleanup(move || self.measured.update(|n| *n -= 1));
+    }
+
+    fn wants_samples(self) -> bool {
+        self.measured.get() > 0 && !self.is_hidden.get()
+    }
+
+    /// Measurements come only while somebody can see them.
+    fn ask_samples(self) {
+        let on = untrack(|| self.wants_samples());
+        self.inner.update_value(|inner| {
+            inner.has_past = false;
+            if let Some(socket) = &inner.socket {
+                socket.send(stream::samples(on));
+            }
+        });
+    }
+
+    /// With the first measurement, what was measured while nobody looked. Not sooner: where nothing
+    /// is measured nothing is asked, and a start waits for nothing of it.
+    fn read_past(self) {
+        let known = self.inner.try_update_value(|i| std::mem::replace(&mut i.has_past, true));
+        if known == Some(false) {
+            spawn_local(async move {
+                if let Ok(kept) = api::get::<Kept>("/api/metrics?history=true").await {
+                    self.store.measured_before(kept);
+                }
+            });
         }
     }
 
@@ -297,12 +379,7 @@ impl Live {
         self.signed_out.set(false);
         self.link.set(Link::Live);
         self.tell(caught_up);
-        self.inner.with_value(|inner| {
-            // Nothing on this page shows measurements.
-            if let Some(socket) = &inner.socket {
-                socket.send(NO_SAMPLES);
-            }
-        });
+        self.ask_samples();
         if changed_server {
             self.compare_version();
         }
@@ -427,7 +504,13 @@ impl Live {
         for event in ["online", "focus", "pageshow"] {
             browser::on_window(event, move |_| wake());
         }
+        let wants = memo(move || self.wants_samples());
+        effect(move || {
+            wants.get();
+            self.ask_samples();
+        });
         browser::on_document("visibilitychange", move |_: web_sys::Event| {
+            self.is_hidden.set(browser::is_hidden());
             if !browser::is_hidden() {
                 wake();
             }

@@ -1,6 +1,7 @@
 //! The rules of the page: plain Rust, no browser, tested on the host.
 
 pub mod basics;
+pub mod bulk;
 pub mod cause;
 pub mod external;
 pub mod find;
@@ -12,6 +13,7 @@ pub mod log;
 pub mod offers;
 pub mod order;
 pub mod outcome;
+pub mod pace;
 pub mod palette;
 pub mod past;
 pub mod problem;
@@ -24,6 +26,7 @@ pub mod state;
 pub mod status;
 pub mod stream;
 pub mod time;
+pub mod usage;
 pub mod window;
 pub mod wire;
 

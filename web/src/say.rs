@@ -3,6 +3,7 @@
 use crate::dom::prelude::*;
 use crate::model::outcome::{Level, Notice};
 use crate::parts::reactive::Held;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// At most one announcement in this time: a screen reader cannot keep up with more.
@@ -12,6 +13,16 @@ const READ_AT_ONCE: usize = 3;
 
 /// What repeats a request that was not answered.
 pub type Repeat = Callback<()>;
+
+/// What takes back something that was done on screen only, and what carries it out.
+#[derive(Clone)]
+pub struct Undo {
+    // Not callbacks of the framework: those go with the row they were made in.
+    /// Takes it back.
+    pub back: Arc<dyn Fn() + Send + Sync>,
+    /// Carries it out; told whether the page is being left.
+    pub commit: Arc<dyn Fn(bool) + Send + Sync>,
+}
 
 /// A message on the screen.
 #[derive(Clone)]
@@ -24,6 +35,8 @@ pub struct Toast {
     pub repeat: Option<Repeat>,
     /// It is there until it is put away; others go by themselves.
     pub stays: bool,
+    /// Takes back what it tells.
+    pub undo: Option<Undo>,
 }
 
 /// All messages.
@@ -60,6 +73,15 @@ impl Say {
 
     /// Shows a message with a button that repeats the request.
     pub fn with_repeat(self, notice: Notice, repeat: Option<Repeat>) {
+        self.show(notice, repeat, None);
+    }
+
+    /// Shows a message about something that can be taken back for as long as it is there.
+    pub fn with_undo(self, notice: Notice, undo: Undo) {
+        self.show(notice, None, Some(undo));
+    }
+
+    fn show(self, notice: Notice, repeat: Option<Repeat>, undo: Option<Undo>) {
         let spoken = if notice.body.is_empty() {
             format!("{}.", notice.title)
         } else {
@@ -73,11 +95,13 @@ impl Say {
         let key = self.next_key.get_value();
         self.next_key.set_value(key + 1);
         let stays = notice.level.stays() || notice.follows.is_some();
-        let toast = Toast { key, stays, notice, repeat };
+        let toast = Toast { key, stays, notice, repeat, undo };
         self.toasts.update(|toasts| {
             // The same sentence twice is one message.
             toasts.retain(|t| {
-                t.notice.title != toast.notice.title || t.notice.body != toast.notice.body
+                t.undo.is_some()
+                    || t.notice.title != toast.notice.title
+                    || t.notice.body != toast.notice.body
             });
             toasts.push(toast);
         });
@@ -102,9 +126,35 @@ impl Say {
             .with_untracked(|toasts| toasts.iter().find(|t| t.key.to_string() == key).cloned())
     }
 
-    /// Takes a message away.
+    /// Takes a message away; what it told can no longer be taken back.
     pub fn dismiss(self, key: u64) {
-        self.toasts.update(|toasts| toasts.retain(|t| t.key != key));
+        if let Some(undo) = self.take(key).and_then(|toast| toast.undo) {
+            (undo.commit)(false);
+        }
+    }
+
+    fn take(self, key: u64) -> Option<Toast> {
+        let at = self.toasts.with_untracked(|toasts| toasts.iter().position(|t| t.key == key))?;
+        self.toasts.try_update(|toasts| toasts.remove(at))
+    }
+
+    /// Takes back what this message told, without a key the last one that can be; false when there
+    /// is none.
+    pub fn take_back(self, key: Option<u64>) -> bool {
+        let last = self.toasts.with_untracked(|toasts| {
+            let mut can = toasts.iter().rev().filter(|t| t.undo.is_some());
+            can.find(|t| key.is_none_or(|key| key == t.key)).map(|t| t.key)
+        });
+        let undo = last.and_then(|key| self.take(key)).and_then(|toast| toast.undo);
+        undo.as_ref().inspect(|undo| (undo.back)()).is_some()
+    }
+
+    /// The page is left: what can be taken back is carried out.
+    pub fn leave(self) {
+        for undo in self.toasts.get_untracked().into_iter().filter_map(|toast| toast.undo) {
+            (undo.commit)(true);
+        }
+        self.toasts.update(|toasts| toasts.retain(|toast| toast.undo.is_none()));
     }
 
     /// Says something without showing it.

@@ -12,9 +12,10 @@ mod toasts;
 use crate::app::page;
 use crate::browser;
 use crate::dom::prelude::*;
-use crate::parts::reactive::dynamic;
+use crate::parts::reactive::{dynamic, effect, memo};
 use crate::text::page as words;
 use crate::views::{
+    bulk::BulkBar,
     launch::LaunchHost,
     missing::{SignedOut, WrongAddress},
     trust::TrustHost,
@@ -35,13 +36,15 @@ pub fn Shell(children: Children) -> impl IntoView {
         words::title(&page.view.get(), &host.unwrap_or_default(), unseen)
     };
     Effect::new(move |_| document().set_title(&title()));
+    let unseen = memo(move || page.store.unseen.with(std::collections::HashSet::len));
+    effect(move || browser::badge(unseen.get()));
     let skip = move |event: web_sys::MouseEvent| {
         event.prevent_default(); // the address stays
         browser::focus("#content");
     };
     view! {
             <a class="btn btn-primary skip" href="#content" on:click=skip>{words::nav::SKIP}</a>
-            <div class="shell" class:stale=move || page.live.is_offline.get()>
+            <div class="shell" class:stale=move || page.live.is_offline.get() class:selecting=move || page.is_selecting.get()>
                 <Rail />
                 <TopBar />
                 <div class="main">
@@ -51,6 +54,7 @@ pub fn Shell(children: Children) -> impl IntoView {
     {dynamic(move || page.live.wrong_address.get().then(|| view! { <WrongAddress /> }))}
                         {children()}
                     </main>
+                    <BulkBar />
                     <Toasts />
                 </div>
                 <BottomBar />

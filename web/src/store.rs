@@ -2,10 +2,12 @@
 //! the connection in `live`.
 
 use crate::dom::prelude::*;
+use crate::browser;
 use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
 use crate::model::sections::{self, Place, Section};
 use crate::model::state::{Book, Change, Changed};
+use crate::model::usage::{Curve, Kept, Use};
 use crate::model::{link, projects};
 use crate::parts::reactive::{Cached, Held, memo};
 use std::collections::{HashMap, HashSet};
@@ -19,6 +21,11 @@ use svc_shared::api::sessions::WorkingSession;
 pub const JOB: &str = "job:";
 /// Before the project in the key of a row of external sessions.
 pub const EXTERNAL: &str = "external:";
+
+/// Where this browser keeps what was dismissed.
+const DISMISSED: &str = "svc.dismissed";
+/// As many are kept.
+const MOST_DISMISSED: usize = 200;
 
 type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
 
@@ -39,8 +46,16 @@ pub struct Store {
     pub health: Held<Option<Health>>,
     /// The first state is there.
     pub is_loaded: RwSignal<bool>,
+    /// What live bridges use.
+    pub curves: Held<HashMap<String, Arc<Curve>>>,
     /// Bridges that failed while nobody looked.
     pub unseen: Held<HashSet<String>>,
+    /// Keys of the rows that are selected, the last one last.
+    pub selected: Held<Vec<String>>,
+    /// Ids of what was removed and may be taken back.
+    hidden: Held<HashSet<String>>,
+    /// Bad ends that were put away, newest last.
+    dismissed: Held<Vec<String>>,
     /// Bridges per project.
     pub rollups: Cached<Arc<HashMap<String, projects::Rollup>>>,
 }
@@ -49,6 +64,8 @@ impl Store {
     /// An empty store.
     pub fn new() -> Self {
         let places: RwSignal<Vec<Place>> = RwSignal::new(Vec::new());
+        let hidden = Held::new(HashSet::<String>::new());
+        let kept = browser::stored(DISMISSED).unwrap_or_default();
         Self {
             book: StoredValue::new(Book::default()),
             instances: StoredValue::new(HashMap::new()),
@@ -60,8 +77,18 @@ impl Store {
             external: Held::new(Default::default()),
             health: Held::new(None),
             is_loaded: RwSignal::new(false),
+            curves: Held::new(HashMap::new()),
             unseen: Held::new(HashSet::new()),
-            rollups: memo(move || Arc::new(places.with(|places| projects::rollups(places.iter())))),
+            selected: Held::new(Vec::new()),
+            hidden,
+            dismissed: Held::new(kept.split_whitespace().map(str::to_owned).collect()),
+            rollups: memo(move || {
+                places.with(|places| {
+                    let hidden = hidden.get();
+                    let shown = places.iter().filter(|place| !hidden.contains(&place.id));
+                    Arc::new(projects::rollups(shown))
+                })
+            }),
         }
     }
 
@@ -106,6 +133,15 @@ impl Store {
                 self.health.set(book.health.clone());
             }
             self.place(&changed.instances, &book.instances);
+            self.forget_selected(|key| match key.strip_prefix(JOB) {
+                Some(id) => book.jobs.contains_key(id),
+                None => book.instances.contains_key(key),
+            });
+            // What runs again or is gone has nothing left to be seen.
+            if !self.unseen.with_untracked(HashSet::is_empty) {
+                let ended = |id: &String| book.instances.get(id).is_some_and(|b| !b.is_live());
+                self.unseen.update(|unseen| unseen.retain(ended));
+            }
         });
         if !changed.projects.is_empty() {
             self.projects_step.update(|step| *step += 1);
@@ -113,18 +149,38 @@ impl Store {
     }
 
     fn place(self, ids: &[String], rows: &HashMap<String, Arc<Instance>>) {
-        for id in ids {
-            let next = rows.get(id).map(|bridge| sections::place(bridge));
-            let is_same = self
-                .places
-                .with_untracked(|places| places.iter().find(|p| p.id == *id) == next.as_ref());
-            if !is_same {
-                self.places.update(|places| {
-                    places.retain(|p| p.id != *id);
-                    places.extend(next);
-                });
-            }
+        let moved: Vec<(&String, Option<Place>)> = self.places.with_untracked(|places| {
+            let known: HashMap<&str, &Place> = places.iter().map(|p| (p.id.as_str(), p)).collect();
+            ids.iter()
+                .map(|id| (id, rows.get(id).map(|bridge| sections::place(bridge))))
+                .filter(|(id, next)| known.get(id.as_str()).copied() != next.as_ref())
+                .collect()
+        });
+        if !moved.is_empty() {
+            self.places.update(|places| {
+                places.retain(|p| !moved.iter().any(|(id, _)| **id == p.id));
+                places.extend(moved.into_iter().filter_map(|(_, next)| next));
+            });
         }
+    }
+
+    /// Takes measurements. Curves of what has ended go.
+    pub fn measured(self, at: i64, all: Vec<(String, Use)>) {
+        self.curves.update(|curves| {
+            self.book.with_value(|book| {
+                curves.retain(|id, _| book.instances.get(id).is_some_and(|b| b.is_live()));
+            });
+            for (id, now) in all {
+                Arc::make_mut(curves.entry(id).or_default()).add(at, now);
+            }
+        });
+    }
+
+    /// Takes what was measured before.
+    pub fn measured_before(self, kept: Kept) {
+        self.curves.update(|curves| {
+            curves.extend(kept.0.into_iter().map(|(id, curve)| (id, Arc::new(curve))));
+        });
     }
 
     /// The record of a bridge.
@@ -156,7 +212,8 @@ impl Store {
     pub fn jobs_of(self, groups: &[Group]) -> Vec<String> {
         self.jobs.with(|jobs| {
             let of = |group: &Group| job::ids_of(jobs.values().map(|job| &**job), *group);
-            groups.iter().flat_map(of).map(|id| format!("{JOB}{id}")).collect()
+            let keys = groups.iter().flat_map(of).map(|id| format!("{JOB}{id}")).collect();
+            self.without_hidden(keys)
         })
     }
 
@@ -178,7 +235,54 @@ impl Store {
 
     /// Ids of one section of Home, in order. Tracked.
     pub fn section(self, section: Section) -> Vec<String> {
-        self.places.with(|places| sections::ids_of(&mut places.iter(), section))
+        let dismissed = self.dismissed.get();
+        self.without_hidden(
+            self.places.with(|places| sections::ids_of(&mut places.iter(), section, &dismissed)),
+        )
+    }
+
+    fn without_hidden(self, mut keys: Vec<String>) -> Vec<String> {
+        self.hidden.with(|hidden| {
+            if !hidden.is_empty() {
+                keys.retain(|key| !hidden.contains(key.trim_start_matches(JOB)));
+            }
+        });
+        keys
+    }
+
+    /// Takes a row out of every list.
+    pub fn hide(self, id: &str) {
+        self.hidden.update(|hidden| _ = hidden.insert(id.to_owned()));
+        self.unseen.update(|unseen| _ = unseen.remove(id));
+        self.forget_selected(|key| key.trim_start_matches(JOB) != id);
+    }
+
+    fn forget_selected(self, keep: impl Fn(&str) -> bool) {
+        if !self.selected.with_untracked(Vec::is_empty) {
+            self.selected.update(|all| all.retain(|key| keep(key)));
+        }
+    }
+
+    /// The opposite.
+    pub fn show_again(self, id: &str) {
+        if self.hidden.with_untracked(|hidden| hidden.contains(id)) {
+            self.hidden.update(|hidden| _ = hidden.remove(id));
+        }
+    }
+
+    /// Puts a bad end away, or brings it back.
+    pub fn dismiss(self, seen: &str, is: bool) {
+        self.dismissed.update(|all| {
+            all.retain(|one| one != seen);
+            if is {
+                all.push(seen.to_owned());
+            }
+            let many = all.len().saturating_sub(MOST_DISMISSED);
+            all.drain(..many);
+            browser::store(DISMISSED, Some(&all.join(" ")));
+        });
+        let id = seen.split(':').next().unwrap_or_default();
+        self.unseen.update(|unseen| _ = unseen.remove(id));
     }
 
     /// Keys of rows of one project, bridges before jobs, in order. Tracked.
@@ -191,7 +295,7 @@ impl Store {
         let mut keys = section.map_or_else(Vec::new, |section| {
             self.places.with(|places| {
                 let mut ours = places.iter().filter(|p| p.project == project);
-                sections::ids_of(&mut ours, section)
+                self.without_hidden(sections::ids_of(&mut ours, section, &[]))
             })
         });
         let mut jobs = group.map_or_else(Vec::new, |group| self.jobs_of(&[group]));

@@ -1,5 +1,6 @@
 //! Every sentence of the page, in English. Whole sentences: nothing is glued together elsewhere.
 
+pub mod bulk;
 pub mod cause;
 pub mod gallery;
 pub mod job;
@@ -11,3 +12,4 @@ pub mod past;
 pub mod ready;
 pub mod session;
 pub mod status;
+pub mod usage;

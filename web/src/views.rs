@@ -3,6 +3,7 @@
 pub mod about;
 mod actions;
 pub mod activity;
+pub mod bulk;
 pub mod cause;
 mod details;
 pub mod doctor;
@@ -25,4 +26,5 @@ mod rows;
 pub mod session;
 mod session_row;
 pub mod trust;
+pub mod usage;
 pub mod welcome;

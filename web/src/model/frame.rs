@@ -2,6 +2,7 @@
 
 use crate::model::job::Job;
 use crate::model::state::{Book, Change};
+use crate::model::usage::Use;
 use crate::model::wire::{FromWire, Members, Read, Unreadable, list};
 use serde_json::Value;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub enum Frame {
         /// Head of the stream.
         seq: u64,
     },
+    /// Measurements, by instance id.
+    Sample(i64, Vec<(String, Use)>),
     /// Something this page has no use for.
     Other,
 }
@@ -142,7 +145,13 @@ impl FromWire for Frame {
             },
             "notice" => Self::Notice { level: frame.text("level")?, text: frame.text("text")? },
             "tick" => Self::Tick { seq: frame.number("seq")? },
-            // Events repeat what the records say; samples are not shown; others are newer.
+            "sample" => {
+                let at = frame.parsed::<Timestamp>("time")?.as_millis();
+                let of = |(id, value)| Ok((id, Use::from_wire(value)?));
+                let all = Members::of(frame.value("metrics")?)?;
+                Self::Sample(at, all.into_iter().map(of).collect::<Read<_>>()?)
+            }
+            // Events repeat what the records say; others are newer.
             _ => Self::Other,
         })
     }
@@ -308,6 +317,21 @@ mod tests {
         let event = EventFrame::Event { time, name: "crash".into(), data: json!(1) };
         assert_eq!(reread(&event), Ok(Frame::Other));
         assert_eq!(read(r#"{"type":"of a newer server"}"#), Ok(Frame::Other));
+        let metrics = svc_shared::internal::metrics::Metrics {
+            running: true,
+            procs: 1,
+            cpu_percent: 12.5,
+            cpu_normalized: false,
+            rss_bytes: 9,
+            disk_read_bps: None,
+            disk_write_bps: None,
+        };
+        let metrics = [("1".to_owned(), serde_json::to_value(metrics).unwrap())].into();
+        let used = Use { cpu: 125, is_share: false, memory: 9 };
+        assert_eq!(
+            reread(&EventFrame::Sample { time, metrics }),
+            Ok(Frame::Sample(7, vec![("1".into(), used)]))
+        );
         for mark in [MarkKind::Resumed, MarkKind::Rotated, MarkKind::Gap, MarkKind::Ended] {
             let frame = LogFrame::Mark { kind: mark, generation: 3 };
             assert_eq!(read(&serde_json::to_string(&frame).unwrap()), Ok(frame));

@@ -87,6 +87,8 @@ pub struct Place {
     pub section: Section,
     /// Status in words of the project list.
     pub count_as: CountAs,
+    /// What a person has seen who dismisses it: the next run may end badly again.
+    pub seen: String,
     rank: u8,
     at: i64,
     label: String,
@@ -144,15 +146,24 @@ pub fn place(bridge: &Instance) -> Place {
         project: bridge.project.clone(),
         section,
         count_as,
+        seen: format!("{}:{}", bridge.instance_id, bridge.generation),
         rank: u8::from(section == Section::Live && count_as != CountAs::Starting),
         at,
         label: bridge.label.clone(),
     }
 }
 
-/// The ids of one section: starting before running, then newest first, then by name.
-pub fn ids_of(places: &mut dyn Iterator<Item = &Place>, section: Section) -> Vec<String> {
-    let rows = places.filter(|p| p.section == section).map(|p| {
+/// The ids of one section, where what was dismissed counts as ended: starting before running, then newest first, then by name.
+pub fn ids_of(
+    places: &mut dyn Iterator<Item = &Place>,
+    section: Section,
+    dismissed: &[String],
+) -> Vec<String> {
+    let stands = |p: &&Place| match p.section {
+        Section::NeedsLook if dismissed.contains(&p.seen) => section == Section::Ended,
+        own => own == section,
+    };
+    let rows = places.filter(stands).map(|p| {
         let (rank, at) = (p.rank, order::latest_first(p.at));
         let key = format!("{rank}{at}{}{PART}{}", p.project, p.label);
         (key, p.id.clone())
@@ -170,7 +181,7 @@ mod tests {
 
     fn names(rows: &[Instance], section: Section) -> Vec<String> {
         let places: Vec<Place> = rows.iter().map(place).collect();
-        ids_of(&mut places.iter(), section)
+        ids_of(&mut places.iter(), section, &[])
             .into_iter()
             .map(|id| places.iter().find(|p| p.id == id).unwrap().project.clone())
             .collect()
@@ -202,6 +213,18 @@ mod tests {
         assert_eq!(names(&rows, Section::NeedsLook), ["boom", "nope"]);
         assert_eq!(names(&rows, Section::Live), ["run"]);
         assert_eq!(names(&rows, Section::Ended), ["done"]);
+    }
+
+    #[test]
+    fn what_was_dismissed_stands_with_what_ended_until_it_fails_anew() {
+        let mut row = bridge("boom", BridgeStatus::Crashed);
+        let dismissed = [place(&row).seen];
+        let of = |row: &Instance, section| ids_of(&mut [place(row)].iter(), section, &dismissed);
+        assert!(of(&row, Section::NeedsLook).is_empty());
+        assert_eq!(of(&row, Section::Ended).len(), 1);
+        row.generation += 1;
+        assert_eq!(of(&row, Section::NeedsLook).len(), 1);
+        assert!(of(&row, Section::Ended).is_empty());
     }
 
     #[test]

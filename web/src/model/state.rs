@@ -84,7 +84,10 @@ impl Book {
                     if record.as_ref().is_some_and(|next| self.settles(&id, next)) {
                         changed.settled.push(id.clone());
                     }
-                    changed.instances.push(id.clone());
+                    // Steps that came close together are applied as one.
+                    if !changed.instances.contains(&id) {
+                        changed.instances.push(id.clone());
+                    }
                     put(&mut self.instances, id, record);
                 }
                 Change::Tracked(id, record) => {

@@ -2,6 +2,7 @@
 
 use crate::model::frame::{BookAt, Frame};
 use crate::model::state::{Book, Change};
+use crate::model::usage::Use;
 use svc_shared::stream::PROTOCOL;
 
 /// Milliseconds of silence after which a socket counts as dead: the server sends a sign of life
@@ -12,8 +13,11 @@ pub const BANNER_AFTER_MS: i64 = 2_000;
 /// Clock difference to the server from which the page says so, milliseconds.
 pub const SKEW_MS: i64 = 30_000;
 
-/// Asks for no measurements: nothing on this page shows them.
-pub const NO_SAMPLES: &str = r#"{"type":"samples","on":false}"#;
+/// Asks for measurements, or for none while nobody sees them.
+#[must_use]
+pub fn samples(on: bool) -> &'static str {
+    if on { r#"{"type":"samples","on":true}"# } else { r#"{"type":"samples","on":false}"# }
+}
 
 const FIRST_DELAY_MS: f64 = 500.0;
 const MAX_DELAY_MS: f64 = 15_000.0;
@@ -69,6 +73,8 @@ pub enum Step {
         /// A sentence.
         text: String,
     },
+    /// What bridges use, at this time.
+    Sample(i64, Vec<(String, Use)>),
     /// Steps are missing: close, and start over from a snapshot.
     StartOver,
     /// The server speaks another protocol: only a reload helps.
@@ -137,6 +143,8 @@ impl Follower {
                 _ => self.start_over(),
             },
             Frame::Notice { level, text } => Step::Notice { level, text },
+            // Not a part of the state: it has no place in its order.
+            Frame::Sample(at, all) => Step::Sample(at, all),
             Frame::Other => Step::Nothing,
         }
     }
@@ -335,8 +343,10 @@ mod tests {
 
     #[test]
     fn what_the_page_says_is_what_the_server_reads() {
-        let frame = serde_json::from_str::<ClientFrame>(NO_SAMPLES).unwrap();
-        assert_eq!(frame, ClientFrame::Samples { on: false });
+        for on in [true, false] {
+            let frame = serde_json::from_str::<ClientFrame>(samples(on)).unwrap();
+            assert_eq!(frame, ClientFrame::Samples { on });
+        }
     }
 
     #[test]

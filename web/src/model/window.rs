@@ -1,7 +1,7 @@
 //! Which rows of a long list exist: those near the visible part.
 
 /// Up to this many rows, all of them exist.
-const ALL_UP_TO: usize = 60;
+pub const ALL_UP_TO: usize = 60;
 /// Rows kept above and below the visible part.
 const OVERSCAN: usize = 8;
 

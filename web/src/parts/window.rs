@@ -1,7 +1,7 @@
 //! Long lists: only the rows near the visible part exist; the rest is space of the right height.
 
 use crate::dom::prelude::*;
-use crate::model::window::range;
+use crate::model::window::{ALL_UP_TO, range};
 use crate::parts::reactive::{Cached, keyed, live, memo};
 use leptos::ev;
 use leptos::html;
@@ -19,9 +19,11 @@ pub fn Windowed(
     #[prop(into)]
     row_px: Signal<usize>,
     /// Makes a row from its key.
-    row: fn(String) -> AnyView,
+    #[prop(into)]
+    row: Callback<String, AnyView>,
     /// Classes.
-    class: &'static str,
+    #[prop(into)]
+    class: String,
     /// Name of the list.
     label: &'static str,
 ) -> impl IntoView {
@@ -37,6 +39,9 @@ pub fn Windowed(
     let shown = memo(move || {
         scrolled.track();
         let total = items.with(Vec::len);
+        if total <= ALL_UP_TO {
+            return (0, total); // nothing to measure
+        }
         #[expect(clippy::cast_possible_truncation, reason = "pixels of a page")]
         let top = node.get().map_or(0, |list| list.get_bounding_client_rect().top() as i32);
         let height = document().document_element().map_or(0, |root| root.client_height());
@@ -55,7 +60,7 @@ pub fn Windowed(
     provide_context(Listed(items));
     view! {
         <ul node_ref=node class=class aria-label=label style:padding-top=above style:padding-bottom=below>
-            {keyed(keys, row)}
+            {keyed(keys, move |key| row.run(key))}
         </ul>
     }
 }

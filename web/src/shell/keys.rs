@@ -41,6 +41,17 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
         one_stop_per_list();
         return false;
     }
+    if is_chord && key == "z" && !event.shift_key() && !is_typing(event) {
+        return page.say.take_back(None);
+    }
+    if key == "Escape"
+        && page.is_selecting.get_untracked()
+        && !event.default_prevented()
+        && !is_typing(event)
+    {
+        page.select_none();
+        return true;
+    }
     let went = after_g.take();
     if is_chord || event.alt_key() || event.default_prevented() || is_typing(event) {
         return false;
@@ -82,6 +93,15 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
         (false, "o") => click("[data-testid=act-open]"),
         (false, "r") => click("[data-testid=act-resume]"),
         (false, "s") => click("[data-testid=act-stop]"),
+        (false, "x" | "X") => own("data-row").filter(|_| is_pickable()).is_some_and(|row| {
+            if key == "X" {
+                page.select_to(&row)
+            } else {
+                page.select(&row)
+            }
+            true
+        }),
+        (false, "f") => own("data-row").is_some_and(|key| page.remove_row(&key)),
         (false, "l") => own("data-project").is_some_and(|project| {
             nav.open_launch(&project, &Choice::default());
             true
@@ -129,6 +149,10 @@ fn click(selector: &str) -> bool {
     };
     button.click();
     true
+}
+
+fn is_pickable() -> bool {
+    at().is_some_and(|row| row.query_selector(".pick").is_ok_and(|pick| pick.is_some()))
 }
 
 /// Whether a control of a row has the focus; what scrolls keeps its arrows.

@@ -149,6 +149,7 @@ pub fn enter(name: impl Into<String>) {
     let name = name.into();
     let first = page.view.with_untracked(String::is_empty);
     page.view.set(name.clone());
+    page.select_none();
     if first {
         return; // the browser has just announced the page itself
     }

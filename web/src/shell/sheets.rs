@@ -4,6 +4,7 @@ use crate::act::Target;
 use crate::app::page;
 use crate::browser;
 use crate::dom::prelude::*;
+use crate::model::bulk::Verb;
 use crate::model::shown::shown;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
@@ -12,6 +13,7 @@ use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
 use crate::text::{job::external, past, ready};
+use crate::views::bulk::BulkSheet;
 use svc_shared::paths;
 
 /// What is open.
@@ -23,6 +25,8 @@ pub enum Sheet {
     Palette(String),
     /// The list of keys.
     Keys,
+    /// The question before something is done to every selected row.
+    Bulk(Verb),
     /// The link of a bridge as a picture.
     Qr(Target),
 }
@@ -36,6 +40,7 @@ pub fn Sheets() -> impl IntoView {
             Sheet::More => view! { <More /> }.into_any(),
             Sheet::Palette(typed) => view! { <Palette typed=typed /> }.into_any(),
             Sheet::Keys => view! { <Keys /> }.into_any(),
+            Sheet::Bulk(verb) => view! { <BulkSheet verb=verb /> }.into_any(),
             Sheet::Qr(target) => view! { <Qr target=target /> }.into_any(),
         }))}
     }

@@ -99,6 +99,16 @@ fn ToastCard(toast: Toast) -> impl IntoView {
             </button>
         }
     });
+    let undo = toast.undo.map(|_| {
+        let press = move |_| {
+            page.say.take_back(Some(key));
+        };
+        view! {
+            <button type="button" class=Look::Soft.class() data-testid="toast-undo" on:click=press>
+                {words::UNDO}
+            </button>
+        }
+    });
     let body = toast.notice.body.clone();
     view! {
         <div
@@ -117,7 +127,7 @@ fn ToastCard(toast: Toast) -> impl IntoView {
                     .then(|| view! { <p class="toast-body"><bdi>{shown(&body).into_owned()}</bdi></p> })}
             </div>
             {buttons}
-            {repeat}
+            {repeat} {undo}
             <button
                 type="button"
                 class="btn btn-ghost btn-icon"

@@ -37,8 +37,6 @@ pub const RESULT: &str = "Result";
 pub const AGENT: &str = "Agent release";
 /// Question before a stop.
 pub const STOP_QUESTION: &str = "? The job ends and its row goes; the conversation stays.";
-/// Question before a removal.
-pub const REMOVE_QUESTION: &str = "? Its row and result go; the conversation stays.";
 
 /// Outcome of a dispatch.
 #[must_use]

@@ -17,7 +17,7 @@ pub const HELP: &str = "Help: keys";
 /// Switch.
 pub const SINGLE: &str = "Single-letter keys";
 /// Keys and what they do. Letters work outside of text fields.
-pub const ALL: [(&str, &str); 15] = [
+pub const ALL: [(&str, &str); 17] = [
     ("Ctrl K", "Search or run a command"),
     ("/", "Search in this view"),
     ("g h", "Home"),
@@ -30,6 +30,8 @@ pub const ALL: [(&str, &str); 15] = [
     ("o", "Open the row in the client"),
     ("l", "Launch in the project of the row"),
     ("r s", "Resume or stop the row"),
+    ("x X", "Select the row; all up to it"),
+    ("f Ctrl-Z", "Forget the row; undo it"),
     ("e y", "Log of the row; copy its id"),
     ("[ ]", "Previous and next tab"),
     ("?", "These keys"),

@@ -135,6 +135,17 @@ pub mod home {
     pub const ALL_PROJECTS: &str = "All projects";
     /// Group of chips.
     pub const FILTER: &str = "Kind";
+    /// Button on phones that shows the chips.
+    pub const SHOW_FILTER: &str = "Filter";
+    /// Checks that fail.
+    #[must_use]
+    pub fn blocking(n: usize) -> String {
+        if n == 1 {
+            "1 readiness check fails.".to_owned()
+        } else {
+            format!("{n} readiness checks fail.")
+        }
+    }
     /// Nothing of the chosen kind runs.
     pub const NONE_SHOWN: &str = "Nothing matches.";
     /// Nothing runs.
@@ -485,6 +496,8 @@ pub const LOADING: &str = "Loading…";
 pub const DISMISS: &str = "Dismiss";
 /// Region of messages.
 pub const MESSAGES: &str = "Messages";
+/// Takes back what was just done.
+pub const UNDO: &str = "Undo";
 /// Repeats a request.
 pub const REPEAT: &str = "Repeat";
 

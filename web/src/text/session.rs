@@ -25,6 +25,9 @@ pub const RESUME_TO_CONTINUE: &str = "Resume to continue";
 /// Chip of a bridge that this service did not launch.
 pub const ADOPTED: &str = "adopted";
 
+/// Chip of a bad end that nobody has looked at yet.
+pub const NEW: &str = "new";
+
 /// Chip with the agent's release.
 #[must_use]
 pub fn agent(version: &str) -> String {
@@ -57,6 +60,8 @@ pub mod act {
     pub const LAUNCH_NEW: &str = "Launch new…";
     /// Removes the row.
     pub const FORGET: &str = "Forget";
+    /// Puts a bad end away.
+    pub const DISMISS: &str = "Dismiss";
     /// Changes the name.
     pub const RENAME: &str = "Rename";
     /// The session page.
@@ -90,9 +95,6 @@ pub fn stop_question(inside: usize) -> &'static str {
         _ => "? The sessions inside end too.",
     }
 }
-
-/// Question before a forget.
-pub const FORGET_QUESTION: &str = "? Its row goes; files and conversations stay.";
 
 /// Why Resume would not work now.
 pub mod blocked {
@@ -178,6 +180,11 @@ pub const NOT_RESUMED_RUNNING: &str = "It is already running.";
 #[must_use]
 pub fn stopped(project: &str) -> String {
     format!("Stopped {project}")
+}
+/// A bad end was put away.
+#[must_use]
+pub fn dismissed(project: &str) -> String {
+    format!("Dismissed {project}")
 }
 /// Outcome of a forget.
 #[must_use]

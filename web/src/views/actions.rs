@@ -14,9 +14,9 @@ use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::reactive::{Cached, Held, derived, dynamic, live, memo};
 use crate::shell::nav::{Nav, nav};
 use crate::shell::sheets::Sheet;
-use crate::text::launch as launch_words;
 use crate::text::page::{qr as page_qr, session as page_words};
-use crate::text::session::{FORGET_QUESTION, act, named, stop_question};
+use crate::text::session::{act, named, stop_question};
+use crate::text::{bulk, launch as launch_words};
 use leptos::html;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
@@ -28,7 +28,6 @@ use web_sys::{KeyboardEvent, SubmitEvent};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ask {
     Stop,
-    Forget,
     Rename,
 }
 
@@ -37,6 +36,8 @@ enum Ask {
 pub enum Place {
     /// In a list.
     Row,
+    /// In the list of what ended badly.
+    Look,
     /// In a list of ended bridges, one line high.
     Dense,
     /// In the head of the session page.
@@ -85,15 +86,6 @@ pub fn Actions(
                 view! { <Confirm verb=act::STOP object=target.get_untracked().project rest=rest on_yes=run on_no=close /> }
                     .into_any()
             }
-            Some(Ask::Forget) => {
-                let run = Callback::new(move |()| {
-                    ask.set(None);
-                    page.forget(target.get_untracked());
-                });
-                let object = target.get_untracked().project;
-                view! { <Confirm verb=act::FORGET object=object rest=FORGET_QUESTION on_yes=run on_no=close /> }
-                    .into_any()
-            }
             Some(Ask::Rename) => view! { <Rename bridge=bridge on_done=close /> }.into_any(),
             None => view! { <Buttons bridge=bridge target=target offered=offered place=place ask=ask /> }.into_any(),
         })}
@@ -124,19 +116,21 @@ fn Buttons(
         })
     };
     let (can_stop, can_resume) = (can(|o| &o.stop), can(|o| &o.resume));
-    let has_log = memo(move || place != Place::Head && offered.with(|o| o.log));
+    let has_log =
+        memo(move || matches!(place, Place::Row | Place::Dense) && offered.with(|o| o.log));
+    let can_dismiss = memo(move || place == Place::Look && can_dismiss(&bridge.get()));
     let can_open = memo(move || offered.with(|o| o.open));
     // On its own page it stands beside the reason, below.
     let instead = memo(move || match place {
         Place::Head => Instead::Nothing,
-        Place::Row | Place::Dense => offered.with(|o| o.instead.clone()),
+        Place::Row | Place::Look | Place::Dense => offered.with(|o| o.instead.clone()),
     });
     let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
     let on_resume = Callback::new(move |()| page.resume(target.get_untracked(), false));
     let quiet = if place == Place::Head { Look::Secondary } else { Look::Ghost };
     let main = match place {
         Place::Head => Look::Primary,
-        Place::Row => Look::Soft,
+        Place::Row | Place::Look => Look::Soft,
         Place::Dense => Look::Ghost,
     };
     let entries = Callback::new(move |()| {
@@ -153,6 +147,27 @@ fn Buttons(
                 {act::LOG}
             </a>
         }))}
+        {dynamic(move || can_dismiss.get().then(|| view! {
+            <button
+                type="button"
+                class="btn btn-ghost only-wide"
+                aria-label=live(move || named(act::DISMISS, &project()))
+                data-testid="act-dismiss"
+                on:click=move |_| page.dismiss(&bridge.get_untracked())
+            >
+                {act::DISMISS}
+            </button>
+        }))}
+        {(place == Place::Look).then(|| view! {
+            <a
+                class="btn btn-ghost"
+                href=format!("{}?tab=details", browser::session_href(&id()))
+                aria-label=live(move || named(act::DETAILS, &project()))
+                data-testid="act-details"
+            >
+                {act::DETAILS}
+            </a>
+        })}
         {dynamic(move || can_stop.get().then(|| view! {
             <ActButton
                 label=act::STOP name=name_of(act::STOP) on_act=on_stop look=quiet symbol=(place == Place::Head).then_some("stop")
@@ -187,6 +202,11 @@ fn Buttons(
         }))}
         <Menu of=derived(project) entries=entries />
     }
+}
+
+/// A bad end that is over; what is held is not.
+fn can_dismiss(bridge: &Instance) -> bool {
+    !bridge.is_live() && bridge.quarantined.is_none() && !bridge.is_orphan
 }
 
 /// What helps where Resume would not work.
@@ -252,14 +272,20 @@ fn menu(
     if place != Place::Head {
         let href = browser::session_href(&id);
         if offers.log {
-            entries.push(entry(act::LOG, Does::Go(href.clone()), "menu-log", "only-phone"));
+            let class = if place == Place::Look { "" } else { "only-phone" };
+            entries.push(entry(act::LOG, Does::Go(href.clone()), "menu-log", class));
         }
-        entries.push(entry(
-            act::DETAILS,
-            Does::Go(format!("{href}?tab=details")),
-            "menu-details",
-            "",
-        ));
+        if place != Place::Look {
+            let href = format!("{href}?tab=details");
+            entries.push(entry(act::DETAILS, Does::Go(href), "menu-details", ""));
+        } else if can_dismiss(bridge) {
+            let record = bridge.clone();
+            let dismiss = Does::Run(Callback::new(move |()| page.dismiss(&record)));
+            entries.push(entry(act::DISMISS, dismiss, "menu-dismiss", "only-phone"));
+        }
+        let key = id.clone();
+        let select = Does::Run(Callback::new(move |()| page.select(&key)));
+        entries.push(entry(bulk::SELECT, select, "menu-select", "only-touch"));
         entries.push(entry(act::RENAME, write(asks(Ask::Rename)), "menu-rename", ""));
     }
     entries.push(entry(act::COPY_ID, copies(id), "menu-copy-id", ""));
@@ -276,7 +302,14 @@ fn menu(
     match &offers.forget {
         Offer::Absent => {}
         Offer::Ready => {
-            entries.push(entry(act::FORGET, write(asks(Ask::Forget)), "menu-forget", ""))
+            let target = Target::of(bridge);
+            let forget = Does::Run(Callback::new(move |()| {
+                page.forget(target.clone());
+                if place == Place::Head {
+                    nav.to(&browser::href("/ui/"));
+                }
+            }));
+            entries.push(entry(act::FORGET, write(forget), "menu-forget", ""));
         }
         Offer::Refused(why) => {
             entries.push(entry(act::FORGET, Does::Refuses(why.clone()), "menu-forget", ""));

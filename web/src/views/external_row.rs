@@ -26,6 +26,7 @@ pub fn external_row(project: String) -> AnyView {
             _ => None,
         })
     });
+    let inside = Inside::new(sessions);
     Row {
         key: format!("{EXTERNAL}{project}"),
         testid: "external-row",
@@ -38,12 +39,14 @@ pub fn external_row(project: String) -> AnyView {
         label: only,
         kind: memo(|| words::KIND.to_owned()),
         chips: ().into_any(),
-        facts: dynamic(move || {
-            fact(if can_manage.get() { words::CAN_MANAGE } else { words::OBSERVE })
-        })
+        facts: view! {
+            {dynamic(move || fact(if can_manage.get() { words::CAN_MANAGE } else { words::OBSERVE }))}
+            {inside.fact(words::sessions)}
+        }
         .into_any(),
+        used: ().into_any(),
         actions: view! { <Manage project=project /> }.into_any(),
-        below: view! { <Inside sessions=sessions count=words::sessions /> }.into_any(),
+        below: inside.list(),
     }
     .view()
 }

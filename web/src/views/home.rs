@@ -19,9 +19,11 @@ use crate::store::Store;
 use crate::text::job::{self as job_words, external};
 use crate::text::launch as launch_words;
 use crate::text::page::{home as words, nav as nav_words};
+use crate::text::ready;
 use crate::text::session::named;
 use crate::views::rows::{AsOf, Rows, any_row};
 use crate::views::welcome::Welcome;
+use svc_shared::status::CheckStatus;
 
 /// Ended rows shown before "Show all".
 const FEW_ENDED: usize = 10;
@@ -118,22 +120,35 @@ fn LiveRows(keys: Cached<Vec<String>>, filter: Cached<Only>) -> impl IntoView {
     let all = memo(move || live_keys(page.store));
     let chip = move |only: Only| {
         let count = memo(move || all.with(|keys| keys.iter().filter(|k| only.takes(k)).count()));
+        // A kind of which there is nothing has its number for a reason.
+        let is_idle = move || count.get() == 0 && only != Only::All && filter.get() != only;
         view! {
             <button
                 type="button"
                 class="filter"
                 aria-pressed=live(move || (filter.get() == only).to_string())
+                aria-disabled=live(move || is_idle().then_some("true"))
                 data-testid=format!("only-{}", only.word())
-                on:click=move |_| nav.set_query(&[(FILTER, only.word())], true)
+                on:click=move |_| if !untrack(is_idle) { nav.set_query(&[(FILTER, only.word())], true) }
             >
                 {only.label()} <span class="num">{count.live()}</span>
             </button>
         }
     };
+    let is_open = RwSignal::new(filter.get_untracked() != Only::All);
     let chips = move || {
         let chips = Only::ALL.map(chip);
         view! {
-            <span class="filters" role="group" aria-label=words::FILTER>{chips}</span>
+            <button
+                type="button"
+                class="btn btn-ghost only-phone"
+                aria-expanded=live(move || is_open.get().to_string())
+                data-testid="filter-open"
+                on:click=move |_| is_open.update(|open| *open = !*open)
+            >
+                {icon("sort", 16)} {words::SHOW_FILTER}
+            </button>
+            <span class="filters" class:closed=move || !is_open.get() role="group" aria-label=words::FILTER>{chips}</span>
             {dynamic(move || (filter.get() == Only::External).then(|| view! {
                 <a href=browser::href("/ui/external")>{external::TITLE}</a>
             }))}
@@ -234,6 +249,15 @@ fn Strips() -> impl IntoView {
     };
     view! {
         {dynamic(move || agent().map(|(text, how)| strip(text.to_owned(), how)))}
+        {dynamic(move || {
+            let blocking = page.ready.count(CheckStatus::Fail);
+            (blocking > 0).then(|| view! {
+                <div class=format!("strip {}", Tone::Danger.class()) data-testid="strip">
+                    {symbol("g-octagon", "glyph")} <p><b>{words::blocking(blocking)}</b></p>
+                    <a class="strip-end" href=browser::href("/ui/doctor")>{ready::TITLE}</a>
+                </div>
+            })
+        })}
         {dynamic(move || skew().map(|text| strip(text, "")))}
     }
 }

@@ -58,6 +58,7 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
             }))}
         }
         .into_any(),
+        used: ().into_any(),
         actions: view! { <JobActions job=job /> }.into_any(),
         below: match open {
             Some(open) => view! { <Texts job=job is_open=open /> }.into_any(),
@@ -95,38 +96,27 @@ fn Texts(job: Cached<Arc<Job>>, is_open: bool) -> impl IntoView {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ask {
-    Stop,
-    Remove,
-}
-
 #[component]
 fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
     let page = page();
-    let ask = Held::new(None::<Ask>);
+    let asks_stop = Held::new(false);
     let target = memo(move || job.with(|job| Target::of_job(job)));
     let is_live = memo(move || job.with(|job| job.is_live()));
     let close = Callback::new(move |()| {
-        ask.set(None);
+        asks_stop.set(false);
         let id = target.get_untracked().id;
         browser::after_paint(move || {
             browser::focus(&format!("[data-row=\"{JOB}{id}\"] [data-testid=act-more]"));
         });
     });
     let on_yes = Callback::new(move |()| {
-        let target = target.get_untracked();
-        match ask.get_untracked() {
-            Some(Ask::Stop) => page.stop_job(target),
-            Some(Ask::Remove) => page.remove_job(target),
-            None => {}
-        }
-        ask.set(None);
+        asks_stop.set(false);
+        page.stop_job(target.get_untracked());
     });
     let name_of =
         move |verb: &'static str| derived(move || named(verb, &target.with(|t| t.project.clone())));
     let is_pending = derived(move || page.pending.has(&target.get().id));
-    let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
+    let on_stop = Callback::new(move |()| asks_stop.set(true));
     let on_resume = Callback::new(move |()| page.resume_job(target.get_untracked(), false));
     let refused = derived(move || job.with(|job| job.resume_refused().map(str::to_owned)));
     let main = move || {
@@ -148,23 +138,22 @@ fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
             .into_any()
         }
     };
-    let entries = Callback::new(move |()| menu(page, &job.get_untracked(), ask));
+    let entries = Callback::new(move |()| menu(page, &job.get_untracked()));
     let of = derived(move || target.with(|target| target.project.clone()));
     view! {
         {dynamic(move || {
-            let (verb, rest) = match ask.get() {
+            if !asks_stop.get() {
                 // The menu stays open when the button beside it changes.
-                None => return view! { {dynamic(main)} <Menu of=of entries=entries /> }.into_any(),
-                Some(Ask::Stop) => (act::STOP, words::STOP_QUESTION),
-                Some(Ask::Remove) => (words::REMOVE, words::REMOVE_QUESTION),
-            };
+                return view! { {dynamic(main)} <Menu of=of entries=entries /> }.into_any();
+            }
             let object = target.get_untracked().project;
-            view! { <Confirm verb=verb object=object rest=rest on_yes=on_yes on_no=close /> }.into_any()
+            view! { <Confirm verb=act::STOP object=object rest=words::STOP_QUESTION on_yes=on_yes on_no=close /> }
+                .into_any()
         })}
     }
 }
 
-fn menu(page: Page, job: &Job, ask: Held<Option<Ask>>) -> Vec<Entry> {
+fn menu(page: Page, job: &Job) -> Vec<Entry> {
     let entry = |label, does, testid| Entry { label, does, testid, class: "" };
     let copies = |text: String| Does::Run(Callback::new(move |()| copy(page, text.clone(), None)));
     let verb = if job.is_live() { "stop" } else { "resume" };
@@ -179,11 +168,18 @@ fn menu(page: Page, job: &Job, ask: Held<Option<Ask>>) -> Vec<Entry> {
     if let Some(session) = &job.session_ref {
         entries.push(entry(act::COPY_REF, copies(session.clone()), "menu-copy-ref"));
     }
+    let key = format!("{JOB}{}", job.id);
+    let select = Does::Run(Callback::new(move |()| page.select(&key)));
+    entries.push(Entry {
+        class: "only-touch",
+        ..entry(crate::text::bulk::SELECT, select, "menu-select")
+    });
     if !job.is_live() {
         let does = if page.live.is_offline.get_untracked() {
             Does::Refuses(link::OFFLINE.to_owned())
         } else {
-            Does::Run(Callback::new(move |()| ask.set(Some(Ask::Remove))))
+            let target = Target::of_job(job);
+            Does::Run(Callback::new(move |()| page.remove_job(target.clone())))
         };
         entries.push(entry(words::REMOVE, does, "menu-remove"));
     }

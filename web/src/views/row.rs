@@ -1,12 +1,17 @@
 //! The frame of a row: one shape for bridges, background jobs and what was started elsewhere.
 
 use crate::dom::prelude::*;
+use crate::app::page;
 use crate::model::external::{is_blocked, line};
 use crate::model::shown::shown;
 use crate::model::status::Face;
-use crate::parts::icon::glyph;
-use crate::parts::reactive::{Cached, Live, dynamic, live, memo};
+use crate::model::window::ALL_UP_TO;
+use crate::parts::icon::{glyph, icon};
+use crate::parts::reactive::{Cached, Held, Live, dynamic, effect, live, memo};
 use crate::parts::times::Age;
+use crate::parts::window::Listed;
+use crate::store::EXTERNAL;
+use crate::views::bulk::pick;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::api::sessions::WorkingSession;
@@ -37,6 +42,8 @@ pub struct Row {
     pub chips: AnyView,
     /// Facts after the status word.
     pub facts: AnyView,
+    /// What it uses.
+    pub used: AnyView,
     /// Buttons.
     pub actions: AnyView,
     /// Lines below.
@@ -47,9 +54,26 @@ impl Row {
     /// The row.
     pub fn view(self) -> AnyView {
         let Self { face, name, label, kind, .. } = self;
+        let page = page();
+        let own = self.key.clone();
+        let pick = (!own.starts_with(EXTERNAL)).then(|| pick(own.clone(), name));
+        // Of a long list only a part exists.
+        let listed = use_context::<Listed>().map(|listed| listed.0);
+        let key = own.clone();
+        let at = memo(move || {
+            let keys = listed.filter(|keys| keys.with(Vec::len) > ALL_UP_TO)?;
+            keys.with(|keys| Some((keys.iter().position(|one| *one == key)? + 1, keys.len())))
+        });
+        let position = live(move || at.get().map(|(at, _)| at.to_string()));
+        let size = live(move || at.get().map(|(_, of)| of.to_string()));
         view! {
             <li
-                class=live(move || format!("row {}", face.with(|face| face.tone.class())))
+                class=live(move || {
+                    let selected = page.store.selected.with(|all| all.contains(&own)).then_some("selected");
+                    format!("row {} {}", face.with(|face| face.tone.class()), selected.unwrap_or_default())
+                })
+                aria-posinset=position
+                aria-setsize=size
                 data-testid=self.testid
                 data-row=self.key
                 data-project=self.project
@@ -57,6 +81,7 @@ impl Row {
                 data-status=self.status
                 aria-label=live(move || format!("{}, {}", name.get(), face.get().word))
             >
+                {pick}
                 <span class="glyphs">
                     {dynamic(move || face.with(|face| (glyph(face.glyph), face.under.map(glyph))))}
                 </span>
@@ -72,7 +97,7 @@ impl Row {
                         {self.facts}
                     </div>
                 </div>
-                <div class="row-actions">{self.actions}</div>
+                <div class="row-end">{self.used} <div class="row-actions">{self.actions}</div></div>
                 {self.below}
             </li>
         }
@@ -86,20 +111,59 @@ pub fn fact(text: &str) -> AnyView {
 }
 
 /// The working sessions below a row: folded, unless one of them waits for a person.
-#[component]
-pub fn Inside(
-    /// The sessions.
+#[derive(Clone, Copy)]
+pub struct Inside {
     sessions: Signal<Arc<Vec<WorkingSession>>>,
-    /// How many, in words.
-    count: fn(usize) -> String,
-) -> impl IntoView {
-    let some = memo(move || !sessions.get().is_empty());
-    let blocked = memo(move || is_blocked(&sessions.get()));
-    let rows = move || {
-        sessions
-            .get()
-            .iter()
-            .map(|session| {
+    is_open: Cached<bool>,
+    /// What a person wants, as long as it is about the same need.
+    wanted: Held<Option<bool>>,
+}
+
+impl Inside {
+    /// Of these sessions.
+    pub fn new(sessions: Signal<Arc<Vec<WorkingSession>>>) -> Self {
+        let wanted = Held::new(None::<bool>);
+        let blocked = memo(move || is_blocked(&sessions.get()));
+        effect(move || {
+            blocked.get();
+            wanted.set(None);
+        });
+        let is_open = memo(move || wanted.get().unwrap_or_else(|| blocked.get()));
+        Self { sessions, is_open, wanted }
+    }
+
+    /// The fact that folds and unfolds them; `count` says how many.
+    pub fn fact(self, count: fn(usize) -> String) -> AnyView {
+        let Self { sessions, is_open, wanted } = self;
+        let many = memo(move || sessions.get().len());
+        dynamic(move || {
+            let many = many.get();
+            (many > 0).then(|| {
+                view! {
+                    <span class="fact">
+                        <button
+                            type="button"
+                            class="fold"
+                            aria-expanded=live(move || is_open.get().to_string())
+                            data-testid="inside-toggle"
+                            on:click=move |_| wanted.set(Some(!is_open.get_untracked()))
+                        >
+                            {icon("chevron-right", 14)} {count(many)}
+                        </button>
+                    </span>
+                }
+            })
+        })
+        .into_any()
+    }
+
+    /// The sessions, while they are unfolded.
+    pub fn list(self) -> AnyView {
+        let Self { sessions, is_open, .. } = self;
+        let some = memo(move || is_open.get() && !sessions.get().is_empty());
+        let rows = move || {
+            let sessions = sessions.get();
+            let rows = sessions.iter().map(|session| {
                 let (face, name, waits) = line(session);
                 let since = Timestamp::from_millis(session.started_at);
                 view! {
@@ -109,15 +173,16 @@ pub fn Inside(
                         <span class="fact"><Age since=Signal::stored(since) /></span></span>
                     </li>
                 }
+            });
+            rows.collect_view()
+        };
+        dynamic(move || {
+            some.get().then(|| {
+                view! {
+                    <ul class="below-row" data-testid="inside">{dynamic(rows)}</ul>
+                }
             })
-            .collect_view()
-    };
-    view! {
-        {dynamic(move || some.get().then(|| view! {
-            <details class="below-row" data-testid="inside" open=blocked.live()>
-                <summary>{dynamic(move || count(sessions.get().len()))}</summary>
-                <ul>{dynamic(rows)}</ul>
-            </details>
-        }))}
+        })
+        .into_any()
     }
 }

@@ -6,13 +6,22 @@ use crate::dom::prelude::*;
 use crate::live::Link;
 use crate::model::sections::Section;
 use crate::model::time;
-use crate::parts::reactive::{Cached, dynamic, keyed, memo};
+use crate::parts::reactive::{Cached, derived, dynamic, memo};
+use crate::parts::window::Windowed;
 use crate::store::{EXTERNAL, JOB};
 use crate::text::page::link;
 use crate::views::external_row::external_row;
 use crate::views::job_row::job_row;
 use crate::views::session_row::session_row;
 use svc_shared::Timestamp;
+
+/// Height of a row with its line, pixels. Rows with more in them may be higher: what is out of
+/// sight is counted as if they were not.
+const ROW_PX: usize = 65;
+/// Height of a row of one line, pixels.
+const DENSE_PX: usize = 41;
+/// Height of a card on phones, with what is between two, pixels.
+const CARD_PX: usize = 136;
 
 /// The row of a key.
 pub fn any_row(key: String, section: Section) -> AnyView {
@@ -45,7 +54,14 @@ pub fn Rows(
     #[prop(optional, into)]
     more: ViewFn,
 ) -> impl IntoView {
+    let page = page();
     let is_empty = memo(move || keys.with(Vec::is_empty));
+    let class = if dense { "card list rows dense" } else { "card list rows" };
+    let row_px = derived(move || match (page.is_phone.get(), dense) {
+        (true, _) => CARD_PX,
+        (false, true) => DENSE_PX,
+        (false, false) => ROW_PX,
+    });
     view! {
         {dynamic(move || (!is_empty.get()).then(|| view! {
             <section aria-label=title data-testid=testid>
@@ -55,7 +71,7 @@ pub fn Rows(
                     <AsOf />
                     <span class="end">{more.run()}</span>
                 </div>
-                <ul class="card list rows" class:dense=dense>{keyed(keys, move |key| row.run(key))}</ul>
+                <Windowed items=keys row_px=row_px row=row class=class label=title />
             </section>
         }))}
     }

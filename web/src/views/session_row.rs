@@ -14,6 +14,7 @@ use crate::text::{cause as cause_words, page::link, session as said, status as w
 use crate::views::actions::{Actions, Place};
 use crate::views::cause::CauseLine;
 use crate::views::row::{Inside, Row, fact};
+use crate::views::usage::{curve, figure, used};
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::status::{BridgeStatus, PermissionMode};
@@ -37,7 +38,15 @@ pub fn session_row(id: String, section: Section) -> AnyView {
         let bridge = bridge.get();
         (section == Section::NeedsLook).then(|| cause(&bridge)).flatten()
     });
-    let place = if section == Section::Ended { Place::Dense } else { Place::Row };
+    let sub = Inside::new(inside);
+    let used = (section == Section::Live).then(|| used(id.clone()));
+    let seen_id = id.clone();
+    let is_new = memo(move || page.store.unseen.with(|unseen| unseen.contains(&seen_id)));
+    let place = match section {
+        Section::NeedsLook => Place::Look,
+        Section::Live => Place::Row,
+        Section::Ended => Place::Dense,
+    };
     let href = browser::session_href(&id);
     let log_href = href.clone();
     Row {
@@ -54,11 +63,21 @@ pub fn session_row(id: String, section: Section) -> AnyView {
             (bridge.label != bridge.project).then(|| shown(&bridge.label).into_owned())
         }),
         kind: text(|b| words::kind(&b.channel.to_string(), &b.resume_mode.to_string())),
-        chips: view! { <Chips bridge=bridge /> }.into_any(),
-        facts: view! { <Facts bridge=bridge section=section /> }.into_any(),
+        chips: view! {
+            <Chips bridge=bridge />
+            {dynamic(move || is_new.get().then(|| view! { <span class="chip chip-new">{said::NEW}</span> }))}
+        }
+        .into_any(),
+        facts: view! {
+            <Facts bridge=bridge section=section />
+            {sub.fact(said::inside)}
+            {used.map(figure)}
+        }
+        .into_any(),
+        used: used.map(curve).into_any(),
         actions: view! { <Actions bridge=bridge inside=inside place=place /> }.into_any(),
         below: view! {
-            <Inside sessions=inside count=said::inside />
+            {sub.list()}
             {dynamic(move || explained.get().map(|cause| view! {
                 <CauseLine cause=cause href=log_href.clone() />
             }))}

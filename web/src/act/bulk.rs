@@ -1,0 +1,89 @@
+//! The same done to several rows: which are chosen, the requests, and what came of each.
+
+use super::{Target, Write};
+use crate::app::Page;
+use crate::browser;
+use crate::model::bulk::{Verb, with_range};
+use crate::model::offers::offers;
+use crate::model::outcome::{Level, Notice};
+use crate::shell::sheets::Sheet;
+use crate::store::JOB;
+use crate::text::page as page_words;
+use crate::dom::prelude::*;
+use leptos::task::spawn_local;
+
+impl Page {
+    /// Selects a row, or no longer.
+    pub fn select(self, key: &str) {
+        self.store.selected.update(|all| {
+            let many = all.len();
+            all.retain(|one| one != key);
+            if all.len() == many {
+                all.push(key.to_owned());
+            }
+        });
+    }
+
+    /// Selects every row between the one selected last and this one.
+    pub fn select_to(self, key: &str) {
+        let page = browser::attributes("[data-row]:has(.pick)", "data-row");
+        self.store.selected.update(|all| *all = with_range(all, &page, key));
+    }
+
+    /// No row is selected.
+    pub fn select_none(self) {
+        self.store.selected.set(Vec::new());
+    }
+
+    /// The selected rows to which this can be done: whether it is a job, and what it is. Tracked.
+    pub fn chosen(self, verb: Verb) -> Vec<(bool, Target)> {
+        let mut chosen = Vec::new();
+        for key in self.store.selected.get() {
+            if let Some(id) = key.strip_prefix(JOB) {
+                let job = self.store.job(id).filter(|job| verb.takes_job(job));
+                chosen.extend(job.map(|job| (true, Target::of_job(&job))));
+            } else if let Some(record) = self.store.instance(&key) {
+                let bridge = record.get();
+                if verb.takes(&offers(&bridge, None)) {
+                    chosen.push((false, Target::of(&bridge)));
+                }
+            }
+        }
+        chosen
+    }
+
+    /// Does it to all of these; what came of each is in `results`, and is a message once nobody
+    /// looks there any more.
+    pub fn do_all(self, verb: Verb, all: Vec<(bool, Target)>) {
+        for (is_job, target) in all {
+            let write = match (verb, is_job) {
+                (Verb::Stop, false) => Write::stop(target),
+                (Verb::Stop, true) => Write::stop_job(target),
+                (Verb::Resume, false) => Write::resume(target, false),
+                (Verb::Resume, true) => Write::resume_job(target, false),
+                (Verb::Forget, false) => Write::forget(target),
+                (Verb::Forget, true) => Write::remove_job(target),
+            };
+            // The same is on its way: its own message tells of it.
+            let claim = self.pending.take(&write.about);
+            spawn_local(async move {
+                let notices = match claim {
+                    None => Vec::new(),
+                    Some(_claim) => write.send().await.unwrap_or_else(|problem| {
+                        let title = page_words::not_done(write.verb, &write.object);
+                        vec![Notice::new(Level::Danger, title, problem.words())]
+                    }),
+                };
+                let is_shown =
+                    self.sheet.with_untracked(|sheet| matches!(sheet, Some(Sheet::Bulk(_))));
+                for notice in notices {
+                    if is_shown {
+                        self.results.update(|all| all.push((write.about.clone(), notice)));
+                    } else {
+                        self.notice_of(notice);
+                    }
+                }
+            });
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! How often the screen changes: steps that come close together are shown in one go.
+
+/// Least distance of two changes of the screen, milliseconds: four a second are as many as a
+/// person can follow.
+const STEP_MS: f64 = 250.0;
+/// What comes within the time of a frame is shown with it.
+const FRAME_MS: f64 = 16.0;
+
+/// How long to wait with what has just come, when the screen changed `since_last` ms ago.
+#[must_use]
+pub fn wait_ms(since_last: f64) -> f64 {
+    (STEP_MS - since_last).clamp(FRAME_MS, STEP_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::wait_ms;
+
+    #[test]
+    fn what_comes_alone_is_shown_in_the_next_frame() {
+        assert_eq!(wait_ms(10_000.0), 16.0);
+        assert_eq!(wait_ms(250.0), 16.0);
+    }
+
+    #[test]
+    fn what_comes_in_a_flood_is_shown_four_times_a_second() {
+        assert_eq!(wait_ms(0.0), 250.0);
+        assert_eq!(wait_ms(200.0), 50.0);
+        assert_eq!(wait_ms(-5_000.0), 250.0); // the clock of the device stepped back
+    }
+}

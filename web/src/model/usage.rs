@@ -1,0 +1,278 @@
+//! What a bridge uses of processor and memory: its last samples as words and as a curve.
+
+use crate::model::wire::{FromWire, Members, Read, Unreadable, list};
+use crate::text::usage as words;
+use serde_json::Value;
+use svc_shared::Timestamp;
+
+/// Samples of a curve.
+pub const POINTS: usize = 60;
+/// Width of the drawing, tenths of a pixel: whole numbers need no code that writes fractions.
+pub const WIDTH: i64 = 960;
+/// Height of the drawing, tenths of a pixel.
+pub const HEIGHT: i64 = 240;
+/// Where the hatch begins while nothing new is known.
+pub const HATCH_FROM: i64 = 800;
+/// Distance of two samples as long as it is not seen, milliseconds.
+const USUAL_STEP_MS: i64 = 4_000;
+/// A curve reaches at least this high, tenths of a percent: the breathing of an idle process is no
+/// mountain range.
+const LEAST_TOP: i64 = 200;
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Use {
+    /// Tenths of a percent of processor time.
+    pub cpu: i64,
+    /// A share of the whole machine; otherwise 100 % is one busy core.
+    pub is_share: bool,
+    /// Resident memory, bytes.
+    pub memory: u64,
+}
+
+/// The last measurements of one bridge.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Curve {
+    /// Time in milliseconds and tenths of a percent, oldest first.
+    points: Vec<(i64, i64)>,
+    /// The newest.
+    pub now: Use,
+}
+
+/// A curve as paths.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drawn {
+    /// The line.
+    pub line: String,
+    /// What is below it.
+    pub area: String,
+    /// Where it ends.
+    pub end: (i64, i64),
+}
+
+impl Curve {
+    /// Takes another sample; one that is not newer than the last is left out.
+    pub fn add(&mut self, at: i64, now: Use) {
+        if self.points.last().is_some_and(|(last, _)| at <= *last) {
+            return;
+        }
+        if self.points.len() >= POINTS {
+            self.points.remove(0);
+        }
+        self.points.push((at, now.cpu));
+        self.now = now;
+    }
+
+    /// The usual distance of two samples: the middle one, so that one early or late says nothing.
+    fn step(&self) -> i64 {
+        let later = self.points.iter().skip(1);
+        let steps: Vec<i64> =
+            later.zip(&self.points).map(|((to, _), (from, _))| to - from).collect();
+        let is_long = |step: &i64| steps.iter().filter(|s| *s <= step).count() * 2 > steps.len();
+        steps.iter().copied().filter(is_long).min().unwrap_or(USUAL_STEP_MS)
+    }
+
+    /// Draws it, `width` wide. Where samples are missing, so is the line.
+    #[must_use]
+    pub fn draw(&self, width: i64) -> Drawn {
+        let step = self.step();
+        let span = step * (POINTS as i64 - 1);
+        let newest = self.points.last().map_or(0, |(at, _)| *at);
+        let peak = self.points.iter().map(|(_, cpu)| *cpu).max().unwrap_or(0).max(LEAST_TOP);
+        let mut drawn = Drawn { line: String::new(), area: String::new(), end: (0, 0) };
+        let mut before = None;
+        for (at, cpu) in &self.points {
+            // A dot has a radius, which the drawing has room for.
+            let x = (width - 20 - (newest - at) * (width - 20) / span.max(1)).max(0);
+            let y = HEIGHT - 20 - cpu.clamp(&0, &peak) * (HEIGHT - 40) / peak;
+            let goes_on = before.is_some_and(|(last, _)| at - last <= step * 5 / 2);
+            let verb = if goes_on { 'L' } else { 'M' };
+            drawn.line.push_str(&format!("{verb}{x} {y}"));
+            if goes_on {
+                drawn.area.push_str(&format!("L{x} {y}"));
+            } else {
+                close(&mut drawn.area, before.map(|(_, x)| x));
+                drawn.area.push_str(&format!("M{x} {HEIGHT}L{x} {y}"));
+            }
+            before = Some((*at, x));
+            drawn.end = (x, y);
+        }
+        close(&mut drawn.area, before.map(|(_, x)| x));
+        drawn
+    }
+
+    /// The same in words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let peak = self.points.iter().map(|(_, cpu)| *cpu).max().unwrap_or(0);
+        let spans = self.points.first().zip(self.points.last()).map_or(0, |(a, b)| b.0 - a.0);
+        words::curve(
+            &percent(self.now.cpu),
+            &percent(peak),
+            &crate::model::time::span(spans),
+            &memory(self.now.memory),
+            self.now.is_share,
+        )
+    }
+}
+
+fn close(area: &mut String, x: Option<i64>) {
+    if let Some(x) = x {
+        area.push_str(&format!("L{x} {HEIGHT}Z"));
+    }
+}
+
+/// Tenths of a percent in words.
+#[must_use]
+pub fn percent(tenths: i64) -> String {
+    words::percent((tenths + 5) / 10)
+}
+
+/// Bytes in words.
+#[must_use]
+pub fn memory(bytes: u64) -> String {
+    let mib = (bytes + (1 << 19)) >> 20;
+    if mib < 1024 { words::mib(mib) } else { words::gib(mib / 1024, mib % 1024 * 10 / 1024) }
+}
+
+fn tenths(value: &Value) -> Read<i64> {
+    #[expect(clippy::cast_possible_truncation, reason = "a percentage")]
+    value.as_f64().map(|percent| (percent * 10.0).round() as i64).ok_or(Unreadable)
+}
+
+impl FromWire for Use {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut all = Members::of(value)?;
+        Ok(Self {
+            cpu: tenths(&all.value("cpu_percent")?)?,
+            is_share: all.flag("cpu_normalized")?,
+            memory: all.number("rss_bytes")?,
+        })
+    }
+}
+
+/// The curves the service has kept, by id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept(pub Vec<(String, Curve)>);
+
+impl FromWire for Kept {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut kept = Vec::new();
+        for (id, value) in Members::of(value)? {
+            let mut curve = Curve { now: Use::from_wire(value.clone())?, points: Vec::new() };
+            for sample in list(Members::of(value)?.value("history")?)? {
+                let mut sample = Members::of(sample)?;
+                let at = sample.parsed::<Timestamp>("time")?.as_millis();
+                curve.points.push((at, tenths(&sample.value("cpu_percent")?)?));
+            }
+            kept.push((id, curve));
+        }
+        Ok(Self(kept))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::wire::read;
+    use svc_shared::internal::metrics::{InstanceMetrics, Metrics, Sample};
+
+    fn used(percent: i64) -> Use {
+        Use { cpu: percent * 10, is_share: false, memory: 512 << 20 }
+    }
+
+    fn curve(samples: &[(i64, i64)]) -> Curve {
+        let mut curve = Curve::default();
+        samples.iter().for_each(|(seconds, percent)| curve.add(seconds * 1000, used(*percent)));
+        curve
+    }
+
+    #[test]
+    fn a_curve_keeps_the_last_sixty_samples_and_no_repeats() {
+        let mut long = Curve::default();
+        (0..70).for_each(|n| long.add(n * 4000, used(n)));
+        long.add(69 * 4000, used(99));
+        assert_eq!(long.points.len(), POINTS);
+        assert_eq!((long.points[0].1, long.now.cpu), (100, 690));
+    }
+
+    #[test]
+    fn it_ends_now_and_grows_to_the_left() {
+        let drawn = curve(&[(0, 0), (4, 100), (8, 50)]).draw(WIDTH);
+        assert_eq!(drawn.line, "M909 220L925 20L940 120");
+        assert_eq!(drawn.area, "M909 240L909 220L925 20L940 120L940 240Z");
+        assert_eq!(drawn.end, (940, 120));
+    }
+
+    #[test]
+    fn missing_samples_are_gaps_and_not_zeros() {
+        let drawn = curve(&[(0, 100), (4, 100), (8, 100), (28, 100), (32, 100)]).draw(WIDTH);
+        assert_eq!(drawn.line.matches('M').count(), 2, "{}", drawn.line);
+        assert_eq!(drawn.area.matches('Z').count(), 2, "{}", drawn.area);
+        assert!(!drawn.line.contains(" 220"), "{}", drawn.line);
+    }
+
+    #[test]
+    fn one_early_sample_is_no_reason_to_see_gaps_everywhere() {
+        let drawn = curve(&[(0, 1), (1, 1), (5, 1), (9, 1), (13, 1)]).draw(WIDTH);
+        assert_eq!(drawn.line.matches('M').count(), 1, "{}", drawn.line);
+    }
+
+    #[test]
+    fn a_stale_curve_leaves_room_for_the_hatch() {
+        let drawn = curve(&[(0, 1), (4, 1)]).draw(HATCH_FROM);
+        assert!(drawn.end.0 < HATCH_FROM);
+    }
+
+    #[test]
+    fn an_idle_process_stays_at_the_bottom_and_a_busy_one_inside_the_drawing() {
+        assert_eq!(curve(&[(0, 0), (4, 2)]).draw(WIDTH).end.1, 200);
+        assert_eq!(curve(&[(0, 0), (4, 790)]).draw(WIDTH).end.1, 20);
+    }
+
+    #[test]
+    fn the_words_say_the_same_as_the_drawing_and_what_a_hundred_percent_is() {
+        let mut shown = curve(&[(0, 48), (240, 12)]);
+        assert_eq!(
+            shown.words(),
+            "CPU now 12 %, max 48 % in 4 min, where 100 % is one core; 512 MiB"
+        );
+        shown.now.is_share = true;
+        assert_eq!(shown.words(), "CPU now 12 %, max 48 % in 4 min, of all cores; 512 MiB");
+    }
+
+    #[test]
+    fn figures_are_short() {
+        assert_eq!(percent(4), "0 %");
+        assert_eq!(percent(1234), "123 %");
+        assert_eq!(memory(318 << 20), "318 MiB");
+        assert_eq!(memory(1300 << 20), "1.2 GiB");
+        assert_eq!(memory(400), "0 MiB");
+    }
+
+    #[test]
+    fn what_the_service_has_kept_is_read_as_it_was_written() {
+        let now = Metrics {
+            running: true,
+            procs: 2,
+            cpu_percent: 34.0,
+            cpu_normalized: true,
+            rss_bytes: 7,
+            disk_read_bps: None,
+            disk_write_bps: None,
+        };
+        let sample = |at, cpu_percent| Sample {
+            time: Timestamp::from_millis(at),
+            cpu_percent,
+            rss_bytes: 7,
+        };
+        let history = Some(vec![sample(1000, 6.25), sample(5000, 34.0)]);
+        let all = std::collections::BTreeMap::from([("1", InstanceMetrics { now, history })]);
+        let kept: Kept = read(&serde_json::to_string(&all).unwrap()).unwrap();
+        let curve = Curve {
+            points: vec![(1000, 63), (5000, 340)],
+            now: Use { cpu: 340, is_share: true, memory: 7 },
+        };
+        assert_eq!(kept, Kept(vec![("1".into(), curve)]));
+    }
+}

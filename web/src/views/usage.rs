@@ -1,0 +1,59 @@
+//! The figures of a row: processor and memory now, and the curve of the last minutes.
+
+use crate::app::page;
+use crate::model::usage::{self, Curve, HATCH_FROM, WIDTH};
+use crate::parts::reactive::{Cached, dynamic, memo};
+use crate::text::usage as words;
+use crate::dom::prelude::*;
+use std::sync::Arc;
+
+/// Strokes over the place of what is not known.
+const HATCH: &str = "M800 240L840 20M850 240L890 20M900 240L940 20";
+
+/// What a bridge uses, kept up to date; `None` while nothing was measured.
+pub fn used(id: String) -> Cached<Option<Arc<Curve>>> {
+    let page = page();
+    page.live.measures();
+    memo(move || page.store.curves.with(|curves| curves.get(&id).cloned()))
+}
+
+/// The curve with its figures.
+pub fn curve(of: Cached<Option<Arc<Curve>>>) -> AnyView {
+    let page = page();
+    let draw = move |curve: Arc<Curve>| {
+        let is_stale = page.live.is_offline.get();
+        let drawn = curve.draw(if is_stale { HATCH_FROM } else { WIDTH });
+        let says = curve.words();
+        let title = says.clone();
+        let end = if is_stale {
+            view! { <path class="spark-hatch" d=HATCH></path> }.into_any()
+        } else {
+            let (x, y) = drawn.end;
+            view! { <circle cx=x.to_string() cy=y.to_string() r="20"></circle> }.into_any()
+        };
+        view! {
+            <span class="used" data-testid="used" title=title>
+                <svg class="spark" viewBox="0 0 960 240" role="img" aria-label=says>
+                    <path class="spark-area" d=drawn.area></path>
+                    <path class="spark-line" d=drawn.line></path>
+                    {end}
+                </svg>
+                <span class="used-now num" aria-hidden="true">
+                    <span>{usage::percent(curve.now.cpu)}</span>
+                    <span>{usage::memory(curve.now.memory)}</span>
+                </span>
+            </span>
+        }
+    };
+    dynamic(move || of.get().map(draw)).into_any()
+}
+
+/// The processor time alone, for cards.
+pub fn figure(of: Cached<Option<Arc<Curve>>>) -> AnyView {
+    let text = memo(move || of.with(|of| of.as_ref().map(|c| usage::percent(c.now.cpu))));
+    dynamic(move || {
+        text.get()
+            .map(|text| view! { <span class="fact only-phone num">{words::cpu(&text)}</span> })
+    })
+    .into_any()
+}
