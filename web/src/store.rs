@@ -1,8 +1,8 @@
 //! The one store: a signal per record, so that a change touches only its row. Its only writer is
 //! the connection in `live`.
 
-use crate::dom::prelude::*;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
 use crate::model::sections::{self, Place, Section};

@@ -3,13 +3,13 @@
 use super::{Target, Write};
 use crate::app::Page;
 use crate::browser;
+use crate::dom::prelude::*;
 use crate::model::bulk::{Verb, with_range};
 use crate::model::offers::offers;
 use crate::model::outcome::{Level, Notice};
 use crate::shell::sheets::Sheet;
 use crate::store::JOB;
 use crate::text::page as page_words;
-use crate::dom::prelude::*;
 use leptos::task::spawn_local;
 
 impl Page {

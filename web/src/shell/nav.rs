@@ -149,7 +149,10 @@ pub fn enter(name: impl Into<String>) {
     let name = name.into();
     let first = page.view.with_untracked(String::is_empty);
     page.view.set(name.clone());
-    page.select_none();
+    if page.is_selecting.get_untracked() {
+        // Once the rows that were selected are gone: they must not be told any more.
+        browser::after_paint(move || page.select_none());
+    }
     if first {
         return; // the browser has just announced the page itself
     }

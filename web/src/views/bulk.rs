@@ -2,6 +2,7 @@
 //! with what came of each.
 
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::model::bulk::Verb;
 use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
@@ -13,7 +14,6 @@ use crate::shell::sheets::Sheet;
 use crate::text::bulk as words;
 use crate::text::launch;
 use crate::text::session::named;
-use crate::dom::prelude::*;
 
 /// The box of a row. Until a row is selected it is shown under the pointer and the
 /// focus only; `x` does the same.

@@ -1,7 +1,7 @@
 //! The frame of a row: one shape for bridges, background jobs and what was started elsewhere.
 
-use crate::dom::prelude::*;
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::model::external::{is_blocked, line};
 use crate::model::shown::shown;
 use crate::model::status::Face;
@@ -58,7 +58,7 @@ impl Row {
         let own = self.key.clone();
         let pick = (!own.starts_with(EXTERNAL)).then(|| pick(own.clone(), name));
         // Of a long list only a part exists.
-        let listed = use_context::<Listed>().map(|listed| listed.0);
+        let listed = leptos::prelude::use_context::<Listed>().map(|listed| listed.0);
         let key = own.clone();
         let at = memo(move || {
             let keys = listed.filter(|keys| keys.with(Vec::len) > ALL_UP_TO)?;

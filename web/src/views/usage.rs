@@ -1,10 +1,10 @@
 //! The figures of a row: processor and memory now, and the curve of the last minutes.
 
 use crate::app::page;
+use crate::dom::prelude::*;
 use crate::model::usage::{self, Curve, HATCH_FROM, WIDTH};
 use crate::parts::reactive::{Cached, dynamic, memo};
 use crate::text::usage as words;
-use crate::dom::prelude::*;
 use std::sync::Arc;
 
 /// Strokes over the place of what is not known.
@@ -29,7 +29,7 @@ pub fn curve(of: Cached<Option<Arc<Curve>>>) -> AnyView {
             view! { <path class="spark-hatch" d=HATCH></path> }.into_any()
         } else {
             let (x, y) = drawn.end;
-            view! { <circle cx=x.to_string() cy=y.to_string() r="20"></circle> }.into_any()
+            view! { <path class="spark-end" d=format!("M{x} {y}h0")></path> }.into_any()
         };
         view! {
             <span class="used" data-testid="used" title=title>
