@@ -140,6 +140,9 @@ pub struct Bootstrap {
     /// Name of this machine.
     #[serde(default)]
     pub hostname: String,
+    /// Name of its time zone, as IANA lists it; empty where it is not known.
+    #[serde(default)]
+    pub timezone: String,
     /// What somebody chose for the page; null for a caller who may not read it.
     #[serde(default)]
     pub ui_prefs: Option<UiPrefs>,

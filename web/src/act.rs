@@ -13,6 +13,7 @@ use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
 use crate::parts::reactive::Held;
 use crate::text::job::{self as job_words, external};
+use crate::text::page::projects as project_words;
 use crate::text::{launch as launch_words, page as page_words, session as words};
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
@@ -258,6 +259,17 @@ impl Page {
         self.write(Write::new(project.clone(), act, project, Method::POST, path, |write, _| {
             said(words::trusted(&write.object))
         }));
+    }
+
+    /// Trusts the folders of exactly these projects.
+    pub fn trust_all(self, projects: Vec<String>) {
+        let path = format!("{}/trust-all", paths::projects());
+        let (act, object) = (launch_words::TRUST, project_words::selected(projects.len()));
+        let write =
+            Write::new("trust-all".to_owned(), act, object, Method::POST, path, |write, _| {
+                said(words::trusted(&write.object))
+            });
+        self.write(Write { body: Some(json!({ "names": projects }).to_string()), ..write });
     }
 
     /// Stops a job.

@@ -6,11 +6,12 @@ use crate::clock::Clock;
 use crate::dom::prelude::*;
 use crate::live::Live;
 use crate::model::outcome::Notice;
+use crate::model::prefs::DENSITY;
 use crate::model::route::Route;
 use crate::parts::reactive::{Cached, Held, dynamic, effect, memo};
+use crate::prefs::Preferences;
 use crate::ready::Ready;
 use crate::say::Say;
-use crate::shell::bars::THEME;
 use crate::shell::nav::Nav;
 use crate::shell::sheets::Sheet;
 use crate::shell::{Shell, keys};
@@ -49,8 +50,10 @@ pub struct Page {
     pub ready: Ready,
     /// Name of the view, for the tab's title.
     pub view: RwSignal<String>,
-    /// The chosen theme; none follows the system.
-    pub theme: Held<Option<String>>,
+    /// What a person chose.
+    pub prefs: Preferences,
+    /// Rows are closer together: chosen, and a mouse is used on a wide screen.
+    pub is_compact: Cached<bool>,
     /// The layout is that of a phone.
     pub is_phone: ReadSignal<bool>,
 }
@@ -61,6 +64,8 @@ impl Page {
         let store = Store::new();
         let say = Say::new();
         let clock = Clock::start();
+        let prefs = Preferences::new(say);
+        let has_mouse = browser::matches("(min-width: 640px) and (not (pointer: coarse))");
         Self {
             store,
             live: Live::new(store, say, clock),
@@ -74,7 +79,10 @@ impl Page {
             sheet: Held::new(None),
             ready: Ready::new(),
             view: RwSignal::new(String::new()),
-            theme: Held::new(browser::stored(THEME)),
+            prefs,
+            is_compact: memo(move || {
+                has_mouse.get() && prefs.with(|prefs| prefs.word(DENSITY) == "compact")
+            }),
             is_phone: browser::matches("(max-width: 639px)"),
         }
     }
@@ -124,6 +132,11 @@ fn App() -> impl IntoView {
         }
     });
     browser::on_window("pagehide", move |_| page.say.leave());
+    effect(move || {
+        if let Some(basics) = page.live.basics.get() {
+            page.prefs.take(basics.prefs.clone(), &basics.timezone);
+        }
+    });
     view! {
         <Shell>
             {dynamic(move || match nav.route.get() {

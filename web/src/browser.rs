@@ -92,6 +92,21 @@ pub fn zone(at: i64) -> i32 {
     -minutes
 }
 
+/// The same in a zone by its name; UTC where this browser does not know it.
+pub fn zone_of(name: &str, at: i64) -> i32 {
+    let text = || -> Option<String> {
+        #[expect(clippy::cast_precision_loss, reason = "times lie far below 2^53")]
+        let date = js_sys::Date::new(&JsValue::from_f64(at as f64));
+        let options = js_sys::Object::new();
+        js_sys::Reflect::set(&options, &"timeZone".into(), &name.into()).ok()?;
+        let method = js_sys::Reflect::get(&date, &"toLocaleString".into()).ok()?;
+        let method: js_sys::Function = method.dyn_into().ok()?;
+        // Swedish writes dates as ISO 8601 does. Called so that an unknown zone is no panic.
+        method.call2(&date, &"sv-SE".into(), &options).ok()?.as_string()
+    };
+    text().and_then(|text| crate::model::time::offset(&text, at)).unwrap_or_default()
+}
+
 /// Whether the tab is in the background.
 pub fn is_hidden() -> bool {
     document().hidden()
@@ -129,6 +144,16 @@ fn put(storage: Result<Option<web_sys::Storage>, JsValue>, key: &str, value: Opt
             Some(value) => storage.set_item(key, value),
             None => storage.remove_item(key),
         }; // full or forbidden: only the memory of a choice is lost
+    }
+}
+
+/// Forgets the values of this page in this browser: those whose keys begin so.
+pub fn forget(prefix: &str) {
+    let Ok(Some(storage)) = window().local_storage() else { return };
+    let all = 0..storage.length().unwrap_or(0);
+    let keys: Vec<String> = all.filter_map(|at| storage.key(at).ok().flatten()).collect();
+    for key in keys.iter().filter(|key| key.starts_with(prefix)) {
+        let _ = storage.remove_item(key); // what is there can be removed
     }
 }
 

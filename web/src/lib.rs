@@ -29,6 +29,8 @@ mod log_feed;
 #[cfg(target_arch = "wasm32")]
 mod parts;
 #[cfg(target_arch = "wasm32")]
+mod prefs;
+#[cfg(target_arch = "wasm32")]
 mod ready;
 #[cfg(target_arch = "wasm32")]
 mod say;

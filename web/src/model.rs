@@ -16,6 +16,7 @@ pub mod outcome;
 pub mod pace;
 pub mod palette;
 pub mod past;
+pub mod prefs;
 pub mod problem;
 pub mod projects;
 pub mod records;

@@ -5,11 +5,13 @@ use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
+use crate::model::prefs::FAVOURITES;
 use crate::model::sections::{self, Place, Section};
 use crate::model::state::{Book, Change, Changed};
 use crate::model::usage::{Curve, Kept, Use};
 use crate::model::{link, projects};
 use crate::parts::reactive::{Cached, Held, memo};
+use crate::prefs;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use svc_shared::api::health::Health;
@@ -26,6 +28,8 @@ pub const EXTERNAL: &str = "external:";
 const DISMISSED: &str = "svc.dismissed";
 /// As many are kept.
 const MOST_DISMISSED: usize = 200;
+/// Reads all projects.
+type Around<'a, R> = &'a dyn Fn(&mut dyn Iterator<Item = &Project>, &projects::Around<'_>) -> R;
 
 type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
 
@@ -56,7 +60,11 @@ pub struct Store {
     hidden: Held<HashSet<String>>,
     /// Bad ends that were put away, newest last.
     dismissed: Held<Vec<String>>,
-    /// Bridges per project.
+    /// When the history last saw something in a project, milliseconds; read by the project list.
+    pub used: Held<Arc<HashMap<String, i64>>>,
+    /// Readiness of projects of which a launch would be refused: ids of the failing checks.
+    refused: Held<Arc<HashMap<String, Vec<String>>>>,
+    /// Bridges and jobs per project.
     pub rollups: Cached<Arc<HashMap<String, projects::Rollup>>>,
 }
 
@@ -66,6 +74,7 @@ impl Store {
         let places: RwSignal<Vec<Place>> = RwSignal::new(Vec::new());
         let hidden = Held::new(HashSet::<String>::new());
         let kept = browser::stored(DISMISSED).unwrap_or_default();
+        let jobs: Held<HashMap<String, Arc<Job>>> = Held::new(HashMap::new());
         Self {
             book: StoredValue::new(Book::default()),
             instances: StoredValue::new(HashMap::new()),
@@ -73,8 +82,10 @@ impl Store {
             tracked: StoredValue::new(HashMap::new()),
             places,
             projects_step: RwSignal::new(0),
-            jobs: Held::new(HashMap::new()),
+            jobs,
+            used: Held::new(Arc::default()),
             external: Held::new(Default::default()),
+            refused: Held::new(Arc::default()),
             health: Held::new(None),
             is_loaded: RwSignal::new(false),
             curves: Held::new(HashMap::new()),
@@ -83,10 +94,14 @@ impl Store {
             hidden,
             dismissed: Held::new(kept.split_whitespace().map(str::to_owned).collect()),
             rollups: memo(move || {
-                places.with(|places| {
+                jobs.with(|jobs| {
                     let hidden = hidden.get();
-                    let shown = places.iter().filter(|place| !hidden.contains(&place.id));
-                    Arc::new(projects::rollups(shown))
+                    let jobs = jobs.values().filter(|job| !hidden.contains(&job.id));
+                    let jobs = jobs.map(|job| &**job);
+                    places.with(|places| {
+                        let shown = places.iter().filter(|place| !hidden.contains(&place.id));
+                        Arc::new(projects::rollups(shown, jobs))
+                    })
                 })
             }),
         }
@@ -128,6 +143,9 @@ impl Store {
             }
             if changed.external {
                 self.external.set((book.external.clone(), book.adoptable.clone()));
+            }
+            if changed.refused {
+                self.refused.set(Arc::new(book.refused.clone()));
             }
             if changed.health {
                 self.health.set(book.health.clone());
@@ -335,13 +353,46 @@ impl Store {
         self.places.with(|places| link::find(reference, places.iter().map(|p| p.id.as_str())))
     }
 
-    /// Names of projects for a query. Tracked.
-    pub fn list_projects(self, query: &projects::Query) -> Vec<String> {
+    /// What the model makes of all projects and what is known around them. Tracked.
+    fn around<R>(self, show: projects::Show, by_use: bool, make: Around<'_, R>) -> R {
         self.projects_step.track();
         let rollups = self.rollups.get();
-        self.book.with_value(|book| {
-            projects::list(book.projects.values().map(|project| &**project), &rollups, query)
+        let used = if by_use { self.used.get() } else { Arc::default() };
+        let favourites = match show {
+            projects::Show::Favourites => {
+                prefs::look(|prefs| prefs.items(FAVOURITES).map(str::to_owned).collect())
+            }
+            _ => HashSet::new(),
+        };
+        let around = projects::Around { rollups: &rollups, used: &used, favourites: &favourites };
+        self.book
+            .with_value(|book| make(&mut book.projects.values().map(|project| &**project), &around))
+    }
+
+    /// Names of projects for a query. Tracked.
+    pub fn list_projects(self, query: &projects::Query) -> Vec<String> {
+        let by_use = query.sort == projects::Sort::Used;
+        self.around(query.show, by_use, &|all, around| projects::list(all, around, query))
+    }
+
+    /// How many projects a filter shows. Tracked.
+    pub fn count_shown(self, show: projects::Show) -> usize {
+        self.around(show, false, &|all, around| projects::count(all, around, show))
+    }
+
+    /// When a project was last used, milliseconds; `None` for never. Tracked.
+    pub fn last_used(self, project: &str) -> Option<i64> {
+        let favourites = HashSet::new();
+        self.rollups.with(|rollups| {
+            self.used.with(|used| {
+                projects::Around { rollups, used, favourites: &favourites }.last_used(project)
+            })
         })
+    }
+
+    /// Ids of the checks that fail for a default launch in a project. Tracked.
+    pub fn refused(self, project: &str) -> Vec<String> {
+        self.refused.with(|all| all.get(project).cloned().unwrap_or_default())
     }
 
     /// How many projects there are. Tracked.

@@ -9,6 +9,7 @@ pub mod launch;
 pub mod log;
 pub mod page;
 pub mod past;
+pub mod prefs;
 pub mod ready;
 pub mod session;
 pub mod status;

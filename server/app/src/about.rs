@@ -88,9 +88,25 @@ impl App {
             },
             demo: self.is_demo(),
             hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+            timezone: timezone(),
             ui_prefs: None,
         }
     }
+}
+
+/// The zone of this machine: `TZ`, else what `/etc/localtime` links to.
+fn timezone() -> String {
+    let named = std::env::var("TZ").ok();
+    let linked = || Some(std::fs::read_link("/etc/localtime").ok()?.to_str()?.to_owned());
+    named.or_else(linked).and_then(|raw| zone_name(&raw).map(str::to_owned)).unwrap_or_default()
+}
+
+/// The name of a zone as `TZ` or the path of its file gives it.
+fn zone_name(raw: &str) -> Option<&str> {
+    let name = raw.rsplit_once("zoneinfo/").map_or(raw.trim_start_matches(':'), |(_, name)| name);
+    let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_+-".contains(&b));
+    is_name.then_some(name)
 }
 
 fn permission_labels() -> BTreeMap<String, PermissionLabel> {
@@ -146,5 +162,25 @@ fn words(mode: PermissionMode) -> (&'static str, &'static str, &'static str) {
             "As the agent's settings say",
             "Passes no mode; the settings files of the agent and of the project decide.",
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::zone_name;
+
+    #[test]
+    fn a_zone_is_named_as_iana_lists_it() {
+        for (raw, name) in [
+            ("/usr/share/zoneinfo/Europe/Berlin", Some("Europe/Berlin")),
+            ("../usr/share/zoneinfo/Etc/GMT+5", Some("Etc/GMT+5")),
+            (":America/Port-au-Prince", Some("America/Port-au-Prince")),
+            ("UTC", Some("UTC")),
+            ("/etc/my zone", None),
+            ("<+03>-3", None),
+            ("", None),
+        ] {
+            assert_eq!(zone_name(raw), name, "{raw}");
+        }
     }
 }

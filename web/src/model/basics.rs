@@ -1,5 +1,6 @@
 //! What the page needs before it can show anything: the members of `bootstrap` that it uses.
 
+use crate::model::prefs::Prefs;
 use crate::model::wire::{FromWire, Members, Read, Unreadable};
 use serde_json::Value;
 
@@ -27,6 +28,10 @@ pub struct Basics {
     pub projects_root: String,
     /// Name of this machine.
     pub hostname: String,
+    /// Name of its zone; empty where it is not known.
+    pub timezone: String,
+    /// What somebody chose for the page.
+    pub prefs: Option<Prefs>,
     /// Running under `svc demo`.
     pub demo: bool,
     /// Origins from which this server takes requests.
@@ -74,6 +79,8 @@ impl FromWire for Basics {
             build: all.text("build")?,
             projects_root: all.text("projects_root")?,
             hostname: all.text("hostname").unwrap_or_default(),
+            timezone: all.text("timezone").unwrap_or_default(),
+            prefs: all.value("ui_prefs").ok().and_then(|prefs| Prefs::from_wire(prefs).ok()),
             demo: all.flag("demo").unwrap_or_default(),
             allowed_origins: auth.texts("allowed_origins")?,
             can_sign_out: auth.text("method")? == "cookie",
@@ -122,6 +129,8 @@ mod tests {
                 build: "b".into(),
                 projects_root: "/srv/projects".into(),
                 hostname: "buildbox".into(),
+                timezone: "Europe/Berlin".into(),
+                prefs: None,
                 demo: false,
                 allowed_origins: vec!["http://localhost:1".into()],
                 can_sign_out: true,

@@ -105,12 +105,22 @@ impl FromWire for Book {
         for (name, v) in Members::of(state.value("external")?)? {
             book.external.insert(name, Arc::new(sessions(v)?));
         }
+        for (name, v) in Members::of(state.value("preflight")?)? {
+            book.refuse(name, failing(v)?);
+        }
         book.adoptable = state.texts("adoptable")?.into_iter().collect();
         if let Ok(health) = state.value("health") {
             book.health = maybe(health)?;
         }
         Ok(book)
     }
+}
+
+/// Ids of the checks that fail; none when a launch would happen.
+fn failing(value: Value) -> Read<Vec<String>> {
+    let mut found = Members::of(value)?;
+    let codes = found.texts("codes")?;
+    Ok(if found.flag("ok")? { Vec::new() } else { codes })
 }
 
 /// The report, unless it is null: before the first.
@@ -175,6 +185,7 @@ fn change(value: Value) -> Read<Change> {
         "job" => Change::Job(id, value.map(Job::from_wire).transpose()?.map(Arc::new)),
         "external" => Change::External(id, value.map(sessions).transpose()?.map(Arc::new)),
         "adoptable" => Change::Adoptable(id, value == Some(Value::Bool(true))),
+        "preflight" => Change::Preflight(id, value.map(failing).transpose()?.unwrap_or_default()),
         "health" => Change::Health(value.map(maybe).transpose()?.flatten()),
         _ => Change::Other,
     })
@@ -222,6 +233,11 @@ mod tests {
         Op::Del { k: k.into(), id: id.into() }
     }
 
+    fn refused(codes: &[&str]) -> PreflightSummary {
+        let codes = codes.iter().map(|code| (*code).to_owned()).collect();
+        PreflightSummary { ok: false, codes }
+    }
+
     /// Steps over every kind of record, shown or not.
     fn steps() -> Vec<Vec<Op>> {
         let login = LoginStatus {
@@ -243,13 +259,14 @@ mod tests {
                 put("api", Record::Adoptable(true)),
                 put("c", Record::Clone(json!(1))),
                 put("api", Record::Preflight(PreflightSummary { ok: true, codes: vec![] })),
+                put("web", Record::Preflight(refused(&["settings"]))),
                 put("login", Record::Login(login)),
                 put("shepherd", Record::Shepherd(json!("s"))),
             ],
             vec![put("1", Record::Instance(Box::new(bridge("api", BridgeStatus::Running))))],
             vec![del("project", "web"), del("tracked", "2"), del("instance", "2"), del("job", "j")],
             vec![del("health", "health"), del("adoptable", "api"), del("moon", "full")],
-            vec![del("external", "api")],
+            vec![del("external", "api"), del("preflight", "web")],
         ]
     }
 

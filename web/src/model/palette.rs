@@ -16,8 +16,8 @@ pub enum Does {
     Resume(String, String),
     /// Copies a text.
     Copy(String),
-    /// Chooses a theme; none follows the system.
-    Theme(Option<&'static str>),
+    /// Chooses a theme; empty follows the system.
+    Theme(&'static str),
     /// Cannot now, for this reason.
     Refuses(String),
 }

@@ -1,9 +1,10 @@
 //! What happened to bridges, as the timeline tells it.
 
 use crate::model::status::{Face, Glyph, Tone};
-use crate::model::wire::{FromWire, Members, Read, list};
+use crate::model::wire::{FromWire, Members, Read, Unreadable, list};
 use crate::text::{cause, past as words, status};
 use serde_json::Value;
+use std::collections::HashMap;
 use svc_shared::Timestamp;
 use svc_shared::status::{ExitReason, History};
 
@@ -99,6 +100,23 @@ impl FromWire for Past {
             events: list(page.value("events")?)?.map(event).collect::<Read<_>>()?,
             before: page.number("next_before").ok(),
         })
+    }
+}
+
+/// When projects were last used, milliseconds; those that never were are not in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LastUsed(pub HashMap<String, i64>);
+
+impl FromWire for LastUsed {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut used = HashMap::new();
+        for (name, facts) in Members::of(value)? {
+            if let Some(at) = Members::of(facts)?.maybe("last_used") {
+                let at: Timestamp = at.parse().map_err(|_| Unreadable)?;
+                used.insert(name, at.as_millis());
+            }
+        }
+        Ok(Self(used))
     }
 }
 

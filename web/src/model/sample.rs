@@ -158,6 +158,7 @@ pub fn bootstrap() -> Bootstrap {
         },
         demo: false,
         hostname: "buildbox".into(),
+        timezone: "Europe/Berlin".into(),
         ui_prefs: None,
     }
 }

@@ -89,6 +89,8 @@ pub struct Place {
     pub count_as: CountAs,
     /// What a person has seen who dismisses it: the next run may end badly again.
     pub seen: String,
+    /// When it last changed, milliseconds.
+    pub since: i64,
     rank: u8,
     at: i64,
     label: String,
@@ -97,6 +99,8 @@ pub struct Place {
 /// How a bridge counts in the line of its project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountAs {
+    /// Waits for a person: background sessions only.
+    Blocked,
     /// Suspended.
     Held,
     /// Crashed.
@@ -131,7 +135,7 @@ pub fn place(bridge: &Instance) -> Place {
         }
     };
     let section = match count_as {
-        CountAs::Held | CountAs::Crashed | CountAs::Failed => Section::NeedsLook,
+        CountAs::Blocked | CountAs::Held | CountAs::Crashed | CountAs::Failed => Section::NeedsLook,
         CountAs::Starting | CountAs::Running | CountAs::Stopping => Section::Live,
         CountAs::Ended => Section::Ended,
     };
@@ -147,6 +151,7 @@ pub fn place(bridge: &Instance) -> Place {
         section,
         count_as,
         seen: format!("{}:{}", bridge.instance_id, bridge.generation),
+        since: bridge.status_since.as_millis(),
         rank: u8::from(section == Section::Live && count_as != CountAs::Starting),
         at,
         label: bridge.label.clone(),

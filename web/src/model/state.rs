@@ -26,6 +26,8 @@ pub enum Change {
     External(String, Option<Arc<Vec<WorkingSession>>>),
     /// Whether a project has a bridge that can be managed, by its name.
     Adoptable(String, bool),
+    /// Ids of the checks that a default launch in a project fails; none when it would happen.
+    Preflight(String, Vec<String>),
     /// The health report.
     Health(Option<Health>),
     /// A record the page does not show.
@@ -45,6 +47,8 @@ pub struct Changed {
     pub jobs: bool,
     /// Sessions started elsewhere.
     pub external: bool,
+    /// Readiness of projects.
+    pub refused: bool,
     /// The health report.
     pub health: bool,
     /// Ids of bridges that settled, well or badly, in a step of the stream.
@@ -66,6 +70,8 @@ pub struct Book {
     pub external: Sessions,
     /// Projects with a bridge that can be managed.
     pub adoptable: HashSet<String>,
+    /// Projects of which a default launch would be refused, with the ids of the failing checks.
+    pub refused: HashMap<String, Vec<String>>,
     /// Health report.
     pub health: Option<Health>,
 }
@@ -110,6 +116,10 @@ impl Book {
                         self.adoptable.remove(&name);
                     }
                 }
+                Change::Preflight(name, codes) => {
+                    changed.refused = true;
+                    self.refuse(name, codes);
+                }
                 Change::Health(record) => {
                     changed.health = true;
                     self.health = record;
@@ -118,6 +128,15 @@ impl Book {
             }
         }
         changed
+    }
+
+    /// Takes what a default launch in a project fails.
+    pub fn refuse(&mut self, project: String, codes: Vec<String>) {
+        if codes.is_empty() {
+            self.refused.remove(&project);
+        } else {
+            self.refused.insert(project, codes);
+        }
     }
 
     /// Whether the bridge leaves a state in which something was awaited of it.
@@ -139,6 +158,7 @@ impl Book {
             tracked: differing(&self.tracked, &next.tracked),
             jobs: self.jobs != next.jobs,
             external: self.external != next.external || self.adoptable != next.adoptable,
+            refused: self.refused != next.refused,
             health: self.health != next.health,
             settled: Vec::new(),
         };

@@ -57,6 +57,12 @@ pub fn ago(at: Timestamp, now: i64, zone: i32) -> String {
     }
 }
 
+/// Whether [`ago`] wrote an age.
+#[must_use]
+pub fn is_relative(text: &str) -> bool {
+    !text.contains(':')
+}
+
 /// Time of day: `08:07:35`.
 #[must_use]
 pub fn clock(at: Timestamp, zone: i32) -> String {
@@ -74,6 +80,15 @@ pub fn date_time(at: Timestamp, zone: i32) -> String {
 #[must_use]
 pub fn clock_or_date(at: Timestamp, now: i64, zone: i32) -> String {
     if (now - at.as_millis()).abs() < DAY { clock(at, zone) } else { date_time(at, zone) }
+}
+
+/// Minutes east of UTC of a wall clock that shows `2026-11-21 08:07:35` at a time.
+#[must_use]
+pub fn offset(wall: &str, at: i64) -> Option<i32> {
+    let shown: Timestamp = format!("{}Z", wall.replace(' ', "T")).parse().ok()?;
+    // The wall shows whole seconds only.
+    let east = shown.as_millis() - at.div_euclid(SECOND) * SECOND;
+    i32::try_from(east / MINUTE).ok()
 }
 
 /// The RFC 3339 text of the wall clock at `zone`.
@@ -122,5 +137,12 @@ mod tests {
         assert_eq!(clock(at, 60), "00:30:00");
         assert_eq!(date_time(at, 60), "2026-11-22 00:30:00");
         assert_eq!(date_time(at, -330), "2026-11-21 18:00:00");
+    }
+    #[test]
+    fn a_wall_clock_elsewhere_tells_its_zone() {
+        let at = "2026-11-21T23:30:00.999Z".parse::<Timestamp>().unwrap().as_millis();
+        assert_eq!(offset("2026-11-22 05:15:00", at), Some(345));
+        assert_eq!(offset("2026-11-21 14:30:00", at), Some(-540));
+        assert_eq!(offset("yesterday", at), None);
     }
 }

@@ -18,9 +18,36 @@ pub fn range(total: usize, row: usize, top: i32, height: i32) -> (usize, usize) 
     (first, count.min(total - first))
 }
 
+/// Where a key leads from a place in a list of `total` rows, of which `page` are seen at once.
+/// Places count from 1; 0 is none yet.
+#[must_use]
+pub fn step(key: &str, from: usize, page: usize, total: usize) -> Option<usize> {
+    let to = match key {
+        "ArrowDown" => from + 1,
+        "ArrowUp" => from.saturating_sub(1),
+        "PageDown" => from + page.max(1),
+        "PageUp" => from.saturating_sub(page.max(1)),
+        "Home" => 1,
+        "End" => total,
+        _ => return None,
+    };
+    (total > 0).then(|| to.clamp(1, total))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::range;
+    use super::{range, step};
+
+    #[test]
+    fn keys_reach_every_row_and_stay_in_the_list() {
+        assert_eq!(step("End", 1, 12, 10_000), Some(10_000));
+        assert_eq!(step("ArrowDown", 10_000, 12, 10_000), Some(10_000));
+        assert_eq!(step("ArrowDown", 0, 12, 3), Some(1));
+        assert_eq!(step("PageUp", 5, 12, 10_000), Some(1));
+        assert_eq!(step("PageDown", 5, 12, 10_000), Some(17));
+        assert_eq!((step("Home", 7, 1, 9), step("ArrowUp", 7, 1, 9)), (Some(1), Some(6)));
+        assert_eq!((step("Enter", 7, 1, 9), step("End", 0, 1, 0)), (None, None));
+    }
 
     #[test]
     fn short_lists_exist_whole() {

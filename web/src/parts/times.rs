@@ -1,10 +1,10 @@
 //! Points in time and ages that keep themselves up to date.
 
 use crate::app::page;
-use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::time;
 use crate::parts::reactive::{live, memo};
+use crate::prefs;
 use crate::text::page::link;
 use svc_shared::Timestamp;
 
@@ -20,7 +20,7 @@ pub fn Age(
         let at = since.get();
         let millis = at.as_millis();
         if page.live.is_offline.get() {
-            let zone = browser::zone(millis);
+            let zone = prefs::zone(millis);
             return link::since(&time::clock_or_date(at, page.clock.now(), zone));
         }
         time::span(page.clock.for_age(millis) - millis)
@@ -40,16 +40,17 @@ pub fn When(
     let text = memo(move || {
         let at = at.get();
         let millis = at.as_millis();
-        let zone = browser::zone(millis);
+        let zone = prefs::zone(millis);
         if page.live.is_offline.get() {
             return time::clock_or_date(at, page.clock.now(), zone);
         }
-        time::ago(at, page.clock.for_age(millis), zone)
+        let text = time::ago(at, page.clock.for_age(millis), zone);
+        if time::is_relative(&text) { text } else { text + &prefs::zone_mark() }
     });
     view! { <time datetime=live(move || at.get().to_string()) title=live(move || absolute(at.get()))>{text.live()}</time> }
 }
 
-/// Date and time in the browser's zone.
+/// Date and time in the zone that is chosen.
 pub fn absolute(at: Timestamp) -> String {
-    time::date_time(at, browser::zone(at.as_millis()))
+    time::date_time(at, prefs::zone(at.as_millis())) + &prefs::zone_mark()
 }

@@ -1,14 +1,43 @@
 //! Long lists: only the rows near the visible part exist; the rest is space of the right height.
 
+use crate::browser;
 use crate::dom::prelude::*;
-use crate::model::window::{ALL_UP_TO, range};
-use crate::parts::reactive::{Cached, keyed, live, memo};
+use crate::model::window::{ALL_UP_TO, range, step};
+use crate::parts::reactive::{Cached, effect, keyed, live, memo};
 use leptos::ev;
 use leptos::html;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, Event, FocusOptions, KeyboardEvent};
 
-/// The keys of the whole list, for rows that say where they stand in it.
+/// The whole list and its rows that exist, for rows that say where they stand in it.
 #[derive(Clone, Copy)]
-pub struct Listed(pub Cached<Vec<String>>);
+pub struct Listed {
+    items: Cached<Vec<String>>,
+    shown: Cached<(usize, usize)>,
+}
+
+impl Listed {
+    /// Place of a row, from 1; 0 for one that is not there. Tracked.
+    pub fn place(self, key: &str) -> usize {
+        let (first, count) = self.shown.get();
+        let at = self
+            .items
+            .with(|items| items.iter().skip(first).take(count).position(|item| item == key));
+        at.map_or(0, |at| first + at + 1)
+    }
+
+    /// Number of rows, existing or not. Tracked.
+    pub fn size(self) -> usize {
+        self.items.with(Vec::len)
+    }
+}
+
+/// Place of the row an event comes from.
+fn place_of(event: &Event) -> Option<usize> {
+    let target = event.target()?.dyn_into::<Element>().ok()?;
+    let row = target.closest("[aria-posinset]").ok()??;
+    row.get_attribute("aria-posinset")?.parse().ok()
+}
 
 /// A list of which only the rows near the visible part of the page exist.
 #[component]
@@ -36,6 +65,7 @@ pub fn Windowed(
         on_scroll.remove();
         on_resize.remove();
     });
+    let height = || document().document_element().map_or(0, |root| root.client_height());
     let shown = memo(move || {
         scrolled.track();
         let total = items.with(Vec::len);
@@ -44,8 +74,7 @@ pub fn Windowed(
         }
         #[expect(clippy::cast_possible_truncation, reason = "pixels of a page")]
         let top = node.get().map_or(0, |list| list.get_bounding_client_rect().top() as i32);
-        let height = document().document_element().map_or(0, |root| root.client_height());
-        range(total, row_px.get(), top, height)
+        range(total, row_px.get(), top, height())
     });
     let keys = memo(move || {
         let (first, count) = shown.get();
@@ -57,9 +86,65 @@ pub fn Windowed(
         let (first, count) = shown.get();
         space(items.with(Vec::len).saturating_sub(first + count))
     });
-    provide_context(Listed(items));
+    provide_context(Listed { items, shown });
+
+    // Where the keyboard is, also when the row itself was scrolled out of existence.
+    let at = StoredValue::new(0_usize);
+    let focused = move |event: web_sys::FocusEvent| {
+        if let Some(place) = place_of(&event) {
+            at.set_value(place);
+        }
+    };
+    effect(move || {
+        keys.with(|_| ());
+        browser::after_paint(move || {
+            let is_lost = document().active_element().is_none_or(|one| one.tag_name() == "BODY");
+            let (first, count) = shown.get_untracked();
+            let was = at.try_get_value().unwrap_or_default();
+            let is_out = was != 0 && !(first + 1..=first + count).contains(&was);
+            if let Some(list) = node.get_untracked().filter(|_| is_lost && is_out) {
+                let options = FocusOptions::new();
+                options.set_prevent_scroll(true);
+                let _ = list.focus_with_options(&options); // gone: nothing to keep
+            }
+        });
+    });
+    let press = move |event: KeyboardEvent| {
+        if event.default_prevented() || event.ctrl_key() || event.meta_key() || event.alt_key() {
+            return;
+        }
+        let page = usize::try_from(height()).unwrap_or(0) / row_px.get_untracked().max(1);
+        let total = items.with_untracked(Vec::len);
+        let Some(to) = step(&event.key(), at.get_value(), page, total) else { return };
+        event.prevent_default();
+        at.set_value(to);
+        let (first, count) = shown.get_untracked();
+        if !(first + 1..=first + count).contains(&to)
+            && let Some(list) = node.get_untracked()
+        {
+            let row = row_px.get_untracked();
+            #[expect(clippy::cast_precision_loss, reason = "pixels of a page")]
+            let middle = ((to - 1) * row + row / 2) as f64 - f64::from(height()) / 2.0;
+            let top = list.get_bounding_client_rect().top() + middle;
+            window().scroll_by_with_x_and_y(0.0, top);
+            bump();
+        }
+        // The row is made after this event, before the next paint.
+        browser::after_paint(move || {
+            browser::focus(&format!("[aria-posinset=\"{to}\"] .name"));
+        });
+    };
     view! {
-        <ul node_ref=node class=class aria-label=label style:padding-top=above style:padding-bottom=below>
+        <ul
+            node_ref=node
+            class=class
+            aria-label=label
+            tabindex="-1"
+            style:padding-top=above
+            style:padding-bottom=below
+            on:focusin=focused
+            on:keydown=press
+        >
             {keyed(keys, move |key| row.run(key))}
         </ul>
     }

@@ -1,7 +1,6 @@
 //! What the page says about its connection and its own age.
 
 use crate::app::page;
-use crate::browser;
 use crate::dom::prelude::*;
 use crate::live::{Link, Outdated};
 use crate::model::status::Tone;
@@ -9,6 +8,7 @@ use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
 use crate::parts::reactive::dynamic;
+use crate::prefs;
 use crate::text::page::link as words;
 use svc_shared::Timestamp;
 
@@ -22,7 +22,7 @@ pub fn Banner() -> impl IntoView {
     };
     let as_of = move |at: i64| {
         let at = Timestamp::from_millis(at);
-        words::as_of(&time::clock(at, browser::zone(at.as_millis())))
+        words::as_of(&time::clock(at, prefs::zone(at.as_millis())))
     };
     let next = move |next: Option<i64>| match next {
         Some(at) if at - page.clock.seconds() >= 1_000 => {

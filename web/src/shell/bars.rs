@@ -5,6 +5,7 @@ use crate::browser;
 use crate::dom::prelude::*;
 use crate::live::Link;
 use crate::model::job::Group;
+use crate::model::prefs::{Change, THEME};
 use crate::model::route::Route;
 use crate::model::status::Tone;
 use crate::parts::icon::{icon, symbol};
@@ -252,37 +253,23 @@ fn LinkLight() -> impl IntoView {
     }
 }
 
-/// Key of the choice in this browser; `theme.js` reads it before the first paint and follows the
-/// system without one.
-pub const THEME: &str = "svc.theme";
-
-/// Chooses a theme; none follows the system.
-pub fn choose_theme(theme: Option<&'static str>) {
-    browser::store(THEME, theme);
-    if let (Some(theme), Some(root)) = (theme, document().document_element()) {
-        // Also where nothing can be stored.
-        let _ = root.set_attribute("data-theme", theme); // a fixed, legal name
-    } else if let Ok(changed) = web_sys::Event::new("storage") {
-        let _ = window().dispatch_event(&changed); // a fixed, legal name
-    }
-    page().theme.set(theme.map(str::to_owned));
-}
-
 #[component]
 fn ThemeButton() -> impl IntoView {
     let page = page();
-    let chosen = page.theme;
-    let label = derived(move || match chosen.get().as_deref() {
-        Some("light") => words::theme::LIGHT,
-        Some("dark") => words::theme::DARK,
-        _ => words::theme::SYSTEM,
+    let label = derived(move || {
+        page.prefs.with(|prefs| match prefs.word(THEME) {
+            "light" => words::theme::LIGHT,
+            "dark" => words::theme::DARK,
+            _ => words::theme::SYSTEM,
+        })
     });
     let next = move |_| {
-        choose_theme(match chosen.get_untracked().as_deref() {
-            Some("light") => Some("dark"),
-            Some("dark") => None,
-            _ => Some("light"),
+        let next = page.prefs.with_untracked(|prefs| match prefs.word(THEME) {
+            "light" => "dark",
+            "dark" => "",
+            _ => "light",
         });
+        page.prefs.change(Change::Word(THEME, next));
     };
     view! {
         <button

@@ -4,18 +4,18 @@ use crate::app::{Page, page};
 use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::launch::Choice;
+use crate::model::prefs::{Change, Prefs};
+use crate::parts::button::Look;
 use crate::parts::copy::copy;
 use crate::parts::dialog::Dialog;
 use crate::parts::reactive::live;
-use crate::shell::nav::Nav;
+use crate::shell::nav::{Nav, nav};
 use crate::shell::sheets::Sheet;
 use crate::text::keys as words;
+use crate::views::welcome;
 use std::cell::Cell;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, HtmlElement, KeyboardEvent};
-
-/// Where this browser keeps that letters do nothing.
-const OFF: &str = "svc.keys";
 
 /// Listens as long as the page lives.
 pub fn watch(page: Page, nav: Nav) {
@@ -63,9 +63,11 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
         "End" => return in_row() && to_end(false),
         _ => {}
     }
-    if is_off() {
-        return false;
-    }
+    let is_letter = key.chars().count() == 1;
+    let key = page.prefs.with_untracked(|prefs| match prefs.are_letters_on() || !is_letter {
+        true => prefs.letter_of(&key).to_owned(),
+        false => String::new(),
+    });
     let go = |path: &str| {
         nav.to(&browser::href(path));
         true
@@ -116,10 +118,6 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
         }),
         (false, _) => false,
     }
-}
-
-fn is_off() -> bool {
-    browser::stored(OFF).is_some()
 }
 
 /// Whether the key belongs to a field or to a dialog.
@@ -254,15 +252,17 @@ fn among(
 #[component]
 pub fn Keys() -> impl IntoView {
     let page = page();
-    let is_on = RwSignal::new(!is_off());
-    let toggle = move |_| {
-        is_on.update(|on| *on = !*on);
-        browser::store(OFF, (!is_on.get_untracked()).then_some("off"));
+    let nav = nav();
+    let again = move |_| {
+        welcome::reopen(page);
+        page.sheet.set(None);
+        nav.to(&browser::href("/ui/"));
     };
     let rows = words::ALL
         .iter()
         .map(|(keys, does)| {
-            let keys: Vec<_> = keys.split(' ').map(|key| view! { <kbd>{key}</kbd> }).collect();
+            let own = |key| page.prefs.with_untracked(|prefs| prefs.key_for(key).to_owned());
+            let keys: Vec<_> = keys.split(' ').map(|key| view! { <kbd>{own(key)}</kbd> }).collect();
             view! { <dt>{keys}</dt> <dd>{*does}</dd> }
         })
         .collect_view();
@@ -270,17 +270,33 @@ pub fn Keys() -> impl IntoView {
         <Dialog title=words::TITLE.to_owned() on_close=Callback::new(move |()| page.sheet.set(None)) testid="keys">
             <div class="dialog-body">
                 <dl class="wide keys">{rows}</dl>
-                <button
-                    type="button"
-                    class="switch wide"
-                    role="switch"
-                    aria-checked=live(move || is_on.get().to_string())
-                    data-testid="keys-switch"
-                    on:click=toggle
-                >
-                    {words::SINGLE}
+                <LettersSwitch />
+                <button type="button" class=Look::Secondary.class() data-testid="first-steps-again" on:click=again>
+                    {words::FIRST_STEPS}
                 </button>
             </div>
         </Dialog>
+    }
+}
+
+/// Whether single letters do something.
+#[component]
+pub fn LettersSwitch() -> impl IntoView {
+    let page = page();
+    let toggle = move |_| {
+        let on = page.prefs.with_untracked(Prefs::are_letters_on);
+        page.prefs.change(Change::Letters(!on));
+    };
+    view! {
+        <button
+            type="button"
+            class="switch wide"
+            role="switch"
+            aria-checked=live(move || page.prefs.with(Prefs::are_letters_on).to_string())
+            data-testid="keys-switch"
+            on:click=toggle
+        >
+            {words::SINGLE}
+        </button>
     }
 }

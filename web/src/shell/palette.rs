@@ -7,13 +7,13 @@ use crate::dom::prelude::*;
 use crate::model::launch::Choice;
 use crate::model::offers::{Offer, offers};
 use crate::model::palette::{Does, Item, Offered};
+use crate::model::prefs::{Change, THEME};
 use crate::model::projects::Query;
 use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::parts::copy::copy;
 use crate::parts::dialog::Dialog;
 use crate::parts::reactive::{Cached, dynamic, live, memo};
-use crate::shell::bars::choose_theme;
 use crate::shell::nav::{Nav, nav};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
@@ -172,9 +172,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
         all.offer(launch::LAUNCH, &label, || (String::new(), Does::Launch(name.clone())));
         all.offer("", &label, || (words::PROJECT.to_owned(), Does::Go(path)));
     }
-    for (label, word) in
-        [(theme::LIGHT, Some("light")), (theme::DARK, Some("dark")), (theme::SYSTEM, None)]
-    {
+    for (label, word) in [(theme::LIGHT, "light"), (theme::DARK, "dark"), (theme::SYSTEM, "")] {
         all.offer(label, "", || (String::new(), Does::Theme(word)));
     }
     all.best()
@@ -190,7 +188,7 @@ fn run(page: Page, nav: Nav, item: Item) {
         Does::Launch(project) => nav.open_launch(&project, &Choice::default()),
         Does::Resume(id, project) => page.resume(Target { id, project }, false),
         Does::Copy(text) => copy(page, text, None),
-        Does::Theme(theme) => choose_theme(theme),
+        Does::Theme(theme) => page.prefs.change(Change::Word(THEME, theme)),
         Does::Refuses(_) => {}
     }
 }

@@ -9,11 +9,13 @@ use crate::model::shown::shown;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
 use crate::parts::reactive::dynamic;
+use crate::prefs;
 use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
 use crate::text::{job::external, past, ready};
 use crate::views::bulk::BulkSheet;
+use crate::views::welcome;
 use svc_shared::paths;
 
 /// What is open.
@@ -67,7 +69,7 @@ fn More() -> impl IntoView {
     let can_sign_out =
         page.live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.can_sign_out));
     let sign_out = can_sign_out.then(|| view! {
-        <a class="menu-item wide" href=browser::href(paths::LOGOUT) data-testid="sign-out">{crate::text::page::SIGN_OUT}</a>
+        <a class="menu-item wide" href=browser::href(paths::LOGOUT) data-testid="sign-out" on:click=move |_| prefs::forget()>{crate::text::page::SIGN_OUT}</a>
     });
     view! {
         <Dialog title=words::MORE.to_owned() on_close=close testid="more">
@@ -81,6 +83,7 @@ fn Qr(target: Target) -> impl IntoView {
     let page = page();
     let title = qr::title(&shown(&target.project));
     let source = browser::href(&paths::instance_action(&target.id, "qr"));
+    welcome::opened(page);
     let is_missing = RwSignal::new(false);
     let close = Callback::new(move |()| page.sheet.set(None));
     // As much a credential as the link: it is not left lying in a tab nobody looks at.

@@ -14,8 +14,26 @@ pub const COPY_ID: &str = "Copy id of";
 pub const TITLE: &str = "Keys";
 /// Button in the top bar.
 pub const HELP: &str = "Help: keys";
+/// Button: shows the first steps again.
+pub const FIRST_STEPS: &str = "Show the first steps";
 /// Switch.
 pub const SINGLE: &str = "Single-letter keys";
+/// Letters that can be changed, and what each does.
+pub const LETTERS: [(&str, &str); 13] = [
+    ("?", "List the keys"),
+    ("/", "Search in this view"),
+    ("g", "Go to a view (first of two keys)"),
+    ("j", "Next row"),
+    ("k", "Previous row"),
+    ("o", "Open in the client"),
+    ("l", "Launch"),
+    ("r", "Resume"),
+    ("s", "Stop"),
+    ("e", "Log"),
+    ("y", "Copy the id"),
+    ("[", "Previous tab"),
+    ("]", "Next tab"),
+];
 /// Keys and what they do. Letters work outside of text fields.
 pub const ALL: [(&str, &str); 17] = [
     ("Ctrl K", "Search or run a command"),

@@ -171,6 +171,8 @@ pub mod home {
     pub fn steps_done(done: usize, of: usize) -> String {
         format!("{done} of {of} done")
     }
+    /// Button of the card.
+    pub const DISMISS: &str = "Dismiss";
     /// Mark of the step to take.
     pub const NEXT: &str = "Next";
     /// Mark of a step taken.
@@ -193,7 +195,7 @@ pub mod home {
     /// Step.
     pub const STEP_OPEN: &str = "Open it in the client";
     /// … how.
-    pub const STEP_OPEN_HOW: &str = "Open of a running session leads to the remote client.";
+    pub const STEP_OPEN_HOW: &str = "Open a running session, or scan its QR code with a phone.";
     /// The agent is not signed in.
     pub const NOT_SIGNED_IN: &str = "The agent is not signed in on this machine.";
     /// … what to do.
@@ -235,6 +237,62 @@ pub mod projects {
     pub const BY_ATTENTION: &str = "Attention";
     /// Order.
     pub const BY_NAME: &str = "Name";
+    /// Order.
+    pub const BY_USED: &str = "Last used";
+    /// Order.
+    pub const BY_LIVE: &str = "Live sessions";
+    /// Filter.
+    pub const FAVOURITES: &str = "Favourites";
+    /// Button, pressed or not.
+    pub const FAVOURITE: &str = "Favourite";
+    /// Never used.
+    pub const NEVER: &str = "never";
+    /// Menu entry.
+    pub const OPEN_PAGE: &str = "Open page";
+    /// Menu entry.
+    pub const COPY_PATH: &str = "Copy path";
+    /// Menu entry; takes the selection back, too.
+    pub const SELECT: &str = "Select or deselect";
+    /// Mark of a selected row, for those who do not see it.
+    pub const SELECTED: &str = "selected";
+    /// How many are selected.
+    #[must_use]
+    pub fn selected(n: usize) -> String {
+        format!("{n} selected")
+    }
+    /// Button.
+    pub const DESELECT: &str = "Clear selection";
+    /// Reason of the button that trusts several.
+    pub const ALL_TRUSTED: &str = "all of them are trusted";
+    /// Title.
+    pub const TRUST_SEVERAL: &str = "Trust folders?";
+    /// Button.
+    #[must_use]
+    pub fn trust_n(n: usize) -> String {
+        if n == 1 { "Trust 1 folder".to_owned() } else { format!("Trust {n} folders") }
+    }
+    /// Nothing is checked yet.
+    pub const CHECK_SOME: &str = "Check the folders you trust.";
+    /// Keys of the list.
+    pub const KEYS: [(&str, &str); 4] =
+        [("j", ""), ("k", "move"), ("l", "launch"), ("x", "select")];
+    /// Failing checks of a launch.
+    #[must_use]
+    pub fn checks(n: usize) -> String {
+        if n == 1 { "1 check fails".to_owned() } else { format!("{n} checks fail") }
+    }
+    /// Why no launch is possible, by the id of a failing check; nothing for the others.
+    #[must_use]
+    pub fn blocks(check: &str) -> Option<&'static str> {
+        Some(match check {
+            "agent" => "the agent is not found",
+            "disk" => "the disk is full",
+            "directory" => "a second name of another folder",
+            _ => return None,
+        })
+    }
+    /// Column.
+    pub const LAST_USED: &str = "Last used";
     /// Column.
     pub const PROJECT: &str = "Project";
     /// Column.

@@ -71,6 +71,11 @@ pub fn spawn_mode_chip(word: &str) -> Option<&str> {
 
 /// Words of the project list about what runs there.
 pub mod rollup {
+    /// Background sessions that wait for a person.
+    #[must_use]
+    pub fn blocked(n: usize) -> String {
+        format!("{n} blocked")
+    }
     /// Bridges that are starting.
     #[must_use]
     pub fn starting(n: usize) -> String {

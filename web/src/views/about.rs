@@ -4,10 +4,11 @@ use crate::app::page;
 use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::time;
-use crate::parts::reactive::dynamic;
+use crate::parts::reactive::{dynamic, memo};
 use crate::shell::nav::enter;
 use crate::text::page::{about as words, nav};
 use crate::views::home::Loading;
+use crate::views::prefs::preferences;
 
 /// The view.
 #[component]
@@ -32,6 +33,7 @@ pub fn About() -> impl IntoView {
             }
         })
     };
+    let is_known = memo(move || page.live.basics.with(Option::is_some));
     view! {
         {dynamic(move || match page.live.basics.get() {
             None => view! { <Loading /> }.into_any(),
@@ -60,5 +62,6 @@ pub fn About() -> impl IntoView {
                 .into_any()
             }
         })}
+        {dynamic(move || is_known.get().then(preferences))}
     }
 }

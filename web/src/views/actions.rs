@@ -189,6 +189,8 @@ fn Buttons(
                     if page.live.is_offline.get_untracked() {
                         event.prevent_default();
                         page.say.politely(crate::text::page::link::OFFLINE);
+                    } else {
+                        super::welcome::opened(page);
                     }
                 }
                 href=browser::open_href(&id())

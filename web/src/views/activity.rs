@@ -13,6 +13,7 @@ use crate::parts::button::Look;
 use crate::parts::icon::glyph;
 use crate::parts::reactive::{Cached, Held, dynamic, effect, memo};
 use crate::parts::times::When;
+use crate::prefs;
 use crate::shell::nav::enter;
 use crate::text::{page as page_words, past as words};
 use crate::views::home::Loading;
@@ -203,7 +204,7 @@ fn rows(events: &[Event], with_project: bool) -> Vec<AnyView> {
     let mut rows = Vec::new();
     let mut day = String::new();
     for event in events {
-        let mut date = time::date_time(event.at, browser::zone(event.at.as_millis()));
+        let mut date = time::date_time(event.at, prefs::zone(event.at.as_millis()));
         date.truncate("2026-11-21".len());
         if date != day {
             rows.push(view! { <li class="day">{date.clone()}</li> }.into_any());

@@ -22,7 +22,7 @@ use crate::text::page::{home as words, nav as nav_words};
 use crate::text::ready;
 use crate::text::session::named;
 use crate::views::rows::{AsOf, Rows, any_row};
-use crate::views::welcome::Welcome;
+use crate::views::welcome::{FirstSteps, Welcome};
 use svc_shared::status::CheckStatus;
 
 /// Ended rows shown before "Show all".
@@ -102,6 +102,7 @@ pub fn Home() -> impl IntoView {
                     row=section_rows(Section::Ended) more=ViewFn::from(more)
                 />
                 <Quick />
+                <FirstSteps />
             }.into_any(),
         })}
     }

@@ -19,6 +19,7 @@ use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
 use crate::parts::reactive::{Held, derived, dynamic, effect, memo};
+use crate::prefs;
 use crate::shell::nav::{LAUNCH, Nav, nav};
 use crate::text::session::{act, named};
 use crate::text::{launch as words, page as page_words};
@@ -271,7 +272,7 @@ impl Order {
             Self::Bridge(asked) => {
                 let result = wire::read::<SpawnResult>(text)?;
                 let at = result.instance.status_since.as_millis();
-                Ok(outcome::launched(&result, asked, browser::zone(at)))
+                Ok(outcome::launched(&result, asked, prefs::zone(at)))
             }
             Self::Job(_) => outcome::dispatched(project, wire::read(text)?),
         }

@@ -11,6 +11,7 @@ use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
 use crate::parts::reactive::{Cached, dynamic, effect, keyed, live, memo};
+use crate::prefs;
 use crate::text::log as words;
 use crate::views::log_bar::Bar;
 use crate::views::log_lines::ChunkView;
@@ -305,9 +306,9 @@ fn Empty(feed: Feed) -> impl IntoView {
     let is_empty = memo(move || feed.chunks.with(Vec::is_empty));
     let text = move || match feed.feeding.get() {
         Feeding::Connecting => is_empty.get().then(|| words::CONNECTING.to_owned()),
-        Feeding::Open(since) => is_empty.get().then(|| {
-            words::empty(&time::clock(Timestamp::from_millis(since), browser::zone(since)))
-        }),
+        Feeding::Open(since) => is_empty
+            .get()
+            .then(|| words::empty(&time::clock(Timestamp::from_millis(since), prefs::zone(since)))),
         Feeding::Lost => Some(words::RECONNECTING.to_owned()),
         Feeding::NoLog => Some(words::NONE.to_owned()),
         Feeding::Gone => Some(words::GONE.to_owned()),

@@ -1,12 +1,12 @@
 //! The lines: in chunks, of which only those near the visible part have elements.
 
-use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::find::Needle;
 use crate::model::log::{Entry, Weight, parts};
 use crate::model::shown::shown;
 use crate::model::time;
 use crate::parts::reactive::{derived, dynamic, effect, keyed, memo};
+use crate::prefs;
 use crate::text::log as words;
 use crate::views::log::Reader;
 use leptos::html;
@@ -123,7 +123,7 @@ fn view_mark(kind: MarkKind, generation: u32, at: i64) -> AnyView {
         MarkKind::Gap => (words::GAP.to_owned(), "tone-warn", "gap"),
         MarkKind::Ended => (words::ENDED.to_owned(), "", "ended"),
     };
-    let seen = time::clock(Timestamp::from_millis(at), browser::zone(at));
+    let seen = time::clock(Timestamp::from_millis(at), prefs::zone(at));
     view! {
         <div class=format!("log-mark {tone}") role="separator" data-testid="log-mark" data-mark=name>
             <b>{text}</b> <span class="num">{seen}</span>

@@ -1,20 +1,29 @@
 //! One project in the list.
 
 use crate::act::TrustGate;
-use crate::app::page;
+use crate::app::{Page, page};
 use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::find::Needle;
 use crate::model::launch::Choice;
+use crate::model::prefs::{Change, FAVOURITES};
+use crate::model::projects::readiness;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::parts::button::{ActButton, Look};
+use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon, symbol};
+use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
+use crate::parts::times::When;
 use crate::parts::window::Listed;
-use crate::shell::nav::nav;
+use crate::shell::nav::{Nav, nav};
 use crate::text::{launch, page::projects as words, session::named, status::rollup};
+use crate::views::projects::Chosen;
+use svc_shared::Timestamp;
 use svc_shared::status::TrustState;
+use wasm_bindgen::JsCast;
+use web_sys::{Element, Event, KeyboardEvent, MouseEvent};
 
 /// A row; nothing when the record is gone.
 #[component]
@@ -31,70 +40,158 @@ pub fn ProjectRow(
     let is_trusted = memo(move || project.get().trust_state.is(&TrustState::Trusted));
     let path = memo(move || shown(&project.get().path).into_owned());
     let label = shown(&name).into_owned();
-    let href = browser::project_href(&name);
-    let title = {
-        let label = label.clone();
-        move || {
-            let needle = Needle::new(&nav.member("q"));
-            needle
-                .split(&label)
-                .into_iter()
-                .map(|(piece, hit)| {
-                    let piece = piece.to_owned();
-                    if hit { view! { <mark>{piece}</mark> }.into_any() } else { piece.into_any() }
-                })
-                .collect_view()
+    let key = StoredValue::new(name.clone());
+    let listed = expect_context::<Listed>();
+    let chosen = expect_context::<Chosen>();
+    let is_chosen = memo(move || key.with_value(|key| chosen.has(key)));
+    // A click on what does nothing by itself selects.
+    let click = move |event: MouseEvent| {
+        if !is_control(&event) {
+            chosen.toggle(&key.get_value(), event.shift_key());
         }
     };
-    let key = StoredValue::new(name.clone());
-    let open = move |_| nav.open_launch(&key.get_value(), &Choice::default());
-    let launch_name = named(launch::LAUNCH, &label);
-    let ask = Callback::new(move |()| {
-        page.trust_gate.set(Some(TrustGate::Project(key.get_value())));
-    });
-    let trust_name = named(launch::TRUST_DOTS, &label);
-    let is_pending = derived(move || page.pending.has(&key.get_value()));
-    let listed = expect_context::<Listed>().0;
-    let position = live(move || {
-        let at = listed.with(|names| names.iter().position(|name| *name == key.get_value()));
-        at.map_or(0, |at| at + 1).to_string()
-    });
-    let size = live(move || listed.with(Vec::len).to_string());
+    let press = move |event: KeyboardEvent| {
+        let does = event.key().to_lowercase();
+        let does = page.prefs.with_untracked(|prefs| match prefs.are_letters_on() {
+            true => prefs.letter_of(&does).to_owned(),
+            false => String::new(),
+        });
+        if does == "x" && !(event.ctrl_key() || event.meta_key() || event.alt_key()) {
+            event.prevent_default();
+            chosen.toggle(&key.get_value(), event.shift_key());
+        }
+    };
+    let title = marked(nav, label.clone());
+    let path_marked = dynamic(move || marked(nav, path.get())());
     view! {
         <li
             class="project"
+            class:chosen=move || is_chosen.get()
             data-testid="project-row"
-            data-project=name
-            aria-posinset=position
-            aria-setsize=size
+            data-row=format!("project:{name}")
+            data-project=name.clone()
+            aria-posinset=live(move || key.with_value(|key| listed.place(key)).to_string())
+            aria-setsize=live(move || listed.size().to_string())
             data-trust=live(move || project.get().trust_state.to_string())
+            on:click=click
+            on:keydown=press
         >
+            <Star name=key label=label.clone() />
             <TrustMark is_trusted=is_trusted />
             <div class="project-text">
                 <div class="row-line">
-                    <a class="name" href=href><bdi>{title}</bdi></a> <Marks project=project />
+                    <a class="name" href=browser::project_href(&name)><bdi>{title}</bdi></a>
+                    {dynamic(move || is_chosen.get().then(|| view! { <span class="sr-only">{words::SELECTED}</span> }))}
+                    <Marks project=project />
                 </div>
-                <span class="path"><bdi>{path.live()}</bdi></span>
+                <span class="path"><bdi>{path_marked}</bdi></span>
             </div>
             <Rollup project=key />
-            <div class="project-actions">
-                {dynamic(move || (!is_trusted.get()).then(|| view! {
-                    <ActButton
-                        label=launch::TRUST_DOTS name=trust_name.clone() on_act=ask look=Look::Ghost
-                        is_pending=is_pending testid="act-trust"
-                    />
-                }))}
-                <button
-                    type="button"
-                    class=Look::Soft.class()
-                    aria-label=launch_name
-                    data-testid="act-launch"
-                    on:click=open
-                >
-                    {icon("play", 16)} {launch::LAUNCH}
-                </button>
-            </div>
+            <span class="used num" data-testid="last-used">{last_used(page, key)}</span>
+            <div class="project-actions">{actions(page, nav, key, is_trusted)}</div>
         </li>
+    }
+    .into_any()
+}
+
+/// Whether an event comes from something that acts by itself.
+fn is_control(event: &Event) -> bool {
+    let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+    let control = target.and_then(|target| target.closest("a, button, [role=menu]").ok().flatten());
+    control.is_some()
+}
+
+/// A text with the hits of the search.
+fn marked(nav: Nav, text: String) -> impl Fn() -> AnyView + Send {
+    move || {
+        let needle = Needle::new(&nav.member("q"));
+        let pieces = needle.split(&text).into_iter().map(|(piece, hit)| {
+            let piece = piece.to_owned();
+            if hit { view! { <mark>{piece}</mark> }.into_any() } else { piece.into_any() }
+        });
+        pieces.collect_view().into_any()
+    }
+}
+
+#[component]
+fn Star(name: StoredValue<String>, label: String) -> impl IntoView {
+    let page = page();
+    let is_favourite =
+        memo(move || page.prefs.with(|prefs| name.with_value(|name| prefs.has(FAVOURITES, name))));
+    let toggle = move |_| {
+        let next = !is_favourite.get_untracked();
+        page.prefs.change(Change::Item(FAVOURITES, name.get_value(), next));
+    };
+    view! {
+        <button
+            type="button"
+            class="btn btn-ghost btn-icon star"
+            aria-label=named(words::FAVOURITE, &label)
+            aria-pressed=live(move || is_favourite.get().to_string())
+            data-testid="star"
+            on:click=toggle
+        >
+            {icon("star", 16)}
+        </button>
+    }
+}
+
+fn last_used(page: Page, name: StoredValue<String>) -> AnyView {
+    let at = memo(move || name.with_value(|name| page.store.last_used(name)));
+    dynamic(move || match at.get() {
+        Some(at) => view! { <When at=Signal::stored(Timestamp::from_millis(at)) /> }.into_any(),
+        None => words::NEVER.into_any(),
+    })
+    .into_any()
+}
+
+fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Cached<bool>) -> AnyView {
+    let label = key.with_value(|key| shown(key).into_owned());
+    let launches = Callback::new(move |()| nav.open_launch(&key.get_value(), &Choice::default()));
+    let trusts = Callback::new(move |()| {
+        page.trust_gate.set(Some(TrustGate::Project(key.get_value())));
+    });
+    let is_pending = derived(move || page.pending.has(&key.get_value()));
+    let found = memo(move || key.with_value(|key| readiness(&page.store.refused(key))));
+    let reason = derived(move || found.with(|found| found.blocks.map(str::to_owned)));
+    let names = |verb| named(verb, &label);
+    let (launch_name, trust_name) = (names(launch::LAUNCH), names(launch::TRUST_DOTS));
+    let entries = Callback::new(move |()| {
+        let entry = |label, does, testid| Entry { label, does, testid, class: "" };
+        let name = key.get_value();
+        let path = page.store.project(&name).map(|record| record.get_untracked().path.clone());
+        let copies = Callback::new(move |()| copy(page, path.clone().unwrap_or_default(), None));
+        let chosen = expect_context::<Chosen>();
+        let selects = Callback::new(move |()| chosen.toggle(&key.get_value(), false));
+        let mut all =
+            vec![entry(words::OPEN_PAGE, Does::Go(browser::project_href(&name)), "open-page")];
+        if !is_trusted.get_untracked() {
+            all.push(entry(launch::LAUNCH, Does::Run(launches), "menu-launch"));
+        }
+        all.push(entry(words::COPY_PATH, Does::Run(copies), "copy-path"));
+        all.push(entry(words::SELECT, Does::Run(selects), "select"));
+        all
+    });
+    view! {
+        {dynamic(move || found.with(|found| (found.blocks.is_none() && found.count > 0).then(|| view! {
+            <span class="reason" data-testid="readiness">{words::checks(found.count)}</span>
+        })))}
+        {dynamic(move || if is_trusted.get() {
+            view! {
+                <ActButton
+                    label=launch::LAUNCH name=launch_name.clone() on_act=launches look=Look::Soft
+                    symbol=Some("play") reason=reason testid="act-launch"
+                />
+            }.into_any()
+        } else {
+            view! {
+                <ActButton
+                    label=launch::TRUST_DOTS name=trust_name.clone() on_act=trusts symbol=Some("shield")
+                    is_pending=is_pending testid="act-trust"
+                />
+            }.into_any()
+        })}
+        <Menu of=Signal::stored(label) entries=entries />
     }
     .into_any()
 }

@@ -1,19 +1,30 @@
 //! The project list: search, filters, order, and a row for every project.
 
+use crate::api;
 use crate::app::page;
 use crate::dom::prelude::*;
+use crate::model::past::LastUsed;
+use crate::model::prefs::Prefs;
 use crate::model::projects::{Query, Show, Sort};
-use crate::parts::button::Look;
+use crate::parts::button::{ActButton, Look};
 use crate::parts::icon::icon;
-use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
+use crate::parts::reactive::{Cached, Held, derived, dynamic, live, memo};
 use crate::parts::window::Windowed;
 use crate::shell::nav::{Nav, enter, nav};
+use crate::text::launch;
 use crate::text::page::{nav as nav_words, projects as words};
+use crate::views::bulk_trust::BulkTrust;
 use crate::views::home::Loading;
 use crate::views::project_row::ProjectRow;
+use leptos::task::spawn_local;
+use std::collections::HashSet;
+use std::sync::Arc;
+use svc_shared::status::TrustState;
 
 /// Height of a row on wide screens, pixels.
 const ROW_PX: usize = 56;
+/// The same where density is compact.
+const COMPACT_PX: usize = 44;
 /// Height of a card with its gap on phones, pixels.
 const CARD_PX: usize = 144;
 /// Query member with the words searched for.
@@ -33,6 +44,60 @@ fn query(nav: Nav) -> Query {
     }
 }
 
+/// The projects that are selected, and the last one that was.
+#[derive(Clone, Copy)]
+pub struct Chosen {
+    names: Held<HashSet<String>>,
+    last: Held<String>,
+    listed: Cached<Vec<String>>,
+}
+
+impl Chosen {
+    /// Whether a project is selected. Tracked.
+    pub fn has(self, name: &str) -> bool {
+        self.names.with(|names| names.contains(name))
+    }
+
+    /// Selects a project or takes that back; `range` also selects everything from the last one.
+    pub fn toggle(self, name: &str, range: bool) {
+        let ends = [self.last.get_untracked(), name.to_owned()];
+        self.last.set(name.to_owned());
+        let between = self.listed.with_untracked(|listed| {
+            let place = |end: &String| listed.iter().position(|one| one == end);
+            let (a, b) = (place(&ends[0])?, place(&ends[1])?);
+            Some(listed.get(a.min(b)..=a.max(b))?.to_vec())
+        });
+        self.names.update(|names| match between.filter(|_| range) {
+            Some(between) => names.extend(between),
+            None if names.remove(name) => {}
+            None => drop(names.insert(name.to_owned())),
+        });
+    }
+
+    /// Selects nothing.
+    pub fn clear(self) {
+        self.names.set(HashSet::new());
+    }
+
+    /// What is selected, in the order of the list, whether or not it is listed now.
+    pub fn names(self) -> Vec<String> {
+        let mut names: Vec<String> = self.names.with(|names| names.iter().cloned().collect());
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Reads once when each project was last used; what happens from now on is in the records.
+fn read_used() {
+    let page = page();
+    spawn_local(async move {
+        // Without it the column tells what the records say.
+        if let Ok(LastUsed(used)) = api::get("/api/projects/sortmeta").await {
+            page.store.used.set(Arc::new(used));
+        }
+    });
+}
+
 fn set_show(nav: Nav, show: Show) {
     let mut members: Vec<(&'static str, &str)> =
         Show::ALL.into_iter().filter_map(Show::query).map(|(name, _)| (name, "")).collect();
@@ -44,6 +109,7 @@ fn label(show: Show) -> &'static str {
     match show {
         Show::All => words::ALL,
         Show::Live => words::LIVE,
+        Show::Favourites => words::FAVOURITES,
         Show::Git => words::GIT,
         Show::Untrusted => words::UNTRUSTED,
     }
@@ -58,11 +124,20 @@ pub fn Projects() -> impl IntoView {
     let asked = memo(move || query(nav));
     let names = memo(move || page.store.list_projects(&asked.get()));
     let all = memo(move || page.store.count_projects());
-    let row_px = derived(move || if page.is_phone.get() { CARD_PX } else { ROW_PX });
+    let row_px = derived(move || match (page.is_phone.get(), page.is_compact.get()) {
+        (true, _) => CARD_PX,
+        (false, true) => COMPACT_PX,
+        (false, false) => ROW_PX,
+    });
+    let chosen =
+        Chosen { names: Held::new(HashSet::new()), last: Held::new(String::new()), listed: names };
+    provide_context(chosen);
+    read_used();
     view! {
         {dynamic(move || if page.store.is_loaded.get() {
             view! {
                 <Toolbar asked=asked />
+                <Selection chosen=chosen />
                 <div>
                     {dynamic(move || if names.with(Vec::is_empty) {
                         view! { <NothingMatches all=all /> }.into_any()
@@ -70,7 +145,7 @@ pub fn Projects() -> impl IntoView {
                         view! {
                             <div class="card list">
                                 <div class="projects-head" aria-hidden="true">
-                                    <span></span><span>{words::PROJECT}</span><span>{words::SESSIONS}</span><span></span>
+                                    <span></span><span></span><span>{words::PROJECT}</span><span>{words::SESSIONS}</span><span>{words::LAST_USED}</span><span></span>
                                 </div>
                                 <Windowed
                                     items=names
@@ -82,12 +157,62 @@ pub fn Projects() -> impl IntoView {
                             </div>
                         }.into_any()
                     })}
-                    <p class="below num" role="status">{dynamic(move || words::counted(names.with(Vec::len), all.get()))}</p>
+                    <div class="list-foot below num">
+                        <p role="status">{dynamic(move || words::counted(names.with(Vec::len), all.get()))}</p>
+                        {dynamic(move || page.prefs.with(Prefs::are_letters_on).then(hints))}
+                    </div>
                 </div>
             }.into_any()
         } else {
             view! { <Loading /> }.into_any()
         })}
+    }
+}
+
+/// The keys of the list, for those who have a keyboard.
+fn hints() -> AnyView {
+    let page = page();
+    let hint = |(letter, does): (&'static str, &'static str)| {
+        let key = page.prefs.with(|prefs| prefs.key_for(letter).to_owned());
+        view! { <kbd>{key}</kbd> {does} " " }.into_any()
+    };
+    let hints: Vec<AnyView> = words::KEYS.into_iter().map(hint).collect();
+    view! { <p class="hints only-wide" aria-hidden="true">{hints}</p> }.into_any()
+}
+
+/// What can be done with what is selected; nothing while nothing is.
+#[component]
+fn Selection(chosen: Chosen) -> impl IntoView {
+    let page = page();
+    let is_open = RwSignal::new(false);
+    let untrusted = memo(move || {
+        let mut names = chosen.names();
+        names.retain(|name| {
+            let record = page.store.project(name).map(|record| record.get());
+            record.is_some_and(|project| !project.trust_state.is(&TrustState::Trusted))
+        });
+        names
+    });
+    let reason =
+        derived(move || untrusted.with(Vec::is_empty).then(|| words::ALL_TRUSTED.to_owned()));
+    let open = Callback::new(move |()| is_open.set(true));
+    let close = Callback::new(move |()| is_open.set(false));
+    let count = memo(move || chosen.names().len());
+    view! {
+        {dynamic(move || (count.get() > 0).then(|| view! {
+            <div class="strip selection tone-info" role="group" aria-label=words::SELECTED data-testid="selection">
+                <b role="status">{dynamic(move || words::selected(count.get()))}</b>
+                <span class="strip-end project-actions">
+                    <button type="button" class=Look::Ghost.class() data-testid="deselect" on:click=move |_| chosen.clear()>
+                        {words::DESELECT}
+                    </button>
+                    <ActButton label=launch::TRUST_DOTS name=launch::TRUST_DOTS.to_owned() on_act=open reason=reason testid="trust-selected" />
+                </span>
+            </div>
+        }))}
+        {dynamic(move || is_open.get().then(|| view! {
+            <BulkTrust names=untrusted.get_untracked() on_close=close />
+        }))}
     }
 }
 
@@ -100,8 +225,7 @@ fn Toolbar(asked: Cached<Query>) -> impl IntoView {
     let page = page();
     let nav = nav();
     let chip = move |show: Show| {
-        let count =
-            memo(move || page.store.list_projects(&Query { show, ..Query::default() }).len());
+        let count = memo(move || page.store.count_shown(show));
         let pressed = derived(move || (asked.get().show == show).to_string());
         view! {
             <button
@@ -116,8 +240,14 @@ fn Toolbar(asked: Cached<Query>) -> impl IntoView {
         }
     };
     let chips = Show::ALL.into_iter().map(chip).collect_view();
-    let sorts = [(Sort::Attention, words::BY_ATTENTION), (Sort::Name, words::BY_NAME)]
-        .map(|(sort, label)| {
+    let sorts = Sort::ALL
+        .map(|sort| {
+            let label = match sort {
+                Sort::Attention => words::BY_ATTENTION,
+                Sort::Name => words::BY_NAME,
+                Sort::Used => words::BY_USED,
+                Sort::Live => words::BY_LIVE,
+            };
             let chosen = derived(move || asked.get().sort == sort);
             view! { <option value=sort.word() selected=chosen>{label}</option> }
         })

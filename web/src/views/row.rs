@@ -58,11 +58,11 @@ impl Row {
         let own = self.key.clone();
         let pick = (!own.starts_with(EXTERNAL)).then(|| pick(own.clone(), name));
         // Of a long list only a part exists.
-        let listed = leptos::prelude::use_context::<Listed>().map(|listed| listed.0);
+        let listed = leptos::prelude::use_context::<Listed>();
         let key = own.clone();
         let at = memo(move || {
-            let keys = listed.filter(|keys| keys.with(Vec::len) > ALL_UP_TO)?;
-            keys.with(|keys| Some((keys.iter().position(|one| *one == key)? + 1, keys.len())))
+            let list = listed.filter(|list| list.size() > ALL_UP_TO)?;
+            Some((list.place(&key), list.size())).filter(|(at, _)| *at > 0)
         });
         let position = live(move || at.get().map(|(at, _)| at.to_string()));
         let size = live(move || at.get().map(|(_, of)| of.to_string()));

@@ -1,13 +1,13 @@
 //! A section of rows with its heading, on Home and on the pages of one kind.
 
 use crate::app::page;
-use crate::browser;
 use crate::dom::prelude::*;
 use crate::live::Link;
 use crate::model::sections::Section;
 use crate::model::time;
 use crate::parts::reactive::{Cached, derived, dynamic, memo};
 use crate::parts::window::Windowed;
+use crate::prefs;
 use crate::store::{EXTERNAL, JOB};
 use crate::text::page::link;
 use crate::views::external_row::external_row;
@@ -84,7 +84,7 @@ pub fn AsOf() -> impl IntoView {
     view! {
         {dynamic(move || match page.live.link.get() {
             Link::Lost { as_of, .. } if page.live.is_offline.get() => {
-                let at = time::clock(Timestamp::from_millis(as_of), browser::zone(as_of));
+                let at = time::clock(Timestamp::from_millis(as_of), prefs::zone(as_of));
                 Some(view! { <span class="count num">{link::as_of_offline(&at)}</span> })
             }
             _ => None,

@@ -10,6 +10,7 @@ use crate::model::status::{self, face};
 use crate::model::time;
 use crate::parts::reactive::{derived, dynamic, memo};
 use crate::parts::times::{Age, When};
+use crate::prefs;
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
 use crate::views::actions::{Actions, Place};
 use crate::views::cause::CauseLine;
@@ -130,7 +131,7 @@ fn Facts(bridge: Signal<Arc<Instance>>, section: Section) -> impl IntoView {
     let last_seen = memo(move || match page.live.link.get() {
         crate::live::Link::Lost { as_of, .. } if page.live.is_offline.get() => {
             let at = svc_shared::Timestamp::from_millis(as_of);
-            Some(link::last_seen(&time::clock(at, browser::zone(as_of))))
+            Some(link::last_seen(&time::clock(at, prefs::zone(as_of))))
         }
         _ => None,
     });

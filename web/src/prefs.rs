@@ -1,0 +1,199 @@
+//! The choices of a person at work: shown at once, kept by the service, the same in every tab.
+//!
+//! A copy stays in this browser: `theme.js` reads it before the first paint, and other tabs hear
+//! of a change by it. The service's document wins when the page starts.
+
+use crate::api;
+use crate::browser;
+use crate::dom::prelude::*;
+use crate::model::outcome::{Level, Notice};
+use crate::model::prefs::{Change, DENSITY, Prefs, THEME, ZONE};
+use crate::model::problem::Problem;
+use crate::model::wire::{self, Unreadable};
+use crate::parts::reactive::Held;
+use crate::say::Say;
+use crate::text::prefs as words;
+use gloo_net::http::Method;
+use leptos::task::spawn_local;
+use std::cell::{OnceCell, RefCell};
+use svc_shared::error::ErrorCode;
+use svc_shared::paths::UI_PREFS;
+
+/// Where this browser keeps its copy; `theme.js` knows the name too.
+const COPY: &str = "svc.prefs";
+/// How often a change is made again on what another device made meanwhile.
+const TRIES: u32 = 4;
+
+thread_local! {
+    /// Times are written, and lists made, in places that know no page.
+    static OF_PAGE: OnceCell<Preferences> = const { OnceCell::new() };
+    /// Changes the service has not kept yet.
+    static UNKEPT: RefCell<Vec<Change>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The choices, and how to change them.
+#[derive(Clone, Copy)]
+pub struct Preferences {
+    now: Held<Prefs>,
+    host_zone: Held<String>,
+    is_saving: RwSignal<bool>,
+    say: Say,
+}
+
+impl Preferences {
+    /// Begins with the copy of this browser, and follows other tabs.
+    pub fn new(say: Say) -> Self {
+        let this = Self {
+            now: Held::new(copy().unwrap_or_default()),
+            host_zone: Held::new(String::new()),
+            is_saving: RwSignal::new(false),
+            say,
+        };
+        OF_PAGE.with(|page| {
+            let _ = page.set(this); // made once per page
+        });
+        this.paint();
+        browser::on_window("storage", move |_| {
+            let next = copy().filter(|next| this.now.with_untracked(|now| now != next));
+            if let Some(next) = next.filter(|_| !this.is_saving.get_untracked()) {
+                this.now.set(next);
+                this.paint();
+            }
+        });
+        this
+    }
+
+    /// Takes what the service keeps, and the name of its zone.
+    pub fn take(self, kept: Option<Prefs>, host_zone: &str) {
+        self.host_zone.set(host_zone.to_owned());
+        if let Some(kept) = kept
+            && !self.is_saving.get_untracked()
+        {
+            self.show(kept);
+        }
+    }
+
+    /// Looks at the choices. Tracked.
+    pub fn with<R>(self, look: impl FnOnce(&Prefs) -> R) -> R {
+        self.now.with(look)
+    }
+
+    /// Looks at the choices, without tracking.
+    pub fn with_untracked<R>(self, look: impl FnOnce(&Prefs) -> R) -> R {
+        self.now.with_untracked(look)
+    }
+
+    /// Shows the choices again where something else was typed over them.
+    pub fn look_again(self) {
+        self.now.set(self.now.get_untracked());
+    }
+
+    /// Makes a change, and has it kept.
+    pub fn change(self, change: Change) {
+        self.show(self.now.get_untracked().with(std::slice::from_ref(&change)));
+        UNKEPT.with_borrow_mut(|unkept| unkept.push(change));
+        if !self.is_saving.get_untracked() {
+            self.is_saving.set(true);
+            spawn_local(self.keep());
+        }
+    }
+
+    fn show(self, next: Prefs) {
+        browser::store(COPY, Some(&next.text()));
+        self.now.set(next);
+        self.paint();
+    }
+
+    fn paint(self) {
+        let Some(root) = document().document_element() else { return };
+        self.now.with_untracked(|now| {
+            let _ = root.set_attribute("data-density", now.word(DENSITY)); // a fixed, legal name
+            match now.word(THEME) {
+                // Also where nothing can be stored.
+                theme @ ("light" | "dark") => drop(root.set_attribute("data-theme", theme)),
+                _ => {
+                    if let Ok(changed) = web_sys::Event::new("svc-theme") {
+                        let _ = window().dispatch_event(&changed); // a fixed, legal name
+                    }
+                }
+            }
+        });
+    }
+
+    async fn keep(self) {
+        let mut tries = TRIES;
+        let failed = loop {
+            let sent = UNKEPT.with_borrow(Vec::len);
+            if sent == 0 {
+                break None;
+            }
+            let body = self.now.with_untracked(Prefs::text);
+            let answer = api::request(Method::PUT, UI_PREFS, Some(body), None).await;
+            match api::understood::<Prefs>(answer) {
+                Ok(kept) => {
+                    UNKEPT.with_borrow_mut(|unkept| drop(unkept.drain(..sent)));
+                    let mut now = self.now.get_untracked();
+                    now.kept(kept.rev());
+                    self.show(now);
+                }
+                Err(problem) if problem.is(ErrorCode::Stale) && tries > 0 => {
+                    tries -= 1;
+                    match api::get::<Prefs>(UI_PREFS).await {
+                        Ok(theirs) => self.show(UNKEPT.with_borrow(|unkept| theirs.with(unkept))),
+                        Err(problem) => break Some(problem),
+                    }
+                }
+                Err(problem) => break Some(problem),
+            }
+        };
+        self.is_saving.set(false);
+        if let Some(problem) = failed {
+            self.failed(&problem);
+        }
+    }
+
+    /// The choice holds here, and is sent again with the next one.
+    fn failed(self, problem: &Problem) {
+        let title = words::NOT_KEPT.to_owned();
+        self.say.notice(Notice::new(Level::Warning, title, problem.words()));
+    }
+}
+
+fn copy() -> Option<Prefs> {
+    let text = browser::stored(COPY)?;
+    wire::read(&text).map_err(|Unreadable| browser::store(COPY, None)).ok()
+}
+
+/// Looks at the choices where no page is at hand. Tracked.
+pub fn look<R: Default>(look: impl FnOnce(&Prefs) -> R) -> R {
+    OF_PAGE.with(|page| page.get().map(|this| this.with(look)).unwrap_or_default())
+}
+
+/// Forgets what this browser keeps: somebody signs out.
+pub fn forget() {
+    browser::forget("svc.");
+}
+
+/// Minutes east of UTC at a time, in the zone that is chosen. Tracked.
+pub fn zone(at: i64) -> i32 {
+    OF_PAGE.with(|page| match page.get() {
+        Some(this) => this.with(|now| match now.word(ZONE) {
+            "utc" => 0,
+            "host" => this.host_zone.with(|name| browser::zone_of(name, at)),
+            _ => browser::zone(at),
+        }),
+        None => browser::zone(at),
+    })
+}
+
+/// What stands after an absolute time that is not in the browser's zone. Tracked.
+pub fn zone_mark() -> String {
+    OF_PAGE.with(|page| match page.get() {
+        Some(this) => this.with(|now| match now.word(ZONE) {
+            "utc" => " UTC".to_owned(),
+            "host" => this.host_zone.with(|name| words::in_zone(name)),
+            _ => String::new(),
+        }),
+        None => String::new(),
+    })
+}

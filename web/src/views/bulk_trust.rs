@@ -1,0 +1,89 @@
+//! Trusting several folders at once: each is named with its path, and none is checked beforehand.
+
+use crate::app::page;
+use crate::dom::prelude::*;
+use crate::model::shown::shown;
+use crate::parts::button::Look;
+use crate::parts::dialog::Dialog;
+use crate::parts::reactive::{Held, live};
+use crate::text::{launch, page::projects as words};
+
+/// The dialog.
+#[component]
+pub fn BulkTrust(
+    /// The projects in question, none of them trusted.
+    names: Vec<String>,
+    /// Wanted away.
+    on_close: Callback<()>,
+) -> impl IntoView {
+    let page = page();
+    let agreed: Held<Vec<String>> = Held::new(Vec::new());
+    let rows: Vec<AnyView> = names.into_iter().map(|name| folder(name, agreed)).collect();
+    let is_ready = move || !agreed.with(Vec::is_empty) && !page.live.is_offline.get();
+    let grant = move |_| {
+        if !untrack(is_ready) {
+            page.say.politely(words::CHECK_SOME);
+            return;
+        }
+        page.trust_all(agreed.get_untracked());
+        on_close.run(());
+    };
+    let is_dirty = Signal::derive(move || !agreed.with(Vec::is_empty));
+    view! {
+        <Dialog title=words::TRUST_SEVERAL.to_owned() on_close=on_close is_dirty=is_dirty testid="bulk-trust">
+            <div class="dialog-body">
+                <p class="wide">{launch::TRUST_ALLOWS}</p>
+                <ul class="wide folders">{rows}</ul>
+            </div>
+            <div class="dialog-foot">
+                <span class="says">{launch::TRUST_LASTS}</span>
+                <button type="button" class=Look::Ghost.class() on:click=move |_| on_close.run(())>{launch::CANCEL}</button>
+                <button
+                    type="button"
+                    class=Look::Primary.class()
+                    aria-disabled=live(move || (!is_ready()).then_some("true"))
+                    data-testid="trust-confirm"
+                    on:click=grant
+                >
+                    {live(move || words::trust_n(agreed.with(Vec::len)))}
+                </button>
+            </div>
+        </Dialog>
+    }
+}
+
+fn folder(name: String, agreed: Held<Vec<String>>) -> AnyView {
+    let project = page().store.project(&name).map(|record| record.get_untracked());
+    let Some(project) = project else { return ().into_any() };
+    let mut marks = String::new();
+    for (is, mark) in [
+        (project.has_claude_md, words::HAS_CLAUDE_MD),
+        (project.has_claude_dir, words::HAS_CLAUDE_DIR),
+    ] {
+        if is {
+            marks.push_str(" · ");
+            marks.push_str(mark);
+        }
+    }
+    let label = shown(&name).into_owned();
+    let testid = name.clone();
+    let change = move |event| {
+        let is_checked = leptos::prelude::event_target_checked(&event);
+        agreed.update(|agreed| {
+            agreed.retain(|one| *one != name);
+            if is_checked {
+                agreed.push(name.clone());
+            }
+        });
+    };
+    view! {
+        <li>
+            <label class="check">
+                <input type="checkbox" data-project=testid on:change=change />
+                <span><b><bdi>{label}</bdi></b> <span class="muted">{marks}</span>
+                <code><bdi>{shown(&project.path).into_owned()}</bdi></code></span>
+            </label>
+        </li>
+    }
+    .into_any()
+}
