@@ -14,6 +14,25 @@
   Date.now = () => begin + later + (frozen ? 0 : Math.floor(performance.now() - loaded));
   if (frozen) Math.random = () => 0.5;
 
+  // What this browser keeps for the real page stays as it is.
+  for (const name of ['localStorage', 'sessionStorage']) {
+    const kept = new Map();
+    const value = {
+      get length() {
+        return kept.size;
+      },
+      key: (at) => [...kept.keys()][at] ?? null,
+      getItem: (key) => kept.get(key) ?? null,
+      setItem: (key, text) => kept.set(key, String(text)),
+      removeItem: (key) => kept.delete(key),
+    };
+    Object.defineProperty(globalThis, name, { value });
+  }
+  const theme = asked.get('theme');
+  let prefs = { prefs: theme === 'light' || theme === 'dark' ? { theme } : {}, rev: 0 };
+  localStorage.setItem('svc.prefs', JSON.stringify(prefs));
+  dispatchEvent(new Event('svc-theme'));
+
   const each = (records, usual, id) =>
     Object.fromEntries(
       Object.entries(records).map(([key, more]) => [key, { ...usual, [id]: key, ...more }]),
@@ -85,7 +104,7 @@
   const reads = {
     bootstrap: () => {
       const auth = { ...SAMPLES.bootstrap.auth, allowed_origins: [location.origin] };
-      return { ...SAMPLES.bootstrap, auth };
+      return { ...SAMPLES.bootstrap, auth, ui_prefs: prefs };
     },
     state: () => ({ boot: 'samples', seq: 1, state: records() }),
     doctor: () => SAMPLES.doctor,
@@ -100,8 +119,14 @@
     preflight: () => SAMPLES.preflight,
     metrics: () => measured(begin, past),
     'ui-prefs': () => prefs,
+    sortmeta: () =>
+      Object.fromEntries(
+        Object.keys(SAMPLES.projects).map((name, at) => {
+          const last_used = new Date(begin - at * at * 3_600_000).toISOString();
+          return [name, { last_used, cost_usd: null }];
+        }),
+      ),
   };
-  let prefs = { prefs: {}, rev: 0 };
   const answer = (request, path, query) => {
     const { method } = request;
     if (method === 'PUT' && path === 'ui-prefs') {
@@ -180,7 +205,7 @@
         this.say({ type: 'sample', time: new Date(now).toISOString(), metrics });
       };
       this.samples = setInterval(sample, STEP_MS);
-      sample();
+      setTimeout(sample, 0); // no socket answers while it is being written to
     }
 
     close() {
@@ -188,8 +213,6 @@
     }
   };
 
-  const theme = asked.get('theme');
-  if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
   // What is linked from the samples does not exist; every other link leaves the gallery for good.
   addEventListener(
     'click',

@@ -212,7 +212,12 @@ impl Live {
                 if code == close::SIGNED_OUT {
                     self.signed_out.set(true);
                 }
-                self.lost(code == close::RESTART);
+                // What was said before the end is shown before it: a greeting shown after it would
+                // make the page look connected.
+                self.release();
+                if self.inner.with_value(|inner| inner.socket.is_some()) {
+                    self.lost(code == close::RESTART);
+                }
             }
         });
         match socket {

@@ -42,7 +42,10 @@ impl Socket {
 
     /// Sends a text; one that comes too late is lost with the socket.
     pub fn send(&self, text: &str) {
-        let _ = self.raw.send_with_str(text); // closing: there will be another socket
+        // Asked first: the browser complains in its console of a text for a closing socket.
+        if self.raw.ready_state() == WebSocket::OPEN {
+            let _ = self.raw.send_with_str(text);
+        }
     }
 }
 
