@@ -76,6 +76,10 @@ test('favourites are a filter, and survive a reload', async () => {
   await page.evaluate(() => localStorage.clear());
   await page.reload({ waitUntil: 'load' });
   await lists('web');
+  // Home offers it before the others.
+  await page.goto(`${machine.url}/ui/`, { waitUntil: 'load' });
+  await seen(`li:first-child${part('quick-project')}[data-project="web"]`);
+  await page.goBack({ waitUntil: 'load' });
   await press(`${item('web')} ${part('star')}`);
   await seen(part('nothing-matches'));
 });

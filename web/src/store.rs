@@ -354,15 +354,13 @@ impl Store {
     }
 
     /// What the model makes of all projects and what is known around them. Tracked.
-    fn around<R>(self, show: projects::Show, by_use: bool, make: Around<'_, R>) -> R {
+    fn around<R>(self, with_favourites: bool, by_use: bool, make: Around<'_, R>) -> R {
         self.projects_step.track();
         let rollups = self.rollups.get();
         let used = if by_use { self.used.get() } else { Arc::default() };
-        let favourites = match show {
-            projects::Show::Favourites => {
-                prefs::look(|prefs| prefs.items(FAVOURITES).map(str::to_owned).collect())
-            }
-            _ => HashSet::new(),
+        let favourites = match with_favourites {
+            true => prefs::look(|prefs| prefs.items(FAVOURITES).map(str::to_owned).collect()),
+            false => HashSet::new(),
         };
         let around = projects::Around { rollups: &rollups, used: &used, favourites: &favourites };
         self.book
@@ -372,12 +370,14 @@ impl Store {
     /// Names of projects for a query. Tracked.
     pub fn list_projects(self, query: &projects::Query) -> Vec<String> {
         let by_use = query.sort == projects::Sort::Used;
-        self.around(query.show, by_use, &|all, around| projects::list(all, around, query))
+        let with_favourites = query.favourites_first || query.show == projects::Show::Favourites;
+        self.around(with_favourites, by_use, &|all, around| projects::list(all, around, query))
     }
 
     /// How many projects a filter shows. Tracked.
     pub fn count_shown(self, show: projects::Show) -> usize {
-        self.around(show, false, &|all, around| projects::count(all, around, show))
+        let with_favourites = show == projects::Show::Favourites;
+        self.around(with_favourites, false, &|all, around| projects::count(all, around, show))
     }
 
     /// When a project was last used, milliseconds; `None` for never. Tracked.

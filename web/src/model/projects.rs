@@ -222,6 +222,8 @@ pub struct Query {
     pub show: Show,
     /// Order.
     pub sort: Sort,
+    /// Favourites before all others.
+    pub favourites_first: bool,
 }
 
 /// What the failing checks of a default launch mean for the row of a project.
@@ -276,6 +278,9 @@ pub fn list<'a>(
         query.show.takes(project, rollup.live(), around).then(|| {
             let mut key = String::with_capacity(32);
             key.push(char::from(b'0' + fit as u8));
+            if query.favourites_first {
+                key.push(digit(usize::from(!around.favourites.contains(name))));
+            }
             match query.sort {
                 Sort::Attention => key.push(digit(rollup.attention())),
                 Sort::Name => {}
@@ -375,6 +380,8 @@ mod tests {
         let by = |sort| listed(&names, &rows, &Query { sort, ..Query::default() });
         assert_eq!(by(Sort::Used), ["used", "old", "run", "never"]);
         assert_eq!(by(Sort::Live), ["run", "never", "old", "used"]);
+        let first = Query { sort: Sort::Used, favourites_first: true, ..Query::default() };
+        assert_eq!(listed(&["never", "run", "used", "web"], &rows, &first)[0], "web");
         for sort in Sort::ALL {
             assert_eq!(Sort::parse(sort.word()), sort);
         }

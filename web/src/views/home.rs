@@ -5,7 +5,7 @@ use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
-use crate::model::projects::Query;
+use crate::model::projects::{Query, Sort};
 use crate::model::sections::{Only, Section};
 use crate::model::shown::shown;
 use crate::model::status::Tone;
@@ -121,16 +121,13 @@ fn LiveRows(keys: Cached<Vec<String>>, filter: Cached<Only>) -> impl IntoView {
     let all = memo(move || live_keys(page.store));
     let chip = move |only: Only| {
         let count = memo(move || all.with(|keys| keys.iter().filter(|k| only.takes(k)).count()));
-        // A kind of which there is nothing has its number for a reason.
-        let is_idle = move || count.get() == 0 && only != Only::All && filter.get() != only;
         view! {
             <button
                 type="button"
                 class="filter"
                 aria-pressed=live(move || (filter.get() == only).to_string())
-                aria-disabled=live(move || is_idle().then_some("true"))
                 data-testid=format!("only-{}", only.word())
-                on:click=move |_| if !untrack(is_idle) { nav.set_query(&[(FILTER, only.word())], true) }
+                on:click=move |_| nav.set_query(&[(FILTER, only.word())], true)
             >
                 {only.label()} <span class="num">{count.live()}</span>
             </button>
@@ -180,7 +177,11 @@ fn Quick() -> impl IntoView {
     let page = page();
     let nav = nav();
     let names = memo(move || {
-        let mut names = page.store.list_projects(&Query::default());
+        let mut names = page.store.list_projects(&Query {
+            sort: Sort::Used,
+            favourites_first: true,
+            ..Query::default()
+        });
         names.truncate(FEW_PROJECTS);
         names
     });

@@ -2,13 +2,14 @@
 
 use crate::api;
 use crate::app::page;
+use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::past::LastUsed;
 use crate::model::prefs::Prefs;
 use crate::model::projects::{Query, Show, Sort};
 use crate::parts::button::{ActButton, Look};
 use crate::parts::icon::icon;
-use crate::parts::reactive::{Cached, Held, derived, dynamic, live, memo};
+use crate::parts::reactive::{Cached, Held, derived, dynamic, effect, live, memo};
 use crate::parts::window::Windowed;
 use crate::shell::nav::{Nav, enter, nav};
 use crate::text::launch;
@@ -41,6 +42,7 @@ fn query(nav: Nav) -> Query {
         search: nav.member(SEARCH),
         show: show.unwrap_or_default(),
         sort: Sort::parse(&nav.member(SORT)),
+        favourites_first: false,
     }
 }
 
@@ -87,13 +89,21 @@ impl Chosen {
     }
 }
 
-/// Reads once when each project was last used; what happens from now on is in the records.
+/// Reads once when each project was last used; what happens from now on is in the records. Not
+/// before the list is there: a launch waits for nothing of it.
 fn read_used() {
     let page = page();
-    spawn_local(async move {
-        // Without it the column tells what the records say.
-        if let Ok(LastUsed(used)) = api::get("/api/projects/sortmeta").await {
-            page.store.used.set(Arc::new(used));
+    let read = move || {
+        spawn_local(async move {
+            // Without it the column tells what the records say.
+            if let Ok(LastUsed(used)) = api::get("/api/projects/sortmeta").await {
+                page.store.used.set(Arc::new(used));
+            }
+        });
+    };
+    effect(move || {
+        if page.store.is_loaded.get() {
+            browser::after_paint(read);
         }
     });
 }
@@ -174,7 +184,7 @@ fn hints() -> AnyView {
     let page = page();
     let hint = |(letter, does): (&'static str, &'static str)| {
         let key = page.prefs.with(|prefs| prefs.key_for(letter).to_owned());
-        view! { <kbd>{key}</kbd> {does} " " }.into_any()
+        view! { <span><kbd>{key}</kbd> {does}</span> }.into_any()
     };
     let hints: Vec<AnyView> = words::KEYS.into_iter().map(hint).collect();
     view! { <p class="hints only-wide" aria-hidden="true">{hints}</p> }.into_any()
