@@ -184,6 +184,26 @@ function jobs() {
   };
 }
 
+/** Waits until the lists of jobs that show nothing but this state have so many rows. */
+const untilJobs = (state, many) =>
+  page.waitForFunction(
+    (where, wanted, count) => {
+      // Of a long list only a part exists; each row of it knows how many there are.
+      const lists = [...document.querySelectorAll(`ul:has(> ${where})`)];
+      const size = ({ children: [row, ...more] }) =>
+        Number(row.getAttribute('aria-setsize') ?? 1 + more.length);
+      return (
+        lists
+          .filter((list) => [...list.children].every((row) => row.dataset.status === wanted))
+          .reduce((sum, list) => sum + size(list), 0) === count
+      );
+    },
+    {},
+    part('job-row'),
+    state,
+    many,
+  );
+
 test('two hundred rows change at once, and the one under the hand stays the same', async () => {
   await machine.cli('jobs', 'start', 'busy', 'Read it');
   await seen(job('working'));
@@ -194,24 +214,14 @@ test('two hundred rows change at once, and the one under the hand stays the same
   await page.evaluate(() => {
     window.__sameDocument = true;
   });
-  await page.waitForFunction(
-    (where, many) => document.querySelectorAll(where).length >= many,
-    {},
-    part('job-row'),
-    MANY,
-  );
+  await untilJobs('done', MANY);
   const name = `[data-row="job:${id}"] .name`;
   await page.focus(name);
   await page.$eval(name, (element) => {
     element.__mine = true;
   });
   jobs().write(all, (at) => ({ state: 'failed', tempo: 'idle', detail: `went wrong ${at}` }));
-  await page.waitForFunction(
-    (where, many) => document.querySelectorAll(where).length === many,
-    {},
-    job('failed'),
-    MANY,
-  );
+  await untilJobs('failed', MANY);
   assert.equal(await page.evaluate(() => document.activeElement.__mine), true, 'the focus moved');
   await agreesOnJobs();
 });
@@ -222,10 +232,17 @@ async function agreesOnJobs() {
   for (;;) {
     const known = await machine.api('/api/agents');
     const hasRead = known.every(({ id, state }) => (written.get(id) ?? state) === state);
-    const wanted = known.map(({ id, state }) => `job:${id} ${state}`).sort();
-    const shown = await page.$$eval(part('job-row'), (rows) =>
-      rows.map((element) => `${element.dataset.row} ${element.dataset.status}`).sort(),
-    );
+    const state = new Map(known.map(({ id, state }) => [`job:${id}`, state]));
+    const { total, rows } = await page.$$eval(`ul:has(> ${part('job-row')})`, (lists) => ({
+      total: lists
+        .map(({ children: [row, ...more] }) => row.getAttribute('aria-setsize') ?? 1 + more.length)
+        .reduce((sum, size) => sum + Number(size), 0),
+      rows: lists.flatMap(({ children }) =>
+        [...children].map(({ dataset }) => [dataset.row, dataset.status]),
+      ),
+    }));
+    const shown = { total, wrong: rows.filter(([row, status]) => state.get(row) !== status) };
+    const wanted = { total: known.length, wrong: [] };
     if (hasRead && JSON.stringify(shown) === JSON.stringify(wanted)) return;
     if (Date.now() < until) continue;
     assert.ok(hasRead, 'the service has not read what was written');

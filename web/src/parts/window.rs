@@ -115,6 +115,9 @@ pub fn Windowed(
         }
         let page = usize::try_from(height()).unwrap_or(0) / row_px.get_untracked().max(1);
         let total = items.with_untracked(Vec::len);
+        if total <= ALL_UP_TO && place_of(&event).is_none() {
+            return; // every row is there, and the keys of the page lead from one to the next
+        }
         let Some(to) = step(&event.key(), at.get_value(), page, total) else { return };
         event.prevent_default();
         at.set_value(to);
@@ -129,10 +132,13 @@ pub fn Windowed(
             window().scroll_by_with_x_and_y(0.0, top);
             bump();
         }
-        // The row is made after this event, before the next paint.
-        browser::after_paint(move || {
-            browser::focus(&format!("[aria-posinset=\"{to}\"] .name"));
-        });
+        let focus = move || browser::focus(&format!("[aria-posinset=\"{to}\"] .name"));
+        if !focus() {
+            // The row is made after this event, before the next paint.
+            browser::after_paint(move || {
+                focus();
+            });
+        }
     };
     view! {
         <ul

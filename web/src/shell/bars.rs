@@ -122,6 +122,7 @@ pub fn BottomBar() -> impl IntoView {
             {bottom_item(Place::Home)} {bottom_item(Place::Projects)}
             <button
                 type="button"
+                class="main"
                 aria-haspopup="dialog"
                 data-testid="nav-launch"
                 on:click=move |_| page.sheet.set(Some(Sheet::Palette(format!("{} ", launch::LAUNCH))))
