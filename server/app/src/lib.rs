@@ -39,6 +39,7 @@ pub mod setup;
 mod spawn;
 mod stop;
 mod supervise;
+mod temporaries;
 mod transition;
 mod trusting;
 mod ui_prefs;

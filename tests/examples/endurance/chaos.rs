@@ -165,6 +165,9 @@ impl Round<'_> {
     /// Nothing is wrong any more: records, processes and answers must agree.
     async fn calm(&mut self) -> Balance {
         self.stage.heal();
+        if std::mem::take(&mut self.stage.needs_start) {
+            self.stage.kill_service().await;
+        }
         self.stage.serve().await;
         let world = self.stage.world;
         let found = world.agree_within(AGREES_WITHIN).await;

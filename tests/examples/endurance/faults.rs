@@ -31,6 +31,8 @@ pub struct Stage<'w> {
     /// Keeps a user namespace in which there are hardly any watches.
     namespace: Option<Child>,
     late: usize,
+    /// A command or a launcher was killed: what it left beside a file, the next start takes away.
+    pub needs_start: bool,
     /// Projects whose agents did not end by themselves or by a stop.
     pub harmed: BTreeSet<usize>,
     pub counts: BTreeMap<&'static str, u64>,
@@ -53,6 +55,7 @@ impl<'w> Stage<'w> {
             frozen: Vec::new(),
             namespace: None,
             late: 0,
+            needs_start: false,
             harmed: BTreeSet::new(),
             counts: BTreeMap::new(),
             missing: BTreeSet::new(),
@@ -133,7 +136,7 @@ impl<'w> Stage<'w> {
     }
 
     /// The service dies at once.
-    async fn kill_service(&mut self) {
+    pub async fn kill_service(&mut self) {
         if let Some(server) = self.server.take() {
             let log = server.log();
             assert!(!log.contains("panicked"), "{log}");
@@ -156,7 +159,8 @@ impl<'w> Stage<'w> {
     /// Makes it go wrong.
     pub async fn inflict(&mut self, fault: Fault) {
         match fault {
-            Fault::None | Fault::KillCommands => {}
+            Fault::None => {}
+            Fault::KillCommands => self.needs_start = true,
             Fault::KillService { stays_down } => {
                 self.kill_service().await;
                 if !stays_down {
@@ -167,6 +171,7 @@ impl<'w> Stage<'w> {
             Fault::KillLauncher => {
                 if let Some(launcher) = self.launcher().await {
                     launcher.signal(Signal::KILL);
+                    self.needs_start = true;
                     self.count("launchers killed");
                 }
             }

@@ -146,3 +146,33 @@ async fn a_signal_ends_the_service_and_leaves_its_bridges() {
     assert_eq!(world.bridges().len(), 1);
     assert_eq!(world.row("app").await.status, "running");
 }
+
+/// H98: who is killed while it replaces a file leaves the new one beside it, under its own name.
+#[tokio::test]
+async fn h98_temporary_files_of_killed_writers_are_taken_away_by_the_next_start() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    server.client.run("app").await;
+    server.client.stop("app").await.expect(200);
+    server.stop().await;
+    let beside_pointers = fs::read_dir(world.agent_home.join("projects")).unwrap();
+    let mut places: Vec<_> = beside_pointers.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(places.len(), 1, "the agent has one project: {places:?}");
+    places.extend([world.state.clone(), world.state.join("logs")]);
+    let witness = world.witness("writer").await;
+    let (pid, ticks) = (witness.process.pid, witness.process.start_ticks);
+    for place in &places {
+        fs::write(place.join(format!(".svc-{pid}-{}-killed.tmp", ticks - 1)), "half").unwrap();
+        fs::write(place.join(format!(".svc-{pid}-{ticks}-writes.tmp")), "half").unwrap();
+    }
+    let left = || -> Vec<String> {
+        let entries = places.iter().flat_map(|place| fs::read_dir(place).unwrap());
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".svc-")).collect()
+    };
+    let server = world.serve().await;
+    world.until("their end", || (left().len() == places.len()).then_some(())).await;
+    assert!(left().iter().all(|name| name.contains("writes")), "{:?}", left());
+    drop(server);
+}

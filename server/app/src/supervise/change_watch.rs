@@ -208,6 +208,8 @@ pub(super) async fn sessions(app: App) {
         if is_complete && std::mem::take(&mut is_first) {
             // After the rediscovery: what is live by now is known.
             app.collect_pointers().await;
+            // Again, now that the projects are known.
+            app.sweep_temporaries().await;
             app.log_care().looked_everywhere();
             app.prune_logs().await;
         }
@@ -227,6 +229,7 @@ pub(super) async fn housekeeping(app: App) {
                     warn!(error = %error, "old history was not dropped");
                 }
                 app.prune_logs().await;
+                app.sweep_temporaries().await;
                 app.extras().clear();
                 app.publish_rows().await;
             }

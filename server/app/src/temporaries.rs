@@ -1,0 +1,37 @@
+//! Use-case: take away what a killed writer left beside the file it was going to replace.
+
+use crate::App;
+use std::path::PathBuf;
+use svc_process::files::remove_abandoned_temporaries;
+use svc_process::table::ProcTable;
+use tracing::{info, warn};
+
+impl App {
+    /// Looks wherever the service and its commands replace files. What a live writer holds stays.
+    pub(crate) async fn sweep_temporaries(&self) {
+        let places = self.places_of_temporaries();
+        let swept = tokio::task::spawn_blocking(move || {
+            let table = ProcTable::open().ok()?;
+            // A place that is not there, or not ours to read, has nothing that we left.
+            let removed = |place: &PathBuf| remove_abandoned_temporaries(place, &table).ok();
+            Some(places.iter().filter_map(removed).sum::<usize>())
+        });
+        match swept.await {
+            Ok(None | Some(0)) => {}
+            Ok(Some(removed)) => info!("removed {removed} temporary files of killed writers"),
+            Err(error) => warn!(error = %error, "the look for temporary files was interrupted"),
+        }
+    }
+
+    /// The state directory with what is directly in it, and beside the pointer of each project.
+    fn places_of_temporaries(&self) -> Vec<PathBuf> {
+        let state = &self.settings().state_dir;
+        let mut places = vec![state.clone(), self.log_dir(), state.join("run")];
+        if let Ok(home) = self.agent_home() {
+            let projects = self.projects();
+            let paths = projects.iter().filter_map(|project| project.path.to_str());
+            places.extend(paths.map(|path| home.project_dir(path)));
+        }
+        places
+    }
+}
