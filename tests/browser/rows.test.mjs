@@ -101,6 +101,20 @@ test('measurements are asked for only where they are shown', async () => {
   await seen(`${row('api', 'running')} ${part('used')}`);
 });
 
+test('a tab that nobody sees gets no measurements, and gets them again when it is seen', async () => {
+  const turn = (hidden) =>
+    page.evaluate((hidden) => {
+      Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, hidden);
+  sent.length = 0;
+  await turn(true);
+  await until(asked(false));
+  sent.length = 0;
+  await turn(false);
+  await until(asked(true));
+});
+
 test('a forgotten row goes at once, comes back by Undo, and goes for good with its message', async () => {
   await machine.cli('start', 'docs');
   await machine.cli('stop', 'docs');

@@ -82,9 +82,12 @@ async function agrees() {
 }
 
 test('a service that is killed and started again is told, and the rows are right', async () => {
+  const curve = `${row('api', 'running')} ${part('used')}`;
+  await page.waitForSelector(`${curve} .spark-line`); // flat: nothing that counts as visible
   await machine.kill();
   await seen(part('offline-banner'));
   await says(part('offline-banner'), 'data as of');
+  await page.waitForSelector(`${curve} .spark-hatch`); // the curve ends where the knowledge does
   await seen(`${row('api', 'running')} ${part('act-stop')}[aria-disabled="true"]`);
   const before = await page.$eval(row('api', 'running'), (element) => element.dataset.instance);
   await machine.start();
