@@ -18,6 +18,7 @@ mod output;
 mod read;
 mod run;
 mod setup;
+mod strays;
 mod work;
 mod write;
 
@@ -117,6 +118,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Projects(listing) => read::projects(call, listing),
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),
+        Command::Strays(options) => strays::strays(call, options),
         Command::Jobs(command) => jobs::run(call, command),
         Command::Start(start) => write::start(call, start),
         Command::Stop(named) => write::stop(call, named),

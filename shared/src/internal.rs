@@ -1,6 +1,7 @@
 //! Bodies of the internal routes: they may change with any version.
 
 pub mod metrics;
+pub mod strays;
 
 use crate::api::health::Health;
 use crate::api::instances::Instance;

@@ -9,6 +9,7 @@ mod browser;
 mod dist;
 mod doctor;
 mod endurance;
+mod fuzz;
 mod pins;
 mod place;
 mod precompress;
@@ -52,6 +53,9 @@ cargo xtask COMMAND
                           processes die and stop, disk, clock, watches and descriptors fail;
                           every round ends in the invariants (--release: not the debug build;
                           --from R: the first round; --show: every step)
+  fuzz [TARGET]           searches the parsers of foreign input for inputs that break them
+                          (--seconds N: each target, 60 by default; --keep: what reaches new code
+                          goes into tests/fuzz/corpus)
   smoke                   release build, one start of `svc demo`, page and health asked for
   bench [--only NAME] [--compare FILE] [--json FILE]
                           release build, then requests, latencies, memory, processor time and
@@ -135,6 +139,9 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
         Some("rows") => {
             no_more(&args)?;
             return rows::run(progress, &place);
+        }
+        Some("fuzz") => {
+            return fuzz::run(progress, &place, &fuzz::Wish::parse(&args)?);
         }
         Some("model") => {
             // Its own words and its own exit code, as it goes.

@@ -15,7 +15,7 @@ use crate::browser::{self, Browser};
 use crate::place::Place;
 use crate::progress::{self, Progress, Step};
 use crate::tally::{self, Tally};
-use crate::{dist, endurance, pins, rows};
+use crate::{dist, endurance, fuzz, pins, rows};
 
 /// The workspace as it is tested on the host; the page is compiled for it only where it can be.
 const HOST: [&str; 3] = ["--workspace", "--exclude", "svc-web"];
@@ -112,6 +112,7 @@ impl Run<'_> {
             self.endurance(&programs)?;
         }
         if !self.wish.fast {
+            self.fuzz()?;
             self.page_tests()?;
             self.browser_tests(browser, &programs)?;
         }
@@ -242,6 +243,21 @@ impl Run<'_> {
             let log = progress::read(&self.place.log(name)?);
             if let Some(sums) = log.lines().find(|line| line.starts_with("seed ")) {
                 self.progress.say(format_args!("{name}: {sums}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Every kept input of the parsers of foreign input, and half a minute of search.
+    fn fuzz(&mut self) -> Result<()> {
+        if self.wish.filter.is_some() {
+            return Ok(());
+        }
+        match fuzz::obstacle() {
+            Some(why) => self.skipped.push(format!("fuzz: {why}")),
+            None => {
+                let is_clean = fuzz::short(self.progress, self.place)?;
+                self.note("fuzz", is_clean);
             }
         }
         Ok(())

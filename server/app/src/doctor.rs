@@ -8,6 +8,7 @@ mod configuration;
 mod exposure;
 mod places;
 mod registry;
+mod strays;
 
 use crate::{App, VERSION};
 use std::path::Path;
@@ -120,14 +121,24 @@ impl App {
             };
             registry::database(self.store().path(), seen)
         };
-        let (agent, login, places, database) = tokio::join!(agent, login, places, database);
+        let strays = async {
+            let found = match records {
+                Records::Open => self.strays().await.ok(),
+                // Nothing was ever started here.
+                Records::Absent => Some(Vec::new()),
+                Records::Refused(_) => None,
+            };
+            strays::strays(found.as_deref())
+        };
+        let (agent, login, places, database, strays) =
+            tokio::join!(agent, login, places, database, strays);
         let mut checks = vec![agent, login];
         let exposure = exposure::auth(config);
         match places {
             Some([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
             None => checks.push(exposure),
         }
-        checks.push(database);
+        checks.extend([database, strays]);
         checks
     }
 

@@ -38,6 +38,7 @@ mod sessions;
 pub mod setup;
 mod spawn;
 mod stop;
+mod strays;
 mod supervise;
 mod temporaries;
 mod transition;

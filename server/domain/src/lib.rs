@@ -24,6 +24,7 @@ pub mod retention;
 pub mod root_path;
 pub mod scope;
 pub mod slug;
+pub mod strays;
 pub mod tail_lines;
 pub mod throttle;
 pub mod ui_prefs;

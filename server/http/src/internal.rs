@@ -8,4 +8,5 @@ pub(crate) mod ops;
 pub(crate) mod projects;
 pub(crate) mod qr;
 pub(crate) mod rate;
+pub(crate) mod strays;
 pub(crate) mod ui_prefs;

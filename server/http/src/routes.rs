@@ -149,6 +149,8 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/projects/preflight" Guarded None Plain internal::projects::preflight_all),
         own!(GET "/api/history" Guarded None Plain internal::history::page),
         own!(GET "/api/projects/sortmeta" Guarded None Plain internal::projects::sort_data),
+        own!(GET "/api/strays" Guarded None Plain internal::strays::list),
+        own!(POST "/api/strays/{pid}/kill" Guarded None Plain internal::strays::kill),
         own!(GET "/api/metrics" Guarded None Plain internal::metrics::all),
         own!(GET "/api/projects/{name}/metrics" Guarded None Plain internal::metrics::of_project),
         own!(GET "/api/projects/{name}/row" Ui None Plain internal::projects::row),

@@ -6,6 +6,7 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::time::Duration;
 use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict};
 
 /// What to start, and how it is held until its identity is recorded.
@@ -122,6 +123,19 @@ pub struct ProcessFacts {
     pub exe: Option<PathBuf>,
 }
 
+/// A process that carries the id of a launch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Carrier {
+    /// The id.
+    pub launch: LaunchId,
+    /// The process.
+    pub facts: ProcessFacts,
+    /// Resident memory.
+    pub resident_bytes: u64,
+    /// Time since its start.
+    pub age: Duration,
+}
+
 /// Future of [`ProcessHost::exited`].
 pub type Exited = Pin<Box<dyn Future<Output = ExitReport> + Send>>;
 
@@ -158,8 +172,8 @@ pub trait ProcessHost: Send + Sync {
     /// (`first`, which may be gone), and what is below either. Deepest first.
     fn remains(&self, first: Option<&ProcessIdentity>, launch_id: &LaunchId) -> Vec<ProcessFacts>;
 
-    /// Every live process of this user that carries the id of any launch, with that id.
-    fn carriers(&self) -> Vec<(LaunchId, ProcessFacts)>;
+    /// Every live process of this user that carries the id of any launch.
+    fn carriers(&self) -> Vec<Carrier>;
 
     /// All live processes of this user (one scan of the process table; not for hot paths).
     fn processes(&self) -> Vec<ProcessFacts>;

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict, verdict};
 use svc_ports::process::{
-    Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, ProcessHost, Signal, Signalled,
-    Target,
+    Carrier, Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, ProcessHost, Signal,
+    Signalled, Target,
 };
 
 /// What a host is made of; the default is this machine and this program.
@@ -102,6 +102,14 @@ impl Host {
     }
 }
 
+/// Time since a start, which the kernel counts from the boot, suspended time included.
+fn age(start_ticks: u64) -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let now = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or_default());
+    let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
+    now.saturating_sub(Duration::from_secs(start_ticks / ticks_per_second))
+}
+
 #[async_trait]
 impl ProcessHost for Host {
     fn boot_id(&self) -> &BootId {
@@ -152,14 +160,13 @@ impl ProcessHost for Host {
         self.facts_of(&found)
     }
 
-    fn carriers(&self) -> Vec<(LaunchId, ProcessFacts)> {
+    fn carriers(&self) -> Vec<Carrier> {
         let mut found = Vec::new();
         for stat in self.mine(|_| true) {
-            if let Some(launch) = self.table.launch_id(stat.pid)
-                && let Some(facts) = self.facts(&stat)
-            {
-                found.push((launch, facts));
-            }
+            let Some(launch) = self.table.launch_id(stat.pid) else { continue };
+            let Some(facts) = self.facts(&stat) else { continue };
+            let resident_bytes = self.table.resident_bytes(stat.pid);
+            found.push(Carrier { launch, facts, resident_bytes, age: age(stat.start_ticks) });
         }
         found
     }

@@ -170,6 +170,12 @@ impl ProcTable {
         Some((Stat::parse(pid, line)?, Account::parse(pid, line)?))
     }
 
+    /// Resident memory of a process; 0 when it cannot be told.
+    pub(crate) fn resident_bytes(&self, pid: i32) -> u64 {
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
+        self.account(pid).map_or(0, |(_, account)| account.resident_pages.saturating_mul(page))
+    }
+
     /// Open descriptors of a process; `None` when this user may not know.
     pub(crate) fn open_files(&self, pid: i32) -> Option<u64> {
         let path = self.path(pid, "fd");

@@ -74,7 +74,7 @@ One line per check: PASS, WARN or FAIL, its name, what was found, and what to do
 Exit 1 with a failure, else 0; with --strict, 3 when there are only warnings.
 
 Checks: config, config-keys, config-mode, env, claude, claude-login, projects_root, state_dir,
-git, auth, workspace-trust, db, port, server.
+git, auth, workspace-trust, db, strays, port, server.
 
 Examples:
   svc doctor
@@ -90,6 +90,15 @@ Examples:
     /// List the working sessions of the agent, whoever started them.
     #[command(after_help = "Examples:\n  svc sessions\n  svc sessions --json")]
     Sessions(Listing),
+    /// List processes of bridges that no live bridge answers for, or kill one.
+    #[command(after_help = "\
+Everything a bridge starts ends with it. What is left all the same, and a second agent under one
+launch, is listed here. A process is killed only if it is listed at that very moment.
+
+Examples:
+  svc strays
+  svc strays --kill 4242")]
+    Strays(Strays),
     /// List, start, stop or resume background jobs of the agent.
     #[command(
         subcommand,
@@ -366,6 +375,16 @@ pub(crate) struct Doctor {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct Strays {
+    /// Kill this one.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(2..))]
+    pub(crate) kill: Option<i32>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct Listing {
     /// Print one JSON document.
     #[arg(long)]
@@ -513,6 +532,7 @@ impl Command {
             | Self::Projects(Listing { json })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })
+            | Self::Strays(Strays { json, .. })
             | Self::Migrate(Listing { json })
             | Self::Jobs(
                 Jobs::List(Listing { json })

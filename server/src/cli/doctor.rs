@@ -18,7 +18,7 @@ use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 15] = [
     "config",
     "config-keys",
     "config-mode",
@@ -31,6 +31,7 @@ const NAMES: [&str; 14] = [
     "auth",
     "workspace-trust",
     "db",
+    "strays",
     "port",
     "server",
 ];

@@ -132,3 +132,69 @@ async fn h106_a_ceiling_that_may_act_stops_the_bridge_and_the_record_says_why() 
     let resumed = server.client.resume(id.as_str()).await.expect(200).instance();
     assert_eq!((resumed.notice, resumed.generation), (None, 2));
 }
+
+/// A child that outlives its bridge because nobody was there to end it.
+async fn left_over(world: &World) -> Process {
+    world.project_with("app", json!({ "children": 1, "child_mode": "new_session" }));
+    let server = world.serve().await;
+    server.client.run("app").await;
+    let left = company(world, "app", 1).await.remove(0);
+    server.kill().await;
+    let bridge = world.bridges_of("app").remove(0);
+    bridge.signal(rustix::process::Signal::KILL);
+    gone(&bridge).await;
+    // The record says that all of it is over: no start looks for what it left.
+    let edit = "UPDATE bridges SET status = 'stopped', phase = 'exited', ended_at = 2, \
+         intentional_stop = 1, exit_reason = 'operator_stop', revision = revision + 1";
+    world.sql(edit).await.unwrap();
+    assert!(left.is_alive());
+    left
+}
+
+#[tokio::test]
+async fn h105_what_an_ended_bridge_left_is_listed_and_only_that_is_killed() {
+    let world = World::new();
+    let left = left_over(&world).await;
+    world.project("other");
+    let server = world.serve().await;
+    server.client.run("other").await;
+    let other = world.bridges_of("other").remove(0);
+
+    let listed = server.client.get("/api/strays").await.expect(200).json();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!((&listed[0]["pid"], &listed[0]["kind"]), (&left.pid.into(), &"leftover".into()));
+    assert_eq!(listed[0]["project"], "app");
+    let doctor = server.client.get("/api/doctor").await.expect(200).json();
+    let check = doctor["checks"].as_array().unwrap().iter().find(|check| check["name"] == "strays");
+    let check = check.unwrap();
+    assert_eq!(check["status"], "warn", "{check}");
+    assert!(check["detail"].as_str().unwrap().contains(&left.pid.to_string()), "{check}");
+
+    let refused = server.client.post(&format!("/api/strays/{}/kill", other.pid)).await;
+    assert_eq!(refused.refused(409), "invalid_value");
+    let refused = world.cli(&["strays", "--kill", &other.pid.to_string()]).await;
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(other.is_alive());
+
+    let table = world.cli(&["strays"]).await.ok().stdout;
+    assert!(table.contains(&left.pid.to_string()) && table.contains("app"), "{table}");
+    world.cli(&["strays", "--kill", &left.pid.to_string()]).await.ok();
+    assert!(!left.is_alive());
+    assert_eq!(server.client.get("/api/strays").await.expect(200).json(), json!([]));
+    assert_eq!(world.cli(&["strays", "--json"]).await.ok().json(), json!([]));
+}
+
+#[tokio::test]
+async fn h105_what_a_forgotten_bridge_left_is_known_by_its_launch_and_killed_by_request() {
+    let world = World::new();
+    let left = left_over(&world).await;
+    let server = world.serve().await;
+    server.client.post("/api/instances/app/forget").await.expect(200);
+    let listed = server.client.get("/api/strays").await.expect(200).json();
+    assert_eq!((&listed[0]["pid"], &listed[0]["instance_id"]), (&left.pid.into(), &json!(null)));
+    assert_eq!(listed[0]["project"], "app", "it works there");
+    let killed = server.client.post(&format!("/api/strays/{}/kill", left.pid)).await;
+    assert_eq!(killed.expect(200).json(), json!({ "pid": left.pid, "killed": true }));
+    assert!(!left.is_alive());
+}

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use svc_domain::bridge::{Anchor, Live, Stage, State};
 use svc_domain::identity::{BootId, LaunchId, Pid};
 use svc_ports::Clock as _;
-use svc_ports::process::{Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, ProcessHost};
+use svc_ports::process::{
+    Carrier, Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, ProcessHost,
+};
 use svc_process::{Host, HostOptions};
 use svc_shared::status::{BridgeStatus, Origin, PermissionMode, ResumeMode, SpawnMode};
 
@@ -53,7 +55,7 @@ impl ProcessHost for Uninterruptible {
         self.0.remains(first, launch_id)
     }
 
-    fn carriers(&self) -> Vec<(LaunchId, ProcessFacts)> {
+    fn carriers(&self) -> Vec<Carrier> {
         self.0.carriers()
     }
 

@@ -147,6 +147,12 @@ const TABLE: &[Row] = &[
     },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
+    Row { route: "GET /api/strays", asks: &[(Known, 200)] },
+    // 200 needs a process: in the black-box tests.
+    Row {
+        route: "POST /api/strays/{pid}/kill",
+        asks: &[(Named("4242"), 409), (Named("1"), 409), (Named("x"), 422)],
+    },
     Row { route: "GET /api/metrics", asks: &[(Known, 200), (BadQuery("history=x"), 422)] },
     Row { route: "GET /api/projects/{name}/metrics", asks: &[(Known, 200), (Unknown, 404)] },
     Row { route: "GET /metrics", asks: &[(Known, 200)] },

@@ -1,0 +1,160 @@
+//! Use-cases: processes of bridges that no live bridge answers for, and their end.
+
+use crate::{App, AppError, Class};
+use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+use svc_agent::role::runs_recorded;
+use svc_domain::bridge::Bridge;
+use svc_domain::identity::{LaunchId, ProcessIdentity};
+use svc_domain::strays::{Owner, Shown, judge};
+use svc_ports::process::{Carrier, Signal, Signalled, Target};
+use svc_shared::Timestamp;
+use svc_shared::error::ErrorCode;
+use svc_shared::internal::strays::{KilledStray, Stray};
+
+/// How long a killed process may take to disappear.
+const AFTER_KILL: Duration = Duration::from_secs(2);
+/// Launch files are much shorter.
+const LAUNCH_FILE_BYTES: u64 = 4096;
+
+impl App {
+    /// All strays, by pid.
+    ///
+    /// # Errors
+    /// The registry cannot be read: without it everything would look like a stray.
+    pub async fn strays(&self) -> Result<Vec<Stray>, AppError> {
+        let found = self.found_strays().await?;
+        Ok(found.into_iter().map(|(_, stray)| stray).collect())
+    }
+
+    /// Kills one process that is a stray at this very moment, and nothing else.
+    ///
+    /// # Errors
+    /// It is none, or lives on.
+    pub async fn kill_stray(&self, pid: i32) -> Result<KilledStray, AppError> {
+        let found = self.found_strays().await?;
+        let Some((identity, _)) = found.into_iter().find(|(_, stray)| stray.pid == pid) else {
+            return Err(AppError::new(
+                ErrorCode::InvalidValue,
+                Class::Conflict,
+                format!("process {pid} is no stray of this service; list them with `svc strays`"),
+            ));
+        };
+        let exit = self.host().exited(&identity);
+        let sent = self.host().signal(&identity, Signal::Kill, Target::Process);
+        let is_gone = match sent {
+            Signalled::Gone => true,
+            Signalled::Sent => tokio::time::timeout(AFTER_KILL, exit).await.is_ok(),
+            Signalled::NotPermitted | Signalled::Unproven => false,
+        };
+        if is_gone {
+            tracing::info!(agent.pid = pid, "stray process {pid} was killed");
+            return Ok(KilledStray { pid, killed: true });
+        }
+        Err(AppError::new(
+            ErrorCode::StillLive,
+            Class::Conflict,
+            format!("process {pid} is still alive; look at it with `ps` and end what it waits for"),
+        ))
+    }
+
+    async fn found_strays(&self) -> Result<Vec<(ProcessIdentity, Stray)>, AppError> {
+        let host = self.host_shared();
+        let look = tokio::task::spawn_blocking(move || host.carriers());
+        let carriers = look.await.map_err(AppError::internal)?;
+        if carriers.is_empty() {
+            return Ok(Vec::new());
+        }
+        // After the look: a bridge that was started meanwhile is known.
+        self.reload().await?;
+        let app = self.clone();
+        tokio::task::spawn_blocking(move || app.judged(&carriers)).await.map_err(AppError::internal)
+    }
+
+    fn judged(&self, carriers: &[Carrier]) -> Vec<(ProcessIdentity, Stray)> {
+        let bridges = self.registry().bridges();
+        let of_launch: HashMap<&LaunchId, &Bridge> = bridges
+            .iter()
+            .filter_map(|bridge| Some((&bridge.launch.as_ref()?.id, bridge)))
+            .collect();
+        let is_known = |carrier: &Carrier| of_launch.contains_key(&carrier.launch);
+        let logged = match carriers.iter().all(is_known) {
+            true => HashSet::new(),
+            false => logged_launches(&self.log_dir()),
+        };
+        let carried: HashSet<(i32, &LaunchId)> =
+            carriers.iter().map(|one| (one.facts.identity.pid.get(), &one.launch)).collect();
+        let now = self.clock().now();
+        let mut found = Vec::new();
+        for Carrier { launch, facts, resident_bytes, age } in carriers {
+            let bridge = of_launch.get(launch).copied();
+            let owner = match bridge {
+                Some(bridge) if bridge.is_live() => Owner::Live(bridge.process.as_ref()),
+                Some(_) => Owner::Over,
+                None if logged.contains(launch) => Owner::Over,
+                None => Owner::Foreign,
+            };
+            let recorded = bridge.and_then(|bridge| bridge.launch.as_ref());
+            let command = recorded.and_then(|launch| launch.argv.get(1..)).unwrap_or_default();
+            let shown = Shown {
+                identity: &facts.identity,
+                runs_the_command: runs_recorded(&facts.argv, command),
+                is_child: carried.contains(&(facts.parent, launch)),
+            };
+            let Some(stray) = judge(owner, shown) else { continue };
+            let project = match bridge {
+                Some(bridge) => Some(bridge.project.to_string()),
+                None => self.project_of(facts.cwd.as_deref()),
+            };
+            found.push((
+                facts.identity.clone(),
+                Stray {
+                    pid: facts.identity.pid.get(),
+                    kind: stray.as_str().to_owned(),
+                    project,
+                    instance_id: bridge.map(|bridge| bridge.id.clone()),
+                    program: program(facts.exe.as_deref(), &facts.argv),
+                    started_at: ago(now, *age),
+                    rss_bytes: *resident_bytes,
+                },
+            ));
+        }
+        found.sort_by_key(|(_, stray)| stray.pid);
+        found
+    }
+
+    fn project_of(&self, cwd: Option<&Path>) -> Option<String> {
+        let (projects, cwd) = (self.projects(), cwd?);
+        projects.iter().find(|at| cwd.starts_with(&at.path)).map(|at| at.name.to_string())
+    }
+}
+
+fn ago(now: Timestamp, age: Duration) -> Timestamp {
+    let millis = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.as_millis().saturating_sub(millis))
+}
+
+/// Only the name: arguments of foreign programs may hold secrets.
+fn program(exe: Option<&Path>, argv: &[String]) -> String {
+    let name = exe.or_else(|| argv.first().map(Path::new)).and_then(Path::file_name);
+    let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    svc_domain::redact::redact_text(&svc_domain::log_escape::strip_controls(&name))
+}
+
+/// Ids of launches that the log directory still tells of, also of forgotten bridges.
+fn logged_launches(logs: &Path) -> HashSet<LaunchId> {
+    let Ok(entries) = std::fs::read_dir(logs) else { return HashSet::new() };
+    let files = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let named = files.filter(|path| path.to_string_lossy().ends_with(".launch.json"));
+    named.filter_map(|path| launch_in(&path)).collect()
+}
+
+fn launch_in(path: &Path) -> Option<LaunchId> {
+    let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
+    let mut text = String::new();
+    file.take(LAUNCH_FILE_BYTES).read_to_string(&mut text).ok()?;
+    let content: serde_json::Value = serde_json::from_str(&text).ok()?;
+    content.get("launch_id")?.as_str()?.parse().ok()
+}

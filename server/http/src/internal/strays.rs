@@ -1,0 +1,24 @@
+//! Processes of bridges that no live bridge answers for.
+
+use crate::error::Refusal;
+use crate::reply;
+use crate::routes::Call;
+use poem::Response;
+use poem::http::StatusCode;
+use svc_app::{AppError, Class};
+use svc_shared::error::ErrorCode;
+
+pub(crate) async fn list(call: Call) -> Result<Response, Refusal> {
+    Ok(reply::json(StatusCode::OK, &call.context.app.strays().await?))
+}
+
+pub(crate) async fn kill(call: Call) -> Result<Response, Refusal> {
+    let pid: i32 = call.param().parse().map_err(|_| {
+        AppError::new(
+            ErrorCode::InvalidValue,
+            Class::Invalid,
+            "the process id is not a number; list the strays with GET /api/strays",
+        )
+    })?;
+    Ok(reply::json(StatusCode::OK, &call.context.app.kill_stray(pid).await?))
+}

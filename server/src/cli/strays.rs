@@ -1,0 +1,46 @@
+//! `svc strays`: processes of bridges that no live bridge answers for, and the end of one.
+
+use crate::cli::Call;
+use crate::cli::arguments::Strays;
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::End;
+use crate::cli::output::Cell;
+use crate::cli::work::{act, look};
+use svc_shared::internal::strays::Stray;
+
+/// Lists them, or kills one.
+pub(crate) fn strays(call: &Call, options: &Strays) -> Result<Exit, End> {
+    if let Some(pid) = options.kill {
+        let killed = act(call, async |app| Ok(app.kill_stray(pid).await?))?;
+        if options.json {
+            call.output.json(&killed)?;
+        } else {
+            call.output.line(&format!("process {pid} is gone"))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let found = look(call, async |app| Ok(app.strays().await?))?;
+    if options.json {
+        call.output.json(&found)?;
+        return Ok(Exit::Done);
+    }
+    if found.is_empty() {
+        call.output.note("no strays");
+        return Ok(Exit::Done);
+    }
+    let rows: Vec<[Cell; 6]> = found.iter().map(row).collect();
+    call.output.table(["PID", "KIND", "PROJECT", "PROGRAM", "MEMORY", "SINCE"], &rows)?;
+    Ok(Exit::Done)
+}
+
+fn row(stray: &Stray) -> [Cell; 6] {
+    let memory = format!("{} MiB", stray.rss_bytes >> 20);
+    [
+        stray.pid.to_string().into(),
+        stray.kind.as_str().into(),
+        stray.project.as_deref().unwrap_or("-").into(),
+        stray.program.as_str().into(),
+        memory.into(),
+        stray.started_at.to_string().into(),
+    ]
+}

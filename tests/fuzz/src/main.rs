@@ -1,0 +1,33 @@
+//! The program that the fuzzer drives: one of the targets of `targets`, chosen by `SVC_FUZZ_TARGET`.
+//!
+//! `cargo xtask fuzz` builds it with coverage and runs it; it is no part of the workspace, because
+//! its flags would be everybody's.
+#![no_main]
+
+mod files;
+mod headers;
+mod logs;
+mod targets;
+mod texts;
+
+/// Limits of the service, under the name by which its reader of connections knows them.
+mod layers {
+    pub(crate) mod limits {
+        pub(crate) const TARGET: usize = 8 * 1024;
+        pub(crate) const HEADER_BLOCK: usize = 32 * 1024;
+    }
+}
+
+use libfuzzer_sys::fuzz_target;
+use std::sync::LazyLock;
+
+static CHOSEN: LazyLock<fn(&[u8])> = LazyLock::new(|| {
+    let wanted = std::env::var("SVC_FUZZ_TARGET").unwrap_or_default();
+    let found = targets::ALL.iter().find(|(name, _)| *name == wanted);
+    found.map(|(_, run)| *run).unwrap_or_else(|| {
+        let names: Vec<&str> = targets::ALL.iter().map(|(name, _)| *name).collect();
+        panic!("SVC_FUZZ_TARGET names none of {}", names.join(", "))
+    })
+});
+
+fuzz_target!(|data: &[u8]| (*CHOSEN)(data));

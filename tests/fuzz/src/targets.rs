@@ -1,0 +1,28 @@
+//! All targets by name. A target takes any bytes and panics when something that must hold does not.
+
+use crate::{files, headers, logs, texts};
+
+/// Name and body.
+pub(crate) const ALL: &[(&str, fn(&[u8]))] = &[
+    ("agent_list", texts::agent_list),
+    ("agent_log", logs::agent_log),
+    ("agent_words", texts::agent_words),
+    ("config", texts::config),
+    ("exit_cause", logs::exit_cause),
+    ("framing", headers::framing),
+    ("headers", headers::headers),
+    ("ids", texts::ids),
+    ("job_files", files::job_files),
+    ("json_edit", texts::json_edit),
+    ("launch_file", files::launch_file),
+    ("next_path", headers::next_path),
+    ("origin", headers::origin),
+    ("pointer", files::pointer),
+    ("redact", logs::redact),
+    ("registry", files::registry),
+    ("state_json", texts::state_json),
+    ("tail_lines", logs::tail_lines),
+    ("terminal", logs::terminal),
+    ("trust", files::trust),
+    ("ui_prefs", texts::ui_prefs),
+];
