@@ -92,8 +92,7 @@ Examples:
     Sessions(Listing),
     /// List processes of bridges that no live bridge answers for, or kill one.
     #[command(after_help = "\
-Everything a bridge starts ends with it. What is left all the same, and a second agent under one
-launch, is listed here. A process is killed only if it is listed at that very moment.
+What is left of ended bridges, and a second agent under one launch. Only what is listed is killed.
 
 Examples:
   svc strays
