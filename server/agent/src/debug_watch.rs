@@ -11,8 +11,9 @@ use svc_watch::{Pace, Subscription, Watcher};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// Between two rounds of reading: the agent opens, appends and closes for every few lines.
-const BREATH: Duration = Duration::from_millis(20);
+/// From the end of one round of reading to the next: the agent opens, appends and closes for every
+/// few lines. The first line after a pause waits for nothing, and who asks waits for nothing.
+const BREATH: Duration = Duration::from_millis(4);
 
 const CHUNK: usize = 64 * 1024;
 
@@ -154,16 +155,20 @@ async fn follow(
         for answer in asked.drain(..) {
             let _ = answer.send(logs.concluded()); // no longer wanted: fine
         }
+        let rested = tokio::time::Instant::now() + BREATH;
+        let written = async {
+            tokio::select! {
+                _ = debug.changed() => {}
+                _ = output.changed() => {}
+            }
+            tokio::time::sleep_until(rested).await;
+        };
         tokio::select! {
-            _ = debug.changed() => {}
-            _ = output.changed() => {}
+            () = written => {}
             request = requests.recv() => match request {
                 Some(answer) => asked.push(answer),
                 None => return,
             },
-        }
-        if asked.is_empty() {
-            tokio::time::sleep(BREATH).await;
         }
         while let Ok(answer) = requests.try_recv() {
             asked.push(answer);

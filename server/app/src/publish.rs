@@ -20,7 +20,7 @@ impl App {
         if !self.is_server() {
             return;
         }
-        self.show(Registry::unshown);
+        while self.show(Registry::unshown) {}
         self.publish_health();
         if self.settings().instance_defaults.max_bridges.is_some() && self.live_count_changed() {
             // With a cap, the readiness of every project depends on how many bridges are live.

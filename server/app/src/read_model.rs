@@ -70,6 +70,8 @@ struct Inner {
     /// Counts changes of each list, so that an encoded list lives as long as it is true.
     revisions: Revisions,
     ring: Ring,
+    /// Somebody may know a position to go on from. Before that no change has to be kept.
+    is_followed: bool,
 }
 
 /// The order of registration.
@@ -148,6 +150,7 @@ impl ReadModel {
                 order: Order::default(),
                 revisions: Revisions::default(),
                 ring: Ring::default(),
+                is_followed: false,
             }),
             bodies: Mutex::default(),
             head: watch::Sender::new(0),
@@ -321,8 +324,11 @@ impl ReadModel {
         while ops.peek().is_some() {
             let part: Vec<Op> = ops.by_ref().take(OPS_PER_DELTA).collect();
             inner.fold(&part);
-            let frame = encode(&EventFrame::Delta { seq: inner.seq, time, ops: part });
-            inner.ring.push(inner.seq, frame);
+            // A start sets every record there is, and nobody listens yet.
+            if inner.is_followed {
+                let frame = encode(&EventFrame::Delta { seq: inner.seq, time, ops: part });
+                inner.ring.push(inner.seq, frame);
+            }
         }
         self.head.send_replace(inner.seq);
     }
@@ -367,8 +373,7 @@ impl Inner {
 }
 
 fn encode(frame: &EventFrame) -> Bytes {
-    // Frames hold texts, numbers and maps with text keys: nothing that JSON cannot carry.
-    serde_json::to_vec(frame).unwrap_or_default().into()
+    bodies::json(frame)
 }
 
 fn delete(kind: &str, id: &str) -> Op {

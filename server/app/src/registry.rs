@@ -203,16 +203,21 @@ impl Registry {
         rows.unlooked = rows.by_number.keys().copied().collect();
     }
 
-    /// Rows of projects in which something changed since the last call.
+    /// Rows of some of the projects in which something changed. At a start that is all of them, and
+    /// their copies are larger than the rows.
     pub fn unshown(&self) -> Option<Part> {
         let mut rows = lock(&self.rows);
-        let changed = std::mem::take(&mut rows.changed);
         let gone: Vec<String> = std::mem::take(&mut rows.gone).into_iter().collect();
-        if changed.is_empty() && gone.is_empty() {
+        if rows.changed.is_empty() && gone.is_empty() {
             return None;
         }
-        let all = changed.iter().filter_map(|project| rows.of_project.get(project));
-        let numbers: BTreeSet<i64> = all.flatten().copied().collect();
+        let mut numbers = BTreeSet::new();
+        while numbers.len() < PART
+            && let Some(project) = rows.changed.iter().next().cloned()
+        {
+            rows.changed.remove(&project);
+            numbers.extend(rows.of_project.get(&project).into_iter().flatten());
+        }
         rows.unlooked.retain(|number| !numbers.contains(number));
         Some(rows.part(&numbers, gone))
     }

@@ -10,7 +10,7 @@ use crate::layers::guard::{self, Gate, Standing, WrongBearers};
 use crate::layers::host::HostRule;
 use crate::layers::{body, limits};
 use crate::public::ParsedBody;
-use crate::routes::{self, Call, Route, RouteKind, Serve};
+use crate::routes::{self, Call, Literals, Route, RouteKind, Serve};
 use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
 use crate::visit::Visit;
@@ -37,6 +37,7 @@ pub struct Door(Arc<Inner>);
 struct Inner {
     context: Arc<Context>,
     table: Vec<Route>,
+    literals: Literals,
     documented: BoxEndpoint<'static>,
     gate: Gate,
     body_idle: Duration,
@@ -72,8 +73,10 @@ impl Door {
         });
         let service =
             OpenApiService::new(routes::operations(&context), "svc", env!("CARGO_PKG_VERSION"));
+        let table = routes::table();
         Self(Arc::new(Inner {
-            table: routes::table(),
+            literals: Literals::of(&table),
+            table,
             documented: service.into_endpoint().map_to_response().boxed(),
             gate,
             body_idle: options.body_idle,
@@ -105,7 +108,9 @@ impl Inner {
         limits::check(request.uri(), request.headers())?;
         let local = self.context.root.strip(request.uri().path()).to_owned();
         let segments = target::segments(&local);
-        let found = segments.as_deref().and_then(|segments| routes::find(&self.table, segments));
+        let found = self.literals.find(&self.table, &local).or_else(|| {
+            segments.as_deref().and_then(|segments| routes::find(&self.table, segments))
+        });
 
         let judged = self.gate.judge(&request, found.as_ref(), &local).await?;
         let caller = judged.caller;

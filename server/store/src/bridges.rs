@@ -3,6 +3,7 @@
 use crate::history::{self, HistoryRow};
 use crate::row::{BridgeRow, select_bridges};
 use crate::{Store, StoreError};
+use futures_util::{Stream, TryStreamExt as _};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{FromRow, Row, Sqlite};
 use std::collections::BTreeMap;
@@ -241,14 +242,24 @@ fn any_text(row: &SqliteRow, column: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// One row after the other: as the driver holds them, ten thousand are fifty megabytes.
+async fn collect(
+    mut rows: impl Stream<Item = Result<SqliteRow, sqlx::Error>> + Unpin,
+) -> Result<Vec<Stored>, sqlx::Error> {
+    let mut all = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        all.push(stored(&row)?);
+    }
+    Ok(all)
+}
+
 impl Store {
     /// All rows in the order of registration.
     ///
     /// # Errors
     /// The database cannot be read; a corrupt row is not an error.
     pub async fn bridges(&self) -> Result<Vec<Stored>, StoreError> {
-        let rows = sqlx::query(ALL).fetch_all(&self.readers).await?;
-        Ok(rows.iter().map(stored).collect::<Result<_, _>>()?)
+        Ok(collect(sqlx::query(ALL).fetch(&self.readers)).await?)
     }
 
     /// One row.
@@ -283,8 +294,7 @@ impl Store {
             Vec::new()
         } else {
             let numbers = serde_json::json!(numbers).to_string();
-            let rows = sqlx::query(THESE).bind(numbers).fetch_all(&mut *transaction).await?;
-            rows.iter().map(stored).collect::<Result<_, _>>()?
+            collect(sqlx::query(THESE).bind(numbers).fetch(&mut *transaction)).await?
         };
         transaction.commit().await?;
         Ok(Changes { changed, gone: gone.into_keys().collect() })

@@ -46,6 +46,12 @@ impl Bare {
     }
 }
 
+impl Bare {
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
 impl Drop for Bare {
     fn drop(&mut self) {
         let _ = self.child.kill();

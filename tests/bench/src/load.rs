@@ -28,6 +28,9 @@ pub struct Load {
     pub body: usize,
     /// Share of one processor that the generator itself used.
     pub own_share: f64,
+    /// Processor time that the service used for one answer, in microseconds. What else runs on the
+    /// machine disturbs it far less than the rate.
+    pub cost: f64,
 }
 
 struct Client {
@@ -40,7 +43,12 @@ struct Client {
 
 /// Asks the same thing over and over for so long, after a moment of warming up. Every answer must
 /// have the status and the length of the first.
-pub fn run(port: u16, request: &[u8], warm: Duration, time: Duration) -> Result<Load> {
+pub fn run(
+    (pid, port): (u32, u16),
+    request: &[u8],
+    warm: Duration,
+    time: Duration,
+) -> Result<Load> {
     let expected = first(port, request)?;
     let body = expected.body.context("what is measured must say how long it is")?;
     let poll = epoll::create(CreateFlags::CLOEXEC)?;
@@ -55,12 +63,19 @@ pub fn run(port: u16, request: &[u8], warm: Duration, time: Duration) -> Result<
     for client in &mut clients {
         client.ask(request)?;
     }
-    let mut load =
-        Load { rates: Vec::new(), latencies: histogram(), answers: 0, body, own_share: 0.0 };
+    let mut load = Load {
+        rates: Vec::new(),
+        latencies: histogram(),
+        answers: 0,
+        body,
+        own_share: 0.0,
+        cost: 0.0,
+    };
     let mut chunk = vec![0; CHUNK];
     let mut events = Vec::with_capacity(CONNECTIONS);
     let began = Instant::now() + warm;
     let (mut slice, mut in_slice, mut own) = (began, 0_u64, machine::own_seconds());
+    let mut used = 0.0;
     let mut is_warm = false;
     loop {
         events.clear();
@@ -79,6 +94,7 @@ pub fn run(port: u16, request: &[u8], warm: Duration, time: Duration) -> Result<
         let now = Instant::now();
         if !is_warm && now >= began {
             (is_warm, slice, own) = (true, now, machine::own_seconds());
+            used = machine::processor_seconds(pid)?;
         }
         let passed = now.saturating_duration_since(slice);
         if is_warm && passed >= SLICE {
@@ -89,6 +105,7 @@ pub fn run(port: u16, request: &[u8], warm: Duration, time: Duration) -> Result<
             }
         }
     }
+    load.cost = (machine::processor_seconds(pid)? - used) / load.answers as f64 * 1e6;
     load.own_share = (machine::own_seconds() - own) / began.elapsed().as_secs_f64();
     Ok(load)
 }

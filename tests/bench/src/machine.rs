@@ -3,8 +3,10 @@
 use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::time::Instant;
 
 fn text(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
@@ -32,6 +34,22 @@ pub fn description(build: &str, place: &Path) -> Value {
         "load_average_at_start": load(),
         "build": build,
     })
+}
+
+/// How long the disk takes to make a page of a file durable, in milliseconds, many times.
+pub fn syncs(place: &Path, times: usize) -> Result<Vec<f64>> {
+    let path = place.join("sync");
+    let mut file = fs::File::create(&path)?;
+    let page = [7_u8; 4096];
+    let mut took = Vec::new();
+    for _ in 0..times {
+        file.write_all(&page)?;
+        let began = Instant::now();
+        file.sync_data()?;
+        took.push(began.elapsed().as_secs_f64() * 1e3);
+    }
+    fs::remove_file(path)?;
+    Ok(took)
 }
 
 /// Load average over the last minute.

@@ -26,6 +26,8 @@ use world::Programs;
 
 /// The whole run takes no longer.
 const LONGEST: Duration = Duration::from_secs(15 * 60);
+/// Nothing is begun later than this: the longest measure has time to end.
+const LAST_BEGIN: Duration = Duration::from_secs(12 * 60);
 
 const HELP: &str = "\
 svc-bench [--only NAME]... [--compare FILE] [--json FILE] [--short] [--build WORDS]
@@ -33,7 +35,7 @@ svc-bench [--only NAME]... [--compare FILE] [--json FILE] [--short] [--build WOR
 Starts SVC_BIN with SVC_SIM_BIN as its agent, in temporary directories, and prints a table.
 --only: one measure, or every figure whose name contains NAME.
 --compare: the samples of this run beside those of FILE, with a verdict.
---json: where the samples go.
+--json: where the samples go; the table is written beside them, as .md.
 --short: everything once and small, to see that every answer is right; times mean nothing.
 --build: how the programs were built, for the description of the machine.
 ";
@@ -125,6 +127,10 @@ fn run(wish: &Wish) -> Result<bool> {
         if !wish.only.is_empty() && !wish.only.iter().any(|only| only == name) {
             continue;
         }
+        if began.elapsed() > LAST_BEGIN {
+            failed.push(format!("{name}: no time was left for it"));
+            continue;
+        }
         match measure(&plan) {
             Ok(found) => {
                 for mut figure in found {
@@ -134,6 +140,10 @@ fn run(wish: &Wish) -> Result<bool> {
             }
             Err(error) => failed.push(format!("{name}: {error:#}")),
         }
+        // Kept as it grows: what was measured is not lost with what comes after.
+        if let Some(file) = &wish.json {
+            report::write(file, &machine, &figures)?;
+        }
     }
     say(&format!("\n{} figures in {} s", figures.len(), began.elapsed().as_secs()));
     if let Some(before) = &before {
@@ -141,7 +151,6 @@ fn run(wish: &Wish) -> Result<bool> {
         compare::table(&figures, before).iter().for_each(|line| say(line));
     }
     if let Some(file) = &wish.json {
-        report::write(file, &machine, &figures)?;
         say(&format!("samples: {}", file.display()));
     }
     for failure in &failed {

@@ -242,8 +242,12 @@ fn thousands(value: f64) -> String {
 pub const HEAD: &str = "| What | Unit | n | median | p95 | p99 | Budget | Load | Note |\n\
                         |---|---|---|---|---|---|---|---|---|";
 
-/// Writes everything that was measured.
+/// Writes everything that was measured, and the table beside it.
 pub fn write(path: &Path, machine: &Value, figures: &[Figure]) -> Result<()> {
+    let rows: Vec<String> = figures.iter().map(Figure::row).collect();
+    let table = path.with_extension("md");
+    fs::write(&table, format!("{HEAD}\n{}\n", rows.join("\n")))
+        .with_context(|| format!("cannot write {}", table.display()))?;
     let figures: Vec<Value> = figures.iter().map(Figure::json).collect();
     let document = json!({ "machine": machine, "figures": figures });
     let text = serde_json::to_string_pretty(&document)?;

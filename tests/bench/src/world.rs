@@ -252,6 +252,11 @@ impl Service {
         }
     }
 
+    /// Its process and its port.
+    pub fn place(&self) -> (u32, u16) {
+        (self.pid(), self.port)
+    }
+
     pub fn connect(&self) -> Result<Connection> {
         Connection::open(self.port)
     }

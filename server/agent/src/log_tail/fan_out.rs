@@ -18,8 +18,9 @@ const RING_LINES: usize = 4096;
 /// Bytes a viewer may be behind (`http-api` §4.1).
 const RING_BYTES: usize = 1024 * 1024;
 
-/// Between two rounds of reading: the agent opens, appends and closes for every few lines.
-const BREATH: Duration = Duration::from_millis(20);
+/// From the end of one round of reading to the next: the agent opens, appends and closes for every
+/// few lines. The first line after a pause waits for nothing.
+const BREATH: Duration = Duration::from_millis(4);
 
 /// Chunks per round; viewers get a chance to take them before the ring turns.
 const ROUND: usize = 4;
@@ -225,8 +226,9 @@ async fn run(mut reader: Reader, ring: Arc<Ring>, mut woken: Subscription) {
             }
             Err(error) => return ring.end(error),
         }
+        let rested = tokio::time::Instant::now() + BREATH;
         woken.changed().await;
-        tokio::time::sleep(BREATH).await;
+        tokio::time::sleep_until(rested).await;
     }
 }
 

@@ -32,6 +32,8 @@ pub(super) struct Bodies {
     state: Option<(u64, Arc<Encoded>)>,
     /// The state alone, as snapshot frames embed it.
     bare_state: Option<(u64, Bytes)>,
+    /// Somebody has asked since [`ReadModel::rest`] last looked.
+    is_used: bool,
 }
 
 impl ReadModel {
@@ -42,7 +44,8 @@ impl ReadModel {
     #[must_use]
     pub fn cached(&self, list: List) -> Option<Arc<Encoded>> {
         let (snapshot, revisions) = self.versioned();
-        let bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.is_used = true;
         current(bodies.slot(list), revision(list, &snapshot, revisions))
     }
 
@@ -51,6 +54,7 @@ impl ReadModel {
     pub fn encoded(&self, list: List) -> Arc<Encoded> {
         // Held while encoding, so that a burst of readers makes one body.
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.is_used = true;
         let (snapshot, revisions) = self.versioned();
         let revision = revision(list, &snapshot, revisions);
         if let Some(encoded) = current(bodies.slot(list), revision) {
@@ -67,9 +71,19 @@ impl ReadModel {
         encoded
     }
 
+    /// Lets go of encoded lists that nobody has asked for since the last call: of a long history
+    /// they are tens of megabytes.
+    pub fn rest(&self) {
+        let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::take(&mut bodies.is_used) {
+            *bodies = Bodies::default();
+        }
+    }
+
     /// A snapshot frame and the `seq` it stands for.
     pub(super) fn snapshot_frame(&self, reason: &str) -> (u64, Bytes) {
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
+        bodies.is_used = true;
         let (snapshot, _) = self.versioned();
         let state = bodies.bare_state(&snapshot);
         let head =
@@ -78,7 +92,9 @@ impl ReadModel {
     }
 
     fn versioned(&self) -> (Snapshot, Revisions) {
-        let inner = self.lock();
+        let mut inner = self.lock();
+        // Who reads a state may follow it from there.
+        inner.is_followed = true;
         (self.snapshot_of(&inner), inner.revisions)
     }
 }
@@ -143,7 +159,10 @@ fn wrap(head: String, json: &Bytes) -> Bytes {
     frame.into()
 }
 
-fn json<T: serde::Serialize>(value: &T) -> Bytes {
+pub(super) fn json<T: serde::Serialize>(value: &T) -> Bytes {
     // Records hold texts, numbers and maps with text keys: nothing that JSON cannot carry.
-    serde_json::to_vec(value).unwrap_or_default().into()
+    let mut bytes = serde_json::to_vec(value).unwrap_or_default();
+    // It was grown by doubling, and is kept: without this half of it may be room for nothing.
+    bytes.shrink_to_fit();
+    bytes.into()
 }

@@ -54,7 +54,8 @@ impl ReadModel {
     /// Opens the stream, at the position of an earlier one when that is still known.
     #[must_use]
     pub fn subscribe(self: &Arc<Self>, since: Option<(String, u64)>) -> Subscription {
-        let inner = self.lock();
+        let mut inner = self.lock();
+        inner.is_followed = true;
         let snapshot_due = match since.as_ref() {
             None => Some("initial"),
             Some((boot, _)) if **boot != *self.boot => Some("boot"),

@@ -99,7 +99,7 @@ async fn a_record_that_did_not_change_is_not_sent() {
 async fn a_reader_that_comes_back_gets_exactly_what_it_missed() {
     let model = ReadModel::new();
     model.replace_adoptable(["a".to_owned()]);
-    let seen = model.head();
+    let seen = document(&model).seq;
     model.replace_adoptable(["a".to_owned(), "b".to_owned()]);
     model.replace_adoptable(["b".to_owned()]);
     let mut reader = model.subscribe(Some((model.boot().into(), seen)));
@@ -136,6 +136,7 @@ async fn an_unknown_position_gets_a_snapshot_that_says_why() {
 #[tokio::test]
 async fn the_last_4096_changes_can_be_caught_up_with() {
     let model = ReadModel::new();
+    document(&model);
     for i in 0..5000 {
         model.replace_adoptable([format!("p{i}")]);
     }
@@ -227,6 +228,32 @@ fn a_list_is_encoded_once_per_change_of_it() {
     assert_ne!(first.etag, second.etag);
     let ids: Vec<Instance> = serde_json::from_slice(&second.body).unwrap();
     assert_eq!(ids[2].instance_id.short(), "00000003");
+}
+
+#[test]
+fn an_encoded_list_is_let_go_when_nobody_asked_for_it_between_two_looks() {
+    let model = ReadModel::new();
+    show(&model, vec![instance(1, BridgeStatus::Running)]);
+    let first = model.encoded(List::Instances);
+    model.rest();
+    assert!(Arc::ptr_eq(&first, &model.encoded(List::Instances)), "it is in use");
+    model.rest();
+    model.rest();
+    assert!(model.cached(List::Instances).is_none());
+    let again = model.encoded(List::Instances);
+    assert_eq!((&again.body, &again.etag), (&first.body, &first.etag), "the tag still holds");
+}
+
+#[tokio::test]
+async fn who_read_a_state_can_follow_it_though_nobody_listened_before() {
+    let model = ReadModel::new();
+    show(&model, vec![instance(1, BridgeStatus::Starting)]);
+    let read = document(&model);
+    show(&model, vec![instance(1, BridgeStatus::Running)]);
+    let mut reader = model.subscribe(Some((read.boot, read.seq)));
+    let EventFrame::Hello { resumed, .. } = next(&mut reader).await else { panic!() };
+    let EventFrame::Delta { seq, .. } = next(&mut reader).await else { panic!() };
+    assert_eq!((resumed, seq), (true, read.seq + 1));
 }
 
 #[test]

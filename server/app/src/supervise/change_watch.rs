@@ -99,6 +99,9 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
         if written || is_tick || !are_credentials_read {
             are_credentials_read = app.auth().look_again().await;
         }
+        if is_tick {
+            app.read_model().rest();
+        }
         // Processes that are not watched (table unreadable, launcher of somebody who died) are
         // looked at by the tick.
         if written || (is_tick && app.has_open_questions()) {

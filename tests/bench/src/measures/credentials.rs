@@ -58,7 +58,7 @@ pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let figure = Figure::latencies("/healthz while two passwords are checked", health);
     found.add(figure.at_most(Of::Worst, 30.0).note(format!("longest {longest:.1} ms")));
 
-    let load = drive(plan, port, "/api/v1/projects", &format!("Cookie: {cookie}\r\n"))?;
+    let load = drive(plan, service.place(), "/api/v1/projects", &format!("Cookie: {cookie}\r\n"))?;
     found.add(Figure::new("/api/v1/projects, 1 project, session cookie", "req/s", load.rates));
     service.stop()?;
     world.end()?;

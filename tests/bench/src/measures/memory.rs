@@ -62,7 +62,7 @@ pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
 
 fn all(plan: &Plan, service: &Service, paths: &[&str]) -> Result<()> {
     for path in paths {
-        drive(plan, service.port, path, "")?;
+        drive(plan, service.place(), path, "")?;
     }
     Ok(())
 }

@@ -28,7 +28,7 @@ const INSTANCES: &str = "/api/v1/instances";
 pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let mut found = Found::of(plan);
     let bare = Bare::start()?;
-    let load = drive(plan, bare.port, "/", "")?;
+    let load = drive(plan, (bare.pid(), bare.port), "/", "")?;
     add(&mut found, "bare route of the framework", &load, None, None);
     drop(bare);
 
@@ -104,7 +104,7 @@ fn both(plan: &Plan, found: &mut Found, world: &mut World, asks: &[Ask<'_>]) -> 
     service.settle("")?;
     let mut open = Vec::new();
     for ask in asks {
-        let load = drive(plan, service.port, ask.path, accept(ask))?;
+        let load = drive(plan, service.place(), ask.path, accept(ask))?;
         open.push(add(found, ask.what, &load, ask.budget, None));
     }
     service.stop()?;
@@ -115,7 +115,7 @@ fn both(plan: &Plan, found: &mut Found, world: &mut World, asks: &[Ask<'_>]) -> 
     refuses_strangers(&service, asks)?;
     for (ask, open) in asks.iter().zip(open) {
         let headers = format!("{}{bearer}", accept(ask));
-        let load = drive(plan, service.port, ask.path, &headers)?;
+        let load = drive(plan, service.place(), ask.path, &headers)?;
         // The token may cost a fifth of the rate that was just measured without it.
         add(found, &format!("{}, token", ask.what), &load, None, Some(open));
     }
@@ -142,18 +142,25 @@ fn refuses_strangers(service: &Service, asks: &[Ask<'_>]) -> Result<()> {
     Ok(())
 }
 
-pub fn drive(plan: &Plan, port: u16, path: &str, headers: &str) -> Result<Load> {
+pub fn drive(plan: &Plan, place: (u32, u16), path: &str, headers: &str) -> Result<Load> {
     let (warm, time) = plan.pick((500, 3000), (50, 300));
-    let request = request("GET", path, port, headers, None);
-    load::run(port, &request, Duration::from_millis(warm), Duration::from_millis(time))
+    let request = request("GET", path, place.1, headers, None);
+    load::run(place, &request, Duration::from_millis(warm), Duration::from_millis(time))
 }
 
-/// Two figures of one run; the median rate.
-fn add(found: &mut Found, what: &str, load: &Load, budget: Option<f64>, open: Option<f64>) -> f64 {
+/// Two figures of one run; the median rate, and what one answer cost.
+fn add(
+    found: &mut Found,
+    what: &str,
+    load: &Load,
+    budget: Option<f64>,
+    open: Option<(f64, f64)>,
+) -> (f64, f64) {
     let mut rate = Figure::new(what, "req/s", load.rates.clone());
     let median = rate.quantile(0.5);
     let mut note = format!(
-        "{} bytes; the generator used {:.0} % of a core",
+        "{} µs of processor each; {} bytes; the generator used {:.0} % of a core",
+        shown(load.cost),
         shown(load.body as f64),
         load.own_share * 100.0
     );
@@ -161,10 +168,14 @@ fn add(found: &mut Found, what: &str, load: &Load, budget: Option<f64>, open: Op
         rate = rate.at_least(Of::Median, bound);
     }
     if let Some(open) = open {
-        note = format!("{:.0} % of the rate without a token", median / open * 100.0);
-        rate = rate.at_least(Of::Median, (open * 0.8).round());
+        let share = median / open.0 * 100.0;
+        let cost = load.cost / open.1 * 100.0;
+        note = format!(
+            "{share:.0} % of the rate without a token, at {cost:.0} % of its processor time"
+        );
+        rate = rate.at_least(Of::Median, (open.0 * 0.8).round());
     }
     found.add(rate.note(note));
     found.add(Figure::latencies(format!("{what}, latency"), load.latencies.clone()));
-    median
+    (median, load.cost)
 }

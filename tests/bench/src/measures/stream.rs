@@ -8,6 +8,7 @@ use crate::socket::Crowd;
 use crate::world::{DEADLINE, Service, World};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 const BRIDGES: usize = 10;
@@ -15,6 +16,8 @@ const BRIDGES: usize = 10;
 const WRITERS: u64 = 10;
 /// Begins the name that a bridge is given: the moment follows.
 const MARK: &str = "moment-";
+/// How a frame with the whole state begins.
+const SNAPSHOT: &str = r#"{"type":"snapshot""#;
 
 pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let mut found = Found::of(plan);
@@ -44,7 +47,7 @@ fn changes(
     let mut crowd = Crowd::open(service.port, "/ws/events", pages)?;
     let mut whole = 0;
     let all = crowd.read(Instant::now() + DEADLINE, |_, _, text| {
-        whole += usize::from(text.starts_with(r#"{"type":"snapshot""#));
+        whole += usize::from(text.starts_with(SNAPSHOT));
         whole == pages
     })?;
     ensure!(all, "{whole} of {pages} pages have a snapshot");
@@ -62,7 +65,7 @@ fn changes(
             .collect();
         let mut took = Duration::ZERO;
         let mut writers = Some(writers);
-        let mut left = pages;
+        let mut waiting: BTreeSet<usize> = (0..pages).collect();
         let until = Instant::now() + DEADLINE;
         let mut finished = false;
         while !finished && Instant::now() < until {
@@ -70,7 +73,9 @@ fn changes(
             finished = crowd.read(turn, |page, at, text| {
                 if let Some(seq) = seq_of(text) {
                     let known = seqs.get(page).copied().unwrap_or(0);
-                    if known != 0 && seq != known + 1 {
+                    // Who is too slow gets everything anew; then the numbers go on from there.
+                    let is_anew = text.starts_with(SNAPSHOT);
+                    if known != 0 && seq != known + 1 && !is_anew {
                         hole = Some((page, known, seq));
                     }
                     if let Some(place) = seqs.get_mut(page) {
@@ -85,8 +90,10 @@ fn changes(
                         times.saturating_record(u64::try_from(told.as_nanos()).unwrap_or(u64::MAX));
                     }
                 }
-                left -= usize::from(text.contains(&last));
-                left == 0
+                if text.contains(&last) {
+                    waiting.remove(&page);
+                }
+                waiting.is_empty()
             })?;
             if writers.as_ref().is_some_and(|all| all.iter().all(|one| one.is_finished())) {
                 took = zero.elapsed();
@@ -128,8 +135,9 @@ fn rename(connection: &mut http::Connection, id: &str, label: &str) -> Result<()
     Ok(())
 }
 
-/// Number of a delta.
+/// Number of a delta or a snapshot.
 fn seq_of(text: &str) -> Option<u64> {
-    let rest = text.strip_prefix(r#"{"type":"delta","seq":"#)?;
+    let delta = text.strip_prefix(r#"{"type":"delta""#);
+    let rest = delta.or_else(|| text.strip_prefix(SNAPSHOT))?.strip_prefix(r#","seq":"#)?;
     rest.split(',').next()?.parse().ok()
 }
