@@ -55,8 +55,17 @@ pub(crate) fn origin(data: &[u8]) {
     let _ = Origin::parse_entry(&text);
     let Ok(origin) = Origin::parse(&text) else { return };
     let Ok(url) = Url::parse(&text) else { return };
+    // A browser reads numbers as addresses and decodes names; it never sends such an origin, so that
+    // an entry of that kind only never matches.
+    let is_plain = |name: &str| {
+        let last = name.rsplit('.').next().unwrap_or_default();
+        last.starts_with(|first: char| first.is_ascii_lowercase())
+            && !name.contains("xn--")
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte))
+    };
     let ours = match origin.host() {
-        Host::Name(name) => name.clone(),
+        Host::Name(name) if is_plain(name) => name.clone(),
+        Host::Name(_) => return,
         Host::V4(address) => address.to_string(),
         Host::V6(address) => format!("[{address}]"),
     };

@@ -67,6 +67,7 @@ async fn a_sound_machine_passes_and_nothing_is_created() {
         "auth",
         "workspace-trust",
         "db",
+        "strays",
         "port",
     ];
     assert_eq!(names, all);
