@@ -15,12 +15,16 @@ pub(crate) fn descendants(
     launch_of: impl Fn(i32) -> Option<LaunchId>,
 ) -> Vec<Stat> {
     let launch = launch_of(root);
+    let began = snapshot.iter().find(|stat| stat.pid == root).map_or(0, |stat| stat.start_ticks);
     let mut family = Family::new(snapshot, root);
     family.add_children(root, 1, |pid| launch_of(pid).is_some_and(|id| Some(id) != launch));
     if launch.is_some() {
         let mut strays: Vec<Stat> = snapshot
             .iter()
-            .filter(|stat| !family.members.contains(&stat.pid) && launch_of(stat.pid) == launch)
+            // The id is inherited, so nothing older has it; asking everybody for it is what a stop
+            // would spend its time on.
+            .filter(|stat| stat.start_ticks >= began && !family.members.contains(&stat.pid))
+            .filter(|stat| launch_of(stat.pid) == launch)
             .copied()
             .collect();
         strays.sort_by_key(|stat| (stat.start_ticks, stat.pid));
@@ -57,8 +61,10 @@ pub(crate) fn remains(
             stat.session == pid && stat.start_ticks >= start_ticks
         })
     };
+    let began = first.map_or(0, |(_, start_ticks)| start_ticks);
     let mut family = Family::new(snapshot, 0);
-    for stat in snapshot {
+    // The id and the session are inherited from the first process: nothing older has them.
+    for stat in snapshot.iter().filter(|stat| stat.start_ticks >= began) {
         let carried = launch_of(stat.pid);
         let belongs = match &carried {
             Some(carried) => carried == launch,
