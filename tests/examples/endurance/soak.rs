@@ -117,7 +117,6 @@ pub async fn run(wish: &wish::Soak) {
     eprintln!("at rest after:  {after}");
     let sets = log_sets(&world);
     assert!(sets <= LOG_SETS + rows.len(), "{sets} launches keep logs, {} records", rows.len());
-    no_growth(wish.time, &samples);
     let balance = scene.books.lock().unwrap().balance(&world, &rows);
     witness.assert_untouched(&world).await;
     let (code, log) = server.stop().await;
@@ -138,6 +137,7 @@ pub async fn run(wish: &wish::Soak) {
         balance.ran,
         balance.rows
     );
+    no_growth(wish.time, &samples);
 }
 
 /// How the agent of one project behaves.
@@ -177,7 +177,7 @@ async fn at_rest(world: &World, pid: i32, as_before: Option<Vitals>) -> Vitals {
     let mut patience = if as_before.is_some() { 60 } else { 12 };
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let now = Vitals::of(world, pid);
+        let now = Vitals::of(world, pid).await;
         patience -= 1;
         let is_back = as_before.is_some_and(|before| {
             now.descriptors <= before.descriptors && now.threads <= before.threads
@@ -216,7 +216,7 @@ async fn watch_over(
             ended_well(one);
             panic!("somebody of the crowd went home");
         }
-        let now = Vitals::of(world, server.pid);
+        let now = Vitals::of(world, server.pid).await;
         if said % SAY_EVERY == 0 {
             eprintln!(
                 "{:>5} s to go: {now}",

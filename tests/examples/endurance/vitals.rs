@@ -14,10 +14,11 @@ pub struct Vitals {
     /// Files in the state directory.
     pub files: usize,
     pub database_kib: u64,
+    pub rows: usize,
 }
 
 impl Vitals {
-    pub fn of(world: &World, pid: i32) -> Self {
+    pub async fn of(world: &World, pid: i32) -> Self {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let number = |name: &str| {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
@@ -31,17 +32,18 @@ impl Vitals {
             threads: number("Threads:"),
             files: files_below(&world.state).len(),
             database_kib: database.map_or(0, |data| data.len() / 1024),
+            rows: world.rows().await.len(),
         }
     }
 }
 
 impl fmt::Display for Vitals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { resident_kib, descriptors, threads, files, database_kib } = self;
+        let Self { resident_kib, descriptors, threads, files, database_kib, rows } = self;
         write!(
             f,
             "{resident_kib} KiB resident, {descriptors} descriptors, {threads} threads, {files} \
-             files, database {database_kib} KiB"
+             files, {rows} records, database {database_kib} KiB"
         )
     }
 }

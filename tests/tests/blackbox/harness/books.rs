@@ -76,5 +76,9 @@ fn is_honest(world: &World, row: &Row) -> bool {
     }
     let stem = row.log_stem.as_deref().unwrap_or_default();
     let log = world.state_dir().join("logs").join(format!("{stem}.log"));
-    fs::read(&log).is_ok_and(|text| String::from_utf8_lossy(&text).contains(READY))
+    match fs::read(&log) {
+        Ok(text) => String::from_utf8_lossy(&text).contains(READY),
+        // The logs of an ended one go with their retention, at once where the clock says so.
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound && row.status != "running",
+    }
 }
