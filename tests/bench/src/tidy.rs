@@ -39,14 +39,16 @@ pub fn end(root: &Path) -> Vec<i32> {
     }
 }
 
-/// Processes that carry the mark of a tree. Zombies do not count.
+/// Processes that carry the mark of a tree or work below it: an agent starts from a clean
+/// environment and carries no mark.
 pub fn alive(root: &Path) -> Vec<i32> {
     let mark = [MARK.as_bytes(), b"=", root.as_os_str().as_bytes()].concat();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| number(&entry.ok()?.file_name()));
     let carries = |pid: &i32| {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+        let cwd = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        cwd.starts_with(root) || environment.split(|byte| *byte == 0).any(|known| known == mark)
     };
     pids.filter(carries).collect()
 }
