@@ -137,7 +137,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/openapi.json" Description None Plain internal::ops::openapi),
         own!(GET "/api/bootstrap" Guarded None Plain internal::ops::bootstrap),
         own!(GET "/api/ui-prefs" Guarded None Plain internal::ui_prefs::read),
-        own!(PUT "/api/ui-prefs" Guarded SmallJson Plain internal::ui_prefs::replace),
+        own!(PUT "/api/ui-prefs" Guarded Json Plain internal::ui_prefs::replace),
         own!(GET "/api/state" Guarded None Plain internal::ops::state),
         own!(GET "/api/widget" Guarded None Plain internal::ops::widget),
         own!(GET "/api/doctor" Guarded None Plain internal::ops::doctor),

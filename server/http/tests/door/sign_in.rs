@@ -388,6 +388,12 @@ async fn h23_preferences_are_for_whoever_may_do_everything() {
     assert_eq!(server.send(put(&full)).await.status, 200);
     let again = server.send(put(&full)).await;
     assert_eq!((again.status, again.code().as_str()), (409, "stale"));
+    let long = json!({"prefs": {"favourites": ["x".repeat(17 * 1024)]}, "rev": 1});
+    let sent = Sent::new("PUT", "/api/ui-prefs").json(&long);
+    let reply = server.send(sent.header("Authorization", &format!("Bearer {full}"))).await;
+    assert_eq!((reply.status, reply.code().as_str()), (413, "too_large"));
+    let detail = reply.json()["detail"].to_string();
+    assert!(detail.contains("favourites"), "{detail}");
     let kept = json!({"prefs": wanted["prefs"], "rev": 1});
     assert_eq!(with_token(&server, "/api/ui-prefs", &full).await.json(), kept);
     let told = |token: String| {
