@@ -7,7 +7,7 @@
   const paint = () => {
     let chosen = {};
     try {
-      chosen = JSON.parse(localStorage.getItem("svc.prefs")).prefs;
+      chosen = JSON.parse(localStorage.getItem("svc.prefs"))?.prefs ?? {};
     } catch {
       // Nothing chosen, or no storage: the page follows the system.
     }

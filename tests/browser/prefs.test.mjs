@@ -15,7 +15,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, gone, shot;
+let seen, press, says, gone, shot;
 
 // A tab in the background paints nothing, so nothing is looked for once per frame.
 const polling = 50;
@@ -50,7 +50,7 @@ before(async () => {
   machine = await world({ api: {}, web: {} }, { auth }, PASSWORD);
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, gone, shot } = person(page));
+  ({ seen, press, says, gone, shot } = person(page));
   await page.setViewport({ width: 1280, height: 800 });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: 'light' }]);
   await page.goto(`${machine.url}/ui/about`, { waitUntil: 'load' });
@@ -108,6 +108,26 @@ test('what another device chose meanwhile is kept beside a choice made here', as
   assert.deepEqual(stale, []);
 });
 
+test('a choice the service did not hear of is said, and told with the next one', async () => {
+  const lose = (request) =>
+    request.method() === 'PUT' ? request.abort() : request.continue();
+  await page.setRequestInterception(true);
+  page.on('request', lose);
+  await page.select(part('pref-zone'), 'utc');
+  await says(part('toast'), 'not kept by the service yet');
+  page.off('request', lose);
+  await page.setRequestInterception(false);
+  await page.select(part('pref-density'), '');
+  await kept('density', undefined);
+  await kept('zone', 'utc');
+  await page.select(part('pref-density'), 'compact');
+  await page.select(part('pref-zone'), '');
+  await kept('density', 'compact');
+  await kept('zone', undefined);
+  const lost = complaints.splice(0).filter((text) => !/ERR_FAILED|ui-prefs/.test(text));
+  assert.deepEqual(lost, []);
+});
+
 test('a letter gets another key, and the letter itself does nothing any more', async () => {
   await press(`${part('prefs')} summary`);
   await page.click(part('key-g'), { count: 3 });
@@ -115,9 +135,20 @@ test('a letter gets another key, and the letter itself does nothing any more', a
   await page.keyboard.press('Tab');
   await kept('shortcuts', { keys: { g: 'v' } });
   await page.focus('h1');
+  const before = page.url();
   await page.keyboard.type('gp');
+  assert.equal(page.url(), before);
   await page.keyboard.type('vp');
   await page.waitForFunction(() => location.pathname === '/ui/projects');
+  await page.goBack();
+  await press(`${part('prefs')} summary`);
+  // A key that does something already is not taken, and the field shows the one that counts.
+  await page.click(part('key-l'), { count: 3 });
+  await page.type(part('key-l'), 'v');
+  await page.keyboard.press('Tab');
+  await says(part('toast'), 'v');
+  await page.waitForFunction((field) => document.querySelector(field).value === 'l', {}, part('key-l'));
+  await page.focus('h1');
   await page.keyboard.type('?');
   await seen(part('keys'));
   await page.keyboard.press('Escape');

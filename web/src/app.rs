@@ -5,7 +5,6 @@ use crate::browser;
 use crate::clock::Clock;
 use crate::dom::prelude::*;
 use crate::live::Live;
-use crate::model::outcome::Notice;
 use crate::model::prefs::DENSITY;
 use crate::model::route::Route;
 use crate::parts::reactive::{Cached, Held, dynamic, effect, memo};
@@ -38,8 +37,6 @@ pub struct Page {
     pub pending: Pending,
     /// Removals that wait for the service to be back.
     pub later: Held<Vec<Write>>,
-    /// What came of what was done to several rows, by id.
-    pub results: Held<Vec<(String, Notice)>>,
     /// Some rows are selected.
     pub is_selecting: Cached<bool>,
     /// Trust that is being asked for.
@@ -73,7 +70,6 @@ impl Page {
             clock,
             pending: Pending::new(),
             later: Held::new(Vec::new()),
-            results: Held::new(Vec::new()),
             is_selecting: memo(move || !store.selected.with(Vec::is_empty)),
             trust_gate: Held::new(None),
             sheet: Held::new(None),
@@ -129,6 +125,7 @@ fn App() -> impl IntoView {
     effect(move || {
         if !page.live.is_offline.get() {
             page.send_later();
+            page.prefs.keep_on();
         }
     });
     browser::on_window("pagehide", move |_| page.say.leave());

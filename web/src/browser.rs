@@ -92,8 +92,8 @@ pub fn zone(at: i64) -> i32 {
     -minutes
 }
 
-/// The same in a zone by its name; UTC where this browser does not know it.
-pub fn zone_of(name: &str, at: i64) -> i32 {
+/// The same in a zone by its name; `None` where this browser does not know it.
+pub fn zone_of(name: &str, at: i64) -> Option<i32> {
     let text = || -> Option<String> {
         #[expect(clippy::cast_precision_loss, reason = "times lie far below 2^53")]
         let date = js_sys::Date::new(&JsValue::from_f64(at as f64));
@@ -104,7 +104,7 @@ pub fn zone_of(name: &str, at: i64) -> i32 {
         // Swedish writes dates as ISO 8601 does. Called so that an unknown zone is no panic.
         method.call2(&date, &"sv-SE".into(), &options).ok()?.as_string()
     };
-    text().and_then(|text| crate::model::time::offset(&text, at)).unwrap_or_default()
+    text().and_then(|text| crate::model::time::offset(&text, at))
 }
 
 /// Whether the tab is in the background.

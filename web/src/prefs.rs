@@ -54,7 +54,8 @@ impl Preferences {
         });
         this.paint();
         browser::on_window("storage", move |_| {
-            let next = copy().filter(|next| this.now.with_untracked(|now| now != next));
+            let next = copy().map(with_unkept);
+            let next = next.filter(|next| this.now.with_untracked(|now| now != next));
             if let Some(next) = next.filter(|_| !this.is_saving.get_untracked()) {
                 this.now.set(next);
                 this.paint();
@@ -69,7 +70,8 @@ impl Preferences {
         if let Some(kept) = kept
             && !self.is_saving.get_untracked()
         {
-            self.show(kept);
+            self.show(with_unkept(kept));
+            self.keep_on();
         }
     }
 
@@ -83,16 +85,17 @@ impl Preferences {
         self.now.with_untracked(look)
     }
 
-    /// Shows the choices again where something else was typed over them.
-    pub fn look_again(self) {
-        self.now.set(self.now.get_untracked());
-    }
-
     /// Makes a change, and has it kept.
     pub fn change(self, change: Change) {
         self.show(self.now.get_untracked().with(std::slice::from_ref(&change)));
         UNKEPT.with_borrow_mut(|unkept| unkept.push(change));
-        if !self.is_saving.get_untracked() {
+        self.keep_on();
+    }
+
+    /// Sends what the service has not kept yet, unless that is under way.
+    pub fn keep_on(self) {
+        let is_done = UNKEPT.with_borrow(Vec::is_empty);
+        if !is_done && !self.is_saving.get_untracked() {
             self.is_saving.set(true);
             spawn_local(self.keep());
         }
@@ -107,7 +110,6 @@ impl Preferences {
     fn paint(self) {
         let Some(root) = document().document_element() else { return };
         self.now.with_untracked(|now| {
-            let _ = root.set_attribute("data-density", now.word(DENSITY)); // a fixed, legal name
             match now.word(THEME) {
                 // Also where nothing can be stored.
                 theme @ ("light" | "dark") => drop(root.set_attribute("data-theme", theme)),
@@ -117,6 +119,7 @@ impl Preferences {
                     }
                 }
             }
+            let _ = root.set_attribute("data-density", now.word(DENSITY)); // a fixed, legal name
         });
     }
 
@@ -139,24 +142,36 @@ impl Preferences {
                 Err(problem) if problem.is(ErrorCode::Stale) && tries > 0 => {
                     tries -= 1;
                     match api::get::<Prefs>(UI_PREFS).await {
-                        Ok(theirs) => self.show(UNKEPT.with_borrow(|unkept| theirs.with(unkept))),
+                        Ok(theirs) => self.show(with_unkept(theirs)),
                         Err(problem) => break Some(problem),
                     }
                 }
                 Err(problem) => break Some(problem),
             }
         };
-        self.is_saving.set(false);
         if let Some(problem) = failed {
-            self.failed(&problem);
+            self.failed(&problem).await;
         }
+        self.is_saving.set(false);
     }
 
-    /// The choice holds here, and is sent again with the next one.
-    fn failed(self, problem: &Problem) {
-        let title = words::NOT_KEPT.to_owned();
-        self.say.notice(Notice::new(Level::Warning, title, problem.words()));
+    /// A choice that is refused for good would take every later one with it: it is taken back.
+    /// Any other holds here, and is sent again when the service is back or with the next one.
+    async fn failed(self, problem: &Problem) {
+        let title = if problem.is_unfit() { words::REFUSED } else { words::NOT_KEPT };
+        self.say.notice(Notice::new(Level::Warning, title.to_owned(), problem.words()));
+        if problem.is_unfit()
+            && let Ok(theirs) = api::get::<Prefs>(UI_PREFS).await
+        {
+            UNKEPT.with_borrow_mut(Vec::clear);
+            self.show(theirs);
+        }
     }
+}
+
+/// What the service keeps, with what it has not been told yet.
+fn with_unkept(kept: Prefs) -> Prefs {
+    UNKEPT.with_borrow(|unkept| kept.with(unkept))
 }
 
 fn copy() -> Option<Prefs> {
@@ -179,7 +194,7 @@ pub fn zone(at: i64) -> i32 {
     OF_PAGE.with(|page| match page.get() {
         Some(this) => this.with(|now| match now.word(ZONE) {
             "utc" => 0,
-            "host" => this.host_zone.with(|name| browser::zone_of(name, at)),
+            "host" => this.host_zone.with(|name| browser::zone_of(name, at)).unwrap_or_default(),
             _ => browser::zone(at),
         }),
         None => browser::zone(at),
@@ -191,7 +206,10 @@ pub fn zone_mark() -> String {
     OF_PAGE.with(|page| match page.get() {
         Some(this) => this.with(|now| match now.word(ZONE) {
             "utc" => " UTC".to_owned(),
-            "host" => this.host_zone.with(|name| words::in_zone(name)),
+            "host" => this.host_zone.with(|name| match browser::zone_of(name, 0) {
+                Some(_) => words::in_zone(name),
+                None => " UTC".to_owned(),
+            }),
             _ => String::new(),
         }),
         None => String::new(),

@@ -57,6 +57,12 @@ impl Problem {
         self.is(ErrorCode::OriginCheckFailed) || self.is(ErrorCode::HostNotAllowed)
     }
 
+    /// Whether what was sent is at fault: the same would be refused every time.
+    #[must_use]
+    pub fn is_unfit(&self) -> bool {
+        matches!(self, Self::Refused { status: 400 | 413 | 422, .. })
+    }
+
     /// Whether repeating the same request later may help.
     #[must_use]
     pub fn may_pass(&self) -> bool {

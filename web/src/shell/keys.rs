@@ -65,6 +65,8 @@ fn press(page: Page, nav: Nav, event: &KeyboardEvent, after_g: &Cell<bool>) -> b
     }
     let is_letter = key.chars().count() == 1;
     let key = page.prefs.with_untracked(|prefs| match prefs.are_letters_on() || !is_letter {
+        // The second of two keys is not one of those that can be changed.
+        true if went => key.clone(),
         true => prefs.letter_of(&key).to_owned(),
         false => String::new(),
     });

@@ -19,7 +19,7 @@ pub const FIRST_STEPS: &str = "Show the first steps";
 /// Switch.
 pub const SINGLE: &str = "Single-letter keys";
 /// Letters that can be changed, and what each does.
-pub const LETTERS: [(&str, &str); 13] = [
+pub const LETTERS: [(&str, &str); 16] = [
     ("?", "List the keys"),
     ("/", "Search in this view"),
     ("g", "Go to a view (first of two keys)"),
@@ -29,6 +29,9 @@ pub const LETTERS: [(&str, &str); 13] = [
     ("l", "Launch"),
     ("r", "Resume"),
     ("s", "Stop"),
+    ("x", "Select the row"),
+    ("X", "Select all rows up to it"),
+    ("f", "Forget the row"),
     ("e", "Log"),
     ("y", "Copy the id"),
     ("[", "Previous tab"),

@@ -4,8 +4,10 @@
 pub const TITLE: &str = "Preferences";
 /// Where they live.
 pub const KEPT: &str = "Kept by the service, for every browser you sign in with.";
+/// A choice that the service has not heard of.
+pub const NOT_KEPT: &str = "This choice is not kept by the service yet";
 /// A choice that the service did not take.
-pub const NOT_KEPT: &str = "This choice holds in this browser only";
+pub const REFUSED: &str = "This choice is taken back";
 /// Choice.
 pub const THEME: &str = "Theme";
 /// Choice.

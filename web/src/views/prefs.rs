@@ -8,6 +8,8 @@ use crate::parts::icon::icon;
 use crate::parts::reactive::live;
 use crate::shell::keys::LettersSwitch;
 use crate::text::{keys, prefs as words};
+use wasm_bindgen::JsCast;
+use web_sys::{Event, HtmlInputElement};
 
 /// The card.
 pub fn preferences() -> AnyView {
@@ -74,7 +76,7 @@ fn own_keys() -> Vec<AnyView> {
 fn own_key(letter: &'static str, does: &'static str) -> AnyView {
     let page = page();
     let own = move |prefs: &Prefs| prefs.key_for(letter).to_owned();
-    let change = move |event| {
+    let change = move |event: Event| {
         let typed = event_target_value(&event);
         let key = if typed.trim().is_empty() { letter.to_owned() } else { typed };
         let is_taken = page.prefs.with_untracked(|prefs| {
@@ -83,9 +85,13 @@ fn own_key(letter: &'static str, does: &'static str) -> AnyView {
         });
         if is_taken {
             page.say.notice(Notice::new(Level::Warning, words::key_taken(&key), ""));
-            page.prefs.look_again();
         } else {
             page.prefs.change(Change::Key(letter.to_owned(), key));
+        }
+        // Also where nothing changed: what was typed is not the key.
+        let field = event.target().and_then(|field| field.dyn_into::<HtmlInputElement>().ok());
+        if let Some(field) = field {
+            field.set_value(&page.prefs.with_untracked(own));
         }
     };
     view! {

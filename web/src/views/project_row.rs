@@ -51,14 +51,16 @@ pub fn ProjectRow(
         }
     };
     let press = move |event: KeyboardEvent| {
-        let does = event.key().to_lowercase();
+        let pressed = event.key();
         let does = page.prefs.with_untracked(|prefs| match prefs.are_letters_on() {
-            true => prefs.letter_of(&does).to_owned(),
+            true => prefs.letter_of(&pressed).to_owned(),
             false => String::new(),
         });
-        if does == "x" && !(event.ctrl_key() || event.meta_key() || event.alt_key()) {
+        if matches!(does.as_str(), "x" | "X")
+            && !(event.ctrl_key() || event.meta_key() || event.alt_key())
+        {
             event.prevent_default();
-            chosen.toggle(&key.get_value(), event.shift_key());
+            chosen.toggle(&key.get_value(), does == "X");
         }
     };
     let title = marked(nav, label.clone());
