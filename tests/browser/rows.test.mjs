@@ -147,6 +147,7 @@ test('the keys f and Ctrl-Z forget and take back, and the focus stays in the lis
 
 test('a removal that the service refuses brings the row back and says why', async () => {
   await forget('docs');
+  await page.hover(part('toast')); // it stays as long as somebody reads it
   await machine.cli('resume', 'docs');
   await putAway();
   await seen(row('docs', 'running'));
@@ -210,11 +211,24 @@ test('several rows are stopped by one question, and each says what came of it', 
     part('bulk-result'),
   );
   await says(part('bulk-result'), 'Stopped api');
+  await focusIn(part('bulk-close'));
   await shot('bulk-result');
   await press(part('bulk-close'));
   await gone(part('bulk'));
   await seen(row('api', 'stopped'));
   await seen(row('web', 'stopped'));
+});
+
+test('Shift and a click on a selected box take it out again', async () => {
+  const box = `${own('api')} ${part('pick')}`;
+  await focusRow('api');
+  await page.keyboard.press('x');
+  await seen(part('bulk'));
+  await page.keyboard.down('Shift');
+  await press(box);
+  await page.keyboard.up('Shift');
+  await gone(part('bulk'));
+  assert.equal(await page.$eval(box, (input) => input.checked), false);
 });
 
 test('Shift takes everything in between, and Escape takes nothing', async () => {

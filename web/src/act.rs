@@ -1,6 +1,6 @@
 //! What a person can do: each action sends one request and ends in a message naming its object.
 
-mod bulk;
+pub mod bulk;
 mod undo;
 
 use crate::api;
@@ -202,6 +202,7 @@ impl Page {
     /// Sends a request and says what came of it.
     pub fn write(self, write: Write) {
         let Some(claim) = self.pending.take(&write.about) else {
+            self.store.show_again(&write.about); // what is on its way tells of itself
             return;
         };
         spawn_local(async move {

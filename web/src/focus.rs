@@ -44,20 +44,45 @@ pub fn watch() {
     });
 }
 
+/// Gives a focus whose element is taken away to another, or to the heading of the view.
+pub fn rescue(selector: &'static str) {
+    browser::after_paint(move || {
+        if is_lost() && !browser::focus(selector) {
+            browser::focus("h1");
+        }
+    });
+}
+
+/// The same for the name of a row.
+pub fn rescue_row(key: &str) {
+    let name = row_name(key);
+    browser::after_paint(move || {
+        if is_lost() && !name.is_some_and(|name| browser::focus(&name)) {
+            browser::focus("h1");
+        }
+    });
+}
+
+fn is_lost() -> bool {
+    document().active_element().is_none_or(|element| element.tag_name() == "BODY")
+}
+
+/// Where the name of a row is. A name of a project may hold what has a meaning in a selector: its
+/// row is not looked for.
+fn row_name(key: &str) -> Option<String> {
+    (!key.contains(['"', '\\'])).then(|| format!("[data-row=\"{key}\"] .name"))
+}
+
 /// Takes care of a focus that a change of the lists has lost.
 pub fn keep() {
     browser::after_paint(|| {
-        let lost = document().active_element().is_none_or(|element| element.tag_name() == "BODY");
-        if !lost || document().query_selector("dialog[open]").ok().flatten().is_some() {
+        if !is_lost() || document().query_selector("dialog[open]").ok().flatten().is_some() {
             return;
         }
         let Some(last) = LAST.with(|slot| slot.borrow_mut().take()) else {
             return;
         };
-        // A name of a project may hold what has a meaning in a selector: its row is not looked for.
-        let name = |id: &str| {
-            !id.contains(['"', '\\']) && browser::focus(&format!("[data-row=\"{id}\"] .name"))
-        };
+        let name = |id: &str| row_name(id).is_some_and(|name| browser::focus(&name));
         if !name(&last.id) && !last.next.is_some_and(|id| name(&id)) {
             browser::focus("h1");
         }

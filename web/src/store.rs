@@ -291,6 +291,10 @@ impl Store {
     /// Puts a bad end away, or brings it back.
     pub fn dismiss(self, seen: &str, is: bool) {
         self.dismissed.update(|all| {
+            // Another tab may have put something away meanwhile.
+            if let Some(kept) = browser::stored(DISMISSED) {
+                *all = kept.split_whitespace().map(str::to_owned).collect();
+            }
             all.retain(|one| one != seen);
             if is {
                 all.push(seen.to_owned());

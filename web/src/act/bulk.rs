@@ -7,10 +7,14 @@ use crate::dom::prelude::*;
 use crate::model::bulk::{Verb, with_range};
 use crate::model::offers::offers;
 use crate::model::outcome::{Level, Notice};
-use crate::shell::sheets::Sheet;
+use crate::model::problem::Problem;
+use crate::parts::reactive::Held;
 use crate::store::JOB;
-use crate::text::page as page_words;
+use crate::text::{bulk as words, page as page_words};
 use leptos::task::spawn_local;
+
+/// What came of each row, by its id.
+pub type Results = Held<Vec<(String, Notice)>>;
 
 impl Page {
     /// Selects a row, or no longer.
@@ -54,7 +58,7 @@ impl Page {
 
     /// Does it to all of these; what came of each is in `results`, and is a message once nobody
     /// looks there any more.
-    pub fn do_all(self, verb: Verb, all: Vec<(bool, Target)>) {
+    pub fn do_all(self, verb: Verb, all: Vec<(bool, Target)>, results: Results) {
         for (is_job, target) in all {
             let write = match (verb, is_job) {
                 (Verb::Stop, false) => Write::stop(target),
@@ -68,19 +72,19 @@ impl Page {
             let claim = self.pending.take(&write.about);
             spawn_local(async move {
                 let notices = match claim {
-                    None => Vec::new(),
+                    None => vec![Notice::new(Level::Warning, words::UNDER_WAY.to_owned(), "")],
                     Some(_claim) => write.send().await.unwrap_or_else(|problem| {
+                        if problem == Problem::NoAnswer {
+                            self.live.look_again();
+                        }
                         let title = page_words::not_done(write.verb, &write.object);
                         vec![Notice::new(Level::Danger, title, problem.words())]
                     }),
                 };
-                let is_shown =
-                    self.sheet.with_untracked(|sheet| matches!(sheet, Some(Sheet::Bulk(_))));
                 for notice in notices {
-                    if is_shown {
-                        self.results.update(|all| all.push((write.about.clone(), notice)));
-                    } else {
-                        self.notice_of(notice);
+                    let of = (write.about.clone(), notice.clone());
+                    if results.try_update(|all| all.push(of)).is_none() {
+                        self.notice_of(notice); // nobody looks there any more
                     }
                 }
             });

@@ -39,6 +39,9 @@ fn place_of(event: &Event) -> Option<usize> {
     row.get_attribute("aria-posinset")?.parse().ok()
 }
 
+/// What scrolls by itself in a row, and keeps its keys.
+const SCROLLS: &str = ".job-result, .output";
+
 /// A list of which only the rows near the visible part of the page exist.
 #[component]
 pub fn Windowed(
@@ -113,6 +116,10 @@ pub fn Windowed(
         if event.default_prevented() || event.ctrl_key() || event.meta_key() || event.alt_key() {
             return;
         }
+        let target = event.target().and_then(|target| target.dyn_into::<Element>().ok());
+        if target.is_some_and(|target| target.matches(SCROLLS).unwrap_or_default()) {
+            return;
+        }
         let page = usize::try_from(height()).unwrap_or(0) / row_px.get_untracked().max(1);
         let total = items.with_untracked(Vec::len);
         if total <= ALL_UP_TO && place_of(&event).is_none() {
@@ -132,7 +139,14 @@ pub fn Windowed(
             window().scroll_by_with_x_and_y(0.0, top);
             bump();
         }
-        let focus = move || browser::focus(&format!("[aria-posinset=\"{to}\"] .name"));
+        // In this list: another on the page has such a row too.
+        let focus = move || {
+            let list = node.get_untracked();
+            let row = format!("[aria-posinset=\"{to}\"] .name");
+            let name = list.and_then(|list| list.query_selector(&row).ok().flatten());
+            let name = name.and_then(|name| name.dyn_into::<web_sys::HtmlElement>().ok());
+            name.is_some_and(|name| name.focus().is_ok())
+        };
         if !focus() {
             // The row is made after this event, before the next paint.
             browser::after_paint(move || {

@@ -23,6 +23,8 @@ pub fn on(verb: &str, n: usize) -> String {
 pub fn question(verb: &str, n: usize) -> String {
     if n == 1 { format!("{verb} 1 session?") } else { format!("{verb} {n} sessions?") }
 }
+/// Result of a row for which a request is on its way.
+pub const UNDER_WAY: &str = "Something else is under way for it.";
 /// What else happens.
 pub const STOP_EFFECT: &str = "The sessions inside them end too.";
 /// What else happens.

@@ -1,18 +1,21 @@
 //! Several rows at once: the box of a row, the bar while some are selected, and the one question
 //! with what came of each.
 
+use crate::act::bulk::Results;
 use crate::app::page;
 use crate::dom::prelude::*;
+use crate::focus;
 use crate::model::bulk::Verb;
 use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{glyph, symbol};
-use crate::parts::reactive::{Cached, dynamic, live, memo};
+use crate::parts::reactive::{Cached, Held, dynamic, live, memo};
 use crate::shell::sheets::Sheet;
 use crate::text::bulk as words;
 use crate::text::launch;
+use crate::text::page::link;
 use crate::text::session::named;
 
 /// The box of a row. Until a row is selected it is shown under the pointer and the
@@ -22,7 +25,8 @@ pub fn pick(key: String, name: Cached<String>) -> AnyView {
     let own = key.clone();
     let is = memo(move || page.store.selected.with(|all| all.contains(&own)));
     let press = move |event: web_sys::MouseEvent| {
-        if event.shift_key() {
+        // A click on what is selected takes it out, whatever else is pressed.
+        if event.shift_key() && !is.get_untracked() {
             page.select_to(&key);
         } else {
             page.select(&key);
@@ -73,7 +77,11 @@ pub fn BulkBar() -> impl IntoView {
                     type="button"
                     class=Look::Ghost.class()
                     data-testid="bulk-clear"
-                    on:click=move |_| page.select_none()
+                    on:click=move |_| {
+                        let last = page.store.selected.with_untracked(|all| all.last().cloned());
+                        page.select_none();
+                        focus::rescue_row(&last.unwrap_or_default());
+                    }
                 >
                     {words::CLEAR}
                 </button>
@@ -92,7 +100,7 @@ pub fn BulkSheet(
     let all = untrack(|| page.chosen(verb));
     let many = all.len();
     let is_sent = RwSignal::new(false);
-    page.results.set(Vec::new());
+    let results: Results = Held::new(Vec::new());
     let close = Callback::new(move |()| {
         page.sheet.set(None);
         if is_sent.get_untracked() {
@@ -104,7 +112,7 @@ pub fn BulkSheet(
         .map(|(_, target)| {
             let id = target.id.clone();
             let result = move || {
-                let found = page.results.with(|all| all.iter().rev().find(|(of, _)| *of == id).cloned());
+                let found = results.with(|all| all.iter().rev().find(|(of, _)| *of == id).cloned());
                 found.map(|(_, notice)| {
                     let (shape, tone) = if notice.level.stays() {
                         (Glyph::Triangle, Tone::Warn)
@@ -133,16 +141,22 @@ pub fn BulkSheet(
         })
         .collect_view();
     let all = StoredValue::new(all);
+    let is_offline = page.live.is_offline;
     let send = move |_| {
+        if is_offline.get_untracked() {
+            page.say.politely(link::OFFLINE);
+            return;
+        }
         is_sent.set(true);
-        page.do_all(verb, all.get_value());
+        page.do_all(verb, all.get_value(), results);
+        focus::rescue("[data-testid=bulk-close]");
     };
     let danger = if verb == Verb::Resume { Look::Primary } else { Look::Danger };
     view! {
         <Dialog title=words::question(verb.label(), many) on_close=close testid="bulk-dialog">
             <div class="dialog-body">
                 <p class="wide muted">{verb.effect()}</p>
-                <ul class="wide bulk-list">{rows}</ul>
+                <ul class="wide bulk-list" aria-live="polite">{rows}</ul>
             </div>
             <div class="dialog-foot">
                 {dynamic(move || if is_sent.get() {
@@ -157,7 +171,15 @@ pub fn BulkSheet(
                         <button type="button" class=Look::Secondary.class() autofocus data-testid="bulk-no" on:click=move |_| close.run(())>
                             {words::KEEP}
                         </button>
-                        <button type="button" class=danger.class() data-testid="bulk-yes" on:click=send>
+                        {dynamic(move || is_offline.get().then(|| view! { <span class="reason" id="bulk-why">{link::OFFLINE}</span> }))}
+                        <button
+                            type="button"
+                            class=danger.class()
+                            aria-disabled=live(move || is_offline.get().then_some("true"))
+                            aria-describedby=live(move || is_offline.get().then_some("bulk-why"))
+                            data-testid="bulk-yes"
+                            on:click=send
+                        >
                             {words::on(verb.label(), many)}
                         </button>
                     }

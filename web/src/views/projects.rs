@@ -4,6 +4,7 @@ use crate::api;
 use crate::app::page;
 use crate::browser;
 use crate::dom::prelude::*;
+use crate::focus;
 use crate::model::past::LastUsed;
 use crate::model::prefs::Prefs;
 use crate::model::projects::{Query, Show, Sort};
@@ -208,12 +209,16 @@ fn Selection(chosen: Chosen) -> impl IntoView {
     let open = Callback::new(move |()| is_open.set(true));
     let close = Callback::new(move |()| is_open.set(false));
     let count = memo(move || chosen.names().len());
+    let deselect = move |_| {
+        chosen.clear();
+        focus::rescue("h1");
+    };
     view! {
         {dynamic(move || (count.get() > 0).then(|| view! {
             <div class="strip selection tone-info" role="group" aria-label=words::SELECTED data-testid="selection">
                 <b role="status">{dynamic(move || words::selected(count.get()))}</b>
                 <span class="strip-end project-actions">
-                    <button type="button" class=Look::Ghost.class() data-testid="deselect" on:click=move |_| chosen.clear()>
+                    <button type="button" class=Look::Ghost.class() data-testid="deselect" on:click=deselect>
                         {words::DESELECT}
                     </button>
                     <ActButton label=launch::TRUST_DOTS name=launch::TRUST_DOTS.to_owned() on_act=open reason=reason testid="trust-selected" />

@@ -3,6 +3,7 @@
 
 use crate::app::{Page, page};
 use crate::dom::prelude::*;
+use crate::focus;
 use crate::model::prefs::{Change, DISMISSED};
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
@@ -89,7 +90,10 @@ fn steps(page: Page, taken: Cached<[bool; 4]>) -> AnyView {
             .collect_view()
     };
     let count = move || words::steps_done(taken.with(|t| t.iter().filter(|t| **t).count()), 4);
-    let dismiss = move |_| page.prefs.change(Change::Item(DISMISSED, CARD.to_owned(), true));
+    let dismiss = move |_| {
+        page.prefs.change(Change::Item(DISMISSED, CARD.to_owned(), true));
+        focus::rescue("h1");
+    };
     let can_go = memo(move || page.store.count_projects() > 0);
     view! {
         <section class="card steps" aria-label=words::STEPS>
