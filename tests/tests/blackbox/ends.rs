@@ -331,7 +331,7 @@ async fn f26_a_bridge_whose_directory_is_deleted_can_be_stopped_and_forgotten() 
 /// time is watched a little longer before it counts as running, and that is not held against it.
 #[tokio::test]
 async fn f28_a_grace_that_ends_while_a_taken_up_environment_is_watched_ends_no_bridge() {
-    let world = World::with(json!({ "claude": { "startup_grace_seconds": 2 } }));
+    let world = World::with(json!({ "claude": { "startup_grace_seconds": 3 } }));
     world.project("app");
     let server = world.serve().await;
     let mut page = server.events().await;

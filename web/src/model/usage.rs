@@ -15,6 +15,8 @@ pub const HEIGHT: i64 = 240;
 pub const HATCH_FROM: i64 = 800;
 /// Distance of two samples as long as it is not seen, milliseconds.
 const USUAL_STEP_MS: i64 = 4_000;
+/// A sample that is this much older than the last means that the clock was set back, milliseconds.
+const SET_BACK_MS: i64 = 60_000;
 /// A curve reaches at least this high, tenths of a percent: the breathing of an idle process is no
 /// mountain range.
 const LEAST_TOP: i64 = 200;
@@ -51,10 +53,13 @@ pub struct Drawn {
 }
 
 impl Curve {
-    /// Takes another sample; one that is not newer than the last is left out.
+    /// Takes another sample; one that is not newer than the last is left out, unless the clock
+    /// was set back: then the curve begins again.
     pub fn add(&mut self, at: i64, now: Use) {
-        if self.points.last().is_some_and(|(last, _)| at <= *last) {
-            return;
+        match self.points.last() {
+            Some((last, _)) if at < last - SET_BACK_MS => self.points.clear(),
+            Some((last, _)) if at <= *last => return,
+            _ => {}
         }
         if self.points.len() >= POINTS {
             self.points.remove(0);
@@ -194,6 +199,14 @@ mod tests {
         long.add(69 * 4000, used(99));
         assert_eq!(long.points.len(), POINTS);
         assert_eq!((long.points[0].1, long.now.cpu), (100, 690));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_begins_a_new_curve() {
+        let mut back = curve(&[(7_200, 10), (7_204, 20), (7_203, 99)]);
+        assert_eq!((back.points.len(), back.now.cpu), (2, 200));
+        back.add(3_604_000, used(30));
+        assert_eq!((back.points.len(), back.now.cpu), (1, 300));
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn ToastCard(toast: Toast) -> impl IntoView {
     let held = RwSignal::new(false);
     if !toast.stays {
         // The card's own: whoever said it may be gone before the message is.
-        let left = RwSignal::new(LIFE_S);
+        let left = RwSignal::new(LIFE_S + 1); // the second that has begun does not count
         effect(move || {
             page.clock.seconds();
             if held.get_untracked() {
