@@ -26,6 +26,9 @@ const SAY_EVERY: u32 = 12;
 const LOG_SETS: usize = 150;
 /// From this length on memory has had its time to become what it stays.
 const MEMORY_FROM: Duration = Duration::from_secs(5 * 60);
+/// Threads for blocking work are shared: how many of them there are says how the work of the last
+/// ten seconds met, not what is held. A thread per bridge, task or request is far more than this.
+const POOL: u64 = 4;
 
 /// What everybody in the crowd knows.
 struct Scene {
@@ -180,7 +183,7 @@ async fn at_rest(world: &World, pid: i32, as_before: Option<Vitals>) -> Vitals {
         let now = Vitals::of(world, pid).await;
         patience -= 1;
         let is_back = as_before.is_some_and(|before| {
-            now.descriptors <= before.descriptors && now.threads <= before.threads
+            now.descriptors <= before.descriptors && now.threads <= before.threads + POOL
         });
         if is_back || (patience == 0 && as_before.is_none()) {
             return now;
