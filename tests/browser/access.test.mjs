@@ -68,13 +68,9 @@ after(async () => {
   await empty?.close();
 });
 
-/** Another view of the same document. */
+/** Another view of the same document, once everything in it is there. */
 async function go(path, there) {
-  await page.evaluate((to) => {
-    history.pushState(null, '', to);
-    dispatchEvent(new PopStateEvent('popstate'));
-  }, path);
-  await seen(there);
+  await person(page).go(path, there);
   await gone('[aria-busy=true]');
 }
 

@@ -12,7 +12,7 @@ const LONG = `a${'-very-very'.repeat(19)}-long-name`;
 const RIGHT_TO_LEFT = 'שלום-עולם';
 
 let machine, browser, page, complaints, devtools;
-let seen, gone;
+let seen, go, gone;
 let views;
 
 before(async () => {
@@ -40,7 +40,7 @@ before(async () => {
   ];
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, gone } = person(page));
+  ({ seen, go, gone } = person(page));
   devtools = await page.createCDPSession();
   await page.setViewport({ width: 1280, height: 900 });
   await page.goto(`${machine.url}/ui/`, { waitUntil: 'load' });
@@ -56,11 +56,7 @@ async function lost({ width }) {
   await page.setViewport({ width, height: 900 });
   const found = [];
   for (const [path, there] of views) {
-    await page.evaluate((to) => {
-      history.pushState(null, '', to);
-      dispatchEvent(new PopStateEvent('popstate'));
-    }, path);
-    await seen(there);
+    await go(path, there);
     const wrong = await page.evaluate(() => {
       const said = [];
       const short = (element) => element.outerHTML.replace(/\s+/g, ' ').slice(0, 120);
@@ -137,12 +133,8 @@ test('more space between letters, words and lines', async (t) => {
 
 test('without motion nothing moves, not even what is starting', async () => {
   const turning = () => page.evaluate(() => document.getAnimations().length);
-  await page.evaluate(() => {
-    history.pushState(null, '', '/ui/');
-    dispatchEvent(new PopStateEvent('popstate'));
-  });
   await page.setViewport({ width: 1280, height: 900 });
-  await seen(row('slow', 'starting'));
+  await go('/ui/', row('slow', 'starting'));
   await page.waitForFunction(() => document.getAnimations().length > 0);
   await page.emulateMediaFeatures([{ name: 'prefers-reduced-motion', value: 'reduce' }]);
   await page.waitForFunction(() => document.getAnimations().length === 0);

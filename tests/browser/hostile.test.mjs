@@ -90,7 +90,7 @@ const shown = (text) =>
   );
 
 let machine, browser, page, complaints;
-let seen, press, says, gone;
+let seen, go, press, says, gone;
 let names, bridge;
 
 before(async () => {
@@ -106,7 +106,7 @@ before(async () => {
   });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone } = person(page));
+  ({ seen, go, press, says, gone } = person(page));
   await page.setViewport({ width: 1280, height: 900 });
   await page.goto(`${machine.url}/ui/projects`, { waitUntil: 'load' });
 });
@@ -115,14 +115,6 @@ after(async () => {
   await browser?.close();
   await machine?.close();
 });
-
-async function go(path, there) {
-  await page.evaluate((to) => {
-    history.pushState(null, '', to);
-    dispatchEvent(new PopStateEvent('popstate'));
-  }, path);
-  await seen(there);
-}
 
 /** Nothing of it ran, and nothing of it became an element. */
 async function quiet() {

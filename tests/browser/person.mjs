@@ -27,6 +27,15 @@ export function person(page) {
   const seen = (selector) =>
     page.waitForSelector(selector, { visible: true, timeout: DEADLINE_MS });
 
+  /** Another view of the same document. */
+  async function go(path, there) {
+    await page.evaluate((to) => {
+      history.pushState(null, '', to);
+      dispatchEvent(new PopStateEvent('popstate'));
+    }, path);
+    await seen(there);
+  }
+
   /** Whether something lies over the middle of the element, when it is scrolled into view. */
   const covers = (element, what) =>
     element.evaluate((target, selector) => {
@@ -100,5 +109,5 @@ export function person(page) {
     await page.screenshot({ path: join(dir, `${name}.png`) });
   }
 
-  return { seen, covers, press, says, gone, shot };
+  return { seen, go, covers, press, says, gone, shot };
 }
