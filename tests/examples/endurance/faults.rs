@@ -180,6 +180,7 @@ impl<'w> Stage<'w> {
             Fault::FreezeService(pause) => {
                 self.service(Signal::STOP);
                 self.count("services frozen");
+                // How long it stands still is the fault, not a wait for something.
                 tokio::time::sleep(Duration::from_millis(pause)).await;
                 self.service(Signal::CONT);
             }

@@ -11,10 +11,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 
 /// Those who do things and have not yet seen that it is quiet.
 static BUSY: AtomicUsize = AtomicUsize::new(0);
+/// Heard when nobody does anything any more.
+static IDLE: Notify = Notify::const_new();
 
 /// Everybody, each with chance of their own.
 pub fn gather(scene: &Arc<Scene>, dice: &mut Dice) -> JoinSet<()> {
@@ -48,8 +51,13 @@ pub fn gather(scene: &Arc<Scene>, dice: &mut Dice) -> JoinSet<()> {
 /// Waits until whoever does things has finished.
 pub async fn until_idle(scene: &Scene) {
     crate::harness::within("an end of the churn", async {
-        while BUSY.load(Ordering::SeqCst) > 0 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        loop {
+            // Made before the look, so that an end between the two is not missed.
+            let ended = IDLE.notified();
+            if BUSY.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            ended.await;
         }
     })
     .await;
@@ -68,7 +76,9 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        BUSY.fetch_sub(1, Ordering::SeqCst);
+        if BUSY.fetch_sub(1, Ordering::SeqCst) == 1 {
+            IDLE.notify_waiters();
+        }
     }
 }
 
