@@ -50,7 +50,6 @@ impl App {
             hit("forget.before_delete").await;
             if self.store().delete(&bridge.id, stored.revision).await? {
                 self.registry().forget(&bridge.id);
-                self.extras().forget(&bridge.id);
                 self.publish();
                 self.nudge_others();
                 return Ok(Forgotten { id: bridge.id.to_string(), forgotten: true });

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_projects::{Project, Projects};
 use svc_shared::internal::PreflightSummary;
+use svc_store::Stored;
 
 fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
     turn.lock().unwrap_or_else(PoisonError::into_inner)
@@ -33,6 +34,14 @@ impl App {
     fn show(&self, next: impl Fn(&Registry) -> Option<Part>) -> bool {
         let _turn = lock(&self.inner.publishing);
         let Some(part) = next(self.registry()) else { return false };
+        for ended in part.rows.iter().filter_map(Stored::bridge).filter(|one| !one.is_live()) {
+            self.watchers().ended(ended);
+        }
+        // Whoever took them away, here or in another process.
+        for id in part.gone.iter().filter_map(|id| id.parse().ok()) {
+            self.watchers().forget(&id);
+            self.extras().forget(&id);
+        }
         let projects = self.projects();
         let surroundings = Surroundings::new(self, &projects, part.occupied);
         let shown = part

@@ -141,7 +141,7 @@ impl App {
             .await?;
         let command =
             Command::Resume { launch: prepared.launch.clone(), deadline: self.deadline() };
-        self.own(&prepared.launch.id);
+        self.own(&target.id, &prepared.launch.id);
         match self.command(&target.id, command, self.cap()).await? {
             Changed::Now(known) => {
                 let bridge = Bridge { cwd: project.path.clone(), ..known.bridge };

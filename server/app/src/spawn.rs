@@ -135,8 +135,12 @@ impl App {
             quarantine: None,
         };
         hit("spawn.before_record").await;
-        self.own_launch(&bridge);
-        match self.store().insert(&bridge, self.cap(), now).await? {
+        self.own(&bridge.id, &prepared.launch.id);
+        let inserted = self.store().insert(&bridge, self.cap(), now).await;
+        if !matches!(inserted, Ok(Inserted::Yes)) {
+            self.watchers().forget(&bridge.id);
+        }
+        match inserted? {
             Inserted::Yes => {}
             Inserted::CapReached => return Err(self.cap_reached(&project.name)),
             Inserted::Occupied => {
@@ -146,6 +150,7 @@ impl App {
             }
         }
         if grant_trust && let Err(error) = self.grant_trust(project).await {
+            self.watchers().forget(&bridge.id);
             self.store().delete(&bridge.id, 1).await?;
             return Err(error);
         }

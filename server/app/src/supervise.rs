@@ -26,7 +26,7 @@ use tokio::task::AbortHandle;
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     tasks: Mutex<HashMap<InstanceId, Watching>>,
-    own: Mutex<std::collections::HashSet<LaunchId>>,
+    own: Mutex<HashMap<InstanceId, LaunchId>>,
     /// How often in a row the process table could not be read for a row.
     unknown: Mutex<HashMap<InstanceId, u32>>,
 }
@@ -44,7 +44,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Watchers {
     /// Whether this process launched it.
     fn owns(&self, bridge: &Bridge) -> bool {
-        bridge.launch.as_ref().is_some_and(|launch| lock(&self.own).contains(&launch.id))
+        let own = lock(&self.own);
+        bridge.launch.as_ref().is_some_and(|launch| own.get(&bridge.id) == Some(&launch.id))
     }
 
     fn watches(&self, id: &InstanceId, generation: u32) -> bool {
@@ -64,18 +65,46 @@ impl Watchers {
     fn saw_known(&self, id: &InstanceId) {
         lock(&self.unknown).remove(id);
     }
+
+    /// Drops what is remembered of a launch that is over. The next one of the row may have begun.
+    pub fn ended(&self, bridge: &Bridge) {
+        let mut own = lock(&self.own);
+        if bridge.launch.as_ref().is_some_and(|launch| own.get(&bridge.id) == Some(&launch.id)) {
+            own.remove(&bridge.id);
+        }
+        drop(own);
+        self.saw_known(&bridge.id);
+    }
+
+    /// Drops what is remembered of a row that is gone, or never came to be.
+    pub fn forget(&self, id: &InstanceId) {
+        lock(&self.own).remove(id);
+        self.saw_known(id);
+    }
+}
+
+/// The task that watches a generation, as long as it does. Even its handle would keep the memory
+/// of the whole task.
+struct Mark<'a> {
+    app: &'a App,
+    id: &'a InstanceId,
+}
+
+impl Drop for Mark<'_> {
+    fn drop(&mut self) {
+        let own = tokio::task::try_id();
+        let mut tasks = lock(&self.app.watchers().tasks);
+        // Another may have taken its place.
+        if tasks.get(self.id).is_some_and(|watching| Some(watching.task.id()) == own) {
+            tasks.remove(self.id);
+        }
+    }
 }
 
 impl App {
     /// Remembers that a launch belongs to this process.
-    pub(crate) fn own(&self, launch: &LaunchId) {
-        lock(&self.watchers().own).insert(launch.clone());
-    }
-
-    pub(crate) fn own_launch(&self, bridge: &Bridge) {
-        if let Some(launch) = &bridge.launch {
-            self.own(&launch.id);
-        }
+    pub(crate) fn own(&self, id: &InstanceId, launch: &LaunchId) {
+        lock(&self.watchers().own).insert(id.clone(), launch.clone());
     }
 
     /// Makes sure that a live generation is watched by exactly one task of this process.
@@ -148,3 +177,6 @@ impl App {
 /// Proof that the supervisor runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Supervisor;
+
+#[cfg(test)]
+mod tests;

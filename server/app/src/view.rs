@@ -65,6 +65,11 @@ impl Extras {
         lock(&self.rows).remove(id);
     }
 
+    #[cfg(test)]
+    pub fn knows_no_row(&self) -> bool {
+        lock(&self.rows).is_empty()
+    }
+
     /// Takes over the live bridges without a record; the projects where that differs.
     pub fn set_unmanaged(&self, found: HashMap<ProjectName, i32>) -> Vec<ProjectName> {
         let mut known = lock(&self.unmanaged);

@@ -32,10 +32,12 @@ fn after(duration: Duration) -> Timer {
 
 /// Watches until the generation ends, another one begins, or the service ends.
 pub(super) async fn run(app: App, id: InstanceId, generation: u32) {
+    let mark = super::Mark { app: &app, id: &id };
     if let Err(error) = watch(&app, &id, generation).await {
         error!(bridge.id = %id, error = %error, "watching bridge {} failed", id.short());
     }
-    // Whatever happened, the reconciler looks at the row once more.
+    // Whatever happened, the reconciler looks at the row once more, and finds it watched by nobody.
+    drop(mark);
     app.wake().notify_one();
 }
 

@@ -68,7 +68,7 @@ impl App {
             .await?;
         let command =
             Command::Relaunch { launch: prepared.launch.clone(), deadline: self.deadline() };
-        self.own(&prepared.launch.id);
+        self.own(&current.id, &prepared.launch.id);
         match self.command(&current.id, command, svc_store::Cap::default()).await? {
             Changed::Now(known) => self.start(&known.bridge, prepared).await,
             Changed::Late

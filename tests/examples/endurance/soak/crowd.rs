@@ -6,6 +6,7 @@ use crate::deeds::{Means, Outcome, perform};
 use crate::harness::{Dice, Events, try_socket};
 use crate::plan::{By, Deed, What};
 use futures_util::StreamExt;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -29,6 +30,7 @@ pub fn gather(scene: &Arc<Scene>, dice: &mut Dice) -> JoinSet<()> {
     }
     crowd.spawn(doer(Arc::clone(scene), next(), By::Command));
     crowd.spawn(murderer(Arc::clone(scene), next()));
+    crowd.spawn(tidier(Arc::clone(scene), next()));
     for _ in 0..2 {
         crowd.spawn(reader(Arc::clone(scene), next()));
     }
@@ -147,6 +149,35 @@ async fn murderer(scene: Arc<Scene>, mut dice: Dice) {
             scene.count("agents killed");
         }
         breathe(&mut dice, 1500).await;
+    }
+    drop(busy);
+    let mut phase = scene.phase.clone();
+    let _ = phase.wait_for(|phase| matches!(phase, Phase::Over(_))).await;
+}
+
+/// Forgets what ended longest ago, so that the history comes to a size and stays there: what
+/// memory grows by then is not records.
+async fn tidier(scene: Arc<Scene>, mut dice: Dice) {
+    let busy = Busy::begin();
+    let client = scene.client();
+    while scene.is_churning() {
+        let newest: BTreeSet<String> = scene.newest.lock().unwrap().values().cloned().collect();
+        let mut old = client.instances().await;
+        // The newest of a project is for those who resume.
+        old.retain(|row| row.ended_at.is_some() && !newest.contains(row.instance_id.as_str()));
+        old.sort_by_key(|row| row.ended_at);
+        for row in &old[..old.len().saturating_sub(scene.projects.len())] {
+            let id = row.instance_id.as_str();
+            scene.books.lock().unwrap().give_up(id);
+            let reply = client.post(&format!("/api/instances/{id}/forget")).await;
+            match reply.status {
+                200 => scene.count("records tidied away"),
+                // Somebody resumed it meanwhile, or forgot it.
+                404 | 409 => scene.count("records not tidied away"),
+                _ => panic!("{id} was not forgotten: {}: {}", reply.status, reply.text()),
+            }
+        }
+        breathe(&mut dice, 2000).await;
     }
     drop(busy);
     let mut phase = scene.phase.clone();
