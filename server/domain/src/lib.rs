@@ -29,3 +29,4 @@ pub mod tail_lines;
 pub mod throttle;
 pub mod ui_prefs;
 pub mod usage;
+mod words;

@@ -7,6 +7,7 @@
 
 mod decode;
 mod escape;
+mod hints;
 mod key_value;
 mod pem;
 mod rules;
@@ -16,6 +17,8 @@ mod view;
 
 use std::borrow::Cow;
 
+use crate::words::Kinds;
+use hints::{Hints, Scan};
 use pem::Pem;
 pub(crate) use rules::pattern;
 use view::View;
@@ -51,31 +54,56 @@ impl Redactor {
     }
 
     /// One whole line, without its line end, fit to leave the service.
-    pub fn line(&mut self, raw: &str) -> String {
+    ///
+    /// Most lines hold nothing that could begin anything: they are looked through once and passed
+    /// on as they are.
+    pub fn line<'r>(&mut self, raw: &'r str) -> Cow<'r, str> {
+        let scan = Scan::of(raw);
+        if hides_something(raw, scan.kinds) {
+            return Cow::Owned(self.cleaned(raw, Scan::of));
+        }
+        let nothing = scan.rules == Hints::NONE && !scan.kinds.may_be_encoded();
+        if nothing && self.pem.line(raw).is_ordinary() {
+            return Cow::Borrowed(raw);
+        }
+        let spans = merged(self.spans(raw, scan, Scan::of));
+        if spans.is_empty() { Cow::Borrowed(raw) } else { Cow::Owned(masked(raw, &spans, &[])) }
+    }
+
+    /// What [`Redactor::line`] says of a line, by asking every rule: what the tests compare with.
+    #[cfg(any(test, fuzzing))]
+    #[must_use]
+    pub fn line_by_every_rule(&mut self, raw: &str) -> String {
+        self.cleaned(raw, |_| Scan::ALL)
+    }
+
+    /// A line that may hold escape sequences or invisible characters.
+    fn cleaned(&mut self, raw: &str, look: fn(&str) -> Scan) -> String {
         let clean = escape::clean(raw);
-        let spans = merged(self.spans(clean.view.text()));
+        let text = clean.view.text();
+        let spans = merged(self.spans(text, look(text), look));
         match self.colour {
-            Colour::Strip => masked(clean.view.text(), &spans, &[]),
+            Colour::Strip => masked(text, &spans, &[]),
             Colour::Keep => {
                 // A sequence inside a secret would have to be dropped or would show where the
                 // secret was: such a line falls back to its plain form.
                 let inside = |at: usize| spans.iter().any(|s| s.start < at && at < s.end);
                 let provable = !clean.colours.iter().any(|(at, _)| inside(*at));
                 let colours = if provable { clean.colours.as_slice() } else { &[] };
-                masked(clean.view.text(), &spans, colours)
+                masked(text, &spans, colours)
             }
         }
     }
 
-    /// What is to be masked in a clean line.
-    fn spans(&mut self, clean: &str) -> Vec<Span> {
+    /// What is to be masked in a clean line, of which `scan` is true.
+    fn spans(&mut self, clean: &str, scan: Scan, look: fn(&str) -> Scan) -> Vec<Span> {
         let mut spans = Vec::new();
         let mut pem = self.pem.line(clean);
-        rules::find(clean, &mut spans);
-        pem.find(clean, &mut spans);
-
+        rules::find(clean, scan.rules, &mut spans);
+        pem.find(clean, scan.rules, &mut spans);
         let mut levels: Vec<View> = Vec::new();
-        while levels.len() < DEPTH {
+        let depth = if scan.kinds.may_be_encoded() { DEPTH } else { 0 };
+        while levels.len() < depth {
             let Some(view) = decode::decode(levels.last().map_or(clean, View::text)) else {
                 break;
             };
@@ -85,14 +113,14 @@ impl Redactor {
             };
             let origin = |at: usize| levels.iter().rev().fold(at, |at, view| view.source(at));
             let mut found = Vec::new();
-            rules::find(text, &mut found);
-            pem.find(text, &mut found);
+            let scan = look(text);
+            rules::find(text, scan.rules, &mut found);
+            pem.find(text, scan.rules, &mut found);
             spans.extend(found.iter().map(|span| span.mapped(origin)));
-
-            if text.chars().any(escape::is_invisible) {
+            if hides_something(text, scan.kinds) {
                 let inner = escape::clean(text).view;
                 let mut found = Vec::new();
-                rules::find(inner.text(), &mut found);
+                rules::find(inner.text(), look(inner.text()).rules, &mut found);
                 spans.extend(found.iter().map(|span| span.mapped(|at| origin(inner.source(at)))));
             }
         }
@@ -121,11 +149,16 @@ pub fn redact_text(raw: &str) -> String {
 /// A text without terminal escape sequences and invisible characters, secrets untouched.
 #[must_use]
 pub fn strip_ansi(raw: &str) -> Cow<'_, str> {
-    if raw.chars().any(escape::is_invisible) {
+    if hides_something(raw, Kinds::of(raw)) {
         Cow::Owned(escape::clean(raw).view.into_text())
     } else {
         Cow::Borrowed(raw)
     }
+}
+
+/// Whether there is an escape sequence or an invisible character in a text of these kinds.
+fn hides_something(text: &str, kinds: Kinds) -> bool {
+    kinds.has_control() || kinds.has_wide() && text.chars().any(escape::is_invisible)
 }
 
 /// A piece of text to mask, in bytes.

@@ -4,6 +4,7 @@
 //! held until its end arrives, because a secret cut in two would escape the redactor; what it
 //! says can be read only through the redactor. Leaves alone: files, watching, generations.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -57,36 +58,43 @@ impl FromStr for Cursor {
     }
 }
 
-/// One line to show.
+/// One line to show. What came in one piece is still where it was fed from.
 #[derive(Clone, PartialEq, Eq)]
-pub struct TailLine {
+pub struct TailLine<'c> {
     /// Reading on from this byte repeats nothing and leaves nothing out.
     pub end: u64,
-    content: Content,
+    content: Content<'c>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Content {
-    Whole(String),
+enum Content<'c> {
+    Whole(Cow<'c, [u8]>),
     /// The begin of a line that is too long.
-    Begin(String),
+    Begin(Cow<'c, [u8]>),
     /// The end of one: this many bytes were not shown.
     Omitted(u64),
 }
 
-impl TailLine {
+impl TailLine<'_> {
     /// The text to show. `redactor` must have seen all lines before this one.
-    pub fn redacted(&self, redactor: &mut Redactor) -> String {
+    pub fn redacted(&self, redactor: &mut Redactor) -> Cow<'_, str> {
         match &self.content {
-            Content::Whole(text) => redactor.line(text),
-            Content::Begin(text) => redactor.line(text) + "…",
-            Content::Omitted(bytes) => format!("…[line truncated {bytes} bytes]"),
+            Content::Whole(bytes) => redacted(bytes, redactor),
+            Content::Begin(bytes) => redacted(bytes, redactor) + "…",
+            Content::Omitted(bytes) => format!("…[line truncated {bytes} bytes]").into(),
         }
     }
 }
 
+fn redacted<'l>(line: &'l [u8], redactor: &mut Redactor) -> Cow<'l, str> {
+    match decode(line) {
+        Cow::Borrowed(text) => redactor.line(text),
+        Cow::Owned(text) => redactor.line(&text).into_owned().into(),
+    }
+}
+
 /// Shows no content: it was not redacted yet.
-impl fmt::Debug for TailLine {
+impl fmt::Debug for TailLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TailLine").field("end", &self.end).finish_non_exhaustive()
     }
@@ -194,7 +202,7 @@ impl TailLines {
     }
 
     /// Takes the next bytes and gives the lines they complete.
-    pub fn feed(&mut self, chunk: &[u8]) -> Vec<TailLine> {
+    pub fn feed<'c>(&mut self, chunk: &'c [u8]) -> Vec<TailLine<'c>> {
         let mut lines = Vec::new();
         let mut rest = chunk;
         while let Some(first) = rest.first() {
@@ -212,14 +220,14 @@ impl TailLines {
     }
 
     /// The held end of a log that nobody writes any more, shown although its line end is missing.
-    pub fn finish(&mut self) -> Option<TailLine> {
+    pub fn finish(&mut self) -> Option<TailLine<'static>> {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() || self.state != State::Line {
             return None;
         }
         // Should the writer go on after all, the line's begin was shown and the rest is left out.
         self.state = State::Cut { omitted: 0 };
-        Some(TailLine { end: self.offset, content: Content::Whole(decode(&held)) })
+        Some(TailLine { end: self.offset, content: Content::Whole(held.into()) })
     }
 
     fn advance<'c>(&mut self, chunk: &'c [u8], by: usize) -> &'c [u8] {
@@ -227,15 +235,20 @@ impl TailLines {
         chunk.get(by..).unwrap_or_default()
     }
 
-    fn feed_line<'c>(&mut self, chunk: &'c [u8], lines: &mut Vec<TailLine>) -> &'c [u8] {
+    fn feed_line<'c>(&mut self, chunk: &'c [u8], lines: &mut Vec<TailLine<'c>>) -> &'c [u8] {
         let room = LINE_CAP - self.held.len();
         // One byte more than fits, so that a line end right behind a full line is seen.
         let window = chunk.get(..=room).unwrap_or(chunk);
-        if let Some(len) = window.iter().position(|b| *b == b'\n') {
-            self.held.extend(window.iter().take(len));
+        if let Some(len) = memchr::memchr(b'\n', window) {
+            let here = window.get(..len).unwrap_or_default();
+            let content = if self.held.is_empty() {
+                Cow::Borrowed(here)
+            } else {
+                self.held.extend_from_slice(here);
+                Cow::Owned(std::mem::take(&mut self.held))
+            };
             let rest = self.advance(chunk, len + 1);
-            let held = std::mem::take(&mut self.held);
-            lines.push(TailLine { end: self.offset, content: Content::Whole(decode(&held)) });
+            lines.push(TailLine { end: self.offset, content: Content::Whole(content) });
             return rest;
         }
         if window.len() <= room {
@@ -249,8 +262,8 @@ impl TailLines {
     }
 
     /// Shows the begin of the line that fills `held`.
-    fn cut(&mut self) -> TailLine {
-        let held = std::mem::take(&mut self.held);
+    fn cut(&mut self) -> TailLine<'static> {
+        let mut held = std::mem::take(&mut self.held);
         let newest = held.len().saturating_sub(CUT_WORD);
         let blank = held.iter().rposition(u8::is_ascii_whitespace).map_or(0, |at| at + 1);
         let mut keep = blank.max(newest);
@@ -261,12 +274,12 @@ impl TailLines {
         let omitted = u64::try_from(held.len() - keep).unwrap_or(u64::MAX);
         let end = self.offset - omitted;
         self.state = State::Cut { omitted };
-        let text = decode(held.get(..keep).unwrap_or_default());
-        TailLine { end, content: Content::Begin(text) }
+        held.truncate(keep);
+        TailLine { end, content: Content::Begin(held.into()) }
     }
 
-    fn feed_omitted<'c>(&mut self, chunk: &'c [u8], lines: &mut Vec<TailLine>) -> &'c [u8] {
-        let newline = chunk.iter().position(|b| *b == b'\n');
+    fn feed_omitted<'c>(&mut self, chunk: &'c [u8], lines: &mut Vec<TailLine<'c>>) -> &'c [u8] {
+        let newline = memchr::memchr(b'\n', chunk);
         let here = u64::try_from(newline.unwrap_or(chunk.len())).unwrap_or(u64::MAX);
         let rest = self.advance(chunk, newline.map_or(chunk.len(), |at| at + 1));
         if let State::Cut { omitted } = self.state {
@@ -285,10 +298,10 @@ impl TailLines {
 
 /// Text of a line: its carriage return and a byte order mark go, invalid bytes are replaced.
 /// Whole lines only, so no character is ever cut.
-fn decode(line: &[u8]) -> String {
+fn decode(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    String::from_utf8_lossy(line).into_owned()
+    String::from_utf8_lossy(line)
 }
 
 #[cfg(test)]

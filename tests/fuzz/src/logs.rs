@@ -53,9 +53,10 @@ pub(crate) fn exit_cause(data: &[u8]) {
 /// However a stream is cut, the same lines come out, and reading on from the end of one loses and
 /// repeats nothing.
 pub(crate) fn tail_lines(data: &[u8]) {
-    let shown = |lines: Vec<TailLine>| {
+    let shown = |lines: Vec<TailLine<'_>>| {
         let mut redactor = Redactor::default();
-        lines.iter().map(|line| (line.end, line.redacted(&mut redactor))).collect::<Vec<_>>()
+        let mut text = |line: &TailLine<'_>| line.redacted(&mut redactor).into_owned();
+        lines.iter().map(|line| (line.end, text(line))).collect::<Vec<_>>()
     };
     let read = |cut: usize| {
         let mut tail = TailLines::from_start();
@@ -71,7 +72,8 @@ pub(crate) fn tail_lines(data: &[u8]) {
     assert!(whole.iter().zip(whole.iter().skip(1)).all(|(one, next)| one.0 <= next.0));
 }
 
-/// A secret on its own line never comes out, and a text is redacted as its lines are.
+/// A secret on its own line never comes out, a text is redacted as its lines are, and the rules
+/// that are not asked for a line would have found nothing in it.
 pub(crate) fn redact(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (before, after) = split(&text);
@@ -80,8 +82,14 @@ pub(crate) fn redact(data: &[u8]) {
     assert!(!whole.contains(CANARY), "{whole:?}");
     let mut redactor = Redactor::default();
     // A line end at the very end begins no line.
-    let by_line: Vec<String> = raw.split_terminator('\n').map(|line| redactor.line(line)).collect();
+    let by_line: Vec<_> = raw.split_terminator('\n').map(|line| redactor.line(line)).collect();
     assert_eq!(whole.trim_end_matches('\n'), by_line.join("\n").trim_end_matches('\n'));
+    for colour in [Colour::Strip, Colour::Keep] {
+        let (mut quick, mut thorough) = (Redactor::new(colour), Redactor::new(colour));
+        for line in raw.split('\n') {
+            assert_eq!(quick.line(line), thorough.line_by_every_rule(line), "{line:?}");
+        }
+    }
 }
 
 /// What is shown holds no control character but the colours it may hold.

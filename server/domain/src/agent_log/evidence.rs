@@ -9,11 +9,14 @@ use svc_shared::status::ExitReason;
 
 use super::RemoteId;
 use super::lines::LogPiece;
-use super::marker::{self, Marker, Source, StopSignal, debug_marker, text_marker};
+use super::marker::{self, Marker, Source, StopSignal, debug_marker_of, text_marker};
 use crate::bridge::Anchor;
 
 /// Most workers remembered at a time; the agent's own cap on sessions is lower.
 const WORKERS: usize = 1_024;
+
+/// Most characters kept of the line before.
+const REMEMBERED: usize = 1_000;
 
 /// The sum of all lines so far. Begins empty with each generation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,10 +100,11 @@ pub enum Readiness {
 impl Evidence {
     /// Adds a line of the debug file.
     pub fn debug_line(&mut self, piece: LogPiece<'_>) {
-        if let Some(marker) = debug_marker(piece) {
+        let source = marker::source(piece.text);
+        if let Some(marker) = debug_marker_of(piece, source) {
             self.add(marker);
         }
-        self.remember(piece.text);
+        self.remember(piece.text, source);
     }
 
     /// Adds a line of the captured output, which carries only texts that make a start fail.
@@ -108,7 +112,7 @@ impl Evidence {
         if let Some(marker) = text_marker(piece.text) {
             self.add(marker);
         }
-        self.remember(piece.text);
+        self.remember(piece.text, marker::source(piece.text));
     }
 
     /// What the lines say about the start.
@@ -210,14 +214,18 @@ impl Evidence {
     }
 
     /// Keeps the text of a line, in which a refusal on the next one gives its reason.
-    fn remember(&mut self, raw: &str) {
-        let text = match marker::source(raw) {
+    fn remember(&mut self, raw: &str, source: Source<'_>) {
+        let text = match source {
             Source::Other(text) => text.strip_prefix("[stderr] ").unwrap_or(text),
             Source::Bridge { .. } | Source::Conversation => "",
             Source::Continuation => raw,
         };
+        let end = match text.len() {
+            ..=REMEMBERED => text.len(),
+            _ => text.char_indices().nth(REMEMBERED).map_or(text.len(), |(at, _)| at),
+        };
         self.last_text.clear();
-        self.last_text.extend(text.chars().take(1_000));
+        self.last_text.push_str(text.get(..end).unwrap_or_default());
     }
 }
 

@@ -39,17 +39,28 @@ impl LogLines {
 
     /// Takes the next bytes and hands out the lines they complete.
     pub fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(LogPiece<'_>)) {
-        for part in chunk.split_inclusive(|b| *b == b'\n') {
-            let (body, ends) = match part.strip_suffix(b"\n") {
-                Some(body) => (body, true),
-                None => (part, false),
+        let mut rest = chunk;
+        while !rest.is_empty() {
+            let (body, ends) = match memchr::memchr(b'\n', rest) {
+                Some(at) => {
+                    let (body, after) = rest.split_at(at);
+                    rest = after.get(1..).unwrap_or_default();
+                    (body, true)
+                }
+                None => (std::mem::take(&mut rest), false),
             };
             let mut body = self.skip_nuls(body);
+            if ends && self.held.is_empty() && body.len() <= LINE_CAP {
+                // All of it is here: nothing is copied.
+                self.hand_out(body, &mut each);
+                self.begins_line = true;
+                continue;
+            }
             while self.held.len() + body.len() > LINE_CAP {
                 let (now, later) = body.split_at((LINE_CAP - self.held.len()).min(body.len()));
                 self.held.extend_from_slice(now);
                 body = later;
-                self.hand_out(&mut each);
+                self.hand_out_held(&mut each);
                 self.begins_line = false;
                 self.held.drain(..self.held.len().saturating_sub(OVERLAP));
             }
@@ -83,13 +94,18 @@ impl LogLines {
     }
 
     fn end_line(&mut self, each: &mut impl FnMut(LogPiece<'_>)) {
-        self.hand_out(each);
+        self.hand_out_held(each);
         self.held.clear();
         self.begins_line = true;
     }
 
-    fn hand_out(&mut self, each: &mut impl FnMut(LogPiece<'_>)) {
-        let mut line = self.held.as_slice();
+    fn hand_out_held(&mut self, each: &mut impl FnMut(LogPiece<'_>)) {
+        let held = std::mem::take(&mut self.held);
+        self.hand_out(&held, each);
+        self.held = held;
+    }
+
+    fn hand_out(&mut self, mut line: &[u8], each: &mut impl FnMut(LogPiece<'_>)) {
         if self.at_start {
             line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
             self.at_start = false;

@@ -9,6 +9,7 @@ use regex::Regex;
 
 use super::{RemoteId, lines::LogPiece, poison::holds_poison};
 use crate::redact::{redact_text, strip_ansi};
+use crate::words::Words;
 
 /// Longest message kept of a line, in characters.
 const MESSAGE: usize = 500;
@@ -100,15 +101,24 @@ pub(crate) enum Source<'a> {
     Continuation,
 }
 
-static HEADER: LazyLock<Regex> = LazyLock::new(|| {
-    crate::redact::pattern(
-        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z \[(?:DEBUG|INFO|WARN|ERROR)\] ",
-    )
-});
+/// What follows the time and the level of an entry, which stand as in
+/// `2026-03-01T10:20:30.123Z [DEBUG] `.
+fn after_header(raw: &str) -> Option<&str> {
+    const TIME: &[u8] = b"0000-00-00T00:00:00.000Z [";
+    let (time, rest) = raw.split_at_checked(TIME.len())?;
+    let fits = |(byte, shape): (u8, &u8)| match shape {
+        b'0' => byte.is_ascii_digit(),
+        mark => byte == *mark,
+    };
+    if !time.bytes().zip(TIME).all(fits) {
+        return None;
+    }
+    ["DEBUG] ", "INFO] ", "WARN] ", "ERROR] "].iter().find_map(|level| rest.strip_prefix(level))
+}
 
 /// Tells by its begin where a line comes from. `raw` still has its escape sequences.
 pub(crate) fn source(raw: &str) -> Source<'_> {
-    let Some(text) = HEADER.find(raw).and_then(|header| raw.get(header.end()..)) else {
+    let Some(text) = after_header(raw) else {
         return Source::Continuation;
     };
     let tagged = text
@@ -125,7 +135,12 @@ pub(crate) fn source(raw: &str) -> Source<'_> {
 /// The meaning of a line of the debug file, `None` for one that says nothing we act on.
 #[must_use]
 pub fn debug_marker(piece: LogPiece<'_>) -> Option<Marker> {
-    let source = if piece.begins_line { source(piece.text) } else { Source::Continuation };
+    debug_marker_of(piece, source(piece.text))
+}
+
+/// The same for a line whose begin was looked at already.
+pub(crate) fn debug_marker_of(piece: LogPiece<'_>, source: Source<'_>) -> Option<Marker> {
+    let source = if piece.begins_line { source } else { Source::Continuation };
     let marker = match source {
         Source::Bridge { tag, text } => {
             let text = strip_ansi(text);
@@ -140,7 +155,12 @@ pub fn debug_marker(piece: LogPiece<'_>) -> Option<Marker> {
 /// captured output. Such a text can make a start fail, never succeed.
 #[must_use]
 pub fn text_marker(raw: &str) -> Option<Marker> {
+    static REFUSALS: LazyLock<Words> =
+        LazyLock::new(|| Words::new([TRUST_REFUSAL, RC_IGNORED, LOGIN_REFUSAL]));
     let text = strip_ansi(raw);
+    if !REFUSALS.may_occur(&text) {
+        return None;
+    }
     if contains_ignoring_case(&text, TRUST_REFUSAL) {
         Some(Marker::TrustRefused)
     } else if text.contains(RC_IGNORED) {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Span, rules::pattern};
+use super::{Hints, Span, rules::pattern};
 
 /// Lines after which a block without an END is taken for over, so that a stray BEGIN does not
 /// blank a log for ever. A 16,384-bit key has about 200.
@@ -30,6 +30,11 @@ pub(super) enum Pem {
 }
 
 impl Pem {
+    /// Whether the lines before say nothing about the next one.
+    pub fn is_outside(self) -> bool {
+        self == Self::Outside
+    }
+
     /// Begins a line.
     pub fn line(self, clean: &str) -> PemLine {
         PemLine { before: self, looks_like_body: self.continues_with(clean), ends: None }
@@ -38,12 +43,13 @@ impl Pem {
     fn continues_with(self, clean: &str) -> bool {
         let body = clean.trim();
         let base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
-        if body.is_empty() || !body.bytes().all(base64) {
+        let may_be_full = BODY_LINE.contains(&body.len());
+        if body.is_empty() || !(may_be_full || self == Self::Body) || !body.bytes().all(base64) {
             return false;
         }
         let has = |class: fn(&u8) -> bool| body.as_bytes().iter().any(class);
         // All three classes: neither a ruler nor a checksum in hexadecimal has them.
-        let full_line = BODY_LINE.contains(&body.len())
+        let full_line = may_be_full
             && has(u8::is_ascii_uppercase)
             && has(u8::is_ascii_lowercase)
             && has(u8::is_ascii_digit);
@@ -60,14 +66,20 @@ pub(super) struct PemLine {
 }
 
 impl PemLine {
-    /// Finds what belongs to a block in one form of the line.
-    pub fn find(&mut self, text: &str, out: &mut Vec<Span>) {
+    /// Whether nothing in the line belongs to a block, as long as it holds no mark.
+    pub fn is_ordinary(&self) -> bool {
+        self.before.is_outside() && !self.looks_like_body
+    }
+
+    /// Finds what belongs to a block in one form of the line, of which `hints` is true.
+    pub fn find(&mut self, text: &str, hints: Hints, out: &mut Vec<Span>) {
         let mut open = match self.before {
             Pem::Block { .. } => Some(0),
             Pem::Outside | Pem::Body => None,
         };
         let mut seen = false;
-        for mark in MARK.captures_iter(text) {
+        let marks = hints.name(Hints::PEM).then(|| MARK.captures_iter(text));
+        for mark in marks.into_iter().flatten() {
             let (Some(whole), Some(kind)) = (mark.get(0), mark.get(1)) else {
                 continue;
             };

@@ -4,23 +4,36 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Span, key_value};
+use super::{Hints, Span, key_value};
 
-/// Finds everything to mask in one text.
-pub(super) fn find(text: &str, out: &mut Vec<Span>) {
-    identifiers(text, out);
-    uuids(text, out);
-    for rule in WHOLE.iter() {
+/// Finds everything to mask in one text, of which `hints` is true.
+pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
+    if hints == Hints::NONE {
+        return;
+    }
+    if hints.name(Hints::IDENTIFIER) {
+        identifiers(text, out);
+    }
+    if hints.name(Hints::UUID) {
+        uuids(text, out);
+    }
+    for (_, rule) in WHOLE.iter().filter(|(hint, _)| hints.name(*hint)) {
         out.extend(rule.find_iter(text).map(|m| Span::secret(m.start(), m.end())));
     }
-    for rule in VALUE.iter() {
+    for (_, rule) in VALUE.iter().filter(|(hint, _)| hints.name(*hint)) {
         out.extend(rule.captures_iter(text).filter_map(|found| {
             found.get(1).map(|value| Span::secret(value.start(), value.end()))
         }));
     }
-    bearer(text, out);
-    basic(text, out);
-    key_value::find(text, out);
+    if hints.name(Hints::BEARER) {
+        bearer(text, out);
+    }
+    if hints.name(Hints::BASIC) {
+        basic(text, out);
+    }
+    if hints.name(Hints::KEY_VALUE) {
+        key_value::find(text, out);
+    }
 }
 
 #[expect(clippy::expect_used, reason = "the patterns are constants; the tests compile each")]
@@ -30,33 +43,33 @@ pub(crate) fn pattern(source: &str) -> Regex {
 
 /// Tokens masked whole. Each body takes in the begin of a further token of its kind, so a chain
 /// without separators is one match; no word boundaries, so no neighbour hides one.
-static WHOLE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+static WHOLE: LazyLock<Vec<(Hints, Regex)>> = LazyLock::new(|| {
     [
-        "gh[pousr]_[A-Za-z0-9_]{16,}",
-        "github_pat_[A-Za-z0-9_]{20,}",
-        "glpat-[A-Za-z0-9_.-]{16,}",
-        "A[KS]IA[0-9A-Z]{16,}",
-        "sk-[A-Za-z0-9_-]{16,}",
-        "xox[a-z]-[A-Za-z0-9-]{10,}",
-        "svc_pat_[A-Za-z0-9_-]{16,}",
-        r"eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*",
-        "AIza[0-9A-Za-z_-]{35,}",
+        (Hints::GITHUB, "gh[pousr]_[A-Za-z0-9_]{16,}"),
+        (Hints::PAT, "github_pat_[A-Za-z0-9_]{20,}"),
+        (Hints::GITLAB, "glpat-[A-Za-z0-9_.-]{16,}"),
+        (Hints::AWS, "A[KS]IA[0-9A-Z]{16,}"),
+        (Hints::SK, "sk-[A-Za-z0-9_-]{16,}"),
+        (Hints::SLACK, "xox[a-z]-[A-Za-z0-9-]{10,}"),
+        (Hints::PAT, "svc_pat_[A-Za-z0-9_-]{16,}"),
+        (Hints::JWT, r"eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*"),
+        (Hints::GOOGLE, "AIza[0-9A-Za-z_-]{35,}"),
     ]
     .into_iter()
-    .map(pattern)
+    .map(|(hint, source)| (hint, pattern(source)))
     .collect()
 });
 
 /// Secrets known by what stands before them: group 1 is masked.
-static VALUE: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+static VALUE: LazyLock<Vec<(Hints, Regex)>> = LazyLock::new(|| {
     [
         // The user part of a URL, up to its last `@` before a slash.
-        r#"://([^/\s"'<>]+)@"#,
-        r#"(?i)[?&#;](?:(?:access|refresh|id)_?token|token|api_?key|key|(?:client_)?secret|sig|signature|passw(?:or)?d|pwd|code)=([^&#\s"'<>]+)"#,
-        r#"svc_(?:session|elevation)_[0-9A-Fa-f]+=([^;,\s"']+)"#,
+        (Hints::URL_USER, r#"://([^/\s"'<>]+)@"#),
+        (Hints::QUERY, r#"(?i)[?&#;](?:(?:access|refresh|id)_?token|token|api_?key|key|(?:client_)?secret|sig|signature|passw(?:or)?d|pwd|code)=([^&#\s"'<>]+)"#),
+        (Hints::COOKIE, r#"svc_(?:session|elevation)_[0-9A-Fa-f]+=([^;,\s"']+)"#),
     ]
     .into_iter()
-    .map(pattern)
+    .map(|(hint, source)| (hint, pattern(source)))
     .collect()
 });
 
