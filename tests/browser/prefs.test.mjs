@@ -1,6 +1,7 @@
 // What somebody chose: shown at once, kept by the service, the same in every tab.
 
 import assert from 'node:assert/strict';
+import { EventEmitter, once } from 'node:events';
 import { after, before, test } from 'node:test';
 
 import { launch, tab } from './harness.mjs';
@@ -126,6 +127,47 @@ test('a choice the service did not hear of is said, and told with the next one',
   await kept('zone', undefined);
   const lost = complaints.splice(0).filter((text) => !/ERR_FAILED|ui-prefs/.test(text));
   assert.deepEqual(lost, []);
+});
+
+test('an answer that was on its way while a choice was kept takes nothing back', async () => {
+  const other = await browser.newPage();
+  const steps = new EventEmitter();
+  const [asked, late] = [once(steps, 'asked'), once(steps, 'late')];
+  await other.setRequestInterception(true);
+  const hold = async (request) => {
+    if (!request.url().endsWith('/api/bootstrap')) return request.continue();
+    // What the service said before the choice, told to the page after it.
+    const old = await page.evaluate(async () => (await fetch('/api/bootstrap')).text());
+    steps.emit('asked');
+    await late;
+    return request.respond({ status: 200, contentType: 'application/json', body: old });
+  };
+  other.on('request', hold);
+  const told = other.waitForResponse((reply) => reply.url().endsWith('/api/bootstrap'));
+  await other.goto(`${machine.url}/ui/projects`, { waitUntil: 'load' });
+  await asked;
+  const theirs = person(other);
+  await theme(other, 'dark');
+  await theirs.press(part('theme')); // like the system
+  await kept('theme', undefined);
+  const { rev } = await page.evaluate(async () => (await fetch('/api/ui-prefs')).json());
+  await other.waitForFunction(
+    (kept) => JSON.parse(localStorage.getItem('svc.prefs')).rev === kept,
+    { polling },
+    rev,
+  );
+  steps.emit('late');
+  await told;
+  // Made of what the answer says: then it was taken in.
+  await theirs.seen(part('act-launch'));
+  await theme(other, 'light');
+  await theirs.press(part('theme')); // light, chosen
+  await kept('theme', 'light');
+  await theirs.press(part('theme'));
+  await kept('theme', 'dark');
+  other.off('request', hold);
+  await other.close();
+  assert.deepEqual(complaints.splice(0), []);
 });
 
 test('a letter gets another key, and the letter itself does nothing any more', async () => {

@@ -15,7 +15,7 @@ use crate::say::Say;
 use crate::text::prefs as words;
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use svc_shared::error::ErrorCode;
 use svc_shared::paths::UI_PREFS;
 
@@ -29,6 +29,8 @@ thread_local! {
     static OF_PAGE: OnceCell<Preferences> = const { OnceCell::new() };
     /// Changes the service has not kept yet.
     static UNKEPT: RefCell<Vec<Change>> = const { RefCell::new(Vec::new()) };
+    /// The revision the service named last when it kept a change of this page.
+    static HEARD: Cell<u64> = const { Cell::new(0) };
 }
 
 /// The choices, and how to change them.
@@ -64,10 +66,11 @@ impl Preferences {
         this
     }
 
-    /// Takes what the service keeps, and the name of its zone.
+    /// Takes what the service keeps, and the name of its zone. An answer that was on its way while
+    /// a choice was kept is older than that, and takes nothing back.
     pub fn take(self, kept: Option<Prefs>, host_zone: &str) {
         self.host_zone.set(host_zone.to_owned());
-        if let Some(kept) = kept
+        if let Some(kept) = kept.filter(|kept| kept.rev() >= HEARD.get())
             && !self.is_saving.get_untracked()
         {
             self.show(with_unkept(kept));
@@ -135,6 +138,7 @@ impl Preferences {
             match api::understood::<Prefs>(answer) {
                 Ok(kept) => {
                     UNKEPT.with_borrow_mut(|unkept| drop(unkept.drain(..sent)));
+                    HEARD.set(kept.rev());
                     let mut now = self.now.get_untracked();
                     now.kept(kept.rev());
                     self.show(now);
@@ -142,7 +146,10 @@ impl Preferences {
                 Err(problem) if problem.is(ErrorCode::Stale) && tries > 0 => {
                     tries -= 1;
                     match api::get::<Prefs>(UI_PREFS).await {
-                        Ok(theirs) => self.show(with_unkept(theirs)),
+                        Ok(theirs) => {
+                            HEARD.set(theirs.rev());
+                            self.show(with_unkept(theirs));
+                        }
                         Err(problem) => break Some(problem),
                     }
                 }
