@@ -11,7 +11,7 @@ use crate::error::Refusal;
 use crate::layers::guard::Standing;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
+use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
 use meter::{Metered, Reset};
 use poem::{Request, Response};
 use std::borrow::Cow;
@@ -39,6 +39,9 @@ const PING: Duration = Duration::from_secs(20);
 const MISSED: u32 = 2;
 /// A peer that accepts nothing for this long is given up.
 const STALL: Duration = Duration::from_secs(30);
+/// What is ready is sent in one go up to so many bytes: a write costs more than most frames. A peer
+/// that takes less than this in [`STALL`] is given up.
+const BATCH: usize = 16 * 1024;
 /// A peer has this long to answer a close.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -193,26 +196,30 @@ impl Socket {
             message = self.stream.next() => self.inbound.take(message, source),
             _ = self.ping.tick() => {
                 self.inbound.ping()?;
-                self.send(Message::Ping(Bytes::new()), source, stop).await
+                self.send(vec![Message::Ping(Bytes::new())], source, stop).await
             }
-            out = source.next() => match out {
-                Out::Close(code, reason) => Err(End::Close(code, reason)),
-                Out::Frame(frame) => match Utf8Bytes::try_from(frame) {
-                    Ok(text) => self.send(Message::Text(text), source, stop).await,
-                    Err(_) => Err(End::Close(close::INTERNAL, ErrorCode::Internal.as_str().into())),
-                },
-            },
+            out = source.next() => {
+                let (batch, end) = gather(out, source);
+                self.send(batch, source, stop).await?;
+                end.map_or(Ok(()), Err)
+            }
         }
     }
 
     /// Sends while listening: a peer that leaves in the middle is noticed.
     async fn send<S: Source>(
         &mut self,
-        message: Message,
+        batch: Vec<Message>,
         source: &mut S,
         stop: &Stop,
     ) -> Result<(), End> {
-        let sending = tokio::time::timeout(STALL, self.sink.send(message));
+        let sink = &mut self.sink;
+        let sending = tokio::time::timeout(STALL, async move {
+            for message in batch {
+                sink.feed(message).await?;
+            }
+            sink.flush().await
+        });
         let mut sending = std::pin::pin!(sending);
         loop {
             tokio::select! {
@@ -240,6 +247,26 @@ impl Socket {
         // A peer that does not answer is dropped with the socket.
         let _ = tokio::time::timeout(FAREWELL, goodbye).await;
     }
+}
+
+/// A first frame and what else can be sent at once; how the socket ends after it, if it does.
+fn gather<S: Source>(first: Out, source: &mut S) -> (Vec<Message>, Option<End>) {
+    let (mut batch, mut bytes, mut next) = (Vec::new(), 0, Some(first));
+    while let Some(out) = next {
+        let text = match out {
+            Out::Close(code, reason) => return (batch, Some(End::Close(code, reason))),
+            Out::Frame(frame) => Utf8Bytes::try_from(frame),
+        };
+        let Ok(text) = text else {
+            let reason = ErrorCode::Internal.as_str().into();
+            return (batch, Some(End::Close(close::INTERNAL, reason)));
+        };
+        bytes += text.len();
+        batch.push(Message::Text(text));
+        // What is not there yet is not waited for; nothing is lost by asking.
+        next = if bytes < BATCH { source.next().now_or_never() } else { None };
+    }
+    (batch, None)
 }
 
 impl Inbound {
@@ -295,5 +322,57 @@ fn refuse(error: &Error) -> End {
         Error::Utf8(_) => End::Close(NOT_TEXT, "not_utf8".into()),
         Error::Protocol(_) => End::Close(PROTOCOL, "protocol_error".into()),
         _ => End::Gone,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Says what it has, then nothing.
+    struct Said(Vec<Out>);
+
+    impl Source for Said {
+        async fn next(&mut self) -> Out {
+            if self.0.is_empty() {
+                std::future::pending::<()>().await;
+            }
+            self.0.remove(0)
+        }
+
+        fn receive(&mut self, _text: &str) {}
+    }
+
+    fn frame(text: &str) -> Out {
+        Out::Frame(Bytes::copy_from_slice(text.as_bytes()))
+    }
+
+    fn texts(batch: Vec<Message>) -> Vec<String> {
+        batch.iter().map(|message| message.to_text().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_ready_goes_together_and_in_order() {
+        let mut source = Said(vec![frame("two"), frame("three")]);
+        let (batch, end) = gather(frame("one"), &mut source);
+        assert_eq!(texts(batch), ["one", "two", "three"]);
+        assert!(end.is_none());
+    }
+
+    #[test]
+    fn a_close_comes_after_the_frames_before_it() {
+        let close = Out::Close(close::UNKNOWN, "gone".into());
+        let mut source = Said(vec![close, frame("never")]);
+        let (batch, end) = gather(frame("last"), &mut source);
+        assert_eq!(texts(batch), ["last"]);
+        assert!(matches!(end, Some(End::Close(close::UNKNOWN, _))));
+    }
+
+    #[test]
+    fn a_flood_is_sent_in_parts() {
+        let mut source = Said((0..100).map(|_| frame(&"x".repeat(1024))).collect());
+        let (batch, end) = gather(frame("first"), &mut source);
+        assert!(batch.len() <= BATCH / 1024 + 2 && end.is_none());
+        assert_eq!(source.0.len(), 101 - batch.len());
     }
 }

@@ -12,6 +12,9 @@ use svc_shared::stream::{LogFrame, close};
 /// Longest reason of a close, bytes: the protocol's limit.
 const REASON: usize = 123;
 
+/// Bytes around the text of most lines: they are encoded without growing.
+const AROUND: usize = 96;
+
 /// How lines are framed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
@@ -108,7 +111,15 @@ impl Source for BridgeLog {
 
 fn encode(frame: &LogFrame, format: Format) -> Option<bytes::Bytes> {
     match (format, frame) {
-        (Format::Json, frame) => serde_json::to_vec(frame).ok().map(Into::into),
+        (Format::Json, frame) => {
+            let text = match frame {
+                LogFrame::Line { text, .. } => text.len(),
+                LogFrame::Mark { .. } => 0,
+            };
+            let mut bytes = Vec::with_capacity(text + AROUND);
+            serde_json::to_writer(&mut bytes, frame).ok()?;
+            Some(bytes.into())
+        }
         (Format::Plain, LogFrame::Line { text, .. }) => Some(text.clone().into_bytes().into()),
         (Format::Plain, LogFrame::Mark { .. }) => None,
     }
