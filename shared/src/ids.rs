@@ -4,6 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Borrow;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use crate::text::is_unprintable;
 
@@ -11,7 +12,7 @@ macro_rules! id {
     ($(#[$doc:meta])* $name:ident, $error:ident, $format:literal, $check:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// The id as text.
@@ -26,7 +27,7 @@ macro_rules! id {
             fn from_str(raw: &str) -> Result<Self, $error> {
                 let check: fn(&str) -> Result<(), $error> = $check;
                 check(raw)?;
-                Ok(Self(raw.to_owned()))
+                Ok(Self(raw.into()))
             }
         }
 

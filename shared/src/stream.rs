@@ -8,6 +8,7 @@ use crate::api::sessions::WorkingSession;
 use crate::internal::{LoginStatus, PreflightSummary, State};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Version of the frame format.
 pub const PROTOCOL: u32 = 1;
@@ -141,7 +142,7 @@ pub enum Record {
     /// A project.
     Project(Box<Project>),
     /// A bridge.
-    Instance(Box<Instance>),
+    Instance(#[serde(with = "shared")] Arc<Instance>),
     /// A background job.
     Job(serde_json::Value),
     /// External sessions of a project.
@@ -160,6 +161,23 @@ pub enum Record {
     Login(LoginStatus),
     /// A running sign-in.
     Shepherd(serde_json::Value),
+}
+
+/// A row that is held by many, written as if it were not.
+mod shared {
+    use super::{Arc, Instance};
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(row: &Arc<Instance>, to: S) -> Result<S::Ok, S::Error> {
+        row.as_ref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D>(from: D) -> Result<Arc<Instance>, D::Error>
+    where
+        D: Deserializer<'de>,
+    {
+        Instance::deserialize(from).map(Arc::new)
+    }
 }
 
 impl Record {
@@ -245,7 +263,7 @@ fn put(state: &mut State, id: String, record: Record) {
         Record::Project(v) => drop(state.projects.insert(id, *v)),
         Record::Instance(v) => {
             count(&mut state.counts, &v, Step::Up);
-            if let Some(before) = state.instances.insert(id, *v) {
+            if let Some(before) = state.instances.insert(id, v) {
                 count(&mut state.counts, &before, Step::Down);
             }
         }

@@ -13,7 +13,7 @@ pub enum Word<T> {
     /// A word of this version.
     Known(T),
     /// A word of another version.
-    Other(String),
+    Other(Box<str>),
 }
 
 impl<T> Word<T> {
@@ -38,7 +38,7 @@ impl<T: FromStr> Word<T> {
     /// The word that a text is.
     #[must_use]
     pub fn of(raw: &str) -> Self {
-        raw.parse().map_or_else(|_| Self::Other(raw.to_owned()), Self::Known)
+        raw.parse().map_or_else(|_| Self::Other(raw.into()), Self::Known)
     }
 }
 

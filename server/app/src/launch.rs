@@ -11,7 +11,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 use svc_agent::log_set::LogSet;
-use svc_domain::argv::ServerMode;
+use svc_domain::argv::{Argv, ServerMode};
 use svc_domain::bridge::{Bridge, Launch};
 use svc_domain::identity::LaunchId;
 use svc_domain::observe::{Cause, Fact};
@@ -91,7 +91,7 @@ impl App {
         };
         let argv = std::iter::once(program.to_string_lossy().into_owned())
             .chain(args.iter().cloned())
-            .collect();
+            .collect::<Argv>();
         let launch = Launch {
             id: new_launch_id()?,
             argv,

@@ -121,7 +121,7 @@ struct Revisions {
 impl Snapshot {
     /// The instances in registration order.
     pub fn instances(&self) -> impl Iterator<Item = &Instance> {
-        self.order.values().filter_map(|id| self.state.instances.get(id))
+        self.order.values().filter_map(|id| self.state.instances.get(id)).map(Arc::as_ref)
     }
 
     /// The projects by name, case-insensitive, then byte for byte.
@@ -217,7 +217,7 @@ impl ReadModel {
             if inner.order.set(&id, place) {
                 inner.revisions.instances += 1;
             }
-            if inner.state.instances.get(&id) != Some(&instance) {
+            if inner.state.instances.get(&id).is_none_or(|shown| **shown != instance) {
                 ops.push(Op::Put(Put { id, record: Record::Instance(instance.into()) }));
             }
         }

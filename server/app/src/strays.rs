@@ -97,10 +97,12 @@ impl App {
                 None => Owner::Foreign,
             };
             let recorded = bridge.and_then(|bridge| bridge.launch.as_ref());
-            let command = recorded.and_then(|launch| launch.argv.get(1..)).unwrap_or_default();
+            let command: Vec<String> = recorded
+                .map(|launch| launch.argv.iter().skip(1).map(str::to_owned).collect())
+                .unwrap_or_default();
             let shown = Shown {
                 identity: &facts.identity,
-                runs_the_command: runs_recorded(&facts.argv, command),
+                runs_the_command: runs_recorded(&facts.argv, &command),
                 is_child: carried.contains(&(facts.parent, launch)),
             };
             let Some(stray) = judge(owner, shown) else { continue };

@@ -1,6 +1,46 @@
 //! Arguments of the agent.
 
+use std::fmt;
 use svc_shared::status::{PermissionMode, SpawnMode};
+
+/// A recorded command line. Thousands of ended bridges are held, each with some fifteen arguments:
+/// they are one text, and where each ends.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Argv {
+    text: Box<str>,
+    ends: Box<[u32]>,
+}
+
+impl Argv {
+    /// The program and its arguments in turn.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let end = usize::try_from(*end).unwrap_or(usize::MAX);
+            let one = self.text.get(start..end).unwrap_or_default();
+            start = end;
+            one
+        })
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Argv {
+    fn from_iter<I: IntoIterator<Item = S>>(words: I) -> Self {
+        let (mut text, mut ends) = (String::new(), Vec::new());
+        for word in words {
+            text.push_str(word.as_ref());
+            // The kernel takes two megabytes of arguments.
+            ends.push(u32::try_from(text.len()).unwrap_or(u32::MAX));
+        }
+        Self { text: text.into(), ends: ends.into() }
+    }
+}
+
+impl fmt::Debug for Argv {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter()).finish()
+    }
+}
 
 /// What a Server Mode bridge is started with (agent 2.1.197, `remote-control`).
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,6 @@
 //! The record of one bridge, and what is true in each of its states.
 
+use crate::argv::Argv;
 use crate::identity::{LaunchId, ProcessIdentity};
 use std::path::PathBuf;
 use svc_shared::Timestamp;
@@ -54,7 +55,7 @@ pub struct Launch {
     /// Also in the child's environment and in the identity file.
     pub id: LaunchId,
     /// Program and arguments, as executed.
-    pub argv: Vec<String>,
+    pub argv: Argv,
     /// Common stem of the log files of this generation.
     pub log_stem: String,
     /// The automatic cold relaunch after a poisoned session was used.

@@ -30,7 +30,7 @@ fn identity() -> ProcessIdentity {
 fn launch(relaunched: bool) -> Launch {
     Launch {
         id: "0123456789abcdef0123456789abcdef".parse().unwrap(),
-        argv: vec!["claude".into(), "remote-control".into()],
+        argv: ["claude", "remote-control"].into_iter().collect(),
         log_stem: "api-1-0".into(),
         relaunched,
     }

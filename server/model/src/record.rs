@@ -282,7 +282,12 @@ fn deadline_of(given: bool) -> Option<Timestamp> {
 }
 
 fn launch_of(number: u8) -> Launch {
-    Launch { id: launch_id(number), argv: Vec::new(), log_stem: String::new(), relaunched: false }
+    Launch {
+        id: launch_id(number),
+        argv: svc_domain::argv::Argv::default(),
+        log_stem: String::new(),
+        relaunched: false,
+    }
 }
 
 fn launch_id(number: u8) -> LaunchId {

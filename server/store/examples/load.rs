@@ -100,8 +100,8 @@ fn bridge(number: u32) -> Result<Bridge, Box<dyn Error>> {
         launch: Some(Launch {
             id: format!("{number:032x}").parse()?,
             argv: ["agent", "remote-control", "--name", "x", "--debug-file", "/srv/logs/x.log"]
-                .map(str::to_owned)
-                .to_vec(),
+                .into_iter()
+                .collect(),
             log_stem: format!("{project}-1700000000000-{number}"),
             relaunched: false,
         }),

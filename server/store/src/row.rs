@@ -207,9 +207,10 @@ impl BridgeRow {
             return if nothing { Ok(None) } else { Err(Corrupt("launch_id")) };
         };
         let argv = self.argv.as_deref().ok_or(Corrupt("argv"))?;
+        let argv: Vec<String> = serde_json::from_str(argv).map_err(|_| Corrupt("argv"))?;
         Ok(Some(Launch {
             id: word("launch_id", id)?,
-            argv: serde_json::from_str(argv).map_err(|_| Corrupt("argv"))?,
+            argv: argv.into_iter().collect(),
             log_stem: self.log_stem.clone().ok_or(Corrupt("log_stem"))?,
             relaunched: self.relaunched,
         }))
@@ -251,7 +252,10 @@ impl TryFrom<&Bridge> for BridgeRow {
             started_at: bridge.started_at.map(Timestamp::as_millis),
             ended_at: ended.map(|ended| ended.at.as_millis()),
             launch_id: launch.map(|launch| launch.id.as_str().to_owned()),
-            argv: launch.map(|launch| serde_json::json!(launch.argv).to_string()),
+            argv: launch.map(|launch| {
+                let argv: Vec<&str> = launch.argv.iter().collect();
+                serde_json::json!(argv).to_string()
+            }),
             log_stem: launch.map(|launch| launch.log_stem.clone()),
             relaunched: launch.is_some_and(|launch| launch.relaunched),
             bridge_pid: process.map(|process| i64::from(process.pid.get())),

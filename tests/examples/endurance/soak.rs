@@ -24,6 +24,9 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(5);
 const SAY_EVERY: u32 = 12;
 /// So many launches keep their logs; those of recorded bridges stay beside them.
 const LOG_SETS: usize = 150;
+/// So long the logs of a launch stay that no record names, and a little longer: they are looked at
+/// with the next launch.
+const NAMELESS_LOGS: Duration = Duration::from_secs(11 * 60);
 /// From this length on memory has had its time to become what it stays.
 const MEMORY_FROM: Duration = Duration::from_secs(5 * 60);
 /// Threads for blocking work are shared: how many of them there are says how the work of the last
@@ -118,7 +121,7 @@ pub async fn run(wish: &wish::Soak) {
     }
     let after = at_rest(&world, server.pid, Some(before)).await;
     eprintln!("at rest after:  {after}");
-    let sets = log_sets(&world);
+    let sets = log_sets(&world, NAMELESS_LOGS);
     assert!(sets <= LOG_SETS + rows.len(), "{sets} launches keep logs, {} records", rows.len());
     let balance = scene.books.lock().unwrap().balance(&world, &rows);
     witness.assert_untouched(&world).await;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Vitals {
@@ -64,9 +65,17 @@ fn files_below(dir: &Path) -> Vec<String> {
     found
 }
 
-/// How many launches have log files: `PROJECT-MILLISECONDS-NUMBER.…`, one set each.
-pub fn log_sets(world: &World) -> usize {
-    let files = files_below(&world.state.join("logs"));
-    let stems = files.iter().filter_map(|name| name.split('.').next());
-    stems.collect::<BTreeSet<_>>().len()
+/// How many launches have log files, `PROJECT-MILLISECONDS-NUMBER.…` of one set each, and wrote
+/// none of them for so long.
+pub fn log_sets(world: &World, unwritten: Duration) -> usize {
+    let logs = world.state.join("logs");
+    let files = files_below(&logs);
+    let stem = |name: &String| name.split('.').next().map(str::to_owned);
+    let is_young = |name: &&String| {
+        let written = fs::metadata(logs.join(name)).and_then(|file| file.modified());
+        written.is_ok_and(|at| at.elapsed().is_ok_and(|age| age < unwritten))
+    };
+    let young: BTreeSet<String> = files.iter().filter(is_young).filter_map(stem).collect();
+    let all: BTreeSet<String> = files.iter().filter_map(stem).collect();
+    all.difference(&young).count()
 }

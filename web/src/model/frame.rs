@@ -250,8 +250,8 @@ mod tests {
             vec![
                 put("api", Record::Project(Box::new(project("api")))),
                 put("web", Record::Project(Box::new(project("web")))),
-                put("1", Record::Instance(Box::new(api))),
-                put("2", Record::Instance(Box::new(bridge("web", BridgeStatus::Running)))),
+                put("1", Record::Instance(api.into())),
+                put("2", Record::Instance(bridge("web", BridgeStatus::Running).into())),
                 put("2", Record::Tracked(vec![inside("working")])),
                 put("health", Record::Health(Box::new(health()))),
                 put("j", Record::Job(job_on_the_wire("working"))),

@@ -113,7 +113,7 @@ fn launch(app: &App) -> Launch {
     let set = LogSet::create(&app.log_dir(), &"api".parse().unwrap(), Still.now(), false).unwrap();
     Launch {
         id: "0".repeat(32).parse::<LaunchId>().unwrap(),
-        argv: Vec::new(),
+        argv: svc_domain::argv::Argv::default(),
         log_stem: set.stem().to_owned(),
         relaunched: false,
     }

@@ -30,8 +30,11 @@ pub(super) struct Bodies {
     instances: Option<(u64, Arc<Encoded>)>,
     projects: Option<(u64, Arc<Encoded>)>,
     state: Option<(u64, Arc<Encoded>)>,
-    /// The state alone, as snapshot frames embed it.
+    /// The state alone, as snapshot frames embed it; a part of the document.
     bare_state: Option<(u64, Bytes)>,
+    /// The newest snapshot frame and its reason: of a long history it is ten megabytes, and many
+    /// pages come back at the same moment.
+    frame: Option<(u64, &'static str, Bytes)>,
     /// Somebody has asked since [`ReadModel::rest`] last looked.
     is_used: bool,
 }
@@ -81,14 +84,23 @@ impl ReadModel {
     }
 
     /// A snapshot frame and the `seq` it stands for.
-    pub(super) fn snapshot_frame(&self, reason: &str) -> (u64, Bytes) {
+    pub(super) fn snapshot_frame(&self, reason: &'static str) -> (u64, Bytes) {
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         bodies.is_used = true;
         let (snapshot, _) = self.versioned();
+        let seq = snapshot.seq;
+        if let Some((at, of, frame)) = &bodies.frame
+            && (*at, *of) == (seq, reason)
+        {
+            return (seq, frame.clone());
+        }
+        let head = format!(r#"{{"type":"snapshot","seq":{seq},"reason":"{reason}","state":"#);
         let state = bodies.bare_state(&snapshot);
-        let head =
-            format!(r#"{{"type":"snapshot","seq":{},"reason":"{reason}","state":"#, snapshot.seq);
-        (snapshot.seq, wrap(head, &state))
+        let frame = wrap(&head, &state);
+        // Both are kept as one.
+        bodies.bare_state = Some((seq, inside(&head, &frame)));
+        bodies.frame = Some((seq, reason, frame.clone()));
+        (seq, frame)
     }
 
     fn versioned(&self) -> (Snapshot, Revisions) {
@@ -130,7 +142,9 @@ impl Bodies {
     fn state_document(&mut self, snapshot: &Snapshot) -> Bytes {
         let state = self.bare_state(snapshot);
         let head = format!(r#"{{"boot":"{}","seq":{},"state":"#, snapshot.boot, snapshot.seq);
-        wrap(head, &state)
+        let document = wrap(&head, &state);
+        self.bare_state = Some((snapshot.seq, inside(&head, &document)));
+        document
     }
 }
 
@@ -151,12 +165,17 @@ fn encode_instances(snapshot: &Snapshot) -> Bytes {
     json(&instances)
 }
 
-fn wrap(head: String, json: &Bytes) -> Bytes {
-    let mut frame = head.into_bytes();
-    frame.reserve_exact(json.len() + 1);
+fn wrap(head: &str, json: &Bytes) -> Bytes {
+    let mut frame = Vec::with_capacity(head.len() + json.len() + 1);
+    frame.extend_from_slice(head.as_bytes());
     frame.extend_from_slice(json);
     frame.push(b'}');
     frame.into()
+}
+
+/// What was wrapped, as a part of the whole.
+fn inside(head: &str, whole: &Bytes) -> Bytes {
+    whole.slice(head.len()..whole.len() - 1)
 }
 
 pub(super) fn json<T: serde::Serialize>(value: &T) -> Bytes {

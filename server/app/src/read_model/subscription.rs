@@ -170,7 +170,7 @@ impl Subscription {
         Feed::Frame(self.snapshot("overflow"))
     }
 
-    fn snapshot(&mut self, reason: &str) -> Bytes {
+    fn snapshot(&mut self, reason: &'static str) -> Bytes {
         let (seq, frame) = self.model.snapshot_frame(reason);
         self.at = seq;
         self.promised = seq;

@@ -361,7 +361,7 @@ async fn check_fold(writes: Vec<Write>) {
                     fold(&mut folded, serde_json::from_slice(&frame).unwrap());
                 }
                 assert_eq!(folded, document(&model).state);
-                assert_eq!(folded.counts, counts(folded.instances.values()));
+                assert_eq!(folded.counts, counts(folded.instances.values().map(AsRef::as_ref)));
                 let listed: BTreeSet<String> =
                     model.snapshot().instances().map(|i| i.instance_id.to_string()).collect();
                 assert!(listed.iter().eq(folded.instances.keys()));

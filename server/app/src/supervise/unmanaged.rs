@@ -221,7 +221,7 @@ impl App {
                     Some(id) => id,
                     None => crate::launch::new_launch_id()?,
                 },
-                argv: found.facts.argv.clone(),
+                argv: found.facts.argv.iter().collect(),
                 log_stem: set.stem().to_owned(),
                 relaunched: false,
             }),

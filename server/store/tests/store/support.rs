@@ -75,7 +75,7 @@ pub fn bridge(number: u32, project: &str, state: State) -> Bridge {
         started_at: Some(now()),
         launch: Some(Launch {
             id: "0123456789abcdef0123456789abcdef".parse().unwrap(),
-            argv: vec!["agent".into(), String::new(), "a \"b\"\n\u{0}c".into()],
+            argv: ["agent", "", "a \"b\"\n\u{0}c"].into_iter().collect(),
             log_stem: format!("{project}-1700000000000-1"),
             relaunched: true,
         }),

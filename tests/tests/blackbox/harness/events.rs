@@ -68,7 +68,8 @@ impl Events {
     pub async fn until_status(&mut self, project: &str, status: &str) -> Instance {
         self.until(&format!("{project} {status}"), |state| {
             let mut rows = state.instances.values();
-            rows.find(|row| row.project == project && row.status.to_string() == status).cloned()
+            rows.find(|row| row.project == project && row.status.to_string() == status)
+                .map(|row| row.as_ref().clone())
         })
         .await
     }
