@@ -34,7 +34,7 @@ async fn served(world: &World) -> (Instance, Vec<String>) {
     server.client.stop("app").await.expect(200);
     let told = page.happened.iter().map(|(name, _)| name.clone()).collect();
     server.stop().await;
-    (row, told)
+    (row.as_ref().clone(), told)
 }
 
 fn reason(row: &Instance) -> Option<String> {

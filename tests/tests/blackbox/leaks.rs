@@ -97,7 +97,7 @@ async fn h106_a_bridge_that_leaks_processes_is_told_of_with_what_it_uses_and_wha
         rows.find(|row| row.project == "app" && row.notice.is_some()).cloned()
     };
     let row = page.until("the warning", noticed).await;
-    let notice = row.notice.unwrap();
+    let notice = row.notice.as_ref().unwrap();
     assert!(notice.contains("processes") && notice.contains("allows 4"), "{notice}");
     assert_eq!(row.status.to_string(), "running", "nobody asked for more than a warning");
     let quiet = server.client.instance("quiet").await.instance();

@@ -74,7 +74,10 @@ async fn f56_a_bridge_started_by_hand_blocks_the_resume_of_the_record() {
             row.notice.as_ref()?.contains(&pid).then_some(row)
         })
         .await;
-    assert_eq!(row.resume_blocked.map(|why| why.to_string()), Some("standard_already_live".into()));
+    assert_eq!(
+        row.resume_blocked.as_ref().map(ToString::to_string),
+        Some("standard_already_live".into())
+    );
     let declined = server.client.resume(&id).await.expect(200).json();
     assert_eq!(declined["created"], false);
     assert_eq!(declined["reason_code"], "standard_already_live");

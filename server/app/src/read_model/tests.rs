@@ -66,6 +66,22 @@ fn document(model: &ReadModel) -> StateAt {
     serde_json::from_slice(&model.encoded(List::State).body).unwrap()
 }
 
+#[test]
+fn pages_that_come_together_share_one_snapshot_and_the_state_in_it() {
+    let model = ReadModel::new();
+    show(&model, vec![instance(1, BridgeStatus::Running)]);
+    let (_, first) = model.snapshot_frame("initial");
+    let (_, second) = model.snapshot_frame("initial");
+    assert_eq!(first.as_ptr(), second.as_ptr());
+    let (_, asked) = model.snapshot_frame("requested");
+    let frame: EventFrame = serde_json::from_slice(&asked).unwrap();
+    let EventFrame::Snapshot { reason, state, .. } = frame else { panic!() };
+    assert_eq!((reason.as_str(), *state), ("requested", document(&model).state));
+    show(&model, vec![instance(1, BridgeStatus::Stopped)]);
+    let (_, changed) = model.snapshot_frame("requested");
+    assert_ne!(asked, changed);
+}
+
 #[tokio::test]
 async fn a_new_reader_gets_hello_then_the_whole_state_then_each_change() {
     let model = ReadModel::new();
