@@ -59,16 +59,20 @@ const firstVisible = () =>
     return null;
   });
 
-/** Scrolls until a line is in view, as a reader would. */
+/**
+ * Scrolls until a line is in view and stays there for a frame, as a reader would: the page may be
+ * about to follow the lines that came last.
+ */
 async function scrollTo(text) {
   await page.waitForFunction(
     (wanted) => {
       const lines = document.querySelector('.log-lines');
       const shown = [...document.querySelectorAll('.log-line')];
       const line = shown.find((each) => each.textContent === wanted);
+      if (line && lines.scrollTop === line.offsetTop) return true;
       if (line) lines.scrollTop = line.offsetTop;
       else lines.scrollTop -= 600;
-      return line && lines.scrollTop === line.offsetTop;
+      return false;
     },
     { timeout: DEADLINE_MS },
     text,
