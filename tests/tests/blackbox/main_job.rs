@@ -162,6 +162,10 @@ async fn both_prefixes_give_the_same_bytes() {
     world.untrusted("other");
     let server = world.serve().await;
     let id = server.client.run("app").await.instance_id;
+    // Its session is found a moment later: not between two of the answers that are compared.
+    let mut page = server.events().await;
+    let key = id.to_string();
+    page.until("its session", |state| state.tracked.get(&key).cloned()).await;
     let lists =
         ["projects", "instances", "sessions", "sessions/tracked", "sessions/adoptable", "agents"];
     let one = format!("instances/{id}");
