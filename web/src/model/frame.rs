@@ -263,7 +263,7 @@ mod tests {
                 put("login", Record::Login(login)),
                 put("shepherd", Record::Shepherd(json!("s"))),
             ],
-            vec![put("1", Record::Instance(Box::new(bridge("api", BridgeStatus::Running))))],
+            vec![put("1", Record::Instance(bridge("api", BridgeStatus::Running).into()))],
             vec![del("project", "web"), del("tracked", "2"), del("instance", "2"), del("job", "j")],
             vec![del("health", "health"), del("adoptable", "api"), del("moon", "full")],
             vec![del("external", "api"), del("preflight", "web")],
