@@ -322,7 +322,6 @@ pub struct State {
     /// By name.
     pub projects: BTreeMap<String, Project>,
     /// By id.
-    #[serde(with = "shared")]
     pub instances: BTreeMap<String, Arc<Instance>>,
     /// Background jobs by id.
     pub jobs: BTreeMap<String, serde_json::Value>,
@@ -344,23 +343,6 @@ pub struct State {
     pub shepherd: Option<serde_json::Value>,
     /// Bridges per status.
     pub counts: BTreeMap<String, u32>,
-}
-
-/// Rows that are held by many, written as if they were not.
-mod shared {
-    use super::{Arc, BTreeMap, Instance};
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    type Rows = BTreeMap<String, Arc<Instance>>;
-
-    pub(super) fn serialize<S: Serializer>(rows: &Rows, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_map(rows.iter().map(|(id, row)| (id, row.as_ref())))
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Rows, D::Error> {
-        let rows = BTreeMap::<String, Instance>::deserialize(from)?;
-        Ok(rows.into_iter().map(|(id, row)| (id, Arc::new(row))).collect())
-    }
 }
 
 /// The state at one point of the stream.

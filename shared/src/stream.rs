@@ -142,7 +142,7 @@ pub enum Record {
     /// A project.
     Project(Box<Project>),
     /// A bridge.
-    Instance(#[serde(with = "shared")] Arc<Instance>),
+    Instance(Arc<Instance>),
     /// A background job.
     Job(serde_json::Value),
     /// External sessions of a project.
@@ -161,23 +161,6 @@ pub enum Record {
     Login(LoginStatus),
     /// A running sign-in.
     Shepherd(serde_json::Value),
-}
-
-/// A row that is held by many, written as if it were not.
-mod shared {
-    use super::{Arc, Instance};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(row: &Arc<Instance>, to: S) -> Result<S::Ok, S::Error> {
-        row.as_ref().serialize(to)
-    }
-
-    pub(super) fn deserialize<'de, D>(from: D) -> Result<Arc<Instance>, D::Error>
-    where
-        D: Deserializer<'de>,
-    {
-        Instance::deserialize(from).map(Arc::new)
-    }
 }
 
 impl Record {

@@ -1,13 +1,19 @@
-//! An [`App`] for tests, over a real registry, real files and a given process host.
+//! An [`App`] for tests, over a real registry, real files and a given process host; a bridge and a
+//! process for it.
 
 use crate::{Agent, App, Parts, ProjectSource, Role};
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use svc_agent::cli::{AgentCli, AgentSetup};
+use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
+use svc_domain::identity::Pid;
 use svc_ports::{Clock, ProcessHost};
 use svc_projects::{Projects, Rules, scan};
 use svc_shared::Timestamp;
+use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
 use svc_store::{Access, Store};
 use tokio::sync::watch;
 
@@ -17,6 +23,52 @@ pub(crate) struct Still;
 impl Clock for Still {
     fn now(&self) -> Timestamp {
         Timestamp::from_millis(7)
+    }
+}
+
+/// Of [`bridge`].
+pub(crate) const ID: &str = "b0000000-0000-4000-8000-000000000001";
+
+/// A bridge of the project of [`app`], ready since [`Still`], without a launch or a process.
+pub(crate) fn bridge(tree: &Path) -> Bridge {
+    Bridge {
+        id: ID.parse().unwrap(),
+        project: "api".parse().unwrap(),
+        cwd: tree.join("projects/api"),
+        custom_name: None,
+        resume_mode: ResumeMode::Standard,
+        spawn_mode: SpawnMode::SameDir,
+        permission_mode: PermissionMode::Default,
+        origin: Origin::Spawned,
+        generation: 1,
+        state: State::Live(Live { stage: Stage::Ready, stop_requested: false }),
+        status_since: Still.now(),
+        started_at: Some(Still.now()),
+        launch: None,
+        process: None,
+        anchor: Anchor::default(),
+        notice: None,
+        quarantine: None,
+    }
+}
+
+/// A process in a group of its own. Ends with the test, however that ends.
+pub(crate) struct Sleeper(Child);
+
+impl Sleeper {
+    pub(crate) fn new() -> Self {
+        Self(Command::new("sleep").arg("600").process_group(0).spawn().unwrap())
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::new(self.0.id().into()).unwrap()
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 }
 

@@ -18,8 +18,6 @@ use tokio::task::JoinSet;
 
 /// Far more than the end of a churn of hundreds of bridges takes.
 const AGREES_WITHIN: Duration = Duration::from_secs(120);
-/// Far more than connections to the database.
-const READS_AT_ONCE: usize = 64;
 const SAMPLE_EVERY: Duration = Duration::from_secs(5);
 const SAY_EVERY: u32 = 12;
 /// So many launches keep their logs; those of recorded bridges stay beside them.
@@ -168,12 +166,7 @@ async fn warm_up(server: &Server<'_>, projects: &[String]) {
         server.client.post(&format!("/api/instances/{id}/forget")).await.expect(200);
     };
     iter(projects).map(once).buffer_unordered(8).for_each(async |()| {}).await;
-    // Of connections to the database as many as there may be: each has its thread.
-    let reader = Client::new(&server.base);
-    let history = (0..READS_AT_ONCE).map(|_| reader.get("/api/history"));
-    for reply in futures_util::future::join_all(history).await {
-        reply.expect(200);
-    }
+    server.open_connections().await;
 }
 
 /// Waits until nothing is held any more that was needed for a moment. With `as_before`: until it

@@ -137,11 +137,7 @@ async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves
     let start = Start { uid: Some(uid), program: Some(service), ..Start::default() };
     let server = world.serve_as(start).await;
     server.client.get("/api/state").await.expect(200);
-    // Every connection to the database has its thread, and is opened when it is needed first.
-    let history = (0..8).map(|_| server.client.get("/api/history"));
-    for reply in futures_util::future::join_all(history).await {
-        reply.expect(200);
-    }
+    server.open_connections().await;
 
     let alive = threads_of(uid);
     assert!(limit_as(Some(uid), server.pid, "nproc", &format!("{alive}:4096")));

@@ -1,16 +1,15 @@
 //! Tests of log pages and following, over a real registry and real files.
 
 use super::*;
-use crate::bench::{Still, app};
+use crate::bench::{ID, Still, app, bridge};
 use std::fs::File;
 use std::io::Write as _;
 use std::time::Duration;
 use svc_agent::log_set::LogSet;
-use svc_domain::bridge::{Anchor, Ended, Launch, Live, Outcome, Stage as Came, State};
+use svc_domain::bridge::{Ended, Launch, Live, Outcome, Stage as Came, State};
 use svc_domain::identity::LaunchId;
 use svc_ports::Clock;
 use svc_process::{Host, HostOptions};
-use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
 use svc_store::{Cap, Content, Inserted, Saved};
 use tempfile::TempDir;
 
@@ -18,8 +17,6 @@ use tempfile::TempDir;
 const DEADLINE: Duration = Duration::from_secs(30);
 
 const NO_CAP: Cap = Cap { max_live: None };
-
-const ID: &str = "b0000000-0000-4000-8000-000000000001";
 
 struct Bench {
     _tree: TempDir,
@@ -33,25 +30,7 @@ impl Bench {
     async fn new(text: &str) -> Self {
         let tree = tempfile::tempdir().unwrap();
         let app = app(tree.path(), Arc::new(Host::new(HostOptions::default()).unwrap())).await;
-        let bridge = Bridge {
-            id: ID.parse().unwrap(),
-            project: "api".parse().unwrap(),
-            cwd: tree.path().join("projects/api"),
-            custom_name: None,
-            resume_mode: ResumeMode::Standard,
-            spawn_mode: SpawnMode::SameDir,
-            permission_mode: PermissionMode::Default,
-            origin: Origin::Spawned,
-            generation: 1,
-            state: live(),
-            status_since: Still.now(),
-            started_at: Some(Still.now()),
-            launch: Some(launch(&app)),
-            process: None,
-            anchor: Anchor::default(),
-            notice: None,
-            quarantine: None,
-        };
+        let bridge = Bridge { launch: Some(launch(&app)), ..bridge(tree.path()) };
         let inserted = app.store().insert(&bridge, NO_CAP, Still.now()).await.unwrap();
         assert_eq!(inserted, Inserted::Yes);
         let bench = Self { _tree: tree, app, revision: 1, bridge };

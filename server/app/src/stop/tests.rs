@@ -1,21 +1,16 @@
 //! Tests of stopping a process that does not go away.
 
 use super::*;
-use crate::bench::{Still, app};
+use crate::bench::{ID, Sleeper, Still, app, bridge};
 use async_trait::async_trait;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command as Program};
 use std::sync::Arc;
-use svc_domain::bridge::{Anchor, Live, Stage, State};
 use svc_domain::identity::{BootId, LaunchId, Pid};
 use svc_ports::Clock as _;
 use svc_ports::process::{
     Carrier, Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, ProcessHost,
 };
 use svc_process::{Host, HostOptions};
-use svc_shared::status::{BridgeStatus, Origin, PermissionMode, ResumeMode, SpawnMode};
-
-const ID: &str = "b0000000-0000-4000-8000-000000000001";
+use svc_shared::status::{BridgeStatus, Origin};
 
 /// Processes in uninterruptible sleep: the kernel takes every signal for them and none has an
 /// effect. Everything else is the machine as it is.
@@ -80,48 +75,15 @@ impl ProcessHost for Uninterruptible {
     }
 }
 
-/// Ends with the test, however that ends.
-struct Sleeper(Child);
-
-impl Sleeper {
-    fn new() -> Self {
-        Self(Program::new("sleep").arg("600").process_group(0).spawn().unwrap())
-    }
-}
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
-
 #[tokio::test]
 async fn f42_h104_a_process_that_cannot_be_killed_is_said_to_be_alive_and_stays_visible() {
     let tree = tempfile::tempdir().unwrap();
     let sleeper = Sleeper::new();
     let host = Host::new(HostOptions::default()).unwrap();
-    let identity = host.inspect(Pid::new(sleeper.0.id().into()).unwrap()).unwrap().identity;
+    let identity = host.inspect(sleeper.pid()).unwrap().identity;
     let app = app(tree.path(), Arc::new(Uninterruptible(host))).await;
-    let bridge = Bridge {
-        id: ID.parse().unwrap(),
-        project: "api".parse().unwrap(),
-        cwd: tree.path().join("projects/api"),
-        custom_name: None,
-        resume_mode: ResumeMode::Standard,
-        spawn_mode: SpawnMode::SameDir,
-        permission_mode: PermissionMode::Default,
-        origin: Origin::Adopted,
-        generation: 1,
-        state: State::Live(Live { stage: Stage::Ready, stop_requested: false }),
-        status_since: Still.now(),
-        started_at: Some(Still.now()),
-        launch: None,
-        process: Some(identity.clone()),
-        anchor: Anchor::default(),
-        notice: None,
-        quarantine: None,
-    };
+    let bridge =
+        Bridge { origin: Origin::Adopted, process: Some(identity.clone()), ..bridge(tree.path()) };
     let inserted = app.store().insert(&bridge, Cap::default(), Still.now()).await.unwrap();
     assert_eq!(inserted, svc_store::Inserted::Yes);
     app.reload_one(&bridge.id).await.unwrap();

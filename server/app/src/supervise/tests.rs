@@ -1,27 +1,13 @@
 //! What is left of a bridge in the memory of the service when the bridge is over.
 
 use super::*;
-use crate::bench::{Still, app};
-use std::os::unix::process::CommandExt as _;
-use std::process::{Child, Command};
+use crate::bench::{Sleeper, Still, app, bridge};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::bridge::{Anchor, Launch, Live, Stage, State};
-use svc_domain::identity::Pid;
+use svc_domain::bridge::Launch;
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
-use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
 use svc_store::{Cap, Inserted};
-
-/// Ends with the test, however that ends.
-struct Sleeper(Child);
-
-impl Drop for Sleeper {
-    fn drop(&mut self) {
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-    }
-}
 
 /// Waits until the row fits; it is `None` when it is gone.
 async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> bool) {
@@ -38,8 +24,8 @@ async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> boo
 async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     let tree = tempfile::tempdir().unwrap();
     let host = Host::new(HostOptions::default()).unwrap();
-    let sleeper = Sleeper(Command::new("sleep").arg("600").process_group(0).spawn().unwrap());
-    let process = host.inspect(Pid::new(sleeper.0.id().into()).unwrap()).unwrap().identity;
+    let sleeper = Sleeper::new();
+    let process = host.inspect(sleeper.pid()).unwrap().identity;
     let app = app(tree.path(), Arc::new(host)).await;
     let launch = Launch {
         id: crate::launch::new_launch_id().unwrap(),
@@ -47,25 +33,8 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
         log_stem: "api-7-1".to_owned(),
         relaunched: false,
     };
-    let bridge = Bridge {
-        id: "b0000000-0000-4000-8000-000000000001".parse().unwrap(),
-        project: "api".parse().unwrap(),
-        cwd: tree.path().join("projects/api"),
-        custom_name: None,
-        resume_mode: ResumeMode::Standard,
-        spawn_mode: SpawnMode::SameDir,
-        permission_mode: PermissionMode::Default,
-        origin: Origin::Spawned,
-        generation: 1,
-        state: State::Live(Live { stage: Stage::Ready, stop_requested: false }),
-        status_since: Still.now(),
-        started_at: Some(Still.now()),
-        launch: Some(launch.clone()),
-        process: Some(process),
-        anchor: Anchor::default(),
-        notice: None,
-        quarantine: None,
-    };
+    let bridge =
+        Bridge { launch: Some(launch.clone()), process: Some(process), ..bridge(tree.path()) };
     let inserted = app.store().insert(&bridge, Cap::default(), Still.now()).await.unwrap();
     assert_eq!(inserted, Inserted::Yes);
     app.own(&bridge.id, &launch.id);

@@ -9,6 +9,9 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::Child;
 use tokio::sync::watch;
 
+/// Far more than connections to the database.
+const READS_AT_ONCE: usize = 64;
+
 /// How to start a service.
 #[derive(Default)]
 pub struct Start<'a> {
@@ -127,6 +130,16 @@ impl<'w> Server<'w> {
 
     pub fn log(&self) -> String {
         self.said().join("\n")
+    }
+
+    /// Has it open as many connections to its database as there may be. Each has a thread, and is
+    /// opened when it is needed first.
+    pub async fn open_connections(&self) {
+        let reader = Client::new(&self.base);
+        let history = (0..READS_AT_ONCE).map(|_| reader.get("/api/history"));
+        for reply in futures_util::future::join_all(history).await {
+            reply.expect(200);
+        }
     }
 
     /// Waits until it says a line with these words.
