@@ -138,11 +138,31 @@ test('a reader who scrolls up stays where they are, and new lines are counted', 
   await gone(part('log-pill'));
 });
 
+test('a reader who scrolls up the moment the page has gone to the end is not taken for one who stays', async () => {
+  await page.evaluate(() => {
+    const lines = document.querySelector('.log-lines');
+    const before = lines.scrollHeight;
+    // Between the frame in which the page goes to the end and the one that tells it of that.
+    const up = () => {
+      const isLonger = lines.scrollHeight >= before + 1200;
+      const isAtEnd = lines.scrollHeight - lines.scrollTop - lines.clientHeight < 24;
+      if (isLonger && isAtEnd) lines.scrollTop -= 600;
+      else setTimeout(up);
+    };
+    up();
+  });
+  write(200);
+  await isOn('log-follow', false);
+  await press(part('log-follow'));
+  await isOn('log-follow', true);
+  await atEnd();
+});
+
 test('lines dropped at the start do not move the reader either', async () => {
   await scrollTo('line 250 of the test');
   await isOn('log-follow', false);
   const before = await firstVisible();
-  const last = await writeMany(9_750, (done) => says(part('log-pill'), `${done} new lines`));
+  const last = await writeMany(9_550, (done) => says(part('log-pill'), `${done} new lines`));
   await says('.log-top', 'Only the last 10 000 lines');
   assert.deepEqual(await firstVisible(), before);
   await press(part('log-pill'));

@@ -53,6 +53,8 @@ pub struct Reader {
     pub lines: NodeRef<html::Div>,
     seen: RwSignal<usize>,
     is_keeping: StoredValue<bool>,
+    /// Where the visible part began when it was last moved, by whomever.
+    last_top: StoredValue<i32>,
 }
 
 impl Reader {
@@ -65,16 +67,21 @@ impl Reader {
     pub fn to_end(self) {
         self.follows.set(true);
         self.seen.set(self.feed.arrived.get_untracked());
-        browser::after_paint(move || self.scroll_to_end());
+        browser::after_paint(move || self.follow());
     }
 
-    fn scroll_to_end(self) {
-        self.scroll_to(i32::MAX);
+    /// Goes to the end, unless the reader has scrolled up meanwhile.
+    fn follow(self) {
+        if self.follows.try_get_untracked() == Some(true) {
+            self.scroll_to(i32::MAX);
+        }
     }
 
     fn scroll_to(self, top: i32) {
         if let Some(lines) = self.lines.try_get_untracked().flatten() {
             lines.set_scroll_top(top);
+            // The event comes with the next frame: a reader who moves before it moves from here.
+            self.last_top.try_set_value(lines.scroll_top());
         }
     }
 
@@ -101,7 +108,7 @@ impl Reader {
         browser::after_paint(move || {
             let lines = self.lines.try_get_untracked().flatten();
             if let (Some(line), Some(lines)) = (browser::element(".log-line.hit"), lines) {
-                lines.set_scroll_top(line.offset_top() - lines.client_height() / 2);
+                self.scroll_to(line.offset_top() - lines.client_height() / 2);
             }
         });
     }
@@ -134,20 +141,19 @@ impl Reader {
             self.is_keeping.try_update_value(|is| *is = false);
             match anchor {
                 Some((above, part)) if part.is_connected() => {
-                    lines.set_scroll_top(part.offset_top() - above);
+                    self.scroll_to(part.offset_top() - above);
                 }
-                _ if self.follows.try_get_untracked() == Some(true) => self.scroll_to_end(),
-                _ => {}
+                _ => self.follow(),
             }
         });
     }
 
-    fn scrolled(self, last_top: StoredValue<i32>) {
+    fn scrolled(self) {
         let Some(lines) = self.lines.get_untracked() else {
             return;
         };
         let top = lines.scroll_top();
-        let before = last_top.try_update_value(|last| std::mem::replace(last, top));
+        let before = self.last_top.try_update_value(|last| std::mem::replace(last, top));
         let is_at_end = lines.scroll_height() - top - lines.client_height() <= AT_END_PX;
         if is_at_end {
             self.follows.set(true);
@@ -210,6 +216,7 @@ pub fn LogPanel(
         lines: NodeRef::new(),
         seen: RwSignal::new(0),
         is_keeping: StoredValue::new(false),
+        last_top: StoredValue::new(0),
     };
     feed.before_change.set_value(Some(Callback::new(move |()| reader.keep_place())));
     let read_until = StoredValue::new(0);
@@ -235,10 +242,9 @@ pub fn LogPanel(
         feed.chunks.track();
         if reader.follows.get_untracked() {
             reader.seen.set(arrived);
-            browser::after_paint(move || reader.scroll_to_end());
+            browser::after_paint(move || reader.follow());
         }
     });
-    let last_top = StoredValue::new(0);
     let keys = move |event: web_sys::KeyboardEvent| {
         if (event.ctrl_key() || event.meta_key()) && event.key() == "f" {
             event.prevent_default();
@@ -259,7 +265,7 @@ pub fn LogPanel(
                    tabindex="0"
                    role="region"
                    aria-label=words::LABEL
-                   on:scroll=move |_| reader.scrolled(last_top)
+                   on:scroll=move |_| reader.scrolled()
                >
                    <Top reader=reader />
                    {keyed(chunks, move |id| {
