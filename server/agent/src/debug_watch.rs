@@ -5,7 +5,7 @@ use crate::log_set::LogSet;
 use crate::mirror::Mirror;
 use crate::rotation::{Copying, Cut, Limits, Plan, Trouble, plan};
 use std::time::Duration;
-use svc_domain::agent_log::evidence::Evidence;
+use svc_domain::agent_log::evidence::{Evidence, Readiness};
 use svc_domain::agent_log::lines::{LogLines, LogPiece};
 use svc_watch::{Pace, Subscription, Watcher};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -14,6 +14,12 @@ use tokio::task::JoinHandle;
 /// From the end of one round of reading to the next: the agent opens, appends and closes for every
 /// few lines. The first line after a pause waits for nothing, and who asks waits for nothing.
 const BREATH: Duration = Duration::from_millis(4);
+
+/// The same while the agent starts and somebody waits for its last line.
+const START_BREATH: Duration = Duration::from_millis(1);
+
+/// A start takes no longer than this; what is not ready then may never be.
+const START: Duration = Duration::from_secs(15);
 
 const CHUNK: usize = 64 * 1024;
 
@@ -128,6 +134,7 @@ async fn follow(
 ) {
     let mut asked: Vec<oneshot::Sender<Evidence>> = Vec::new();
     let mut is_first = true;
+    let began = tokio::time::Instant::now();
     loop {
         let reading = tokio::task::spawn_blocking(move || {
             let more = logs.round();
@@ -155,7 +162,10 @@ async fn follow(
         for answer in asked.drain(..) {
             let _ = answer.send(logs.concluded()); // no longer wanted: fine
         }
-        let rested = tokio::time::Instant::now() + BREATH;
+        let is_starting =
+            logs.evidence.readiness() == Readiness::Waiting && began.elapsed() < START;
+        let breath = if is_starting { START_BREATH } else { BREATH };
+        let rested = tokio::time::Instant::now() + breath;
         let written = async {
             tokio::select! {
                 _ = debug.changed() => {}

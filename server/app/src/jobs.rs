@@ -11,6 +11,7 @@ mod stop;
 pub(crate) use ask::sweep;
 
 use crate::{App, AppError, Class};
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -103,9 +104,16 @@ struct Scene {
     roster: Option<Roster>,
     /// The roster names processes of this boot.
     is_roster_of_boot: bool,
-    sessions: Vec<Entry>,
+    /// Read when the first job asks: without one whose process is missing nobody does.
+    sessions: OnceCell<Vec<Entry>>,
     projects: Arc<Projects>,
     now: Timestamp,
+}
+
+impl Scene {
+    fn sessions(&self) -> &[Entry] {
+        self.sessions.get_or_init(|| svc_agent::registry::read(&self.home.sessions_dir()))
+    }
 }
 
 impl App {
@@ -202,7 +210,7 @@ impl App {
         let written_at = roster.as_ref().and_then(|roster| roster.written_at);
         Scene {
             is_roster_of_boot: boot.is_none_or(|boot| written_at.is_some_and(|at| at >= boot)),
-            sessions: svc_agent::registry::read(&home.sessions_dir()),
+            sessions: OnceCell::new(),
             projects: self.projects(),
             now: self.clock().now(),
             roster,
@@ -306,7 +314,7 @@ impl App {
         });
         let verdict = identity.as_ref().map(|identity| self.host().probe(identity));
         let has_session = || {
-            scene.sessions.iter().any(|entry| {
+            scene.sessions().iter().any(|entry| {
                 entry.job_id.as_deref() == Some(id.as_str())
                     && self
                         .host()

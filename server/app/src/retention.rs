@@ -3,7 +3,7 @@
 use crate::App;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use svc_agent::log_set::{LogSet, LogSetKey};
 use svc_agent::retention::{Group, Inventory, inventory};
 use svc_agent::role::debug_file;
@@ -14,6 +14,9 @@ use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_store::{Content, Stored};
 use tracing::{debug, info, warn};
+
+/// From a launch to the look that it is a reason for.
+const AFTER_LAUNCH: Duration = Duration::from_secs(2);
 
 const MIB: u64 = 1024 * 1024;
 
@@ -33,6 +36,8 @@ pub(crate) struct LogCare {
     turn: tokio::sync::Mutex<()>,
     /// Every project was looked at once: lost bridges have their records back.
     is_complete: AtomicBool,
+    /// A look after a launch is on its way.
+    is_due: AtomicBool,
 }
 
 impl LogCare {
@@ -42,6 +47,7 @@ impl LogCare {
             at: Instant::now(),
             turn: tokio::sync::Mutex::default(),
             is_complete: AtomicBool::new(false),
+            is_due: AtomicBool::new(false),
         }
     }
 
@@ -88,9 +94,23 @@ impl App {
         Ok(())
     }
 
+    /// After a launch. The service waits a moment: the launch has the processor for itself, and many
+    /// in a row need one look.
     pub(crate) fn prune_logs_in_background(&self) {
         let app = self.clone();
-        self.tasks().spawn(async move { app.prune_logs().await });
+        if !self.is_server() {
+            self.tasks().spawn(async move { app.prune_logs().await });
+        } else if !self.log_care().is_due.swap(true, Ordering::AcqRel) {
+            self.tasks().spawn(async move {
+                tokio::select! {
+                    () = app.shutdown().cancelled() => return,
+                    () = tokio::time::sleep(AFTER_LAUNCH) => {}
+                }
+                // Before the look: a launch during it needs another one.
+                app.log_care().is_due.store(false, Ordering::Release);
+                app.prune_logs().await;
+            });
+        }
     }
 
     /// Removes the log sets that are too many, too old or too large. Those of live and of held
@@ -136,28 +156,35 @@ impl App {
             max_sets: logs.retention_max_files,
             max_bytes: u64::from(logs.retention_max_total_mb) * MIB,
         };
-        let now = self.log_care().now(self.clock().now());
-        let written = self.written_stems();
-        let use_of = |stem: &str| match uses.get(stem) {
-            _ if written.contains(stem) => Use::Live,
-            Some(use_) => *use_,
-            None if held.iter().any(|project| is_of(stem, project)) => Use::Live,
-            None => Use::Unnamed,
-        };
-        let facts = |(stem, group): (&String, &Group)| SetFacts {
-            stem: stem.clone(),
-            newest: group.newest,
-            bytes: group.bytes,
-            use_: use_of(stem),
-        };
-        let mut removed = 0;
-        for stem in expired(sets.iter().map(facts).collect(), keep, now) {
-            removed += usize::from(sets.get(&stem).is_some_and(|set| self.remove_logs(set)));
-        }
-        // Nobody can say whose they are; only their age ends them.
+        // Nobody can say whose the strays are; only their age ends them.
         let by_age = Keep { max_sets: 0, max_bytes: 0, ..keep };
-        for session in expired(strays.iter().map(facts).collect(), by_age, now) {
-            removed += usize::from(strays.get(&session).is_some_and(|set| self.remove_logs(set)));
+        let now = self.log_care().now(self.clock().now());
+        let would_go = |written: &HashSet<String>| {
+            let use_of = |stem: &str| match uses.get(stem) {
+                _ if written.contains(stem) => Use::Live,
+                Some(use_) => *use_,
+                None if held.iter().any(|project| is_of(stem, project)) => Use::Live,
+                None => Use::Unnamed,
+            };
+            let facts = |(stem, group): (&String, &Group)| SetFacts {
+                stem: stem.clone(),
+                newest: group.newest,
+                bytes: group.bytes,
+                use_: use_of(stem),
+            };
+            let of_sets = expired(sets.iter().map(facts).collect(), keep, now);
+            let of_strays = expired(strays.iter().map(facts).collect(), by_age, now);
+            [(&sets, of_sets), (&strays, of_strays)]
+        };
+        // The process table can only save what would go without it: mostly nobody has to ask it.
+        if would_go(&HashSet::new()).iter().all(|(_, stems)| stems.is_empty()) {
+            return Ok(0);
+        }
+        let mut removed = 0;
+        for (groups, stems) in would_go(&self.written_stems()) {
+            for stem in stems {
+                removed += usize::from(groups.get(&stem).is_some_and(|set| self.remove_logs(set)));
+            }
         }
         Ok(removed)
     }

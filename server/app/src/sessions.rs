@@ -130,12 +130,8 @@ impl App {
         let mut is_anything_live = false;
         for entry in &entries {
             listed.insert(entry.pid);
-            let descent = match self.is_alive(entry) {
-                // The kernel decides about liveness: a file can outlive its process.
-                Alive::No => continue,
-                Alive::Yes(facts) => owners.descent(self, &facts),
-                Alive::Unknown => Descent::Unknown,
-            };
+            // The kernel decides about liveness: a file can outlive its process.
+            let Some(descent) = owners.descent_of(self, entry) else { continue };
             is_anything_live = true;
             let session =
                 SessionFacts { is_background: entry.is_background(), cwd: &entry.cwd, descent };
@@ -190,22 +186,6 @@ impl App {
             lists.unmanaged.insert(project.name.clone(), found.found.pid.get());
         }
         lists.adoptable.sort();
-    }
-
-    fn is_alive(&self, entry: &Entry) -> Alive {
-        if let Some(facts) = self.host().inspect(entry.pid) {
-            let is_same = facts.identity.start_ticks == entry.start_ticks;
-            return if is_same { Alive::Yes(Box::new(facts)) } else { Alive::No };
-        }
-        let identity = ProcessIdentity {
-            pid: entry.pid,
-            start_ticks: entry.start_ticks,
-            boot_id: self.host().boot_id().clone(),
-        };
-        match self.host().probe(&identity) {
-            Verdict::Gone(_) => Alive::No,
-            Verdict::Same | Verdict::Unknown => Alive::Unknown,
-        }
     }
 
     /// The agent's own list of working sessions, for a command.
@@ -290,13 +270,6 @@ impl App {
     }
 }
 
-enum Alive {
-    Yes(Box<ProcessFacts>),
-    No,
-    /// The process table cannot be read for it.
-    Unknown,
-}
-
 fn words(attribution: Attribution<'_>) -> (&'static str, Option<InstanceId>) {
     match attribution {
         Attribution::Tracked(owner) => ("tracked", Some(owner.clone())),
@@ -350,15 +323,40 @@ impl Owners {
         owner.map_or(Attribution::External, |(bridge, _)| Attribution::Tracked(&bridge.id))
     }
 
+    /// The managed bridge that the process of an entry is or descends from; `None` when that process
+    /// is gone.
+    fn descent_of(&self, app: &App, entry: &Entry) -> Option<Descent<'_>> {
+        let identity = ProcessIdentity {
+            pid: entry.pid,
+            start_ticks: entry.start_ticks,
+            boot_id: app.host().boot_id().clone(),
+        };
+        match app.host().probe(&identity) {
+            Verdict::Gone(_) => return None,
+            Verdict::Unknown => return Some(Descent::Unknown),
+            Verdict::Same => {}
+        }
+        // Mostly it is the bridge itself, and nothing else about it is asked for.
+        if let Some(owner) = self.owner(entry.pid) {
+            return Some(Descent::Of(owner));
+        }
+        let facts = app.host().inspect(entry.pid).filter(|facts| facts.identity == identity);
+        Some(facts.map_or(Descent::Unknown, |facts| self.descent(app, &facts)))
+    }
+
+    fn owner(&self, pid: Pid) -> Option<&InstanceId> {
+        let at = self.by_pid.get(&pid.get())?;
+        self.bridges.get(*at).map(|(bridge, _)| &bridge.id)
+    }
+
     /// The managed bridge that a process is or descends from.
     fn descent(&self, app: &App, facts: &ProcessFacts) -> Descent<'_> {
         let mut pid = facts.identity.pid;
         let mut parent = facts.parent;
         // Deeper trees do not exist; a cycle cannot be walked for ever.
         for _ in 0..32 {
-            let owner = self.by_pid.get(&pid.get()).and_then(|at| self.bridges.get(*at));
-            if let Some((owner, _)) = owner {
-                return Descent::Of(&owner.id);
+            if let Some(owner) = self.owner(pid) {
+                return Descent::Of(owner);
             }
             let Some(next) = Pid::new(i64::from(parent)) else { return Descent::Nobody };
             let Some(facts) = app.host().inspect(next) else { return Descent::Unknown };

@@ -1,7 +1,8 @@
 //! What the trees of several processes have used, read again and again without starting a process.
 //!
 //! Most processes of a machine are strangers. Each is judged once, when it first appears, by its
-//! parent and its launch id; afterwards only the members are read.
+//! parent and its launch id; afterwards only the members are read. Both are inherited, so who is
+//! older than every tree needs no judgement at all.
 
 use crate::table::{Account, ProcTable, Stat, TableError};
 use std::collections::{HashMap, HashSet};
@@ -10,8 +11,8 @@ use std::time::Duration;
 use svc_domain::identity::{LaunchId, ProcessIdentity};
 use svc_domain::usage::{Counters, Moved, Tree};
 
-/// After so many looks the strangers are judged anew: a number may have changed hands, or a process
-/// was seen in the moment between its birth and its name.
+/// After so many looks the strangers are looked at anew: a number may have changed hands, or a
+/// process was seen in the moment between its birth and its name.
 const LOOKS_TRUSTED: u32 = 15;
 
 /// A tree to measure.
@@ -32,7 +33,8 @@ pub struct Meter {
     asked: Vec<Root>,
     roots: Vec<Root>,
     members: HashMap<i32, Member>,
-    strangers: HashSet<i32>,
+    /// With their start.
+    strangers: HashMap<i32, u64>,
     looks: u32,
 }
 
@@ -43,6 +45,12 @@ struct Member {
     start_ticks: u64,
     /// What it had used before it was known to belong there.
     earlier: Counters,
+}
+
+impl Root {
+    fn key(&self) -> (i32, u64) {
+        (self.identity.pid.get(), self.identity.start_ticks)
+    }
 }
 
 impl Meter {
@@ -69,7 +77,7 @@ impl Meter {
             asked: Vec::new(),
             roots: Vec::new(),
             members: HashMap::new(),
-            strangers: HashSet::new(),
+            strangers: HashMap::new(),
             looks: 0,
         }
     }
@@ -103,19 +111,24 @@ impl Meter {
                         self.members.remove(pid);
                     }
                 }
-            } else if !self.strangers.contains(pid)
+            } else if !self.strangers.contains_key(pid)
                 && let Some(found) = self.table.account(*pid)
             {
                 unknown.push(found);
             }
         }
+        let oldest = self.roots.iter().map(|root| root.identity.start_ticks).min().unwrap_or(0);
         // Parents before their children. Who was born during the look may have one that was not
         // listed: the next look judges.
         let is_known = |pid: i32| pid <= 1 || listed.contains(&pid);
         unknown.retain(|(stat, _)| is_known(stat.parent));
         unknown.sort_by_key(|(stat, _)| (stat.start_ticks, stat.pid));
         for (stat, account) in unknown {
-            self.judge(&stat, &account, again.contains(&stat.pid), &mut trees);
+            if stat.start_ticks < oldest || stat.is_kernel_thread() {
+                self.strangers.insert(stat.pid, stat.start_ticks);
+            } else {
+                self.judge(&stat, &account, again.contains(&stat.pid), &mut trees);
+            }
         }
         let mut tree = |identity: &ProcessIdentity| {
             let key = (identity.pid.get(), identity.start_ticks);
@@ -143,24 +156,35 @@ impl Meter {
     /// Drops what is known of others; tells which strangers are to be judged again.
     fn forget(&mut self, roots: &[Root], listed: &HashSet<i32>) -> HashSet<i32> {
         self.members.retain(|pid, _| listed.contains(pid));
-        self.strangers.retain(|pid| listed.contains(pid));
+        self.strangers.retain(|pid, _| listed.contains(pid));
         self.looks = self.looks.wrapping_add(1);
-        let have_changed = self.asked != roots;
-        if have_changed {
-            self.asked = roots.to_vec();
-            self.roots = roots.to_vec();
-            for root in &mut self.roots {
-                if root.launch.is_none() {
-                    root.launch = self.table.launch_id(root.identity.pid.get());
-                }
+        if self.looks.is_multiple_of(LOOKS_TRUSTED) {
+            self.learn(roots);
+            return std::mem::take(&mut self.strangers).into_keys().collect();
+        }
+        let Some(since) = self.learn(roots) else { return HashSet::new() };
+        // Only who began with a new tree or later can belong to it.
+        self.strangers.extract_if(|_, start_ticks| *start_ticks >= since).map(|one| one.0).collect()
+    }
+
+    /// Takes the trees that are asked for; tells the start of the oldest that is new.
+    fn learn(&mut self, roots: &[Root]) -> Option<u64> {
+        if self.asked == roots {
+            return None;
+        }
+        let before: HashSet<(i32, u64)> = self.asked.iter().map(Root::key).collect();
+        let is_new = |root: &&Root| !before.contains(&root.key());
+        let since = roots.iter().filter(is_new).map(|root| root.identity.start_ticks).min();
+        self.asked = roots.to_vec();
+        self.roots = roots.to_vec();
+        for root in &mut self.roots {
+            if root.launch.is_none() {
+                root.launch = self.table.launch_id(root.identity.pid.get());
             }
-            let is_there = |pid: i32| roots.iter().any(|root| root.identity.pid.get() == pid);
-            self.members.retain(|pid, member| is_there(member.root) && !is_there(*pid));
         }
-        if have_changed || self.looks.is_multiple_of(LOOKS_TRUSTED) {
-            return std::mem::take(&mut self.strangers);
-        }
-        HashSet::new()
+        let is_there = |pid: i32| roots.iter().any(|root| root.identity.pid.get() == pid);
+        self.members.retain(|pid, member| is_there(member.root) && !is_there(*pid));
+        since
     }
 
     fn read_root(&self, pid: i32, trees: &mut HashMap<i32, Tree>) {
@@ -185,10 +209,6 @@ impl Meter {
         was_stranger: bool,
         trees: &mut HashMap<i32, Tree>,
     ) {
-        if stat.is_kernel_thread() {
-            self.strangers.insert(stat.pid);
-            return;
-        }
         let launch = self.table.launch_id(stat.pid);
         let parent = match trees.contains_key(&stat.parent) {
             true => Some(stat.parent),
@@ -212,7 +232,7 @@ impl Meter {
                 self.add(member, stat, account, trees);
             }
             None => {
-                self.strangers.insert(stat.pid);
+                self.strangers.insert(stat.pid, stat.start_ticks);
             }
         }
     }
@@ -367,6 +387,24 @@ mod tests {
         // The other launch has a tree of its own.
         let trees = machine.meter().look(&[root(10), root(11)]);
         assert_eq!(pids(trees[1].as_ref()), [11, 12]);
+    }
+
+    #[test]
+    fn a_tree_that_is_measured_later_finds_those_that_were_strangers_before() {
+        let machine = Machine::new();
+        for (pid, parent) in [(5, 1), (10, 1), (20, 1), (21, 20), (30, 1)] {
+            machine.process(pid, parent, 'S', 0, 0);
+        }
+        machine.carries(20, 'b');
+        machine.carries(30, 'b');
+        let mut meter = machine.meter();
+        assert_eq!(pids(meter.look(&[root(10)])[0].as_ref()), [10]);
+        let trees = meter.look(&[root(10), root(20)]);
+        assert_eq!(pids(trees[1].as_ref()), [20, 21, 30]);
+        // The same one alone, and an older one that nobody asked for before.
+        assert_eq!(pids(meter.look(&[root(20)])[0].as_ref()), [20, 21, 30]);
+        machine.process(6, 5, 'S', 0, 0);
+        assert_eq!(pids(meter.look(&[root(5)])[0].as_ref()), [5, 6]);
     }
 
     #[test]

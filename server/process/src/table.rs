@@ -6,7 +6,10 @@
 
 mod stat;
 
+use rustix::fd::OwnedFd;
 use rustix::fs::{OFlags, open};
+use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -26,6 +29,9 @@ const KERNEL_ROOT: &str = "/proc";
 /// Arguments and environment together stay below 6 MiB on Linux (three quarters of the 8 MiB
 /// default stack limit); what lies beyond this is not read.
 const MAX_FILE_BYTES: u64 = 8 << 20;
+
+/// Most files of a process are smaller: environments, arguments, the status.
+const USUAL_BYTES: usize = 8 << 10;
 
 /// `stat` has at most 52 numbers of 20 digits and a name of 64 bytes (`proc_pid_stat(5)`).
 const LINE_BYTES: usize = 2048;
@@ -166,7 +172,7 @@ impl ProcTable {
     /// Who has a pid and what it has used so far, ended and not yet collected ones included.
     pub(crate) fn account(&self, pid: i32) -> Option<(Stat, Account)> {
         let mut buffer = [0; LINE_BYTES];
-        let line = self.line(pid, "stat", &mut buffer)?;
+        let line = self.line(pid, "stat", &mut buffer).ok()?;
         Some((Stat::parse(pid, line)?, Account::parse(pid, line)?))
     }
 
@@ -192,7 +198,7 @@ impl ProcTable {
     /// not know (format: `proc_pid_io(5)`).
     pub(crate) fn moved(&self, pid: i32) -> Option<Moved> {
         let mut buffer = [0; LINE_BYTES];
-        let text = std::str::from_utf8(self.line(pid, "io", &mut buffer)?).ok()?;
+        let text = std::str::from_utf8(self.line(pid, "io", &mut buffer).ok()?).ok()?;
         let number = |name: &str| {
             let line = text.lines().find_map(|line| line.strip_prefix(name))?;
             line.strip_prefix(':')?.trim().parse().ok()
@@ -201,11 +207,15 @@ impl ProcTable {
     }
 
     /// A file that the kernel makes in one piece and that is short, without an allocation.
-    fn line<'a>(&self, pid: i32, name: &str, buffer: &'a mut [u8; LINE_BYTES]) -> Option<&'a [u8]> {
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = open(self.path(pid, name), flags, rustix::fs::Mode::empty()).ok()?;
-        let length = rustix::io::read(&file, buffer.as_mut_slice()).ok()?;
-        buffer.get(..length)
+    fn line<'a>(
+        &self,
+        pid: i32,
+        name: &str,
+        buffer: &'a mut [u8; LINE_BYTES],
+    ) -> io::Result<&'a [u8]> {
+        let file = self.open_file(pid, name)?;
+        let length = rustix::io::read(&file, buffer.as_mut_slice())?;
+        Ok(buffer.get(..length).unwrap_or_default())
     }
 
     /// Effective user id of a process.
@@ -221,8 +231,9 @@ impl ProcTable {
 
     /// The status line of a process; `None` when nobody has the pid.
     pub(crate) fn stat(&self, pid: i32) -> io::Result<Option<Stat>> {
-        match self.read(pid, "stat") {
-            Ok(bytes) => match Stat::parse(pid, &bytes) {
+        let mut buffer = [0; LINE_BYTES];
+        match self.line(pid, "stat", &mut buffer) {
+            Ok(line) => match Stat::parse(pid, line) {
                 Some(stat) => Ok(Some(stat)),
                 None => Err(io::Error::from(io::ErrorKind::InvalidData)),
             },
@@ -261,16 +272,25 @@ impl ProcTable {
     }
 
     fn read(&self, pid: i32, name: &str) -> io::Result<Vec<u8>> {
-        // Without blocking: in a fabricated tree the name may be a pipe.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let file = open(self.path(pid, name), flags, rustix::fs::Mode::empty())?;
-        let mut bytes = Vec::new();
+        let file = self.open_file(pid, name)?;
+        // The kernel tells no size. Into room for a usual one, the first read takes all of it.
+        let mut bytes = Vec::with_capacity(USUAL_BYTES);
         File::from(file).take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
+    fn open_file(&self, pid: i32, name: &str) -> io::Result<OwnedFd> {
+        // Without blocking: in a fabricated tree the name may be a pipe.
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        Ok(open(self.path(pid, name), flags, rustix::fs::Mode::empty())?)
+    }
+
     fn path(&self, pid: i32, name: &str) -> PathBuf {
-        self.root.join(pid.to_string()).join(name)
+        let mut path = OsString::with_capacity(self.root.as_os_str().len() + 24);
+        path.push(&self.root);
+        // Cannot fail: it grows.
+        let _ = write!(path, "/{pid}/{name}");
+        PathBuf::from(path)
     }
 }
 
@@ -284,7 +304,7 @@ fn is_absent(error: &io::Error) -> bool {
 /// The kernel appends this to the link of a file that has no name any more, as after an upgrade.
 fn without_deleted_mark(path: PathBuf) -> PathBuf {
     match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
-        Some(name) => PathBuf::from(std::ffi::OsString::from_vec(name.to_vec())),
+        Some(name) => PathBuf::from(OsString::from_vec(name.to_vec())),
         None => path,
     }
 }

@@ -1,6 +1,7 @@
 //! The native watcher and the listeners of each directory.
 
 use crate::fallback::{Pace, reports_changes};
+use crate::post::{Herald, Post};
 use crate::slot::{Changes, Slot};
 use notify::event::{ModifyKind, RemoveKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
@@ -16,6 +17,10 @@ use tokio::time::Instant;
 /// Between two attempts to arm a watch that failed.
 const REARM: Duration = Duration::from_secs(2);
 
+/// Between two looks for a missing directory whose making will be reported: what is mounted over its
+/// place is not.
+const VIGIL: Duration = Duration::from_secs(10);
+
 /// Directories are watched once however many listen. Cheap to clone; ends with the last clone and
 /// the last subscription.
 #[derive(Debug, Clone)]
@@ -23,12 +28,12 @@ pub struct Watcher {
     hub: Arc<Hub>,
 }
 
-struct Hub {
+pub(crate) struct Hub {
     /// `None` where the platform has no watcher or it could not be created: timers only.
     ///
     /// `dirs` is never held while arming: that waits for the watcher's thread, which needs `dirs`.
     native: Mutex<Option<RecommendedWatcher>>,
-    dirs: Arc<Mutex<Dirs>>,
+    pub(crate) dirs: Arc<Mutex<Dirs>>,
 }
 
 impl std::fmt::Debug for Hub {
@@ -37,18 +42,18 @@ impl std::fmt::Debug for Hub {
     }
 }
 
-type Dirs = HashMap<PathBuf, Vec<Weak<Slot>>>;
+pub(crate) type Dirs = HashMap<PathBuf, Vec<Weak<Slot>>>;
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A standing interest in one directory, or in one name in it.
 #[derive(Debug)]
 pub struct Subscription {
-    hub: Arc<Hub>,
-    dir: PathBuf,
-    slot: Arc<Slot>,
+    post: Post,
+    /// While the directory is missing: hears of its making, in the nearest directory above.
+    herald: Arc<Herald>,
     pace: Pace,
     since: Instant,
     last_attempt: Option<Instant>,
@@ -109,12 +114,9 @@ impl Watcher {
     }
 
     fn subscribe(&self, dir: PathBuf, only: Option<OsString>, pace: Pace) -> Subscription {
-        let slot = Arc::new(Slot::new(only));
-        lock(&self.hub.dirs).entry(dir.clone()).or_default().push(Arc::downgrade(&slot));
         Subscription {
-            hub: Arc::clone(&self.hub),
-            dir,
-            slot,
+            post: Post::take(&self.hub, dir, only),
+            herald: Arc::default(),
             pace,
             since: Instant::now(),
             last_attempt: None,
@@ -131,90 +133,124 @@ impl Subscription {
     /// Losing the future loses nothing: what was not handed out stays pending.
     pub async fn changed(&mut self) -> Changes {
         loop {
-            if let Some(changes) = self.slot.take() {
+            if let Some(changes) = self.post.slot.take() {
                 self.look_at = None;
                 return changes;
             }
-            if self.slot.is_armed() {
-                self.slot.woken().await;
+            if self.is_native() {
+                self.post.slot.woken().await;
                 continue;
+            }
+            let above = self.herald.slot();
+            if above.as_ref().is_some_and(|above| above.is_told()) {
+                if self.arming.load(Ordering::Acquire) {
+                    // That attempt may have looked too early: another one follows it.
+                    self.told().await;
+                    continue;
+                }
+                self.last_attempt = None;
+                if self.arm() {
+                    above.and_then(|above| above.take());
+                    self.look_at = None;
+                    return Changes::Everything;
+                }
+            } else if let Some(above) = above.filter(|above| above.is_armed()) {
+                let look_at = *self.look_at.get_or_insert_with(|| Instant::now() + VIGIL);
+                let told = async {
+                    tokio::select! {
+                        () = self.told() => {}
+                        () = above.woken() => {}
+                    }
+                };
+                if tokio::time::timeout_at(look_at, told).await.is_ok() {
+                    continue;
+                }
+                self.look_at = None;
+                self.arm();
+                return Changes::Everything;
             }
             self.arm();
             let pause = self.pace.next(self.since);
             let look_at = *self.look_at.get_or_insert_with(|| Instant::now() + pause);
-            if tokio::time::timeout_at(look_at, self.slot.woken()).await.is_err() {
+            // A watch that stood and ended: the next attempt is only put off, not given up.
+            let is_early =
+                self.herald.stood.load(Ordering::Acquire) && !self.arming.load(Ordering::Acquire);
+            let attempt_at = self.last_attempt.filter(|_| is_early).map(|at| at + REARM);
+            let until = attempt_at.map_or(look_at, |at| at.min(look_at));
+            if tokio::time::timeout_at(until, self.told()).await.is_err() {
+                if until < look_at {
+                    continue;
+                }
                 self.look_at = None;
-                return self.slot.take().unwrap_or(Changes::Everything);
+                return self.post.slot.take().unwrap_or(Changes::Everything);
             }
+        }
+    }
+
+    /// Waits for a word about the directory, or for the end of an attempt to watch it.
+    async fn told(&self) {
+        tokio::select! {
+            () = self.post.slot.woken() => {}
+            () = self.herald.attempted.notified() => {}
         }
     }
 
     /// Whether changes are reported by the kernel at the moment, rather than found by timer.
     #[must_use]
     pub fn is_native(&self) -> bool {
-        self.slot.is_armed()
+        self.post.slot.is_armed()
     }
 
-    /// Arms the native watch in a thread that may block on a dead file system.
-    fn arm(&mut self) {
+    /// Arms the native watch in a thread that may block on a dead file system; tells whether an
+    /// attempt has begun.
+    fn arm(&mut self) -> bool {
         let due = self.last_attempt.is_none_or(|at| at.elapsed() >= REARM);
         if !due || self.arming.swap(true, Ordering::AcqRel) {
-            return;
+            return false;
         }
         self.last_attempt = Some(Instant::now());
-        let (hub, dir) = (Arc::clone(&self.hub), self.dir.clone());
-        let (slot, arming) = (Arc::clone(&self.slot), Arc::clone(&self.arming));
+        self.herald.stood.store(false, Ordering::Release);
+        let (hub, dir) = (Arc::clone(&self.post.hub), self.post.dir.clone());
+        let (slot, arming) = (Arc::clone(&self.post.slot), Arc::clone(&self.arming));
+        let herald = Arc::clone(&self.herald);
         // A plain thread: the runtime would wait for a blocking task of its own at shutdown, and
         // this one may hang as long as a dead mount does.
         let started = std::thread::Builder::new().name("watch-arm".to_owned()).spawn(move || {
-            match hub.arm(&dir, &slot) {
-                Ok(()) => {}
-                Err(error) => tracing::debug!(
-                    path = %dir.display(), error = %error,
-                    "cannot watch a directory yet, looking at it by timer"
-                ),
-            }
+            let missing = match hub.arm(&dir, &slot) {
+                Ok(has_stood) => {
+                    herald.stood.store(has_stood, Ordering::Release);
+                    None
+                }
+                Err(error) => {
+                    tracing::debug!(
+                        path = %dir.display(), error = %error,
+                        "cannot watch a directory yet, looking at it otherwise"
+                    );
+                    (error.kind() == io::ErrorKind::NotFound).then_some(dir)
+                }
+            };
+            herald.stand(&hub, missing.as_deref());
             arming.store(false, Ordering::Release);
+            herald.attempted.notify_one();
         });
         if started.is_err() {
             self.arming.store(false, Ordering::Release);
         }
-    }
-}
-
-impl Drop for Subscription {
-    fn drop(&mut self) {
-        let mut dirs = lock(&self.hub.dirs);
-        let Some(slots) = dirs.get_mut(&self.dir) else {
-            return;
-        };
-        let own = Arc::as_ptr(&self.slot);
-        slots.retain(|slot| slot.as_ptr() != own && slot.strong_count() > 0);
-        let last = slots.is_empty();
-        if last {
-            dirs.remove(&self.dir);
-        }
-        drop(dirs);
-        if last && self.slot.is_armed() {
-            let (hub, dir) = (Arc::clone(&self.hub), self.dir.clone());
-            // Unwatching waits for the watcher's thread; a destructor must not.
-            let _ = std::thread::Builder::new()
-                .name("watch-disarm".to_owned())
-                .spawn(move || hub.disarm(&dir));
-        }
+        started.is_ok()
     }
 }
 
 impl Hub {
-    /// Leaves the slot unarmed where the directory cannot be watched by nature.
-    fn arm(&self, dir: &Path, slot: &Slot) -> io::Result<()> {
+    /// Leaves the slot unarmed where the directory cannot be watched by nature; tells whether a
+    /// watch stood.
+    pub(crate) fn arm(&self, dir: &Path, slot: &Slot) -> io::Result<bool> {
         let before = identity(dir)?;
         if !reports_changes(dir) {
-            return Ok(());
+            return Ok(false);
         }
         let mut native = lock(&self.native);
         let Some(watcher) = native.as_mut() else {
-            return Ok(());
+            return Ok(false);
         };
         if !self.is_armed(dir) {
             // A watch that is left from a directory moved away would report for the wrong one.
@@ -226,7 +262,7 @@ impl Hub {
         if identity(dir).ok() != Some(before) {
             slot.set_armed(false);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn is_armed(&self, dir: &Path) -> bool {
@@ -235,7 +271,7 @@ impl Hub {
         slots.any(|slot| slot.upgrade().is_some_and(|slot| slot.is_armed()))
     }
 
-    fn disarm(&self, dir: &Path) {
+    pub(crate) fn disarm(&self, dir: &Path) {
         let mut native = lock(&self.native);
         if lock(&self.dirs).contains_key(dir) {
             return; // somebody subscribed meanwhile
@@ -247,13 +283,13 @@ impl Hub {
 }
 
 #[cfg(unix)]
-fn identity(dir: &Path) -> io::Result<(u64, u64)> {
+pub(crate) fn identity(dir: &Path) -> io::Result<(u64, u64)> {
     use std::os::unix::fs::MetadataExt as _;
     std::fs::metadata(dir).map(|facts| (facts.dev(), facts.ino()))
 }
 
 #[cfg(not(unix))]
-fn identity(dir: &Path) -> io::Result<Option<std::time::SystemTime>> {
+pub(crate) fn identity(dir: &Path) -> io::Result<Option<std::time::SystemTime>> {
     std::fs::metadata(dir).map(|facts| facts.created().ok())
 }
 
@@ -324,7 +360,7 @@ mod tests {
         while !subscription.is_native() {
             within(subscription.changed()).await;
         }
-        let _ = subscription.slot.take();
+        let _ = subscription.post.slot.take();
     }
 
     async fn names(subscription: &mut Subscription) -> Vec<OsString> {
@@ -384,6 +420,84 @@ mod tests {
         fs::write(root.path().join("aside/wrong"), "x").unwrap();
         fs::write(dir.join("right"), "x").unwrap();
         assert_eq!(names(&mut subscription).await, ["right"]);
+    }
+
+    #[tokio::test]
+    async fn a_missing_directory_is_heard_of_at_once_however_much_of_the_way_is_missing() {
+        let root = tempfile::tempdir().unwrap();
+        let dir = root.path().join("home/agent/sessions");
+        let watcher = Watcher::new();
+        // By a timer alone the first look would come after the end of this test.
+        let mut subscription = watcher.dir(&dir, Pace::every(DEADLINE * 10));
+        within(subscription.changed()).await;
+        for part in ["home", "home/agent", "home/agent/sessions"] {
+            fs::create_dir(root.path().join(part)).unwrap();
+            if part != "home/agent/sessions" {
+                within(subscription.changed()).await;
+            }
+        }
+        native(&mut subscription).await;
+        fs::write(dir.join("new"), "x").unwrap();
+        assert_eq!(names(&mut subscription).await, ["new"]);
+
+        // Away with all of it, and back in one piece.
+        fs::rename(root.path().join("home"), root.path().join("aside")).unwrap();
+        fs::remove_dir_all(root.path().join("aside")).unwrap();
+        while subscription.is_native() {
+            within(subscription.changed()).await;
+        }
+        fs::create_dir_all(&dir).unwrap();
+        native(&mut subscription).await;
+    }
+
+    #[tokio::test]
+    async fn a_missing_directory_wakes_nobody_while_it_is_missing() {
+        let root = tempfile::tempdir().unwrap();
+        let watcher = Watcher::new();
+        let mut missing = watcher.dir(&root.path().join("none"), Pace::every(DEADLINE * 10));
+        let mut beside = watcher.dir(root.path(), Pace::DIRECTORY);
+        native(&mut beside).await;
+        within(missing.changed()).await;
+        let (files, mut heard, mut woken) = (100, 0, 0);
+        for number in 0..files {
+            fs::write(root.path().join(number.to_string()), "x").unwrap();
+        }
+        while heard < files {
+            let news = async {
+                tokio::select! {
+                    _ = missing.changed() => None,
+                    names = names(&mut beside) => Some(names),
+                }
+            };
+            match within(news).await {
+                Some(names) => heard += names.len(),
+                None => woken += 1,
+            }
+        }
+        // Not once per file; the slow look at a place that may be mounted over is allowed.
+        assert!(woken < files / 10, "woken {woken} times");
+        drop((missing, beside));
+        // A thread that looks for it just now holds its place until it is done.
+        let empty = async {
+            while !lock(&watcher.hub.dirs).is_empty() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        within(empty).await;
+    }
+
+    #[tokio::test]
+    async fn a_link_into_the_void_is_looked_at_by_timer() {
+        let root = tempfile::tempdir().unwrap();
+        let (dir, target) = (root.path().join("link"), root.path().join("other/target"));
+        std::os::unix::fs::symlink(&target, &dir).unwrap();
+        let watcher = Watcher::new();
+        let mut subscription = watcher.dir(&dir, Pace::every(Duration::from_millis(20)));
+        for _ in 0..3 {
+            assert_eq!(within(subscription.changed()).await, Changes::Everything);
+        }
+        fs::create_dir_all(&target).unwrap();
+        native(&mut subscription).await;
     }
 
     #[tokio::test]

@@ -7,6 +7,7 @@
 
 mod fallback;
 mod hub;
+mod post;
 mod slot;
 
 pub use fallback::{Pace, reports_changes};

@@ -72,6 +72,11 @@ impl Slot {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
+    /// Whether something is to be taken.
+    pub(crate) fn is_told(&self) -> bool {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     pub(crate) async fn woken(&self) {
         self.wake.notified().await;
     }

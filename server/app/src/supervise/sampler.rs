@@ -216,6 +216,8 @@ fn compare(
     poll: Duration,
 ) -> Vec<Measured> {
     let mut measured = Vec::new();
+    // Reads the limits of the control group: once per look.
+    let cores = cores();
     for ((bridge, Root { identity, .. }), tree) in live.into_iter().zip(trees) {
         let Some(tree) = tree else {
             before.remove(&bridge.id);
@@ -229,7 +231,7 @@ fn compare(
                 if known.is_measured && window < poll / 2 {
                     continue;
                 }
-                let usage = usage::between(&known.tree, &tree, window, cores());
+                let usage = usage::between(&known.tree, &tree, window, cores);
                 measured.push(Measured {
                     id: bridge.id.clone(),
                     generation: bridge.generation,

@@ -6,6 +6,7 @@ use crate::failpoint::hit;
 use crate::{App, AppError, Class};
 use std::path::Path;
 use svc_agent::log_set::LogSet;
+use svc_agent::pointer::Pointer;
 use svc_agent::role::{Role, debug_file, role};
 use svc_domain::admission::Obstacle;
 use svc_domain::adoption::{NotAdoptable, PointedAt, adoptable};
@@ -105,7 +106,13 @@ impl App {
 
     /// Whether a bridge could be taken over, and whether it is in the way of a launch. Blocks.
     pub(crate) fn look_for_unmanaged(&self, project: &Project) -> Option<(Unmanaged, bool)> {
-        let found = self.pointed_at(project).filter(Unmanaged::is_in_the_way)?;
+        let (pointer, identity) = self.pointer_now(project)?;
+        // Most pointers name a bridge with a record: nothing else about it is asked for.
+        if self.managed(&identity).is_some() {
+            return None;
+        }
+        let found = self.pointed(project, pointer, identity);
+        let found = found.filter(Unmanaged::is_in_the_way)?;
         let live = self.live_bridge(&project.name);
         let may_adopt =
             project.alias_of.is_none() && adoptable(&found.found, live.as_ref()).is_ok();
@@ -114,14 +121,32 @@ impl App {
 
     /// Blocks: reads the pointer and the process table.
     fn pointed_at(&self, project: &Project) -> Option<Unmanaged> {
+        let (pointer, identity) = self.pointer_now(project)?;
+        self.pointed(project, pointer, identity)
+    }
+
+    fn pointer_now(&self, project: &Project) -> Option<(Pointer, ProcessIdentity)> {
         let pointer = self.agent().pointer(&project.path)?;
         let identity = self.pointer_identity(&pointer)?;
+        Some((pointer, identity))
+    }
+
+    fn managed(&self, identity: &ProcessIdentity) -> Option<Bridge> {
+        self.registry().find(|bridge| bridge.process.as_ref() == Some(identity))
+    }
+
+    fn pointed(
+        &self,
+        project: &Project,
+        pointer: Pointer,
+        identity: ProcessIdentity,
+    ) -> Option<Unmanaged> {
         let facts = self.host().inspect(identity.pid).filter(|f| f.identity == identity)?;
         let program = self.agent().program().ok();
         let configured = program.as_deref().unwrap_or(Path::new("claude"));
         let log = debug_file(&facts.argv);
         let own_log = log.as_deref().and_then(|file| LogSet::of_debug_file(&self.log_dir(), file));
-        let managed = self.registry().find(|bridge| bridge.process.as_ref() == Some(&identity));
+        let managed = self.managed(&identity);
         let found = PointedAt {
             pid: identity.pid,
             is_standard_bridge: role(&facts.argv, facts.exe.as_deref(), configured)
@@ -140,7 +165,7 @@ impl App {
 
     /// Identity of the process that a pointer names; `None` when it cannot be attributed or the
     /// pointer is older than this boot.
-    fn pointer_identity(&self, pointer: &svc_agent::pointer::Pointer) -> Option<ProcessIdentity> {
+    fn pointer_identity(&self, pointer: &Pointer) -> Option<ProcessIdentity> {
         let written_in_this_boot =
             self.agent().boot_time().is_none_or(|boot| pointer.written_at >= boot);
         let identity = ProcessIdentity {
@@ -152,7 +177,7 @@ impl App {
     }
 
     /// Whether the process that a pointer names lives, or may live.
-    pub(crate) fn pointer_is_live(&self, pointer: &svc_agent::pointer::Pointer) -> bool {
+    pub(crate) fn pointer_is_live(&self, pointer: &Pointer) -> bool {
         self.pointer_identity(pointer).is_some_and(|identity| match self.host().probe(&identity) {
             Verdict::Same | Verdict::Unknown => true,
             Verdict::Gone(_) => false,
