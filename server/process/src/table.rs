@@ -214,7 +214,7 @@ impl ProcTable {
         buffer: &'a mut [u8; LINE_BYTES],
     ) -> io::Result<&'a [u8]> {
         let file = self.open_file(pid, name)?;
-        let length = rustix::io::read(&file, buffer.as_mut_slice())?;
+        let length = rustix::io::retry_on_intr(|| rustix::io::read(&file, buffer.as_mut_slice()))?;
         Ok(buffer.get(..length).unwrap_or_default())
     }
 
