@@ -9,14 +9,16 @@ mod exposure;
 mod places;
 mod registry;
 mod strays;
+mod systemd;
 
 use crate::{App, VERSION};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use svc_agent::login::Login;
-use svc_config::{ConfigErrors, Loaded};
+use svc_config::{ConfigErrors, Loaded, ScopeUse};
 use svc_domain::admission::Trust;
+use svc_ports::process::Manager;
 use svc_shared::Timestamp;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
@@ -130,15 +132,28 @@ impl App {
             };
             strays::strays(found.as_deref())
         };
-        let (agent, login, places, database, strays) =
-            tokio::join!(agent, login, places, database, strays);
+        let scopes = async {
+            let wanted = config.claude.scope;
+            let manager = match wanted {
+                ScopeUse::Off => Manager::Absent,
+                ScopeUse::Auto | ScopeUse::Require => self.host().manager().await,
+            };
+            // A command runs in another unit than the service, or in none.
+            let unit = match (&manager, self.is_server()) {
+                (Manager::Answers(_), _) | (_, false) => None,
+                (Manager::Absent | Manager::Silent(_), true) => self.host().own_unit().await,
+            };
+            systemd::systemd(wanted, &manager, unit.as_ref())
+        };
+        let (agent, login, places, database, strays, scopes) =
+            tokio::join!(agent, login, places, database, strays, scopes);
         let mut checks = vec![agent, login];
         let exposure = exposure::auth(config);
         match places {
             Some([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
             None => checks.push(exposure),
         }
-        checks.extend([database, strays]);
+        checks.extend([database, strays, scopes]);
         checks
     }
 

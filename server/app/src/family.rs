@@ -1,8 +1,8 @@
 //! What a bridge started, and its end: nothing of a bridge outlives it.
 //!
-//! A process belongs to a bridge that carries its launch id, is in the session its launcher began, is
-//! below such a process, or was seen below one while its parents lived. Each is signalled by its
-//! identity only.
+//! A process belongs to a bridge that carries its launch id, is in its control group or in the session
+//! its launcher began, is below such a process, or was seen below one while its parents lived. Each is
+//! signalled by its identity only.
 
 use crate::App;
 use std::collections::{HashMap, HashSet};
@@ -107,7 +107,21 @@ impl App {
                 break;
             }
         }
-        let left = self.left_of(bridge, &mut known).await;
+        let mut left = self.left_of(bridge, &mut known).await;
+        if !left.is_empty()
+            && let Some(launch) = &bridge.launch
+        {
+            // They are born faster than they are found: only the kernel catches all at once.
+            self.host().kill_enclosed(&launch.id).await;
+            let exits = left.iter().map(|process| self.host().exited(process));
+            let all = async {
+                for exit in exits {
+                    exit.await;
+                }
+            };
+            let _ = tokio::time::timeout(AFTER_KILL, all).await; // who is left is named below
+            left = self.left_of(bridge, &mut known).await;
+        }
         if !left.is_empty() {
             let pids: Vec<String> = left.iter().map(|process| process.pid.to_string()).collect();
             warn!(

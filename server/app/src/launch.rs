@@ -11,14 +11,18 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 use svc_agent::log_set::LogSet;
+use svc_config::ScopeUse;
 use svc_domain::argv::{Argv, ServerMode};
 use svc_domain::bridge::{Bridge, Launch};
-use svc_domain::identity::LaunchId;
+use svc_domain::identity::{LaunchId, ProcessIdentity};
 use svc_domain::observe::{Cause, Fact};
-use svc_ports::process::{LaunchError, LaunchSpec};
+use svc_ports::process::{Enclosed, LaunchError, LaunchSpec};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{BridgeStatus, ExitReason, PermissionMode, SpawnMode};
+
+/// Why nothing can be asked for a scope.
+const NO_MANAGER: &str = "no systemd can be asked here";
 
 /// Everything a launch needs, prepared before the row is written. Dropped unused, its files go.
 pub(crate) struct Prepared {
@@ -146,6 +150,11 @@ impl App {
             | Changed::CapReached => return Ok(()),
         }
         hit("spawn.after_pid_saved").await;
+        if let Err(why) = self.enclose(bridge, &identity, &prepared.launch.id).await {
+            drop(held);
+            let error = LaunchError::NotReady(why);
+            return self.not_started(id, generation, &error).await;
+        }
         if let Err(error) = held.go().await {
             return self.not_started(id, generation, &error).await;
         }
@@ -153,6 +162,43 @@ impl App {
         self.observe(id, generation, Fact::Executed).await?;
         self.watch_bridge(id, generation);
         self.prune_logs_in_background();
+        Ok(())
+    }
+
+    /// Gives a held launch a scope of its own, as far as that is wanted and possible. The reason
+    /// why it must not be started without one.
+    async fn enclose(
+        &self,
+        bridge: &Bridge,
+        identity: &ProcessIdentity,
+        launch: &LaunchId,
+    ) -> Result<(), String> {
+        let wanted = self.settings().claude.scope;
+        if wanted == ScopeUse::Off {
+            return Ok(());
+        }
+        let about = format!("Agent of {} ({})", bridge.project, bridge.id.short());
+        let why = match (self.host().enclose(identity, launch, &about).await, wanted) {
+            (Enclosed::Yes, _) => return Ok(()),
+            (Enclosed::NoManager, ScopeUse::Require) => NO_MANAGER.to_owned(),
+            (Enclosed::NoManager, ScopeUse::Auto | ScopeUse::Off) => return Ok(()),
+            (Enclosed::Failed(why), _) => why,
+        };
+        if wanted == ScopeUse::Require {
+            return Err(format!(
+                "it got no systemd scope ({why}), and `claude.scope` is `require`; see `svc doctor`"
+            ));
+        }
+        tracing::warn!(
+            bridge.id = %bridge.id,
+            "bridge {} runs without a systemd scope of its own: {why}; see `svc doctor`",
+            bridge.id.short()
+        );
+        let words = format!(
+            "the bridge of {} runs without a systemd scope of its own: {why}",
+            bridge.project
+        );
+        self.read_model().notice("warn", "no_scope", &words);
         Ok(())
     }
 

@@ -177,6 +177,8 @@ pub enum ScopeUse {
     Auto,
     /// Never.
     Off,
+    /// Always: nothing is started without one.
+    Require,
 }
 
 /// What a new bridge gets when nobody says otherwise.

@@ -9,6 +9,7 @@ pub mod ceiling;
 pub mod credentials;
 pub mod decide;
 pub mod effect;
+pub mod enclosure;
 pub mod exit_cause;
 pub mod guard;
 pub mod host;

@@ -136,6 +136,37 @@ pub struct Carrier {
     pub age: Duration,
 }
 
+/// What became of the wish to give a launch a control group of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Enclosed {
+    /// It is in one, seen in the process table.
+    Yes,
+    /// There is no manager that this process could ask.
+    NoManager,
+    /// There is one, and this is why it came to nothing.
+    Failed(String),
+}
+
+/// The manager of control groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Manager {
+    /// It answers; its version.
+    Answers(String),
+    /// There is none that this process could ask.
+    Absent,
+    /// There is one that does not serve, and why.
+    Silent(String),
+}
+
+/// The service unit that this process runs in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceUnit {
+    /// Its name.
+    pub name: String,
+    /// What of it the manager ends with it.
+    pub kill_mode: String,
+}
+
 /// Future of [`ProcessHost::exited`].
 pub type Exited = Pin<Box<dyn Future<Output = ExitReport> + Send>>;
 
@@ -187,4 +218,29 @@ pub trait ProcessHost: Send + Sync {
 
     /// Live descendants of a process, deepest first, from one snapshot.
     fn descendants(&self, identity: &ProcessIdentity) -> Vec<ProcessFacts>;
+
+    /// Puts a held launch into a control group that is named after it (bounded, 2 s). What it starts
+    /// stays in there, and the end of the service's own unit does not reach it. `about` is for people.
+    async fn enclose(
+        &self,
+        _identity: &ProcessIdentity,
+        _launch_id: &LaunchId,
+        _about: &str,
+    ) -> Enclosed {
+        Enclosed::NoManager
+    }
+
+    /// Has everything killed at once that is in the control group of a launch, if it has one
+    /// (bounded, 2 s). For what outruns signals to one process after the other.
+    async fn kill_enclosed(&self, _launch_id: &LaunchId) {}
+
+    /// Whether control groups can be had (bounded, 2 s).
+    async fn manager(&self) -> Manager {
+        Manager::Absent
+    }
+
+    /// The unit of this very process, if it runs in one (starts a program, bounded, 5 s).
+    async fn own_unit(&self) -> Option<ServiceUnit> {
+        None
+    }
 }

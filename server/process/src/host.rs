@@ -2,6 +2,8 @@
 
 use crate::exit::{self, Children, ExitWatch};
 use crate::launcher::{self, LauncherProgram};
+pub use crate::scopes::ManagerSocket;
+use crate::scopes::Scopes;
 use crate::table::{ProcTable, Stat, TableError};
 use crate::{signals, tree};
 use async_trait::async_trait;
@@ -9,8 +11,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict, verdict};
 use svc_ports::process::{
-    Carrier, Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, ProcessHost, Signal,
-    Signalled, Target,
+    Carrier, Enclosed, Exited, HeldLaunch, LaunchError, LaunchSpec, Manager, ProcessFacts,
+    ProcessHost, ServiceUnit, Signal, Signalled, Target,
 };
 
 /// What a host is made of; the default is this machine and this program.
@@ -24,6 +26,8 @@ pub struct HostOptions {
     pub exit_watch: ExitWatch,
     /// How long a launcher may take to be ready, and again to become the agent.
     pub launch_deadline: Duration,
+    /// Where a systemd that this process may ask is listening.
+    pub manager: ManagerSocket,
 }
 
 impl Default for HostOptions {
@@ -34,6 +38,7 @@ impl Default for HostOptions {
             exit_watch: ExitWatch::default(),
             // 2 ms are usual; ten seconds mean that something hangs, such as a network directory.
             launch_deadline: Duration::from_secs(10),
+            manager: ManagerSocket::of_this_process(),
         }
     }
 }
@@ -49,6 +54,7 @@ pub struct Host {
     exit_watch: ExitWatch,
     launch_deadline: Duration,
     own_pid: i32,
+    scopes: Scopes,
 }
 
 impl Host {
@@ -66,6 +72,7 @@ impl Host {
             exit_watch: options.exit_watch,
             launch_deadline: options.launch_deadline,
             own_pid,
+            scopes: Scopes::new(options.manager),
         })
     }
 
@@ -156,7 +163,10 @@ impl ProcessHost for Host {
         let mut found = tree::remains(&snapshot, first, launch_id, |pid| self.table.launch_id(pid));
         let user = rustix::process::geteuid().as_raw();
         found.retain(|stat| {
-            stat.pid != self.own_pid && self.table.effective_uid(stat.pid) == Some(user)
+            // Who became somebody else is still ours in our own control group.
+            stat.pid != self.own_pid
+                && (self.table.effective_uid(stat.pid) == Some(user)
+                    || self.table.enclosing_launch(stat.pid).as_ref() == Some(launch_id))
         });
         self.facts_of(&found)
     }
@@ -199,5 +209,32 @@ impl ProcessHost for Host {
         let mut found = tree::descendants(&snapshot, root, |pid| self.table.launch_id(pid));
         found.retain(|stat| stat.pid != self.own_pid);
         self.facts_of(&found)
+    }
+
+    async fn enclose(
+        &self,
+        identity: &ProcessIdentity,
+        launch_id: &LaunchId,
+        about: &str,
+    ) -> Enclosed {
+        let pid = identity.pid.get();
+        match self.scopes.enclose(pid, launch_id, about).await {
+            Enclosed::Yes if self.table.enclosing_launch(pid).as_ref() != Some(launch_id) => {
+                Enclosed::Failed("it is not in the scope that systemd made".to_owned())
+            }
+            enclosed => enclosed,
+        }
+    }
+
+    async fn kill_enclosed(&self, launch_id: &LaunchId) {
+        self.scopes.kill(launch_id).await;
+    }
+
+    async fn manager(&self) -> Manager {
+        self.scopes.manager().await
+    }
+
+    async fn own_unit(&self) -> Option<ServiceUnit> {
+        crate::scopes::own_unit().await
     }
 }

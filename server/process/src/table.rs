@@ -14,6 +14,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use svc_domain::enclosure;
 use svc_domain::identity::{BootId, LaunchId, Observed, Pid, ProcessIdentity};
 use svc_domain::usage::Moved;
 use svc_ports::process::ProcessFacts;
@@ -142,8 +143,19 @@ impl ProcTable {
         Ok(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id })
     }
 
-    /// The launch id in the environment of a process, if it is readable and carries one.
+    /// The launch a process belongs to: by the id in its environment, else by the control group that
+    /// it cannot leave.
     pub(crate) fn launch_id(&self, pid: i32) -> Option<LaunchId> {
+        self.carried_launch(pid).or_else(|| self.enclosing_launch(pid))
+    }
+
+    /// The launch whose control group a process is in.
+    pub(crate) fn enclosing_launch(&self, pid: i32) -> Option<LaunchId> {
+        let groups = self.read(pid, "cgroup").ok()?;
+        enclosure::launch_of(std::str::from_utf8(&groups).ok()?)
+    }
+
+    fn carried_launch(&self, pid: i32) -> Option<LaunchId> {
         let environment = self.read(pid, "environ").ok()?;
         let prefix = [LAUNCH_ID_VARIABLE.as_bytes(), b"="].concat();
         let value = environment

@@ -18,7 +18,7 @@ use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "config",
     "config-keys",
     "config-mode",
@@ -32,6 +32,7 @@ const NAMES: [&str; 15] = [
     "workspace-trust",
     "db",
     "strays",
+    "systemd",
     "port",
     "server",
 ];

@@ -33,6 +33,12 @@ fn start(mode: &str, life_ms: u64) -> io::Result<Child> {
     if matches!(ChildMode::from_argument(mode), Some(ChildMode::Unmarked | ChildMode::Forsaken)) {
         command.env_remove("SVC_LAUNCH_ID");
     }
+    if mode == ChildMode::Escaped.argument() {
+        // Without these this program does nothing.
+        let kept = ["AGENT_SIM", "CLAUDE_CONFIG_DIR", "HOME"];
+        let kept = kept.map(|name| (name, std::env::var_os(name).unwrap_or_default()));
+        command.env_clear().envs(kept);
+    }
     command
         .arg0("sim-bystander")
         .args([BYSTANDER, mode, &life_ms.to_string()])
@@ -63,6 +69,11 @@ pub(crate) fn bystand(mode: &str, life_ms: Option<&String>) -> Result<u8, Failur
         Some(ChildMode::Forsaken) => {
             // The child that stays is one of this process, which ends now.
             let stays = start(ChildMode::IgnoreSignals.argument(), life_ms);
+            stays.map_err(|e| Failure::refused(format!("cannot start a process: {e}")))?;
+        }
+        Some(ChildMode::Escaped) => {
+            leave_session()?;
+            let stays = start(ChildMode::Unmarked.argument(), life_ms);
             stays.map_err(|e| Failure::refused(format!("cannot start a process: {e}")))?;
         }
         None if mode == COMPANION => {

@@ -43,6 +43,9 @@ pub(crate) enum ChildMode {
     /// Drops the launch id and is no child of the bridge (its parent ended at once): only
     /// the session tells whose it is.
     Forsaken,
+    /// Drops its whole environment, leaves the session, and its parent ended at once: only a
+    /// control group tells whose it is.
+    Escaped,
 }
 
 impl ChildMode {
@@ -54,13 +57,21 @@ impl ChildMode {
             Self::IgnoreSignals => "ignore_signals",
             Self::Unmarked => "unmarked",
             Self::Forsaken => "forsaken",
+            Self::Escaped => "escaped",
         }
     }
 
     pub(crate) fn from_argument(text: &str) -> Option<Self> {
-        [Self::SameGroup, Self::NewSession, Self::IgnoreSignals, Self::Unmarked, Self::Forsaken]
-            .into_iter()
-            .find(|mode| mode.argument() == text)
+        [
+            Self::SameGroup,
+            Self::NewSession,
+            Self::IgnoreSignals,
+            Self::Unmarked,
+            Self::Forsaken,
+            Self::Escaped,
+        ]
+        .into_iter()
+        .find(|mode| mode.argument() == text)
     }
 }
 

@@ -133,6 +133,46 @@ async fn h106_a_ceiling_that_may_act_stops_the_bridge_and_the_record_says_why() 
     assert_eq!((resumed.notice, resumed.generation), (None, 2));
 }
 
+#[tokio::test]
+async fn h106_a_bridge_that_was_good_for_long_is_started_anew_and_says_why() {
+    let settings = json!({
+        "metrics": { "poll_seconds": 1 },
+        "ceilings": { "processes": 2, "action": "recycle" },
+    });
+    let world = World::with(settings);
+    world.project_with("app", json!({ "children": 3, "child_mode": "new_session" }));
+    // Without a look at it until it counts as one that has run for long.
+    world.configure(json!({ "metrics": { "enabled": false } }));
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id;
+    let before = world.bridges_of("app").remove(0);
+    let left = company(&world, "app", 3).await;
+    server.stop().await;
+    world.sql("UPDATE bridges SET started_at = 1, revision = revision + 1").await.unwrap();
+    world.configure(json!({ "metrics": { "enabled": true } }));
+    world.set_knobs("app", json!({}));
+
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    let anew = |state: &State| {
+        let mut rows = state.instances.values();
+        rows.find(|row| {
+            row.generation == 2 && row.status.to_string() == "running" && row.notice.is_some()
+        })
+        .cloned()
+    };
+    let row = page.until("the next generation", anew).await;
+    assert_eq!(row.instance_id, id, "in the same row");
+    let notice = row.notice.clone().unwrap_or_default();
+    assert!(notice.contains("started anew") && notice.contains("allows 2"), "{notice}");
+    assert!(!before.is_alive(), "the one that used too much");
+    for process in &left {
+        gone(process).await;
+    }
+    assert_eq!(world.bridges_of("app").len(), 1);
+    world.agree().await;
+}
+
 /// A child that outlives its bridge because nobody was there to end it.
 async fn left_over(world: &World) -> Process {
     world.project_with("app", json!({ "children": 1, "child_mode": "new_session" }));

@@ -1,8 +1,10 @@
 //! Under a real systemd as process 1 of its own namespaces: restarting and stopping the unit
-//! leaves the bridges, the next start finds each once, readiness is announced.
+//! leaves the bridges, the next start finds each once, readiness is announced. Each bridge has a
+//! scope: nothing of it escapes its end, and a manager that hangs holds up no start.
 
-use crate::harness::{World, service, within};
+use crate::harness::{Client, Events, Process, World, gone, service, within};
 use rustix::process::{Pid, Signal, getuid, kill_process};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -43,7 +45,7 @@ fn obstacle() -> Option<String> {
     (!tried.is_ok_and(|status| status.success())).then(|| "namespaces are refused here".into())
 }
 
-fn boot(world: &World) -> Manager {
+fn boot(world: &World, kill_mode: &str) -> Manager {
     let units = world.root.join("units");
     fs::create_dir(&units).unwrap();
     let environment: String = world
@@ -54,7 +56,7 @@ fn boot(world: &World) -> Manager {
         })
         .collect();
     let unit = format!(
-        "[Unit]\nDefaultDependencies=no\n[Service]\nType=notify\nKillMode=process\n\
+        "[Unit]\nDefaultDependencies=no\n[Service]\nType=notify\nKillMode={kill_mode}\n\
          ExecStart={} run --config {}\n{environment}StandardError=append:{}\n\
          TimeoutStartSec=30\nTimeoutStopSec=20\n",
         service().canonicalize().unwrap().display(),
@@ -128,6 +130,11 @@ impl Manager {
         (done.status.code(), String::from_utf8_lossy(&said).into_owned())
     }
 
+    /// Stops or continues it, as a manager that hangs would.
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_raw(self.init).unwrap(), signal).unwrap();
+    }
+
     async fn must(&self, world: &World, args: &[&str]) -> String {
         let (code, said) = self.ask(args).await;
         let log = || fs::read_to_string(world.root.join("service.log")).unwrap_or_default();
@@ -136,18 +143,22 @@ impl Manager {
     }
 }
 
+/// `/run` is covered inside; the temporary directory may be too.
+fn world_with(settings: serde_json::Value) -> World {
+    World::inside(&PathBuf::from(env!("CARGO_TARGET_TMPDIR")), settings)
+}
+
 #[tokio::test]
 async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
     if let Some(why) = obstacle() {
         eprintln!("skipped: systemd: {why}");
         return;
     }
-    // `/run` is covered inside; the temporary directory may be too.
-    let world = World::inside(&PathBuf::from(env!("CARGO_TARGET_TMPDIR")), serde_json::json!({}));
+    let world = world_with(json!({ "claude": { "scope": "off" } }));
     for name in ["a", "b"] {
         world.project(name);
     }
-    let mut manager = boot(&world);
+    let mut manager = boot(&world, "process");
     manager.up(&world).await;
 
     // A unit of type notify is started when it has said so.
@@ -157,7 +168,7 @@ async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
         .await;
     assert!(status.contains("ActiveState=active"), "{status}");
     let base = format!("http://127.0.0.1:{}", world.port());
-    let client = crate::harness::Client::new(&base);
+    let client = Client::new(&base);
     client.run("a").await;
     client.run("b").await;
     let mut before: Vec<_> =
@@ -178,7 +189,7 @@ async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
 
     manager.must(&world, &["start", "svc.service"]).await;
     assert_same(&world, &base, &before).await;
-    let client = crate::harness::Client::new(&base);
+    let client = Client::new(&base);
     for name in ["a", "b"] {
         let stopped = client.stop(name).await.expect(200).instance();
         assert_eq!(stopped.status.to_string(), "stopped");
@@ -189,7 +200,7 @@ async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
 }
 
 async fn assert_same(world: &World, base: &str, before: &[(i32, u64)]) {
-    let mut page = crate::harness::Events::open(base).await;
+    let mut page = Events::open(base).await;
     page.until_status("a", "running").await;
     page.until_status("b", "running").await;
     assert_eq!(page.state.instances.len(), 2, "each once");
@@ -198,4 +209,158 @@ async fn assert_same(world: &World, base: &str, before: &[(i32, u64)]) {
         world.bridges().iter().map(|bridge| (bridge.pid, bridge.start_ticks)).collect();
     after.sort_unstable();
     assert_eq!(after, before);
+}
+
+/// What a bridge with knob `child_mode: escaped` forked away from itself, once it has.
+async fn escaped(world: &World, project: &str) -> Process {
+    let dir = world.projects.join(project).canonicalize().unwrap();
+    let look = || {
+        let mut found = world.processes().into_iter();
+        found.find(|process| {
+            process.cwd.as_deref() == Some(dir.as_path())
+                && process.launch_id.is_none()
+                && process.argv.iter().any(|argument| argument == "unmarked")
+        })
+    };
+    let wait = async {
+        let mut tick = tokio::time::interval(std::time::Duration::from_millis(50));
+        loop {
+            tick.tick().await;
+            if let Some(found) = look() {
+                return found;
+            }
+        }
+    };
+    within("the process that escapes", wait).await
+}
+
+fn groups_of(process: &Process) -> String {
+    fs::read_to_string(format!("/proc/{}/cgroup", process.pid)).unwrap_or_default()
+}
+
+async fn check(client: &Client) -> serde_json::Value {
+    let doctor = client.get("/api/doctor").await.expect(200).json();
+    let checks = doctor["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["name"] == "systemd").unwrap().clone()
+}
+
+#[tokio::test]
+async fn f81_f41_h104_a_scope_of_its_own_outlives_the_unit_and_lets_nothing_escape() {
+    if let Some(why) = obstacle() {
+        eprintln!("skipped: systemd: {why}");
+        return;
+    }
+    let world = world_with(json!({ "claude": { "scope": "require" } }));
+    for name in ["a", "b", "c"] {
+        world.project_with(name, json!({ "children": 1, "child_mode": "escaped" }));
+    }
+    // The unit takes along whatever is in it, as units do by default.
+    let mut manager = boot(&world, "control-group");
+    manager.up(&world).await;
+    manager.must(&world, &["start", "svc.service"]).await;
+    let base = format!("http://127.0.0.1:{}", world.port());
+    let client = Client::new(&base);
+    let mut left = Vec::new();
+    for name in ["a", "b", "c"] {
+        client.run(name).await;
+        let child = escaped(&world, name).await;
+        let bridge = world.bridges_of(name).remove(0);
+        let scope = format!("svc-bridge-{}.scope", bridge.launch_id.as_deref().unwrap());
+        for process in [&bridge, &child] {
+            let groups = groups_of(process);
+            assert!(groups.contains(&format!("svc-bridges.slice/{scope}")), "{groups}");
+        }
+        manager.must(&world, &["is-active", &scope]).await;
+        left.push((bridge, child));
+    }
+    let told = check(&client).await;
+    assert_eq!(told["status"], "ok", "{told}");
+    assert_eq!(client.get("/api/strays").await.expect(200).json(), json!([]), "they are known");
+
+    manager.must(&world, &["restart", "svc.service"]).await;
+    manager.must(&world, &["stop", "svc.service"]).await;
+    for (bridge, child) in &left {
+        assert!(bridge.is_alive() && child.is_alive(), "{bridge:?} {child:?}");
+    }
+    manager.must(&world, &["start", "svc.service"]).await;
+    let mut page = Events::open(&base).await;
+    for name in ["a", "b", "c"] {
+        page.until_status(name, "running").await;
+    }
+    let client = Client::new(&base);
+
+    // A stop takes everything along, and so does a crash.
+    client.stop("a").await.expect(200);
+    assert!(!left[0].1.is_alive(), "it outlived the answer");
+    left[1].0.signal(Signal::KILL);
+    page.until_status("b", "crashed").await;
+    gone(&left[1].1).await;
+
+    // Where nobody was there to end it, it is a stray that can be named and killed.
+    let main = manager.must(&world, &["show", "-p", "MainPID", "--value", "svc.service"]).await;
+    assert_ne!(main.trim(), "0");
+    manager.must(&world, &["kill", "-s", "KILL", "--kill-who=main", "svc.service"]).await;
+    left[2].0.signal(Signal::KILL);
+    gone(&left[2].0).await;
+    let edit = "UPDATE bridges SET status = 'stopped', phase = 'exited', ended_at = 2, \
+         intentional_stop = 1, exit_reason = 'operator_stop', revision = revision + 1";
+    world.sql(edit).await.unwrap();
+    manager.ask(&["reset-failed"]).await;
+    manager.must(&world, &["start", "svc.service"]).await;
+    let client = Client::new(&base);
+    assert!(left[2].1.is_alive());
+    let listed = client.get("/api/strays").await.expect(200).json();
+    assert_eq!((&listed[0]["kind"], &listed[0]["project"]), (&json!("leftover"), &json!("c")));
+    assert_eq!(listed.as_array().unwrap().len(), 1, "{listed}");
+    let pid = &listed[0]["pid"];
+    client.post(&format!("/api/strays/{pid}/kill")).await.expect(200);
+    gone(&left[2].1).await;
+
+    // What is empty is collected.
+    let units = manager.must(&world, &["list-units", "--all", "--no-legend", "svc-bridge-*"]).await;
+    assert_eq!(units.trim(), "", "{units}");
+    manager.must(&world, &["stop", "svc.service"]).await;
+    eprintln!("systemd: 3 scopes outlived the unit, what escaped from each was ended");
+}
+
+#[tokio::test]
+async fn f81_a_manager_that_hangs_holds_up_no_start_and_where_a_scope_is_required_none_is_made() {
+    if let Some(why) = obstacle() {
+        eprintln!("skipped: systemd: {why}");
+        return;
+    }
+    let world = world_with(json!({ "claude": { "scope": "auto" } }));
+    for name in ["a", "b", "c"] {
+        world.project(name);
+    }
+    let mut manager = boot(&world, "process");
+    manager.up(&world).await;
+    manager.must(&world, &["start", "svc.service"]).await;
+    let base = format!("http://127.0.0.1:{}", world.port());
+    let client = Client::new(&base);
+    manager.signal(Signal::STOP);
+    for name in ["a", "b"] {
+        client.run(name).await;
+        let groups = groups_of(&world.bridges_of(name).remove(0));
+        assert!(!groups.contains("svc-bridge-"), "{groups}");
+    }
+    let told = check(&client).await;
+    assert_eq!(told["status"], "warn", "{told}");
+    manager.signal(Signal::CONT);
+    for name in ["a", "b"] {
+        client.stop(name).await.expect(200);
+    }
+
+    world.configure(json!({ "claude": { "scope": "require" } }));
+    manager.must(&world, &["restart", "svc.service"]).await;
+    let client = Client::new(&base);
+    manager.signal(Signal::STOP);
+    let refused = client.launch("c").await.instance();
+    assert_eq!(refused.status.to_string(), "error");
+    let detail = serde_json::to_string(&refused).unwrap();
+    assert!(detail.contains("claude.scope") && detail.contains("did not answer"), "{detail}");
+    assert!(world.bridges_of("c").is_empty(), "nothing was started");
+    assert_eq!(check(&client).await["status"], "fail");
+    manager.signal(Signal::CONT);
+    manager.must(&world, &["stop", "svc.service"]).await;
 }

@@ -121,7 +121,7 @@ const AGENT: &[Leaf] = rows! {
     "claude.node_from_nvm" BOOL => ON; F L; "Puts nvm's default node before the PATH of every bridge."
     "claude.env" Kind::TextMap => Preset::EmptyMap; F L secret; "Variables laid over the environment of every bridge."
     "claude.stop_grace_seconds" seconds(Range::at_least(0.5).up_to(120.0)) => real(5.0); B L; "Time between the orderly signal and the kill."
-    "claude.scope" one_of(&["auto", "off"]) => is("auto"); F R later; "A transient systemd scope per bridge."
+    "claude.scope" one_of(&["auto", "off", "require"]) => is("auto"); F R; "A transient systemd scope per bridge: where a manager can be asked, never, or no start without one."
 
     "instance_defaults.spawn_mode" one_of(&["same-dir", "worktree", "session"]) => is("same-dir"); B L; "Where the sessions of a bridge work."
     "instance_defaults.permission_mode" one_of(PERMISSION) => is("default"); B L; "Permission mode handed to the agent."
