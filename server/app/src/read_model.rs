@@ -27,7 +27,7 @@ use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::metrics::Metrics;
 use svc_shared::internal::{LoginStatus, PreflightSummary, State};
 use svc_shared::stream::{EventFrame, Op, Put, Record, apply, counts};
-use tokio::sync::{broadcast, watch};
+use tokio::sync::{Notify, broadcast, watch};
 
 /// Most changes in one delta: a change of thousands of records becomes several frames, so that no
 /// single frame is over a socket's queue limit.
@@ -60,6 +60,8 @@ pub struct ReadModel {
     head: watch::Sender<u64>,
     toasts: broadcast::Sender<Bytes>,
     samples: broadcast::Sender<Bytes>,
+    /// A reader came that wants samples.
+    wanted: Notify,
 }
 
 #[derive(Debug)]
@@ -156,6 +158,7 @@ impl ReadModel {
             head: watch::Sender::new(0),
             toasts: broadcast::Sender::new(TOASTS),
             samples: broadcast::Sender::new(SAMPLES),
+            wanted: Notify::new(),
         })
     }
 
@@ -290,10 +293,28 @@ impl ReadModel {
         });
     }
 
+    /// Whether a reader wants samples.
+    #[must_use]
+    pub fn are_samples_wanted(&self) -> bool {
+        self.samples.receiver_count() > 0
+    }
+
+    /// Waits for a reader that wants samples and came after the last such wait. For one caller.
+    pub async fn samples_wanted(&self) {
+        self.wanted.notified().await;
+    }
+
+    /// A place among those who want samples.
+    fn sample_feed(&self) -> broadcast::Receiver<Bytes> {
+        let feed = self.samples.subscribe();
+        self.wanted.notify_one();
+        feed
+    }
+
     /// Tells who wants it what was measured, by instance id; nothing is kept, and nothing is done
     /// when nobody wants it.
     pub fn sampled(&self, time: Timestamp, metrics: impl FnOnce() -> BTreeMap<String, Metrics>) {
-        if self.samples.receiver_count() > 0 {
+        if self.are_samples_wanted() {
             let metrics = metrics()
                 .into_iter()
                 // Numbers and switches: nothing that JSON cannot carry.

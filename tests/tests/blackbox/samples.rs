@@ -2,6 +2,7 @@
 
 use crate::harness::{Events, World, within};
 use serde_json::{Value, json};
+use svc_shared::Timestamp;
 use svc_shared::stream::EventFrame;
 
 fn quick(more: Value) -> World {
@@ -131,4 +132,44 @@ async fn percent_may_be_of_all_cores_and_disk_rates_left_out() {
         (&features["metrics"], &features["metrics_show_disk"]),
         (&true.into(), &false.into())
     );
+}
+
+/// While nobody listens the looks are further apart, and who comes has the usual pace at once.
+#[tokio::test]
+async fn the_pace_is_slower_while_nobody_wants_samples() {
+    let world = quick(json!({ "claude": { "stop_grace_seconds": 30 } }));
+    world.project("app");
+    world.project_with("slow", json!({ "shutdown_ms": 9000 }));
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    server.client.run("slow").await;
+    // An end that takes its time: three looks and more.
+    server.client.stop("slow").await.expect(200);
+    let all = server.client.get("/api/metrics?history=true").await.expect(200).json();
+    let points = all[&id]["history"].as_array().expect("points");
+    let times: Vec<i64> = points.iter().map(|point| millis(&point["time"])).collect();
+    let [.., before, last] = times[..] else { panic!("too few: {points:?}") };
+    assert!(last - before >= 2_000, "nobody looked: {times:?}");
+
+    let mut page = server.events().await;
+    within("two samples at the usual pace", async {
+        let mut last = last;
+        loop {
+            if let EventFrame::Sample { time, metrics } = page.next().await
+                && metrics.contains_key(&id)
+            {
+                let apart = time.as_millis() - last;
+                if apart < 2_000 {
+                    break;
+                }
+                last = time.as_millis();
+            }
+        }
+    })
+    .await;
+}
+
+fn millis(time: &Value) -> i64 {
+    let time: Timestamp = time.as_str().and_then(|text| text.parse().ok()).expect("a time");
+    time.as_millis()
 }

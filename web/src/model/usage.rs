@@ -15,6 +15,9 @@ pub const HEIGHT: i64 = 240;
 pub const HATCH_FROM: i64 = 800;
 /// Distance of two samples as long as it is not seen, milliseconds.
 const USUAL_STEP_MS: i64 = 4_000;
+/// Samples further apart than so many steps have others missing between them: two and a half are the
+/// pace of a service that nobody looks at.
+const GAP: i64 = 3;
 /// A sample that is this much older than the last means that the clock was set back, milliseconds.
 const SET_BACK_MS: i64 = 60_000;
 /// A curve reaches at least this high, tenths of a percent: the breathing of an idle process is no
@@ -68,12 +71,14 @@ impl Curve {
         self.now = now;
     }
 
-    /// The usual distance of two samples: the middle one, so that one early or late says nothing.
+    /// The distance of two samples now. The service samples more slowly while nobody looks, so it is
+    /// the one that a quarter are not above: a few early ones say nothing, and the pace of a page
+    /// that was just opened is soon believed.
     fn step(&self) -> i64 {
         let later = self.points.iter().skip(1);
         let steps: Vec<i64> =
             later.zip(&self.points).map(|((to, _), (from, _))| to - from).collect();
-        let is_long = |step: &i64| steps.iter().filter(|s| *s <= step).count() * 2 > steps.len();
+        let is_long = |step: &i64| steps.iter().filter(|s| *s <= step).count() * 4 > steps.len();
         steps.iter().copied().filter(is_long).min().unwrap_or(USUAL_STEP_MS)
     }
 
@@ -94,7 +99,7 @@ impl Curve {
             // A dot has a radius, which the drawing has room for.
             let x = (width - 20 - age * (width - 20) / span.max(1)).max(0);
             let y = HEIGHT - 20 - cpu.clamp(&0, &peak) * (HEIGHT - 40) / peak;
-            let goes_on = before.is_some_and(|(last, _)| at - last <= step * 5 / 2);
+            let goes_on = before.is_some_and(|(last, _)| at - last <= step * GAP);
             let verb = if goes_on { 'L' } else { 'M' };
             drawn.line.push_str(&format!("{verb}{x} {y}"));
             if goes_on {
@@ -227,6 +232,18 @@ mod tests {
         assert_eq!(drawn.line.matches('M').count(), 2, "{}", drawn.line);
         assert_eq!(drawn.area.matches('Z').count(), 2, "{}", drawn.area);
         assert!(!drawn.line.contains(" 220"), "{}", drawn.line);
+    }
+
+    #[test]
+    fn what_was_sampled_while_nobody_looked_belongs_to_the_curve() {
+        let unwatched = (0..12).map(|n| (n * 10, 1));
+        let watched = (1..=5).map(|n| (110 + n * 4, 1));
+        let drawn = curve(&unwatched.chain(watched).collect::<Vec<_>>()).draw(WIDTH);
+        assert_eq!(drawn.line.matches('M').count(), 1, "{}", drawn.line);
+        let four_minutes_ago = curve(&[(0, 1), (4, 1), (236, 1)]).draw(WIDTH);
+        assert!(four_minutes_ago.line.starts_with("M0 "), "{}", four_minutes_ago.line);
+        let two_minutes_ago = drawn.line.split([' ', 'M']).nth(1).and_then(|x| x.parse().ok());
+        assert!(two_minutes_ago > Some(WIDTH / 3), "the window is the watched one: {}", drawn.line);
     }
 
     #[test]

@@ -75,7 +75,7 @@ impl ReadModel {
             model: Arc::clone(self),
             head: self.head.subscribe(),
             toasts: self.toasts.subscribe(),
-            samples: Some(self.samples.subscribe()),
+            samples: Some(self.sample_feed()),
             hello: Some(super::encode(&hello)),
             snapshot_due,
             at: since.map_or(0, |(_, seq)| seq),
@@ -113,7 +113,7 @@ impl Subscription {
     /// Turns samples on, as they are at first, or off.
     pub fn want_samples(&mut self, on: bool) {
         match (on, &self.samples) {
-            (true, None) => self.samples = Some(self.model.samples.subscribe()),
+            (true, None) => self.samples = Some(self.model.sample_feed()),
             (true, Some(_)) => {}
             (false, _) => self.samples = None,
         }

@@ -1,5 +1,6 @@
-//! Measures the live bridges at a steady pace. Nothing is measured while nothing runs, and nothing
-//! at all with `metrics.enabled` off. Holds each against its ceilings (H106).
+//! Measures the live bridges at a steady pace, which is slower while nobody wants to know. Nothing is
+//! measured while nothing runs, and nothing at all with `metrics.enabled` off. Holds each against its
+//! ceilings (H106).
 
 use crate::metrics::{Measured, cores};
 use crate::{App, AppError};
@@ -19,6 +20,12 @@ use tracing::warn;
 
 /// Looks between two counts of open files: they cost more than everything else of a look.
 const LOOKS_PER_COUNT: u32 = 15;
+
+/// The distance between two looks while nobody listens (`http-api` §4.1). A sample of then is still
+/// fresh when the next one is taken: who asks once, and who scrapes, finds figures.
+fn unwatched(poll: Duration) -> Duration {
+    poll * 5 / 2
+}
 
 /// The look before, of the same process.
 struct Before {
@@ -97,8 +104,9 @@ pub(super) async fn run(app: App) {
             app.read_model().sampled(now, || app.sample_frame());
         }
         // A bridge that was never measured has its first figure after a short window.
+        let is_watched = app.read_model().are_samples_wanted();
         if due <= at {
-            due = at + settings.poll;
+            due = at + if is_watched { settings.poll } else { unwatched(settings.poll) };
         }
         let is_one_new = before.values().any(|before| !before.is_measured);
         let next = match is_one_new {
@@ -108,6 +116,10 @@ pub(super) async fn run(app: App) {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
             () = tokio::time::sleep_until(next) => {}
+            // Whoever comes does not wait out the long distance.
+            () = app.read_model().samples_wanted(), if !is_watched => {
+                due = due.min(at + settings.poll);
+            }
         }
     }
 }
