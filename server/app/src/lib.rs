@@ -157,6 +157,8 @@ struct Inner {
     publishing_projects: std::sync::Mutex<()>,
     /// Live bridges when readiness was last published.
     published_live: std::sync::atomic::AtomicUsize,
+    /// A look at long histories is on its way.
+    neighbours_due: std::sync::atomic::AtomicBool,
     locks: FileLocks,
     /// Stops under way in this process: their ends are theirs to record.
     stopping: Mutex<HashMap<InstanceId, u32>>,
@@ -204,6 +206,7 @@ impl App {
                 publishing: std::sync::Mutex::default(),
                 publishing_projects: std::sync::Mutex::default(),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
+                neighbours_due: std::sync::atomic::AtomicBool::new(false),
                 locks,
                 stopping: Mutex::default(),
                 doctor: doctor::LastAnswer::default(),

@@ -1,6 +1,7 @@
 //! Which row a reference means.
 
 use crate::{App, AppError, Class};
+use std::borrow::Borrow;
 use svc_domain::bridge::Bridge;
 use svc_domain::log_escape::quoted;
 use svc_domain::prefix::{Ambiguous, Named, Resolved, resolve};
@@ -60,9 +61,13 @@ impl App {
     }
 
     /// The id that `reference` means among `rows`.
-    pub(crate) fn resolve(&self, reference: &str, rows: &[Stored]) -> Result<String, AppError> {
+    pub(crate) fn resolve<R: Borrow<Stored>>(
+        &self,
+        reference: &str,
+        rows: &[R],
+    ) -> Result<String, AppError> {
         let projects = self.projects();
-        let named = rows.iter().map(|stored| match &stored.content {
+        let named = rows.iter().map(|stored| match &stored.borrow().content {
             Content::Bridge(bridge) => {
                 Named { id: bridge.id.as_str(), process_id: None, project: bridge.project.as_str() }
             }

@@ -4,11 +4,15 @@ use crate::App;
 use crate::registry::{Part, Registry};
 use crate::view::Surroundings;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use svc_domain::bridge::Bridge;
 use svc_projects::{Project, Projects};
 use svc_shared::internal::PreflightSummary;
-use svc_store::Stored;
+
+/// From a change to the look at the long history of its project.
+const NEIGHBOURS_AFTER: Duration = Duration::from_millis(100);
 
 fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
     turn.lock().unwrap_or_else(PoisonError::into_inner)
@@ -22,6 +26,7 @@ impl App {
             return;
         }
         while self.show(Registry::unshown) {}
+        self.publish_neighbours_soon();
         self.publish_health();
         if self.settings().instance_defaults.max_bridges.is_some() && self.live_count_changed() {
             // With a cap, the readiness of every project depends on how many bridges are live.
@@ -34,7 +39,7 @@ impl App {
     fn show(&self, next: impl Fn(&Registry) -> Option<Part>) -> bool {
         let _turn = lock(&self.inner.publishing);
         let Some(part) = next(self.registry()) else { return false };
-        for ended in part.rows.iter().filter_map(Stored::bridge).filter(|one| !one.is_live()) {
+        for ended in part.rows.iter().filter_map(|row| row.bridge()).filter(|one| !one.is_live()) {
             self.watchers().ended(ended);
         }
         // Whoever took them away, here or in another process.
@@ -97,9 +102,36 @@ impl App {
         while self.show(Registry::unlooked) {}
     }
 
+    /// Long histories of a project that was occupied or left follow its own row after a moment: who
+    /// starts and stops many times has them looked at once.
+    fn publish_neighbours_soon(&self) {
+        if !self.registry().has_neighbours()
+            || self.inner.neighbours_due.swap(true, Ordering::AcqRel)
+        {
+            return;
+        }
+        let app = self.clone();
+        self.tasks().spawn(async move {
+            tokio::select! {
+                () = app.shutdown().cancelled() => return,
+                () = tokio::time::sleep(NEIGHBOURS_AFTER) => {}
+            }
+            // Before the look: what changes during it needs another one.
+            app.inner.neighbours_due.store(false, Ordering::Release);
+            let look = tokio::task::spawn_blocking(move || {
+                if app.registry().look_at_neighbours() {
+                    while app.show(Registry::unlooked) {}
+                }
+            });
+            if let Err(error) = look.await {
+                tracing::error!(error = %error, "the page was not brought up to date");
+            }
+        });
+    }
+
     fn live_count_changed(&self) -> bool {
         let live = self.registry().count(Bridge::is_live);
-        self.inner.published_live.swap(live, std::sync::atomic::Ordering::Relaxed) != live
+        self.inner.published_live.swap(live, Ordering::Relaxed) != live
     }
 
     pub(crate) fn publish_health(&self) {
@@ -121,3 +153,6 @@ impl App {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

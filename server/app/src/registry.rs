@@ -1,7 +1,7 @@
 //! What this process knows of the rows: a copy that is never trusted for a decision.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_store::{Changes, Stored};
@@ -10,6 +10,9 @@ use tokio::sync::watch;
 /// Most rows of a whole look that are shown at once: who publishes one change in between does not
 /// wait for ten thousand.
 const PART: usize = 256;
+/// Most rows of a project that are shown at once because one of them began or ended to occupy it. A
+/// start and a stop cost the same whatever a project has behind it: longer histories follow soon.
+const NEIGHBOURS: usize = 64;
 
 /// A readable row and its place in the order of registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +32,18 @@ pub(crate) struct Registry {
 /// The rows, found by what is asked for, and what of them was not shown yet.
 #[derive(Debug, Default)]
 struct Rows {
-    by_number: BTreeMap<i64, Stored>,
+    by_number: BTreeMap<i64, Arc<Stored>>,
     numbers: HashMap<String, i64>,
     of_project: HashMap<String, BTreeSet<i64>>,
     live: BTreeSet<i64>,
-    /// Projects with a row that changed. A row decides about its neighbours: whether they can be
-    /// resumed.
-    changed: HashSet<String>,
+    /// Live rows that occupy their project, by project.
+    occupying: HashMap<String, u32>,
+    /// Rows that changed.
+    changed: BTreeSet<i64>,
+    /// Projects that were occupied or left: that decides whether their other rows can be resumed.
+    disturbed: HashSet<String>,
+    /// Those of them with too many rows to be shown at once.
+    later: HashSet<String>,
     /// Ids of rows that went.
     gone: BTreeSet<String>,
     /// Rows that have to be looked at because of what surrounds them.
@@ -45,7 +53,7 @@ struct Rows {
 /// Rows to be shown, and what decides about them.
 #[derive(Debug, Default)]
 pub(crate) struct Part {
-    pub rows: Vec<Stored>,
+    pub rows: Vec<Arc<Stored>>,
     pub gone: Vec<String>,
     pub occupied: HashSet<ProjectName>,
 }
@@ -64,16 +72,18 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Rows {
     fn set(&mut self, stored: Stored) {
         let number = stored.number;
+        // First the new one: a row that goes on to occupy its project disturbs nobody.
+        self.occupy(&stored, 1);
         self.remove(number);
         let (id, project) = (stored.id().to_owned(), stored.project().to_owned());
         self.gone.remove(&id);
         self.numbers.insert(id, number);
-        self.of_project.entry(project.clone()).or_default().insert(number);
-        self.changed.insert(project);
+        self.of_project.entry(project).or_default().insert(number);
+        self.changed.insert(number);
         if stored.bridge().is_some_and(Bridge::is_live) {
             self.live.insert(number);
         }
-        self.by_number.insert(number, stored);
+        self.by_number.insert(number, Arc::new(stored));
     }
 
     fn remove(&mut self, number: i64) -> bool {
@@ -87,14 +97,32 @@ impl Rows {
             }
         }
         self.live.remove(&number);
-        self.changed.insert(project.to_owned());
+        self.changed.remove(&number);
+        self.occupy(&old, -1);
         self.gone.insert(id.to_owned());
         true
     }
 
+    /// Counts a row that comes or goes among those that occupy its project.
+    fn occupy(&mut self, stored: &Stored, more: i32) {
+        if !stored.bridge().is_some_and(|bridge| bridge.is_live() && bridge.occupies_project()) {
+            return;
+        }
+        let project = stored.project();
+        let before = self.occupying.get(project).copied().unwrap_or_default();
+        let after = before.saturating_add_signed(more);
+        match after {
+            0 => drop(self.occupying.remove(project)),
+            _ => drop(self.occupying.insert(project.to_owned(), after)),
+        }
+        if (before == 0) != (after == 0) {
+            self.disturbed.insert(project.to_owned());
+        }
+    }
+
     fn live(&self) -> impl Iterator<Item = &Bridge> {
         let rows = self.live.iter().filter_map(|number| self.by_number.get(number));
-        rows.filter_map(Stored::bridge)
+        rows.filter_map(|stored| stored.bridge())
     }
 
     /// These rows with what decides about them.
@@ -138,7 +166,7 @@ impl Registry {
         for stored in all {
             match rows.by_number.get(&stored.number) {
                 // A row written by this process while the reading was under way is newer than it.
-                Some(old) if old.revision > stored.revision || *old == stored => {}
+                Some(old) if old.revision > stored.revision || **old == stored => {}
                 Some(_) | None => {
                     rows.set(stored);
                     differs = true;
@@ -194,7 +222,21 @@ impl Registry {
     /// Has the rows of these projects shown again, because of what surrounds them.
     pub fn look_again_at(&self, projects: impl IntoIterator<Item = ProjectName>) {
         let mut rows = lock(&self.rows);
-        rows.changed.extend(projects.into_iter().map(|project| project.to_string()));
+        rows.disturbed.extend(projects.into_iter().map(|project| project.to_string()));
+    }
+
+    /// Has the rows looked at that [`Registry::unshown`] left out; tells whether there are any.
+    pub fn look_at_neighbours(&self) -> bool {
+        let rows = &mut *lock(&self.rows);
+        for project in rows.later.drain() {
+            rows.unlooked.extend(rows.of_project.get(&project).into_iter().flatten());
+        }
+        !rows.unlooked.is_empty()
+    }
+
+    /// Whether rows wait for [`Registry::look_at_neighbours`].
+    pub fn has_neighbours(&self) -> bool {
+        !lock(&self.rows).later.is_empty()
     }
 
     /// Has all rows looked at again, because of what surrounds them.
@@ -203,20 +245,25 @@ impl Registry {
         rows.unlooked = rows.by_number.keys().copied().collect();
     }
 
-    /// Rows of some of the projects in which something changed. At a start that is all of them, and
-    /// their copies are larger than the rows.
+    /// Some of the rows that changed, and their neighbours where that matters. At a start that is all
+    /// of them.
     pub fn unshown(&self) -> Option<Part> {
-        let mut rows = lock(&self.rows);
+        let rows = &mut *lock(&self.rows);
         let gone: Vec<String> = std::mem::take(&mut rows.gone).into_iter().collect();
-        if rows.changed.is_empty() && gone.is_empty() {
+        if rows.changed.is_empty() && rows.disturbed.is_empty() && gone.is_empty() {
             return None;
         }
-        let mut numbers = BTreeSet::new();
+        let mut numbers: BTreeSet<i64> =
+            (0..PART).map_while(|_| rows.changed.pop_first()).collect();
         while numbers.len() < PART
-            && let Some(project) = rows.changed.iter().next().cloned()
+            && let Some(project) = rows.disturbed.iter().next().cloned()
         {
-            rows.changed.remove(&project);
-            numbers.extend(rows.of_project.get(&project).into_iter().flatten());
+            rows.disturbed.remove(&project);
+            match rows.of_project.get(&project) {
+                Some(all) if all.len() > NEIGHBOURS => drop(rows.later.insert(project)),
+                Some(all) => numbers.extend(all),
+                None => {}
+            }
         }
         rows.unlooked.retain(|number| !numbers.contains(number));
         Some(rows.part(&numbers, gone))
@@ -237,7 +284,7 @@ impl Registry {
     }
 
     /// Copies of all rows in the order of registration.
-    pub fn rows(&self) -> Vec<Stored> {
+    pub fn rows(&self) -> Vec<Arc<Stored>> {
         lock(&self.rows).by_number.values().cloned().collect()
     }
 
@@ -255,13 +302,21 @@ impl Registry {
     /// Copy of the first bridge in the order of registration that fits.
     pub fn find(&self, fits: impl Fn(&Bridge) -> bool) -> Option<Bridge> {
         let rows = lock(&self.rows);
-        rows.by_number.values().filter_map(Stored::bridge).find(|bridge| fits(bridge)).cloned()
+        rows.by_number
+            .values()
+            .filter_map(|stored| stored.bridge())
+            .find(|bridge| fits(bridge))
+            .cloned()
     }
 
     /// How many bridges fit.
     pub fn count(&self, fits: impl Fn(&Bridge) -> bool) -> usize {
         let rows = lock(&self.rows);
-        rows.by_number.values().filter_map(Stored::bridge).filter(|bridge| fits(bridge)).count()
+        rows.by_number
+            .values()
+            .filter_map(|stored| stored.bridge())
+            .filter(|bridge| fits(bridge))
+            .count()
     }
 
     /// The live rows with their generations, without copies of the rows.

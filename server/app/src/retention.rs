@@ -2,6 +2,7 @@
 
 use crate::App;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use svc_agent::log_set::{LogSet, LogSetKey};
@@ -142,7 +143,7 @@ impl App {
         }
     }
 
-    fn prune_logs_beside(&self, rows: &[Stored]) -> std::io::Result<usize> {
+    fn prune_logs_beside(&self, rows: &[Arc<Stored>]) -> std::io::Result<usize> {
         let Some(held) = held_projects(rows) else {
             debug!("old logs stay: it is not known which of them a corrupt record is about");
             return Ok(0);
@@ -208,7 +209,7 @@ impl App {
 
 /// Projects of records that cannot be understood: which of the sets is theirs is not known.
 /// `None`: nor is the project of one.
-fn held_projects(rows: &[Stored]) -> Option<Vec<ProjectName>> {
+fn held_projects(rows: &[Arc<Stored>]) -> Option<Vec<ProjectName>> {
     let held = rows.iter().filter_map(|stored| match &stored.content {
         Content::Bridge(_) => None,
         Content::Corrupt { project, .. } => Some(project.parse().ok()),
@@ -221,9 +222,9 @@ fn is_of(stem: &str, project: &ProjectName) -> bool {
 }
 
 /// What the readable records say about stems.
-fn uses(rows: &[Stored]) -> HashMap<&str, Use> {
+fn uses(rows: &[Arc<Stored>]) -> HashMap<&str, Use> {
     let mut uses: HashMap<&str, Use> = HashMap::new();
-    for bridge in rows.iter().filter_map(Stored::bridge) {
+    for bridge in rows.iter().filter_map(|row| row.bridge()) {
         let Some(launch) = &bridge.launch else { continue };
         let is_in_use = bridge.is_live() || bridge.quarantine.is_some();
         let said = uses.entry(&launch.log_stem).or_insert(Use::Ended);

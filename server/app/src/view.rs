@@ -1,6 +1,7 @@
 //! The record that leaves the service, made of a row and what surrounds it.
 
 use crate::App;
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::{Bridge, Outcome};
@@ -296,12 +297,13 @@ impl App {
     }
 
     /// Records of all rows, in the order of registration.
-    pub(crate) fn instances_of(&self, rows: &[Stored]) -> Vec<Instance> {
+    pub(crate) fn instances_of<R: Borrow<Stored>>(&self, rows: &[R]) -> Vec<Instance> {
         let projects = self.projects();
-        let live = rows.iter().filter_map(Stored::bridge).filter(|b| b.occupies_project());
+        let live =
+            rows.iter().filter_map(|row| row.borrow().bridge()).filter(|b| b.occupies_project());
         let occupied = live.map(|bridge| bridge.project.clone()).collect();
         let surroundings = Surroundings::new(self, &projects, occupied);
-        rows.iter().filter_map(|stored| surroundings.instance(stored)).collect()
+        rows.iter().filter_map(|stored| surroundings.instance(stored.borrow())).collect()
     }
 
     /// Record of one row of the registry, with its surroundings as this process last saw them.

@@ -1,0 +1,95 @@
+//! What readers see of a row's neighbours when the row changes.
+
+use crate::App;
+use crate::bench::{Still, app, bridge};
+use crate::read_model::Feed;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use svc_domain::bridge::{Bridge, Ended, Outcome, State};
+use svc_ports::Clock as _;
+use svc_process::{Host, HostOptions};
+use svc_shared::status::ResumeBlocked;
+use svc_store::{Content, Stored};
+
+fn row(number: i64, revision: i64, bridge: Bridge) -> Stored {
+    let id = format!("b0000000-0000-4000-8000-{number:012}").parse().unwrap();
+    Stored { number, revision, content: Content::Bridge(Box::new(Bridge { id, ..bridge })) }
+}
+
+fn ended(tree: &Path) -> Bridge {
+    let state = State::Ended(Ended {
+        outcome: Outcome::Stopped,
+        at: Still.now(),
+        intentional: true,
+        forced: false,
+        reason: None,
+        exit_code: None,
+        exit_signal: None,
+        detail: None,
+    });
+    Bridge { state, ..bridge(tree) }
+}
+
+/// A service whose project has so many ended rows, all of them shown.
+async fn with_history(tree: &Path, rows: i64) -> App {
+    let app = app(tree, Arc::new(Host::new(HostOptions::default()).unwrap())).await;
+    for number in 1..=rows {
+        app.registry().learn(row(number, 1, ended(tree)));
+    }
+    app.publish();
+    assert_eq!(blocked_by_a_live_one(&app), 0);
+    app
+}
+
+fn blocked_by_a_live_one(app: &App) -> usize {
+    let all = app.read_model().snapshot();
+    let blocked =
+        |why: &svc_shared::Word<ResumeBlocked>| why.is(&ResumeBlocked::StandardAlreadyLive);
+    all.instances().filter(|shown| shown.resume_blocked.as_ref().is_some_and(blocked)).count()
+}
+
+#[tokio::test]
+async fn a_start_and_an_end_show_at_once_what_may_be_resumed_beside_them() {
+    let tree = tempfile::tempdir().unwrap();
+    let app = with_history(tree.path(), 3).await;
+    app.registry().learn(row(9, 1, bridge(tree.path())));
+    app.publish();
+    assert_eq!(blocked_by_a_live_one(&app), 3);
+    app.registry().learn(row(9, 2, ended(tree.path())));
+    app.publish();
+    assert_eq!(blocked_by_a_live_one(&app), 0);
+    app.close().await;
+}
+
+#[tokio::test]
+async fn a_change_that_moves_no_neighbour_shows_one_row() {
+    let tree = tempfile::tempdir().unwrap();
+    let app = with_history(tree.path(), 3).await;
+    app.registry().learn(row(9, 1, bridge(tree.path())));
+    app.publish();
+    let told = Bridge { notice: Some("something".into()), ..bridge(tree.path()) };
+    app.registry().learn(row(9, 2, told));
+    let part = app.registry().unshown().unwrap();
+    assert_eq!(part.rows.iter().map(|row| row.number).collect::<Vec<_>>(), [9]);
+    assert!(app.registry().unshown().is_none());
+    app.close().await;
+}
+
+#[tokio::test]
+async fn a_long_history_follows_its_live_row() {
+    let tree = tempfile::tempdir().unwrap();
+    let app = with_history(tree.path(), 300).await;
+    let mut page = app.read_model().subscribe(None);
+    app.registry().learn(row(999, 1, bridge(tree.path())));
+    app.publish();
+    let live = app.read_model().snapshot().instances().last().unwrap().instance_id.to_string();
+    assert!(live.ends_with("999"), "the row itself is shown at once: {live}");
+    let followed = async {
+        while blocked_by_a_live_one(&app) < 300 {
+            assert!(matches!(page.next().await, Feed::Frame(_)));
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), followed).await.unwrap();
+    app.close().await;
+}
