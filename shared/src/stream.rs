@@ -204,8 +204,8 @@ pub enum LogFrame {
     Line {
         /// Position after the line.
         cursor: String,
-        /// The line without its end.
-        text: String,
+        /// The line without its end. Shared: all readers of a log have the same one.
+        text: Arc<str>,
     },
     /// Something happened to the log itself.
     Mark {

@@ -12,6 +12,9 @@ use svc_shared::internal::LogPage;
 use svc_shared::stream::{LogFrame, MarkKind, close};
 use tokio::sync::watch;
 
+/// Most lines that are shown before it is seen whether the row changed or the service ends.
+const IN_A_ROW: u32 = 64;
+
 /// Which part of a log is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LogQuery {
@@ -113,6 +116,7 @@ impl App {
             viewer: None,
             stage: Stage::Reading,
             is_resumed,
+            in_a_row: 0,
             changes: self.registry().changes(),
         };
         subscription.open(&bridge, begin);
@@ -162,6 +166,8 @@ pub struct LogSubscription {
     stage: Stage,
     /// The mark of a resume is due.
     is_resumed: bool,
+    /// Lines shown since it was asked for anything else.
+    in_a_row: u32,
     changes: watch::Receiver<u64>,
 }
 
@@ -187,6 +193,15 @@ impl LogSubscription {
             if self.stage == Stage::Closed {
                 return None;
             }
+            // What was read together is shown together: asking for the rest between any two lines
+            // costs more than they do.
+            if self.in_a_row < IN_A_ROW
+                && let Some(item) = self.viewer.as_mut().and_then(Viewer::pending)
+            {
+                self.in_a_row += 1;
+                return self.saw(Ok(Some(item)));
+            }
+            self.in_a_row = 0;
             let item = tokio::select! {
                 // A flood of lines must not hide the rest. What is left to read of a log is shown
                 // before the end is told.
@@ -242,7 +257,7 @@ impl LogSubscription {
         match seen {
             Ok(Some(TailItem::Line { end, text })) => Some(LogItem::Frame(LogFrame::Line {
                 cursor: Cursor { generation: self.generation, offset: end }.to_string(),
-                text: text.to_string(),
+                text,
             })),
             Ok(Some(TailItem::Rotated { .. })) => Some(self.mark(MarkKind::Rotated)),
             Ok(Some(TailItem::Gap)) => Some(self.mark(MarkKind::Gap)),

@@ -301,7 +301,13 @@ impl TailLines {
 fn decode(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
-    String::from_utf8_lossy(line)
+    lossy(line)
+}
+
+/// [`String::from_utf8_lossy`], which looks at each character: nearly every line is valid, and that is
+/// seen many bytes at a time.
+pub(crate) fn lossy(line: &[u8]) -> Cow<'_, str> {
+    std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
 }
 
 #[cfg(test)]

@@ -195,7 +195,9 @@ impl FromWire for LogFrame {
     fn from_wire(value: Value) -> Read<Self> {
         let mut frame = Members::of(value)?;
         Ok(match frame.text("type")?.as_str() {
-            "line" => Self::Line { cursor: frame.text("cursor")?, text: frame.text("text")? },
+            "line" => {
+                Self::Line { cursor: frame.text("cursor")?, text: frame.text("text")?.into() }
+            }
             "mark" => Self::Mark {
                 kind: match frame.text("kind")?.as_str() {
                     "resumed" => MarkKind::Resumed,

@@ -57,7 +57,7 @@ pub enum Entry {
     /// A line of output.
     Line {
         /// Redacted text without its end.
-        text: String,
+        text: Arc<str>,
         /// Position after the line; `None` for lines of an older page.
         cursor: Option<String>,
     },
@@ -221,8 +221,10 @@ impl Log {
         let mut id = self.chunks.front().map_or(0, |chunk| chunk.id);
         for rows in kept.rchunks(CHUNK) {
             id -= 1;
-            let rows =
-                rows.iter().map(|text| Entry::Line { text: text.clone(), cursor: None }).collect();
+            let rows = rows
+                .iter()
+                .map(|text| Entry::Line { text: text.as_str().into(), cursor: None })
+                .collect();
             self.chunks.push_front(Chunk { id, rows: Arc::new(rows) });
         }
         self.lines += added;
@@ -260,7 +262,7 @@ impl Log {
             .rev()
             .flat_map(|chunk| chunk.rows.iter().rev())
             .filter_map(|row| match row {
-                Entry::Line { text, .. } => Some(text.as_str()),
+                Entry::Line { text, .. } => Some(text.as_ref()),
                 Entry::Mark { .. } => None,
             })
             .take(n)
@@ -343,7 +345,7 @@ mod tests {
     use super::*;
 
     fn line(n: usize) -> LogFrame {
-        LogFrame::Line { cursor: format!("1:{n}"), text: format!("line {n}") }
+        LogFrame::Line { cursor: format!("1:{n}"), text: format!("line {n}").into() }
     }
 
     fn ended() -> LogFrame {

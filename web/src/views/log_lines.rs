@@ -10,6 +10,7 @@ use crate::prefs;
 use crate::text::log as words;
 use crate::views::log::Reader;
 use leptos::html;
+use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::stream::MarkKind;
 use wasm_bindgen::JsCast;
@@ -133,7 +134,7 @@ fn view_mark(kind: MarkKind, generation: u32, at: i64) -> AnyView {
 }
 
 #[component]
-fn Line(reader: Reader, chunk: i64, at: usize, text: String) -> impl IntoView {
+fn Line(reader: Reader, chunk: i64, at: usize, text: Arc<str>) -> impl IntoView {
     let text = shown(&text).into_owned();
     let weight = match parts(&text).weight {
         Weight::Plain => "log-line",

@@ -105,6 +105,16 @@ impl Viewer {
         }
     }
 
+    /// The next of what was already read, at most some dozens of lines.
+    pub fn pending(&mut self) -> Option<TailItem> {
+        loop {
+            let item = self.pending.pop_front()?;
+            if self.is_news(&item) {
+                return Some(item);
+            }
+        }
+    }
+
     /// The next thing to show; `None` after the last line, once [`Viewer::conclude`] was called.
     /// Losing the future loses nothing.
     ///
@@ -112,11 +122,8 @@ impl Viewer {
     /// Something that is no readable file is in the place of the log.
     pub async fn next(&mut self) -> Result<Option<TailItem>, Broken> {
         loop {
-            if let Some(item) = self.pending.pop_front() {
-                if self.is_news(&item) {
-                    return Ok(Some(item));
-                }
-                continue;
+            if let Some(item) = self.pending() {
+                return Ok(Some(item));
             }
             match &mut self.source {
                 Source::Closed(begin) => {

@@ -1,5 +1,7 @@
 //! Bytes of a growing agent log put together to lines.
 
+use crate::tail_lines::lossy;
+
 /// Most bytes held of one line.
 pub const LINE_CAP: usize = 64 * 1024;
 
@@ -111,7 +113,7 @@ impl LogLines {
             self.at_start = false;
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        each(LogPiece { text: &String::from_utf8_lossy(line), begins_line: self.begins_line });
+        each(LogPiece { text: &lossy(line), begins_line: self.begins_line });
     }
 }
 

@@ -120,7 +120,7 @@ fn encode(frame: &LogFrame, format: Format) -> Option<bytes::Bytes> {
             serde_json::to_writer(&mut bytes, frame).ok()?;
             Some(bytes.into())
         }
-        (Format::Plain, LogFrame::Line { text, .. }) => Some(text.clone().into_bytes().into()),
+        (Format::Plain, LogFrame::Line { text, .. }) => Some(text.to_string().into_bytes().into()),
         (Format::Plain, LogFrame::Mark { .. }) => None,
     }
 }

@@ -45,7 +45,7 @@ impl LogSocket {
                     Message::Text(text) => {
                         canary::check("a frame of the log", Audience::Operator, &text);
                         match serde_json::from_str(&text).expect("a frame") {
-                            LogFrame::Line { text, .. } => self.lines.push(text),
+                            LogFrame::Line { text, .. } => self.lines.push(text.to_string()),
                             LogFrame::Mark { kind, generation } => {
                                 self.marks.push((kind, generation));
                             }
