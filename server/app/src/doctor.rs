@@ -8,6 +8,7 @@ mod configuration;
 mod exposure;
 mod places;
 mod registry;
+mod same_session;
 mod strays;
 mod systemd;
 
@@ -51,6 +52,11 @@ impl LastAnswer {
     fn fresh(&self) -> Option<Arc<Doctor>> {
         let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, answer)| Arc::clone(answer))
+    }
+
+    /// What it says is no longer so.
+    pub(crate) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn keep(&self, answer: &Arc<Doctor>) {
@@ -132,6 +138,10 @@ impl App {
             };
             strays::strays(found.as_deref())
         };
+        let same_session = async {
+            let found = self.blocking(App::shared_sessions).await.flatten();
+            same_session::duplicate_sessions(found.as_deref())
+        };
         let scopes = async {
             let wanted = config.claude.scope;
             let manager = match wanted {
@@ -145,15 +155,15 @@ impl App {
             };
             systemd::systemd(wanted, &manager, unit.as_ref())
         };
-        let (agent, login, places, database, strays, scopes) =
-            tokio::join!(agent, login, places, database, strays, scopes);
+        let (agent, login, places, database, strays, same_session, scopes) =
+            tokio::join!(agent, login, places, database, strays, same_session, scopes);
         let mut checks = vec![agent, login];
         let exposure = exposure::auth(config);
         match places {
             Some([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
             None => checks.push(exposure),
         }
-        checks.extend([database, strays, scopes]);
+        checks.extend([database, strays, same_session, scopes]);
         checks
     }
 

@@ -11,6 +11,7 @@ use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, att
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
 use svc_domain::redact::redact_text;
+use svc_domain::same_session::{Sharer, Worker, sentence, shared};
 use svc_ports::process::ProcessFacts;
 use svc_projects::{Project, Projects};
 use svc_shared::api::sessions::WorkingSession;
@@ -33,6 +34,8 @@ pub(crate) struct SessionMemory {
     unusable: AtomicUsize,
     /// Told when there are more of those: only the agent knows what they are about.
     puzzled: Notify,
+    /// Pairs of processes on one session that the log tells of already.
+    told: Mutex<HashSet<[ProcessIdentity; 2]>>,
 }
 
 impl SessionMemory {
@@ -46,12 +49,38 @@ impl SessionMemory {
         self.puzzled.notified().await;
     }
 
+    /// Tells the log of processes on one session, of each pair once while it lasts.
+    fn tell_of(&self, all: &[Vec<Sharer>]) {
+        let mut told = lock(&self.told);
+        let before = std::mem::take(&mut *told);
+        for sharers in all {
+            let pairs = pairs(sharers);
+            if pairs.iter().any(|pair| !before.contains(pair)) {
+                let text = sentence(sharers);
+                tracing::warn!(
+                    "{text}; end one of them, because each overlooks what the other does"
+                );
+            }
+            told.extend(pairs);
+        }
+    }
+
     fn saw(&self, is_anything_live: bool, unusable: usize) {
         self.is_anything_live.store(is_anything_live || unusable > 0, Ordering::Relaxed);
         if self.unusable.swap(unusable, Ordering::Relaxed) < unusable {
             self.puzzled.notify_one();
         }
     }
+}
+
+fn pairs(sharers: &[Sharer]) -> Vec<[ProcessIdentity; 2]> {
+    let mut pairs = Vec::new();
+    let mut rest = sharers;
+    while let [first, others @ ..] = rest {
+        pairs.extend(others.iter().map(|other| [first.process.clone(), other.process.clone()]));
+        rest = others;
+    }
+    pairs
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -98,6 +127,7 @@ impl App {
         if !self.is_server() {
             return;
         }
+        self.session_memory().tell_of(&lists.shared);
         for project in lists.lost {
             if let Err(error) = self.rediscover(&project).await {
                 tracing::warn!(
@@ -108,9 +138,22 @@ impl App {
         }
     }
 
+    /// Processes that work on one session, by session; `None` when the agent's registry cannot be
+    /// read. Blocks.
+    pub(crate) fn shared_sessions(&self) -> Option<Vec<Vec<Sharer>>> {
+        Some(self.listed_sessions()?.shared)
+    }
+
+    /// What a look takes in now; `None` when the agent's registry cannot be read. Blocks.
+    fn session_lists(&self, look: Look) -> Option<SessionLists> {
+        let mut lists = self.listed_sessions()?;
+        self.look_at_pointers(look, &self.projects(), &mut lists);
+        Some(lists)
+    }
+
     /// External and tracked sessions now; `None` when the agent's registry cannot be read. Blocks:
     /// reads the registry and the process table.
-    fn session_lists(&self, look: Look) -> Option<SessionLists> {
+    fn listed_sessions(&self) -> Option<SessionLists> {
         let dir = self.agent().sessions_dir()?;
         let Reading { entries, unusable } = {
             let mut known = lock(&self.session_memory().registry);
@@ -127,11 +170,22 @@ impl App {
         let owners = Owners::new(self);
         let projects = self.projects();
         let mut listed: HashSet<Pid> = HashSet::new();
+        let mut workers: Vec<Worker<'_>> = Vec::new();
         let mut is_anything_live = false;
         for entry in &entries {
             listed.insert(entry.pid);
+            let process = ProcessIdentity {
+                pid: entry.pid,
+                start_ticks: entry.start_ticks,
+                boot_id: self.host().boot_id().clone(),
+            };
             // The kernel decides about liveness: a file can outlive its process.
-            let Some(descent) = owners.descent_of(self, entry) else { continue };
+            let verdict = self.host().probe(&process);
+            let descent = match verdict {
+                Verdict::Gone(_) => continue,
+                Verdict::Unknown => Descent::Unknown,
+                Verdict::Same => owners.descent_of(self, &process),
+            };
             is_anything_live = true;
             let session =
                 SessionFacts { is_background: entry.is_background(), cwd: &entry.cwd, descent };
@@ -139,6 +193,9 @@ impl App {
             lists.add(attribution, &projects, &entry.cwd, || {
                 self.working_session(entry, attribution)
             });
+            if verdict == Verdict::Same {
+                workers.push(worker(&entry.session_id, process, &entry.cwd, attribution));
+            }
         }
         self.session_memory().saw(is_anything_live, unusable);
         // The CLI decides about existence, where it could be asked of late.
@@ -154,10 +211,26 @@ impl App {
                 lists.add(attribution, &projects, &item.cwd, || {
                     self.listed_session(item, attribution)
                 });
+                workers.push(worker(&item.session_id, facts.identity, &item.cwd, attribution));
             }
         }
-        self.look_at_pointers(look, &projects, &mut lists);
+        lists.shared = self.sharers(workers, &owners);
+        let sessions = lists.tracked.values_mut().chain(lists.external.values_mut());
+        mark_shared(sessions.flatten(), &lists.shared);
         Some(lists)
+    }
+
+    fn sharers(&self, workers: Vec<Worker<'_>>, owners: &Owners) -> Vec<Vec<Sharer>> {
+        let parent = |pid: Pid| Pid::new(i64::from(self.host().inspect(pid)?.parent));
+        let sharer = |worker: Worker<'_>| Sharer {
+            project: match worker.bridge.and_then(|id| owners.project_of(id)) {
+                Some(project) => Some(project.to_string()),
+                None => self.project_of(Some(worker.cwd)),
+            },
+            process: worker.process,
+        };
+        let groups = shared(workers, parent).into_iter();
+        groups.map(|workers| workers.into_iter().map(sharer).collect()).collect()
     }
 
     /// Bridges without a record: where a session runs that is nobody's, and where a pointer says
@@ -201,11 +274,19 @@ impl App {
         let app = self.clone();
         tokio::task::spawn_blocking(move || {
             let owners = Owners::new(&app);
-            let sessions = listed.list.iter().map(|item| {
+            let mut workers = Vec::new();
+            let mut sessions = Vec::new();
+            for item in listed.list.iter() {
                 let facts = item.pid.and_then(|pid| app.host().inspect(pid));
-                app.listed_session(item, app.attribute_listed(item, facts.as_ref(), &owners))
-            });
-            sessions.flatten().collect()
+                let attribution = app.attribute_listed(item, facts.as_ref(), &owners);
+                sessions.extend(app.listed_session(item, attribution));
+                let proven = facts.filter(|facts| facts.cwd.as_deref() == Some(item.cwd.as_path()));
+                if let Some(facts) = proven.filter(|_| !item.has_ended()) {
+                    workers.push(worker(&item.session_id, facts.identity, &item.cwd, attribution));
+                }
+            }
+            mark_shared(&mut sessions, &app.sharers(workers, &owners));
+            sessions
         })
         .await
         .map_err(AppError::internal)
@@ -246,6 +327,7 @@ impl App {
             session_ref: self.refs().and_then(|refs| refs.session(&item.session_id)),
             attribution: word.to_owned(),
             parent_instance: owner,
+            also_in: Vec::new(),
         })
     }
 
@@ -266,6 +348,7 @@ impl App {
             session_ref: self.refs().and_then(|refs| refs.session(&entry.session_id)),
             attribution: word.to_owned(),
             parent_instance: owner,
+            also_in: Vec::new(),
         })
     }
 }
@@ -275,6 +358,37 @@ fn words(attribution: Attribution<'_>) -> (&'static str, Option<InstanceId>) {
         Attribution::Tracked(owner) => ("tracked", Some(owner.clone())),
         Attribution::Untracked => ("untracked", None),
         Attribution::External => ("external", None),
+    }
+}
+
+fn worker<'a>(
+    session: &'a str,
+    process: ProcessIdentity,
+    cwd: &'a Path,
+    attribution: Attribution<'a>,
+) -> Worker<'a> {
+    let bridge = match attribution {
+        Attribution::Tracked(owner) => Some(owner),
+        Attribution::Untracked | Attribution::External => None,
+    };
+    Worker { session, process, cwd, bridge }
+}
+
+/// Says of each session which other processes work on it.
+fn mark_shared<'a>(
+    sessions: impl IntoIterator<Item = &'a mut WorkingSession>,
+    all: &[Vec<Sharer>],
+) {
+    if all.is_empty() {
+        return;
+    }
+    for session in sessions {
+        let pids = |sharers: &[Sharer]| -> Vec<i32> {
+            sharers.iter().map(|sharer| sharer.process.pid.get()).collect()
+        };
+        let of_it = all.iter().map(|sharers| pids(sharers)).find(|p| p.contains(&session.pid));
+        session.also_in = of_it.unwrap_or_default();
+        session.also_in.retain(|pid| *pid != session.pid);
     }
 }
 
@@ -323,25 +437,19 @@ impl Owners {
         owner.map_or(Attribution::External, |(bridge, _)| Attribution::Tracked(&bridge.id))
     }
 
-    /// The managed bridge that the process of an entry is or descends from; `None` when that process
-    /// is gone.
-    fn descent_of(&self, app: &App, entry: &Entry) -> Option<Descent<'_>> {
-        let identity = ProcessIdentity {
-            pid: entry.pid,
-            start_ticks: entry.start_ticks,
-            boot_id: app.host().boot_id().clone(),
-        };
-        match app.host().probe(&identity) {
-            Verdict::Gone(_) => return None,
-            Verdict::Unknown => return Some(Descent::Unknown),
-            Verdict::Same => {}
-        }
+    fn project_of(&self, id: &InstanceId) -> Option<&ProjectName> {
+        let owner = self.bridges.iter().find(|(bridge, _)| &bridge.id == id);
+        owner.map(|(bridge, _)| &bridge.project)
+    }
+
+    /// The managed bridge that a proven process is or descends from.
+    fn descent_of(&self, app: &App, process: &ProcessIdentity) -> Descent<'_> {
         // Mostly it is the bridge itself, and nothing else about it is asked for.
-        if let Some(owner) = self.owner(entry.pid) {
-            return Some(Descent::Of(owner));
+        if let Some(owner) = self.owner(process.pid) {
+            return Descent::Of(owner);
         }
-        let facts = app.host().inspect(entry.pid).filter(|facts| facts.identity == identity);
-        Some(facts.map_or(Descent::Unknown, |facts| self.descent(app, &facts)))
+        let facts = app.host().inspect(process.pid).filter(|facts| facts.identity == *process);
+        facts.map_or(Descent::Unknown, |facts| self.descent(app, &facts))
     }
 
     fn owner(&self, pid: Pid) -> Option<&InstanceId> {
@@ -404,4 +512,6 @@ struct SessionLists {
     pub unmanaged: HashMap<ProjectName, i32>,
     /// Projects with a bridge of this service that has lost its record.
     lost: Vec<Project>,
+    /// Processes that work on one session, by session.
+    pub shared: Vec<Vec<Sharer>>,
 }

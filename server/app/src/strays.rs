@@ -34,6 +34,8 @@ impl App {
     /// # Errors
     /// It is none, or lives on.
     pub async fn kill_stray(&self, pid: i32) -> Result<KilledStray, AppError> {
+        // Whatever comes of it, the last answer of the doctor may be about this process.
+        self.inner.doctor.forget();
         let found = self.found_strays().await?;
         let Some((identity, _)) = found.into_iter().find(|(_, stray)| stray.pid == pid) else {
             return Err(AppError::new(
@@ -127,7 +129,8 @@ impl App {
         found
     }
 
-    fn project_of(&self, cwd: Option<&Path>) -> Option<String> {
+    /// The project whose directory holds this one.
+    pub(crate) fn project_of(&self, cwd: Option<&Path>) -> Option<String> {
         let (projects, cwd) = (self.projects(), cwd?);
         projects.iter().find(|at| cwd.starts_with(&at.path)).map(|at| at.name.to_string())
     }

@@ -23,6 +23,7 @@ pub mod prefix;
 pub mod redact;
 pub mod retention;
 pub mod root_path;
+pub mod same_session;
 pub mod scope;
 pub mod slug;
 pub mod strays;

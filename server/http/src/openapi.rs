@@ -17,7 +17,7 @@ use svc_shared::status::{Channel, LaunchMode, PermissionMode, ResumeMode, Sandbo
 /// Schemas of bodies that callers send: open, every optional member may be null.
 const REQUESTS: [&str; 3] = ["SpawnRequest", "ResumeRequest", "DispatchRequest"];
 /// Members that are left out when they do not apply, by schema.
-const OMITTED: [(&str, &str); 1] = [("Health", "demo")];
+const OMITTED: [(&str, &str); 2] = [("Health", "demo"), ("WorkingSession", "also_in")];
 /// The instance without "and nothing else", so that a launch result can be an instance and more.
 const OPEN_INSTANCE: &str = "InstanceMembers";
 

@@ -18,7 +18,7 @@ use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "config",
     "config-keys",
     "config-mode",
@@ -32,6 +32,7 @@ const NAMES: [&str; 16] = [
     "workspace-trust",
     "db",
     "strays",
+    "duplicate_sessions",
     "systemd",
     "port",
     "server",

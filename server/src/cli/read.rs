@@ -89,7 +89,20 @@ pub(crate) fn sessions(call: &Call, listing: &Listing) -> Result<Exit, End> {
     }
     let rows: Vec<[Cell; 5]> = sessions.iter().map(session_row).collect();
     call.output.table(["SESSION", "KIND", "STATE", "PID", "CWD"], &rows)?;
+    for told in sessions.iter().filter_map(same_session) {
+        call.output.note(&told);
+    }
     Ok(Exit::Done)
+}
+
+/// That several processes work on one session; said of the first of them.
+fn same_session(session: &WorkingSession) -> Option<String> {
+    let is_first = session.also_in.iter().all(|other| *other > session.pid);
+    (is_first && !session.also_in.is_empty()).then(|| {
+        let others: Vec<String> = session.also_in.iter().map(ToString::to_string).collect();
+        let others = others.join(", ");
+        format!("process {} works on the same session as {others}; end one of them", session.pid)
+    })
 }
 
 fn session_row(session: &WorkingSession) -> [Cell; 5] {
@@ -115,5 +128,6 @@ fn session_document(session: &WorkingSession) -> Value {
         "started_at": session.started_at,
         "parent_instance": session.parent_instance,
         "attribution": session.attribution,
+        "also_in": session.also_in,
     })
 }

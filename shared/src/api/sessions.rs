@@ -27,4 +27,9 @@ pub struct WorkingSession {
     pub parent_instance: Option<InstanceId>,
     /// `tracked`, `hosted`, `untracked` or `external`.
     pub attribution: String,
+    /// Other processes that work on the same session: they do not see what each other writes.
+    /// Left out when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "openapi", oai(default, skip_serializing_if_is_empty))]
+    pub also_in: Vec<i32>,
 }

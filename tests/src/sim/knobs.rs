@@ -29,7 +29,8 @@ pub(crate) const START_NUMBER: &str = "AGENT_SIM_START_NUMBER";
 /// Knobs of one project, in its directory.
 const PROJECT_FILE: &str = ".agent-sim.json";
 /// Knobs whose value in the environment is text even if it reads as a number.
-const TEXT_KNOBS: [&str; 4] = ["profile", "stderr_text", "version_output", "agents_file"];
+const TEXT_KNOBS: [&str; 5] =
+    ["profile", "stderr_text", "version_output", "agents_file", "session_id"];
 
 /// Everything that can be turned at one start. Times are milliseconds.
 #[derive(Debug, Clone, Deserialize)]
@@ -68,6 +69,8 @@ pub(crate) struct Knobs {
     pub(crate) pointer: PointerKind,
     pub(crate) pointer_refresh_s: u64,
     pub(crate) registry: RegistryKind,
+    /// Session that a bridge and its workers register with, instead of one of their own.
+    pub(crate) session_id: Option<String>,
     pub(crate) worktree: WorktreeKind,
     pub(crate) agents_ms: u64,
     pub(crate) agents_output: AgentsOutput,
@@ -132,6 +135,7 @@ impl Default for Knobs {
             // Agent 2.1.197 rewrites the pointer every hour.
             pointer_refresh_s: 3600,
             registry: RegistryKind::Ok,
+            session_id: None,
             worktree: WorktreeKind::Ok,
             agents_ms: 0,
             agents_output: AgentsOutput::Ok,

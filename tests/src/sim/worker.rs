@@ -30,7 +30,8 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     let session = option(&double.args, "--session-id")
         .ok_or_else(|| Failure::agent("Error: --session-id is required with --sdk-url"))?;
     let log = DebugLog::new(option(&double.args, "--debug-file").map(Into::into), &double.knobs);
-    let uuid = Draw::new(double.knobs.seed, &["worker", &session]).uuid();
+    let drawn = || Draw::new(double.knobs.seed, &["worker", &session]).uuid();
+    let uuid = double.knobs.session_id.clone().unwrap_or_else(drawn);
     log.debug(&format!("[worker] attached sessionId={session} transcript={uuid}"));
 
     // 64: the script and a few control lines; a full channel only makes the sender wait.

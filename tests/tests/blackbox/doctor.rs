@@ -68,6 +68,7 @@ async fn a_sound_machine_passes_and_nothing_is_created() {
         "workspace-trust",
         "db",
         "strays",
+        "duplicate_sessions",
         "systemd",
         "port",
     ];

@@ -44,6 +44,7 @@ mod odd_agents;
 mod openapi;
 mod outside;
 mod real_agent;
+mod same_session;
 mod samples;
 mod shell;
 mod single_launch;

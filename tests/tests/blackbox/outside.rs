@@ -5,7 +5,7 @@ use serde_json::json;
 use std::process::Stdio;
 
 /// Starts a bridge as a person would in a terminal.
-async fn by_hand(world: &World, project: &str) -> tokio::process::Child {
+pub async fn by_hand(world: &World, project: &str) -> tokio::process::Child {
     let dir = world.projects.join(project);
     let log = world.root.join(format!("{project}.debug"));
     let mut bridge = tokio::process::Command::new(simulator());

@@ -38,8 +38,8 @@ impl Engine<'_> {
 
     pub(super) fn announce(&mut self) {
         let cwd = self.double.cwd.to_string_lossy().into_owned();
-        let mut draw = Draw::new(self.double.knobs.seed, &["bridge", &cwd]);
-        let bridge = draw.uuid();
+        let seed = self.double.knobs.seed;
+        let bridge = Draw::new(seed, &["bridge", &cwd]).uuid();
         let reuse =
             self.prior.as_ref().map(|p| format!(" reuseEnvironmentId={}", p.environment_id));
         self.log.debug(&format!(
@@ -55,7 +55,10 @@ impl Engine<'_> {
         let file = self.log.path().map(|path| format!(" debugFile={}", path.display()));
         self.log.debug(&format!("[bridge:init] sandbox=false{}", file.unwrap_or_default()));
         let name = self.args.name.clone().unwrap_or_else(|| "Remote Control".to_owned());
-        self.entry = Some(Entry::register(self.double, &draw.uuid(), "cli", &name));
+        // Two bridges in one directory have a session each.
+        let drawn = || Draw::new(seed, &["session", &std::process::id().to_string()]).uuid();
+        let session = self.double.knobs.session_id.clone().unwrap_or_else(drawn);
+        self.entry = Some(Entry::register(self.double, &session, "cli", &name));
         self.log.debug(&format!("[bridge:api] POST /v1/environments/bridge bridgeId={bridge}"));
     }
 
