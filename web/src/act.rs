@@ -14,6 +14,7 @@ use crate::model::wire::{self, Unreadable};
 use crate::parts::reactive::Held;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
+use crate::text::ready::strays;
 use crate::text::{launch as launch_words, page as page_words, session as words};
 use gloo_net::http::Method;
 use leptos::task::spawn_local;
@@ -97,6 +98,8 @@ pub struct Write {
     asks_trust: Option<TrustGate>,
     /// That it works was said when it was asked for.
     is_said: bool,
+    /// What follows an answer of any kind.
+    after: Option<fn(Page)>,
 }
 
 /// Reads the answer of a success: what is said then.
@@ -115,8 +118,8 @@ impl Write {
         path: String,
         done: Done,
     ) -> Self {
-        let (body, key, asks_trust, is_said) = (None, None, None, false);
-        Self { about, verb, object, method, path, body, key, done, asks_trust, is_said }
+        let (body, key, asks_trust, is_said, after) = (None, None, None, false, None);
+        Self { about, verb, object, method, path, body, key, done, asks_trust, is_said, after }
     }
 
     /// Stops a bridge.
@@ -208,6 +211,9 @@ impl Page {
         spawn_local(async move {
             let answer = write.send().await;
             drop(claim);
+            if let Some(after) = write.after {
+                after(self);
+            }
             match answer {
                 Ok(notices) => {
                     for notice in notices {
@@ -284,6 +290,16 @@ impl Page {
         self.write(Write::resume_job(target, trust));
     }
 
+    /// Ends a process without a live bridge.
+    pub fn end_stray(self, pid: i32, object: String) {
+        let path = format!("/api/strays/{pid}/kill");
+        let act = strays::END;
+        let write = Write::new(stray(pid), act, object, Method::POST, path, |write, _| {
+            said(strays::ended(&write.object))
+        });
+        self.write(Write { after: Some(|page| page.ready.ask_anew()), ..write });
+    }
+
     /// Takes over the bridge of a project that was started elsewhere.
     pub fn manage(self, project: String) {
         let path = paths::project_action(&project, "adopt");
@@ -335,6 +351,11 @@ impl Page {
 /// Body of a resume that acknowledges an untrusted folder.
 fn trusting() -> String {
     json!({ "trust": true }).to_string()
+}
+
+/// What a request about such a process is pending as.
+pub fn stray(pid: i32) -> String {
+    format!("stray-{pid}")
 }
 
 fn agent_path(id: &str, verb: &str) -> String {

@@ -2,10 +2,13 @@
 
 use crate::api;
 use crate::dom::prelude::*;
+use crate::focus;
 use crate::model::problem::Problem;
+use crate::model::records::Strays;
 use crate::parts::reactive::Held;
 use leptos::task::spawn_local;
 use svc_shared::internal::Doctor;
+use svc_shared::internal::strays::Stray;
 use svc_shared::status::CheckStatus;
 
 /// What was found.
@@ -15,12 +18,24 @@ pub struct Ready {
     pub found: Held<Option<Result<Doctor, Problem>>>,
     /// The checks run.
     pub is_asking: RwSignal<bool>,
+    /// What they are to be asked once more about when they have run.
+    is_outdated: StoredValue<bool>,
+    /// Processes without a live bridge, as long as the checks complain of them.
+    pub strays: Held<Vec<Stray>>,
 }
+
+/// The check that processes without a live bridge are the matter of.
+pub const STRAYS: &str = "strays";
 
 impl Ready {
     /// Nothing asked yet.
     pub fn new() -> Self {
-        Self { found: Held::new(None), is_asking: RwSignal::new(false) }
+        Self {
+            found: Held::new(None),
+            is_asking: RwSignal::new(false),
+            is_outdated: StoredValue::new(false),
+            strays: Held::new(Vec::new()),
+        }
     }
 
     /// Runs the checks, unless they run already.
@@ -30,9 +45,53 @@ impl Ready {
         }
         self.is_asking.set(true);
         spawn_local(async move {
-            let found = api::get::<Doctor>("/api/doctor").await;
-            self.found.set(Some(found));
+            let mut is_anew = self.is_outdated.get_value();
+            let mut looks_for_strays = is_anew;
+            let mut found = None;
+            loop {
+                // Without an answer, what was known stays: a kill of what is gone is refused.
+                if looks_for_strays && let Ok(Strays(strays)) = api::get("/api/strays").await {
+                    self.strays.set(strays);
+                }
+                let is_complete = found.is_some();
+                if is_complete {
+                    self.found.set(found.take());
+                }
+                if is_anew {
+                    self.rescue_focus();
+                }
+                if is_complete {
+                    is_anew = self.is_outdated.get_value();
+                    if !is_anew {
+                        break;
+                    }
+                }
+                self.is_outdated.set_value(false);
+                let answer = api::get::<Doctor>("/api/doctor").await;
+                looks_for_strays = answer.as_ref().is_ok_and(|doctor| {
+                    let mut checks = doctor.checks.iter();
+                    checks.any(|c| c.name == STRAYS && !c.status.is(&CheckStatus::Ok))
+                });
+                if !looks_for_strays {
+                    self.strays.set(Vec::new());
+                }
+                found = Some(answer);
+            }
             self.is_asking.set(false);
+        });
+    }
+
+    /// Asks anew because something was done about what was found: first for what was done.
+    pub fn ask_anew(self) {
+        self.is_outdated.set_value(true);
+        self.ask();
+    }
+
+    /// The button that was pressed goes with its process.
+    fn rescue_focus(self) {
+        focus::rescue(match self.strays.with_untracked(Vec::is_empty) {
+            true => "[data-testid=doctor-again]",
+            false => "[data-testid=act-end-stray]",
         });
     }
 

@@ -25,6 +25,23 @@ pub fn is_blocked(sessions: &[WorkingSession]) -> bool {
     sessions.iter().any(|session| session.state == "blocked" || session.waiting_for.is_some())
 }
 
+/// That several processes work on one of these sessions, once per session.
+#[must_use]
+pub fn same_session(sessions: &[WorkingSession]) -> Vec<String> {
+    let mut told = Vec::new();
+    for session in sessions.iter().filter(|session| !session.also_in.is_empty()) {
+        // They come in order.
+        let mut pids = session.also_in.clone();
+        let at = pids.iter().take_while(|pid| **pid < session.pid).count();
+        pids.insert(at, session.pid);
+        let text = words::same_session(&pids);
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told
+}
+
 /// The face of a project's external sessions.
 #[must_use]
 pub fn face() -> Face {
@@ -53,6 +70,19 @@ mod tests {
         ]);
         let adoptable = HashSet::from(["web".to_owned(), "api".to_owned()]);
         assert_eq!(projects(&sessions, &adoptable), ["api", "web"]);
+    }
+
+    #[test]
+    fn a_session_of_several_processes_is_told_of_once_with_all_of_them() {
+        let mut sessions = vec![inside("working"), inside("working"), inside("")];
+        assert!(same_session(&sessions).is_empty());
+        (sessions[0].pid, sessions[0].also_in) = (120, vec![9]);
+        (sessions[1].pid, sessions[1].also_in) = (9, vec![120]);
+        let told = same_session(&sessions);
+        assert_eq!(told.len(), 1);
+        assert!(told[0].starts_with("Processes 9 and 120 work on the same session"), "{told:?}");
+        sessions[2].also_in = vec![30, 31];
+        assert!(same_session(&sessions)[1].starts_with("Processes 12, 30 and 31 work"));
     }
 
     #[test]

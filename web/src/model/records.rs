@@ -1,7 +1,7 @@
 //! Reading the records: by hand, member by member. The derived readers of the shared types were an
 //! eighth of the module. What the page does not show is not read.
 
-use crate::model::wire::{FromWire, Members, Read, list};
+use crate::model::wire::{FromWire, Members, Read, Unreadable, list};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use svc_shared::api::health::Health;
@@ -11,6 +11,7 @@ use svc_shared::api::instances::{
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::SchemaProblem;
+use svc_shared::internal::strays::Stray;
 use svc_shared::internal::{
     CapacityFact, Check, Connect, Doctor, Facts, InheritFact, LaunchVerdict, LogPage,
     McpServerFact, Preflight,
@@ -126,7 +127,36 @@ impl FromWire for WorkingSession {
             session_ref: all.parsed("session_ref").ok(),
             parent_instance: all.parsed("parent_instance").ok(),
             attribution: all.text("attribution")?,
+            also_in: match all.value("also_in") {
+                Ok(pids) => list(pids)?.filter_map(|pid| pid.as_i64()?.try_into().ok()).collect(),
+                Err(_) => Vec::new(),
+            },
         })
+    }
+}
+
+impl FromWire for Stray {
+    fn from_wire(value: Value) -> Read<Self> {
+        let mut all = Members::of(value)?;
+        Ok(Self {
+            pid: all.integer("pid").ok_or(Unreadable)?,
+            kind: all.text("kind")?,
+            project: all.maybe("project"),
+            instance_id: all.parsed("instance_id").ok(),
+            program: all.text("program")?,
+            started_at: all.parsed("started_at")?,
+            rss_bytes: all.number("rss_bytes")?,
+        })
+    }
+}
+
+/// All strays.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strays(pub Vec<Stray>);
+
+impl FromWire for Strays {
+    fn from_wire(value: Value) -> Read<Self> {
+        Ok(Self(list(value)?.map(Stray::from_wire).collect::<Read<_>>()?))
     }
 }
 
@@ -293,7 +323,23 @@ mod tests {
         session.waiting_for = Some("w".into());
         session.session_ref = "0123456789abcdef".parse().ok();
         session.parent_instance = Some(bridge("api", BridgeStatus::Running).instance_id);
+        session.also_in = vec![7, 4_194_304];
         same(session);
+        let mut stray = Stray {
+            pid: 7,
+            kind: "leftover".into(),
+            project: None,
+            instance_id: None,
+            program: "node".into(),
+            started_at: Timestamp::from_millis(9),
+            rss_bytes: 1 << 40,
+        };
+        same(stray.clone());
+        stray.project = Some("api".into());
+        stray.instance_id = Some(bridge("api", BridgeStatus::Running).instance_id);
+        same(stray.clone());
+        let list = serde_json::to_string(&[&stray, &stray]).unwrap();
+        assert_eq!(read::<Strays>(&list), Ok(Strays(vec![stray.clone(), stray])));
         same(health());
         let mut known = health();
         known.claude_version = Some("2".into());

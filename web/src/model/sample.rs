@@ -79,6 +79,7 @@ pub fn inside(state: &str) -> WorkingSession {
         session_ref: None,
         parent_instance: None,
         attribution: "tracked".into(),
+        also_in: Vec::new(),
     }
 }
 

@@ -126,6 +126,20 @@ pub mod external {
     pub fn pid(pid: i32) -> String {
         format!("process {pid}")
     }
+    /// Other processes work on the session of this one.
+    #[must_use]
+    pub fn same_session(pids: &[i32]) -> String {
+        let mut named = "Processes".to_owned();
+        for (at, pid) in pids.iter().enumerate() {
+            named += match pids.len() - at {
+                _ if at == 0 => " ",
+                1 => " and ",
+                _ => ", ",
+            };
+            named += &pid.to_string();
+        }
+        named + " work on the same session and overlook what the other does: end one of them."
+    }
     /// What a session waits for.
     #[must_use]
     pub fn waits(what: &str) -> String {

@@ -24,5 +24,30 @@ pub fn blocking(n: usize) -> String {
 pub fn checks(n: usize) -> String {
     if n == 1 { "1 check".to_owned() } else { format!("{n} checks") }
 }
+/// Processes that the check `strays` has found.
+pub mod strays {
+    /// Name of their list.
+    pub const LIST: &str = "Processes without a live session";
+    /// Button.
+    pub const END: &str = "End process";
+    /// Question before it.
+    pub const QUESTION: &str = "? It is killed and cannot finish what it does.";
+    /// Its bridge has ended.
+    pub const LEFTOVER: &str = "left by a session that ended";
+    /// A second agent under one launch.
+    pub const DUPLICATE: &str = "second agent of a live session";
+    /// Nobody knows where it belongs.
+    pub const NO_PROJECT: &str = "in no project";
+    /// A process as messages name it.
+    #[must_use]
+    pub fn object(pid: i32, program: &str) -> String {
+        if program.is_empty() { pid.to_string() } else { format!("{pid} ({program})") }
+    }
+    /// Outcome.
+    #[must_use]
+    pub fn ended(object: &str) -> String {
+        format!("Process {object} is gone")
+    }
+}
 /// Before the time of the run.
 pub const AS_OF: &str = "Checked ";

@@ -1,16 +1,24 @@
 //! Readiness: what blocks, what is worth a look, what is in order, and what to do about it.
 
+use crate::act;
 use crate::app::page;
+use crate::browser;
 use crate::dom::prelude::*;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
-use crate::parts::button::Look;
+use crate::model::usage::memory;
+use crate::parts::button::{ActButton, Look};
+use crate::parts::confirm::Confirm;
 use crate::parts::copy::copy;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{dynamic, live};
-use crate::parts::times::When;
+use crate::parts::reactive::{Held, derived, dynamic, live};
+use crate::parts::times::{Age, When};
+use crate::ready::STRAYS;
 use crate::shell::nav::enter;
-use crate::text::ready as words;
+use crate::text::ready::{self as words, strays};
+use crate::text::session::named;
+use crate::views::row::fact;
+use svc_shared::internal::strays::Stray;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
 
@@ -28,6 +36,8 @@ pub fn Readiness() -> impl IntoView {
     if page.ready.found.with_untracked(Option::is_none) {
         page.ready.ask();
     }
+    // Outlives what is drawn anew: the process that a question is about.
+    let asks = Held::new(None::<i32>);
     let report = move |_| {
         if let Some(Ok(doctor)) = page.ready.found.get_untracked() {
             copy(page, report(&doctor), None);
@@ -58,7 +68,7 @@ pub fn Readiness() -> impl IntoView {
             Some(Err(problem)) => view! {
                 <p class="strip tone-danger" role="alert">{problem.words()}</p>
             }.into_any(),
-            Some(Ok(doctor)) => GROUPS.map(|group| section(&doctor, group)).into_any(),
+            Some(Ok(doctor)) => GROUPS.map(|group| section(&doctor, group, asks)).into_any(),
         })}
     }
 }
@@ -66,8 +76,10 @@ pub fn Readiness() -> impl IntoView {
 fn section(
     doctor: &Doctor,
     (status, title, tone, shape): (CheckStatus, &'static str, Tone, &'static str),
+    asks: Held<Option<i32>>,
 ) -> AnyView {
-    let checks: Vec<_> = doctor.checks.iter().filter(|c| c.status.is(&status)).map(check).collect();
+    let these = doctor.checks.iter().filter(|c| c.status.is(&status));
+    let checks: Vec<_> = these.map(|one| check(one, asks)).collect();
     if checks.is_empty() {
         return ().into_any();
     }
@@ -82,7 +94,17 @@ fn section(
     .into_any()
 }
 
-fn check(check: &Check) -> AnyView {
+fn check(check: &Check, asks: Held<Option<i32>>) -> AnyView {
+    let page = page();
+    let below = (check.name == STRAYS).then(|| {
+        dynamic(move || {
+            let found = page.ready.strays.get();
+            (!found.is_empty()).then(|| {
+                let rows: Vec<_> = found.iter().map(|one| stray(one, asks)).collect();
+                view! { <ul class="strays" aria-label=strays::LIST data-testid="strays">{rows}</ul> }
+            })
+        })
+    });
     view! {
         <li data-testid="check" data-check=check.name.clone()>
             <b>{check.name.replace('_', " ")}</b>
@@ -92,6 +114,63 @@ fn check(check: &Check) -> AnyView {
                     <span class="hint"><bdi>{shown(hint).replace('`', "")}</bdi></span>
                 })}
             </span>
+            {below}
+        </li>
+    }
+    .into_any()
+}
+
+/// A process without a live bridge, and its end.
+fn stray(stray: &Stray, asks: Held<Option<i32>>) -> AnyView {
+    let page = page();
+    let pid = stray.pid;
+    let object = StoredValue::new(strays::object(pid, &shown(&stray.program)));
+    let button = format!("[data-pid=\"{pid}\"] [data-testid=act-end-stray]");
+    let close = Callback::new(move |()| {
+        asks.set(None);
+        let button = button.clone();
+        browser::after_paint(move || {
+            browser::focus(&button);
+        });
+    });
+    let on_yes = Callback::new(move |()| {
+        close.run(());
+        page.end_stray(pid, object.get_value());
+    });
+    let on_act = Callback::new(move |()| asks.set(Some(pid)));
+    let is_pending = derived(move || page.pending.has(&act::stray(pid)));
+    let name = derived(move || named(strays::END, &object.get_value()));
+    let kind = match stray.kind.as_str() {
+        "leftover" => strays::LEFTOVER,
+        "duplicate" => strays::DUPLICATE,
+        other => other,
+    };
+    view! {
+        <li data-testid="stray" data-pid=pid.to_string()>
+            <span>
+                <b><bdi>{object.get_value()}</bdi></b>
+                {fact(kind)}
+                {fact(stray.project.as_deref().unwrap_or(strays::NO_PROJECT))}
+                {fact(&memory(stray.rss_bytes))}
+                <span class="fact"><Age since=Signal::stored(stray.started_at) /></span>
+            </span>
+            {dynamic(move || if asks.get() == Some(pid) {
+                view! {
+                    <Confirm
+                        verb=strays::END object=object.get_value() rest=strays::QUESTION on_yes=on_yes
+                        on_no=close
+                    />
+                }
+                .into_any()
+            } else {
+                view! {
+                    <ActButton
+                        label=strays::END name=name on_act=on_act is_pending=is_pending
+                        testid="act-end-stray"
+                    />
+                }
+                .into_any()
+            })}
         </li>
     }
     .into_any()

@@ -46,7 +46,7 @@ pub fn external_row(project: String) -> AnyView {
         .into_any(),
         used: ().into_any(),
         actions: view! { <Manage project=project /> }.into_any(),
-        below: inside.list(),
+        below: view! { {inside.warning()} {inside.list()} }.into_any(),
     }
     .view()
 }

@@ -2,7 +2,7 @@
 
 use crate::app::page;
 use crate::dom::prelude::*;
-use crate::model::external::{is_blocked, line};
+use crate::model::external::{is_blocked, line, same_session};
 use crate::model::shown::shown;
 use crate::model::status::Face;
 use crate::model::window::ALL_UP_TO;
@@ -153,6 +153,18 @@ impl Inside {
                     </span>
                 }
             })
+        })
+        .into_any()
+    }
+
+    /// A warning while other processes work on one of them.
+    pub fn warning(self) -> AnyView {
+        let Self { sessions, .. } = self;
+        let told = memo(move || same_session(&sessions.get()));
+        dynamic(move || {
+            let told = told.get().into_iter();
+            told.map(|text| view! { <p class="below-row fact-notice" data-testid="same-session">{text}</p> })
+                .collect_view()
         })
         .into_any()
     }

@@ -78,7 +78,7 @@ pub fn session_row(id: String, section: Section) -> AnyView {
         used: used.map(curve).into_any(),
         actions: view! { <Actions bridge=bridge inside=inside place=place /> }.into_any(),
         below: view! {
-            {sub.list()}
+            {sub.warning()} {sub.list()}
             {dynamic(move || explained.get().map(|cause| view! {
                 <CauseLine cause=cause href=log_href.clone() />
             }))}
