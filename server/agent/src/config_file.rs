@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use svc_process::files::sync_directory;
+use svc_process::files::{sync_directory, temporary_in};
 
 /// Real ones have some MiB after years of use.
 const SIZE_CAP: u64 = 64 * 1024 * 1024;
@@ -250,10 +250,7 @@ fn replace(
         if let Some(before) = before {
             keep_backup(path, before)?;
         }
-        let mut fresh = tempfile::Builder::new()
-            .prefix(".claude.json.svc-")
-            .suffix(".tmp")
-            .tempfile_in(directory)?;
+        let mut fresh = temporary_in(directory)?;
         if let Some(facts) = before.map(|before| &before.facts) {
             fchmod(fresh.as_file(), Mode::from_raw_mode(facts.mode() & 0o777))?;
             if facts.uid() != fresh.as_file().metadata()?.uid() {

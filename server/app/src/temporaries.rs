@@ -1,7 +1,7 @@
 //! Use-case: take away what a killed writer left beside the file it was going to replace.
 
 use crate::App;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use svc_process::files::remove_abandoned_temporaries;
 use svc_process::table::ProcTable;
 use tracing::{info, warn};
@@ -23,7 +23,8 @@ impl App {
         }
     }
 
-    /// The state directory with what is directly in it, and beside the pointer of each project.
+    /// The state directory with what is directly in it, beside the pointer of each project, and beside
+    /// the agent's configuration, wherever a link leads.
     fn places_of_temporaries(&self) -> Vec<PathBuf> {
         let state = &self.settings().state_dir;
         let mut places = vec![state.clone(), self.log_dir(), state.join("run")];
@@ -31,6 +32,9 @@ impl App {
             let projects = self.projects();
             let paths = projects.iter().filter_map(|project| project.path.to_str());
             places.extend(paths.map(|path| home.project_dir(path)));
+            let file = home.config_file();
+            let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+            places.extend(file.parent().map(Path::to_owned));
         }
         places
     }

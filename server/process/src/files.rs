@@ -10,6 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use svc_domain::identity::{Observed, Pid};
+use tempfile::NamedTempFile;
 
 /// Ours to read and write, nobody else's.
 pub const PRIVATE: u32 = 0o600;
@@ -107,10 +108,7 @@ fn replaced(
     let attempt = || -> io::Result<()> {
         let directory = directory_of(path)?;
         // Created exclusively and 0600; removed when dropped before `persist`.
-        let mut temporary = tempfile::Builder::new()
-            .prefix(&temporary_prefix())
-            .suffix(TEMPORARY_SUFFIX)
-            .tempfile_in(directory)?;
+        let mut temporary = temporary_in(directory)?;
         fchmod(temporary.as_file(), permission_bits(mode))?;
         temporary.write_all(content)?;
         if durability == Durability::PowerLoss {
@@ -134,10 +132,7 @@ fn replaced(
 pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let attempt = || -> io::Result<()> {
         let directory = directory_of(path)?;
-        let mut temporary = tempfile::Builder::new()
-            .prefix(&temporary_prefix())
-            .suffix(TEMPORARY_SUFFIX)
-            .tempfile_in(directory)?;
+        let mut temporary = temporary_in(directory)?;
         temporary.write_all(content)?;
         temporary.as_file().sync_all()?;
         temporary.persist_noclobber(path).map_err(|error| error.error)?;
@@ -253,6 +248,18 @@ fn writer(name: &OsStr) -> Option<(Pid, u64)> {
     let start_ticks = parts.next()?.parse().ok()?;
     parts.next()?;
     Some((pid, start_ticks))
+}
+
+/// A new file, 0600, that is taken away with this handle, or by [`remove_abandoned_temporaries`] when
+/// this process is killed before.
+///
+/// # Errors
+/// The directory does not take it.
+pub fn temporary_in(directory: &Path) -> io::Result<NamedTempFile> {
+    tempfile::Builder::new()
+        .prefix(&temporary_prefix())
+        .suffix(TEMPORARY_SUFFIX)
+        .tempfile_in(directory)
 }
 
 fn temporary_prefix() -> String {

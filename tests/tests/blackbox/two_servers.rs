@@ -159,7 +159,7 @@ async fn h98_temporary_files_of_killed_writers_are_taken_away_by_the_next_start(
     let beside_pointers = fs::read_dir(world.agent_home.join("projects")).unwrap();
     let mut places: Vec<_> = beside_pointers.map(|entry| entry.unwrap().path()).collect();
     assert_eq!(places.len(), 1, "the agent has one project: {places:?}");
-    places.extend([world.state.clone(), world.state.join("logs")]);
+    places.extend([world.state.clone(), world.state.join("logs"), world.agent_home.clone()]);
     let witness = world.witness("writer").await;
     let (pid, ticks) = (witness.process.pid, witness.process.start_ticks);
     for place in &places {
