@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::sync_channel;
 
 use rustix::process::Signal;
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::sim::home::AgentHome;
 use crate::sim::{Double, Failure, signals};
@@ -21,6 +21,8 @@ pub(super) const BY_SIGNAL: u8 = 128;
 
 enum Event {
     Signal,
+    /// The service ends the job.
+    HangUp,
     Ended(std::io::Result<std::process::ExitStatus>),
 }
 
@@ -41,7 +43,10 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     // Its own session, as behind a terminal; it may be a leader already.
     let _ = rustix::process::setsid();
     let (sender, receiver) = sync_channel(8);
-    signals::forward(&[SIGINT], sender.clone(), |_| Event::Signal)?;
+    signals::forward(&[SIGINT, SIGTERM], sender.clone(), |signal| match signal {
+        SIGTERM => Event::HangUp,
+        _ => Event::Signal,
+    })?;
     let spawned = output.try_clone().and_then(|errors| {
         Command::new(program).args(args).stdin(Stdio::piped()).stdout(output).stderr(errors).spawn()
     });
@@ -49,7 +54,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         spawned.map_err(|e| Failure::agent(format!("Error: cannot start the session: {e}")))?;
     let pid = child.id();
     // Closed when this process ends in whatever way: the session hangs up.
-    let _line = child.stdin.take();
+    let mut line = child.stdin.take();
     std::thread::spawn(move || {
         let _ = sender.send(Event::Ended(child.wait())); // the loop lives as long as the process
     });
@@ -57,6 +62,8 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         match event {
             Event::Signal if double.knobs.job_ignore_sigint => {}
             Event::Signal => signals::send(pid, Signal::INT),
+            // Whoever waits for this process waits for its session.
+            Event::HangUp => drop(line.take()),
             Event::Ended(Ok(status)) => {
                 let code = status.code().and_then(|code| u8::try_from(code).ok());
                 return Ok(code.unwrap_or(BY_SIGNAL));
