@@ -36,6 +36,7 @@ mod resume;
 mod retention;
 mod sessions;
 pub mod setup;
+mod soon;
 mod spawn;
 mod stop;
 mod strays;
@@ -157,8 +158,8 @@ struct Inner {
     publishing_projects: std::sync::Mutex<()>,
     /// Live bridges when readiness was last published.
     published_live: std::sync::atomic::AtomicUsize,
-    /// A look at long histories is on its way.
-    neighbours_due: std::sync::atomic::AtomicBool,
+    /// The look at long histories.
+    neighbours: soon::Soon,
     locks: FileLocks,
     /// Stops under way in this process: their ends are theirs to record.
     stopping: Mutex<HashMap<InstanceId, u32>>,
@@ -206,7 +207,7 @@ impl App {
                 publishing: std::sync::Mutex::default(),
                 publishing_projects: std::sync::Mutex::default(),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
-                neighbours_due: std::sync::atomic::AtomicBool::new(false),
+                neighbours: soon::Soon::default(),
                 locks,
                 stopping: Mutex::default(),
                 doctor: doctor::LastAnswer::default(),

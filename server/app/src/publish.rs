@@ -105,19 +105,10 @@ impl App {
     /// Long histories of a project that was occupied or left follow its own row after a moment: who
     /// starts and stops many times has them looked at once.
     fn publish_neighbours_soon(&self) {
-        if !self.registry().has_neighbours()
-            || self.inner.neighbours_due.swap(true, Ordering::AcqRel)
-        {
+        if !self.registry().has_neighbours() {
             return;
         }
-        let app = self.clone();
-        self.tasks().spawn(async move {
-            tokio::select! {
-                () = app.shutdown().cancelled() => return,
-                () = tokio::time::sleep(NEIGHBOURS_AFTER) => {}
-            }
-            // Before the look: what changes during it needs another one.
-            app.inner.neighbours_due.store(false, Ordering::Release);
+        self.inner.neighbours.ask(self, NEIGHBOURS_AFTER, |app| async move {
             let look = tokio::task::spawn_blocking(move || {
                 if app.registry().look_at_neighbours() {
                     while app.show(Registry::unlooked) {}

@@ -1,6 +1,7 @@
 //! Use-case: keep the log directory within its limits, file by file and as a whole.
 
 use crate::App;
+use crate::soon::Soon;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,8 +38,8 @@ pub(crate) struct LogCare {
     turn: tokio::sync::Mutex<()>,
     /// Every project was looked at once: lost bridges have their records back.
     is_complete: AtomicBool,
-    /// A look after a launch is on its way.
-    is_due: AtomicBool,
+    /// The look after a launch.
+    after_launch: Soon,
 }
 
 impl LogCare {
@@ -48,7 +49,7 @@ impl LogCare {
             at: Instant::now(),
             turn: tokio::sync::Mutex::default(),
             is_complete: AtomicBool::new(false),
-            is_due: AtomicBool::new(false),
+            after_launch: Soon::default(),
         }
     }
 
@@ -98,19 +99,12 @@ impl App {
     /// After a launch. The service waits a moment: the launch has the processor for itself, and many
     /// in a row need one look.
     pub(crate) fn prune_logs_in_background(&self) {
-        let app = self.clone();
-        if !self.is_server() {
+        if self.is_server() {
+            let look = |app: Self| async move { app.prune_logs().await };
+            self.log_care().after_launch.ask(self, AFTER_LAUNCH, look);
+        } else {
+            let app = self.clone();
             self.tasks().spawn(async move { app.prune_logs().await });
-        } else if !self.log_care().is_due.swap(true, Ordering::AcqRel) {
-            self.tasks().spawn(async move {
-                tokio::select! {
-                    () = app.shutdown().cancelled() => return,
-                    () = tokio::time::sleep(AFTER_LAUNCH) => {}
-                }
-                // Before the look: a launch during it needs another one.
-                app.log_care().is_due.store(false, Ordering::Release);
-                app.prune_logs().await;
-            });
         }
     }
 
