@@ -23,7 +23,7 @@ impl App {
             Version::Known { version, .. } => Some(version.as_str().to_owned()),
             Version::Unasked | Version::Failed { .. } => None,
         };
-        let running = self.registry().count(|bridge| bridge.status() == BridgeStatus::Running);
+        let running = self.registry().count_live(|bridge| bridge.status() == BridgeStatus::Running);
         Health {
             status: "ok".to_owned(),
             version: VERSION.to_owned(),

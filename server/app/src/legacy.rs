@@ -117,7 +117,8 @@ impl App {
         let bridges: Vec<Bridge> =
             records.iter().filter_map(|record| self.bridge_of(record)).collect();
         match self.store().import(&bridges, self.clock().now()).await {
-            Ok(true) => {}
+            // Written here, but taken over from nowhere: the next look reads them.
+            Ok(true) => self.registry().saw(None),
             // Somebody else was faster.
             Ok(false) => return Ok(()),
             Err(error) => {

@@ -160,6 +160,8 @@ struct Inner {
     published_live: std::sync::atomic::AtomicUsize,
     /// The look at long histories.
     neighbours: soon::Soon,
+    /// The question who has written.
+    who_wrote: soon::Soon,
     locks: FileLocks,
     /// Stops under way in this process: their ends are theirs to record.
     stopping: Mutex<HashMap<InstanceId, u32>>,
@@ -208,6 +210,7 @@ impl App {
                 publishing_projects: std::sync::Mutex::default(),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
                 neighbours: soon::Soon::default(),
+                who_wrote: soon::Soon::default(),
                 locks,
                 stopping: Mutex::default(),
                 doctor: doctor::LastAnswer::default(),
@@ -301,6 +304,10 @@ impl App {
 
     pub(crate) fn wake(&self) -> &Notify {
         &self.inner.wake
+    }
+
+    pub(crate) fn who_wrote(&self) -> &soon::Soon {
+        &self.inner.who_wrote
     }
 
     pub(crate) fn tasks(&self) -> &TaskTracker {

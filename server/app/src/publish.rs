@@ -7,12 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use svc_domain::bridge::Bridge;
 use svc_projects::{Project, Projects};
 use svc_shared::internal::PreflightSummary;
 
-/// From a change to the look at the long history of its project.
+/// From a change to the look at the long history of its project, and so much more for each row of
+/// it: a row takes a fortieth of that, whatever is started and stopped meanwhile.
 const NEIGHBOURS_AFTER: Duration = Duration::from_millis(100);
+const PER_NEIGHBOUR: Duration = Duration::from_micros(100);
 
 fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
     turn.lock().unwrap_or_else(PoisonError::into_inner)
@@ -105,10 +106,12 @@ impl App {
     /// Long histories of a project that was occupied or left follow its own row after a moment: who
     /// starts and stops many times has them looked at once.
     fn publish_neighbours_soon(&self) {
-        if !self.registry().has_neighbours() {
+        let count = self.registry().neighbours();
+        if count == 0 {
             return;
         }
-        self.inner.neighbours.ask(self, NEIGHBOURS_AFTER, |app| async move {
+        let after = NEIGHBOURS_AFTER + PER_NEIGHBOUR * u32::try_from(count).unwrap_or(u32::MAX);
+        self.inner.neighbours.ask(self, after, |app| async move {
             let look = tokio::task::spawn_blocking(move || {
                 if app.registry().look_at_neighbours() {
                     while app.show(Registry::unlooked) {}
@@ -121,7 +124,7 @@ impl App {
     }
 
     fn live_count_changed(&self) -> bool {
-        let live = self.registry().count(Bridge::is_live);
+        let live = self.registry().live_count();
         self.inner.published_live.swap(live, Ordering::Relaxed) != live
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_store::{Changes, Stored};
+use svc_store::{Changes, Others, Stored};
 use tokio::sync::watch;
 
 /// Most rows of a whole look that are shown at once: who publishes one change in between does not
@@ -26,6 +26,8 @@ pub(crate) struct Known {
 pub(crate) struct Registry {
     rows: Mutex<Rows>,
     crashes: Mutex<HashMap<ProjectName, u64>>,
+    /// What others had written when the rows were last read.
+    seen: Mutex<Option<Others>>,
     changes: watch::Sender<u64>,
 }
 
@@ -61,7 +63,7 @@ pub(crate) struct Part {
 impl Default for Registry {
     fn default() -> Self {
         let changes = watch::Sender::new(0);
-        Self { rows: Mutex::default(), crashes: Mutex::default(), changes }
+        Self { rows: Mutex::default(), crashes: Mutex::default(), seen: Mutex::default(), changes }
     }
 }
 
@@ -179,6 +181,16 @@ impl Registry {
         differs
     }
 
+    /// Whether the rows were read since others had last written. Never, where that is not known.
+    pub fn has_seen(&self, others: Option<Others>) -> bool {
+        others.is_some() && *lock(&self.seen) == others
+    }
+
+    /// The rows were read when others had written this much.
+    pub fn saw(&self, others: Option<Others>) {
+        *lock(&self.seen) = others;
+    }
+
     /// Revisions of the known rows by number.
     pub fn revisions(&self) -> BTreeMap<i64, i64> {
         let rows = lock(&self.rows);
@@ -234,9 +246,14 @@ impl Registry {
         !rows.unlooked.is_empty()
     }
 
-    /// Whether rows wait for [`Registry::look_at_neighbours`].
-    pub fn has_neighbours(&self) -> bool {
-        !lock(&self.rows).later.is_empty()
+    /// How many rows wait for [`Registry::look_at_neighbours`].
+    pub fn neighbours(&self) -> usize {
+        let rows = lock(&self.rows);
+        rows.later
+            .iter()
+            .filter_map(|project| rows.of_project.get(project))
+            .map(BTreeSet::len)
+            .sum()
     }
 
     /// Has all rows looked at again, because of what surrounds them.
@@ -317,6 +334,16 @@ impl Registry {
             .filter_map(|stored| stored.bridge())
             .filter(|bridge| fits(bridge))
             .count()
+    }
+
+    /// How many bridges are live.
+    pub fn live_count(&self) -> usize {
+        lock(&self.rows).live.len()
+    }
+
+    /// How many of the live bridges fit.
+    pub fn count_live(&self, fits: impl Fn(&Bridge) -> bool) -> usize {
+        lock(&self.rows).live().filter(|bridge| fits(bridge)).count()
     }
 
     /// The live rows with their generations, without copies of the rows.

@@ -266,19 +266,20 @@ impl Step<'_> {
             && !self.is(Mutation::NoAdmission)
     }
 
-    /// Writes the row of this task; what others have read of it is stale.
+    /// Writes the row of this task; what others have read of it is stale. The server hears of what
+    /// commands write, and knows what it writes itself.
     pub(crate) fn write(&mut self, next: Option<Row>) {
         let at = usize::from(self.me.row);
         self.world.rows[at] = next;
-        self.world.server.unseen |= self.world.server.up;
         let row = self.me.row;
         for task in self.world.tasks.iter_mut().filter(|task| task.row == row) {
             if let Some(read) = &mut task.read {
                 read.fresh = false;
             }
         }
-        if let Some(server) = self.server() {
-            server.known[at] = next;
+        match self.server() {
+            Some(server) => server.known[at] = next,
+            None => self.world.server.unseen |= self.world.server.up,
         }
     }
 

@@ -281,7 +281,7 @@ pub struct Server {
     pub watching: bool,
     /// The reconciler is asked to look.
     pub wake: bool,
-    /// The database was written since the server looked.
+    /// A command has written since the server looked.
     pub unseen: bool,
     /// Its copies of the rows.
     pub known: [Option<Row>; ROWS],

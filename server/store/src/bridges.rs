@@ -40,7 +40,8 @@ pub(crate) const REVISIONS: &str = "SELECT json_group_array(number), json_group_
 /// The sequence remembers rows that are gone, in the transaction that wrote the first one.
 const IS_UNUSED: &str = "SELECT NOT EXISTS (SELECT 1 FROM bridges) AND NOT EXISTS \
      (SELECT 1 FROM sqlite_sequence WHERE name = 'bridges' AND seq > 0)";
-const COUNT_LIVE: &str = "SELECT COUNT(*) FROM bridges WHERE status IN ('starting', 'running')";
+pub(crate) const COUNT_LIVE: &str =
+    "SELECT COUNT(*) FROM bridges WHERE status IN ('starting', 'running')";
 const DELETE: &str = "DELETE FROM bridges WHERE instance_id = ? AND revision = ?";
 const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) VALUES (?1, ?2, ?2) \
      ON CONFLICT (name) DO UPDATE SET updated_at = ?2";

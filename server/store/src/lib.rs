@@ -22,7 +22,7 @@ pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use open::Access;
 pub use open_error::OpenError;
-pub use store::{Store, Watch};
+pub use store::{Others, Store, Watch};
 pub use ui_prefs::UiPrefsRow;
 
 /// Every statement on our tables. A database in which one of them cannot be prepared has another

@@ -34,6 +34,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "preferences",
         sql: include_str!("../../../migrations/0006_ui_prefs.sql"),
     },
+    Script {
+        version: 7,
+        description: "live bridges",
+        sql: include_str!("../../../migrations/0007_live_bridges.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

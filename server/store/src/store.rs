@@ -10,12 +10,15 @@ use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::warn;
 
 /// 5 s: how long a write waits for another process (H87).
 const BUSY: Duration = Duration::from_secs(5);
+/// Longer than a write takes that waits for nobody.
+const SETTLES: Duration = Duration::from_millis(5);
 /// A write that waits behind others of this process gives up together with the first of them.
 const WRITER_WAIT: Duration = Duration::from_secs(6);
 const READERS: u32 = 4;
@@ -29,6 +32,8 @@ pub struct Store {
     /// lets one write at a time: so readers have connections of their own, writers share one.
     pub(crate) readers: SqlitePool,
     writer: SqlitePool,
+    /// How often a connection was opened to write; `None` where nothing is ever written.
+    writers_opened: Option<Arc<AtomicU64>>,
     distrust: Distrust,
     path: PathBuf,
     opened: Arc<Opened>,
@@ -52,6 +57,14 @@ impl Watch {
             sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut self.connection).await?;
         Ok(std::mem::replace(&mut self.last, now) != now)
     }
+}
+
+/// How much of what others committed this store's writer has before it. Equal values at two moments
+/// mean that in between nobody committed but this store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Others {
+    connection: u64,
+    version: i64,
 }
 
 /// When a write was last refused as read-only.
@@ -87,13 +100,19 @@ impl Store {
     ) -> Result<Self, sqlx::Error> {
         let distrust = Distrust::default();
         let readers = pool(READERS);
-        let (readers, writer) = if read_only {
+        let (readers, writer, writers_opened) = if read_only {
             let readers = readers.connect_with(options(&path, true).immutable(immutable)).await?;
-            (readers.clone(), readers)
+            (readers.clone(), readers, None)
         } else {
             let trust = distrust.clone();
+            let opened = Arc::new(AtomicU64::new(0));
+            let count = Arc::clone(&opened);
             let writer = pool(1)
                 .acquire_timeout(WRITER_WAIT)
+                .after_connect(move |_, _| {
+                    count.fetch_add(1, Ordering::AcqRel);
+                    Box::pin(async { Ok(()) })
+                })
                 .before_acquire(move |_, meta| {
                     let trusted = trust.allows(&meta);
                     Box::pin(async move { Ok(trusted) })
@@ -102,9 +121,10 @@ impl Store {
                 .connect_with(options(&path, false))
                 .await?;
             // Readers come second: they could not create the log.
-            (readers.connect_with(options(&path, true)).await?, writer)
+            (readers.connect_with(options(&path, true)).await?, writer, Some(opened))
         };
-        let store = Self { readers, writer, distrust, path, opened: Arc::new(opened) };
+        let opened = Arc::new(opened);
+        let store = Self { readers, writer, writers_opened, distrust, path, opened };
         if !immutable {
             store.warn_without_wal().await;
         }
@@ -131,6 +151,7 @@ impl Store {
         Ok(Self {
             readers: pool.clone(),
             writer: pool,
+            writers_opened: None,
             distrust: Distrust::default(),
             path,
             opened,
@@ -151,6 +172,24 @@ impl Store {
         let mut connection = options(&self.path, true).connect().await?;
         let last = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut connection).await?;
         Ok(Watch { connection, last, _opened: Arc::clone(&self.opened) })
+    }
+
+    /// What others have committed so far, by a question that costs the same however many rows there
+    /// are. `None` where nothing is written or can be written now, and where a write has been under way
+    /// for 5 ms: it waits for another process, which nobody who only reads may do (H87).
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn others(&self) -> Result<Option<Others>, StoreError> {
+        let Some(opened) = &self.writers_opened else { return Ok(None) };
+        let Ok(Ok(mut writer)) = tokio::time::timeout(SETTLES, self.writer.acquire()).await else {
+            return Ok(None);
+        };
+        // https://www.sqlite.org/pragma.html#pragma_data_version: what a connection commits itself
+        // does not change it. It says nothing about another connection, so both are compared; while
+        // this one is held no other is opened.
+        let version = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *writer).await?;
+        Ok(Some(Others { connection: opened.load(Ordering::Acquire), version }))
     }
 
     /// Closes all connections. The last one to close copies the log into the database, which only

@@ -14,6 +14,9 @@ use tracing::{debug, warn};
 /// Slow look at everything, should all wake-ups have been lost.
 const SAFETY_TICK: Duration = Duration::from_secs(5);
 
+/// From a write to the question who wrote: several writes of a moment need one.
+const WHO_WROTE: Duration = Duration::from_millis(1);
+
 /// Pause after credentials could not be read.
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
@@ -78,6 +81,7 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut buffer = [0; 64];
     let mut are_credentials_read = true;
+    let mut is_unchecked = false;
     loop {
         let is_tick = tokio::select! {
             () = app.shutdown().cancelled() => return,
@@ -102,12 +106,30 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
         if is_tick {
             app.read_model().rest();
         }
+        if written {
+            is_unchecked = true;
+            heed_others_soon(&app);
+        }
+        if is_tick && std::mem::take(&mut is_unchecked) {
+            // What was written here and not taken over, because whoever wrote it was given up.
+            app.registry().saw(None);
+            app.wake().notify_one();
+        }
         // Processes that are not watched (table unreadable, launcher of somebody who died) are
         // looked at by the tick.
-        if written || (is_tick && app.has_open_questions()) {
+        if is_tick && app.has_open_questions() {
             app.wake().notify_one();
         }
     }
+}
+
+/// Wakes the reconciler if it was not this process that wrote: it knows what it does itself.
+fn heed_others_soon(app: &App) {
+    app.who_wrote().ask(app, WHO_WROTE, |app| async move {
+        if app.have_others_written().await {
+            app.wake().notify_one();
+        }
+    });
 }
 
 /// Keeps the copies of the records current in a process without a supervisor.

@@ -6,7 +6,6 @@ use crate::jobs::Job;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::bridge::Bridge;
 use svc_domain::identity::ProcessIdentity;
 use svc_shared::ids::JobId;
 use svc_watch::Pace;
@@ -139,7 +138,7 @@ pub(super) async fn run(app: App) {
         let is_anything_live = || {
             jobs.iter().any(|job| job.is_open() || job.record.worker_alive)
                 || app.session_memory().is_anything_live()
-                || app.registry().count(Bridge::is_live) > 0
+                || app.registry().live_count() > 0
         };
         while asking.try_join_next().is_some() {}
         if is_poll && asking.is_empty() && is_anything_live() {

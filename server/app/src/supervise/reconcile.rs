@@ -53,7 +53,8 @@ pub(super) async fn first_pass(app: &App) -> Result<(), AppError> {
 }
 
 async fn pass(app: &App, pass: Pass) -> Result<(), AppError> {
-    let live = app.reload().await?;
+    app.read_what_others_wrote().await?;
+    let live = app.registry().live();
     hold_conflicts(app, &live).await?;
     let mut rebooted = 0_u32;
     for bridge in &live {

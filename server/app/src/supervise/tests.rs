@@ -7,7 +7,7 @@ use std::time::Duration;
 use svc_domain::bridge::Launch;
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
-use svc_store::{Cap, Inserted};
+use svc_store::{Access, Cap, Inserted, Saved, Store};
 
 /// Waits until the row fits; it is `None` when it is gone.
 async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> bool) {
@@ -18,6 +18,64 @@ async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> boo
         }
     };
     tokio::time::timeout(Duration::from_secs(30), seen).await.unwrap();
+}
+
+/// The registry as another process has it open.
+async fn another(app: &App) -> Store {
+    let dir = app.store().path().parent().unwrap();
+    Store::open(dir, Access::ReadWrite { snapshot: false }).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_row_that_was_written_here_and_not_taken_over_is_found_by_the_tick() {
+    let tree = tempfile::tempdir().unwrap();
+    let app = app(tree.path(), Arc::new(Host::new(HostOptions::default()).unwrap())).await;
+    let _supervisor = app.supervise().await.unwrap();
+    let bridge = bridge(tree.path());
+    // As by a request that was given up between the write and what follows it.
+    let inserted = app.store().insert(&bridge, Cap::default(), Still.now()).await.unwrap();
+    assert_eq!(inserted, Inserted::Yes);
+    until(&app, &bridge.id, |row| row.is_some()).await;
+    app.close().await;
+}
+
+/// Whether nobody else has written since the rows were read. A busy machine may keep the connection
+/// that tells longer than is waited for it.
+async fn is_current(app: &App) -> bool {
+    loop {
+        if let Some(others) = app.store().others().await.unwrap() {
+            return app.registry().has_seen(Some(others));
+        }
+    }
+}
+
+#[tokio::test]
+async fn rows_are_read_again_when_others_wrote_and_only_then() {
+    let tree = tempfile::tempdir().unwrap();
+    let app = app(tree.path(), Arc::new(Host::new(HostOptions::default()).unwrap())).await;
+    assert!(!is_current(&app).await, "nothing was read yet");
+    let read = async {
+        while !is_current(&app).await {
+            app.reload().await.unwrap();
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), read).await.unwrap();
+
+    let mut row = bridge(tree.path());
+    assert_eq!(app.store().insert(&row, Cap::default(), Still.now()).await.unwrap(), Inserted::Yes);
+    app.reload_one(&row.id).await.unwrap();
+    assert!(is_current(&app).await, "it knows what it wrote itself");
+
+    let other = another(&app).await;
+    row.custom_name = Some("theirs".to_owned());
+    let saved = other.save(1, &row, &[], Cap::default(), Still.now()).await.unwrap();
+    assert_eq!(saved, Saved::Yes(2));
+    assert!(!is_current(&app).await && app.have_others_written().await);
+    app.reload().await.unwrap();
+    assert_eq!(app.known(&row.id).unwrap().custom_name.as_deref(), Some("theirs"));
+    // The reconciler hears of what somebody else found: their bridge is to be watched.
+    let woken = app.wake().notified();
+    tokio::time::timeout(Duration::from_secs(30), woken).await.unwrap();
 }
 
 #[tokio::test]
@@ -57,10 +115,9 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     app.publish();
     assert!(lock(&watchers.own).is_empty());
 
-    // Another process forgets it.
-    let revision = app.store().bridge(&bridge.id).await.unwrap().unwrap().revision;
-    assert!(app.store().delete(&bridge.id, revision).await.unwrap());
-    app.wake().notify_one();
+    let other = another(&app).await;
+    let revision = other.bridge(&bridge.id).await.unwrap().unwrap().revision;
+    assert!(other.delete(&bridge.id, revision).await.unwrap());
     until(&app, &bridge.id, |row| row.is_none()).await;
     app.publish();
     assert!(app.extras().knows_no_row());

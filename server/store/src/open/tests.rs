@@ -124,13 +124,19 @@ async fn every_statement_prepares_against_the_migrated_schema() {
 }
 
 #[tokio::test]
-async fn what_changed_is_found_without_reading_the_rows() {
+async fn what_every_start_asks_is_answered_without_reading_the_rows() {
     let dir = filled().await;
+    open_with(dir.path(), WRITE, migrate::ALL).await.unwrap().close().await;
     let mut connection = opened(&dir.path().join("svc.db")).await;
-    let sql = format!("EXPLAIN QUERY PLAN {}", crate::bridges::REVISIONS);
-    let plan: (i64, i64, i64, String) =
-        sqlx::query_as(&sql).fetch_one(&mut connection).await.unwrap();
-    assert!(plan.3.contains("COVERING INDEX"), "{}", plan.3);
+    for (statement, index) in [
+        (crate::bridges::REVISIONS, "COVERING INDEX bridges_by_revision"),
+        (crate::bridges::COUNT_LIVE, "COVERING INDEX live_bridges"),
+    ] {
+        let sql = format!("EXPLAIN QUERY PLAN {statement}");
+        let plan: (i64, i64, i64, String) =
+            sqlx::query_as(&sql).fetch_one(&mut connection).await.unwrap();
+        assert!(plan.3.contains(index), "{}", plan.3);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::support::*;
 use std::collections::BTreeMap;
 use svc_domain::bridge::Stage;
-use svc_store::{Changes, Saved, Store};
+use svc_store::{Access, Changes, Others, Saved, Store};
 
 async fn known(store: &Store) -> BTreeMap<i64, i64> {
     let rows = store.bridges().await.unwrap();
@@ -69,4 +69,35 @@ async fn a_watch_sees_commits_of_this_process_and_of_others() {
     assert_eq!(changes.changed, [stored(&store, 100).await]);
     other.finish();
     assert_eq!(store.bridges().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn commits_of_others_are_told_apart_from_those_of_oneself() {
+    let dir = state_dir();
+    let store = open(dir.path()).await;
+    // A busy machine may keep the connection that tells longer than is waited for it.
+    async fn others(store: &Store) -> Others {
+        loop {
+            if let Some(others) = store.others().await.unwrap() {
+                return others;
+            }
+        }
+    }
+    let before = others(&store).await;
+    add(&store, &bridge(1, "api", stopped())).await;
+    assert_eq!(save(&store, 1, &bridge(1, "api", starting())).await, Saved::Yes(2));
+    assert_eq!(others(&store).await, before, "all of it was its own");
+
+    let mut other = Helper::start("insert", dir.path(), &["100", "1"]);
+    assert_eq!(other.line(), "inserted");
+    other.finish();
+    let after = others(&store).await;
+    assert_ne!(after, before);
+    assert_eq!(others(&store).await, after, "nothing has happened since");
+
+    add(&open(dir.path()).await, &bridge(2, "web", stopped())).await;
+    assert_ne!(others(&store).await, after, "another opening in the same process is another one");
+
+    let reader = Store::open(dir.path(), Access::ReadOnly).await.unwrap();
+    assert_eq!(reader.others().await.unwrap(), None, "who never writes has nothing to compare");
 }
