@@ -122,6 +122,19 @@ impl World {
         Ok(())
     }
 
+    /// Takes away what the simulated remote service knows of environments and sessions, while none
+    /// is served. Each start reads and writes all of it, which would be measured as a cost of ours.
+    pub fn empty_remote(&self) -> Result<()> {
+        let file = self.agent_home.join(".agent-sim/remote.json");
+        let Ok(bytes) = fs::read(&file) else { return Ok(()) }; // before the first start
+        let mut all: serde_json::Map<String, Value> = serde_json::from_slice(&bytes)?;
+        // How many ids were given out stays, or they would be given out again.
+        for known in ["environments", "sessions"] {
+            all.insert(known.into(), json!({}));
+        }
+        Ok(fs::write(&file, serde_json::to_vec(&all)?)?)
+    }
+
     fn environment(&self) -> Vec<(OsString, OsString)> {
         let plain: [(&str, OsString); 8] = [
             ("PATH", std::env::var_os("PATH").unwrap_or_default()),

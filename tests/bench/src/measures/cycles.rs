@@ -17,6 +17,7 @@ pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let mut connection = service.connect()?;
     let mut cycle = || -> Result<f64> {
         world.forget(&name(0))?;
+        world.empty_remote()?;
         let began = Instant::now();
         let record = launch(&mut connection, &name(0))?;
         let path = format!("/api/v1/instances/{}", word(&record, "instance_id"));
