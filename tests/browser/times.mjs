@@ -101,11 +101,8 @@ async function filter(browser, url) {
   return all;
 }
 
-/**
- * What a page left alone uses, with every session older than the minute in which its age counts
- * seconds; then from the frame of the stream to the frame of the screen.
- */
-async function live(browser, machine) {
+/** A page that notes when it last heard from the stream. */
+async function listener(browser, url) {
   const page = await browser.newPage();
   await page.evaluateOnNewDocument(() => {
     const Real = window.WebSocket;
@@ -118,7 +115,49 @@ async function live(browser, machine) {
       }
     };
   });
-  await page.goto(machine.url, { waitUntil: 'load' });
+  await page.goto(url, { waitUntil: 'load' });
+  return page;
+}
+
+/** Stops the session of a project: from the frame of the stream to the frame of the screen. */
+async function stopped(page, machine, project) {
+  const shown = page.evaluate(
+    (gone) =>
+      new Promise((done) => {
+        const seen = new MutationObserver(() => {
+          if (document.querySelector(gone)) return;
+          seen.disconnect();
+          const heard = window.__heard;
+          requestAnimationFrame(() => setTimeout(() => done(performance.now() - heard)));
+        });
+        seen.observe(document.body, { subtree: true, childList: true, attributes: true });
+      }),
+    row(project, 'running'),
+  );
+  const [time] = await Promise.all([shown, machine.cli('stop', project)]);
+  return time;
+}
+
+/** The same on any number of projects, with one session that comes and goes. */
+async function changes(browser, machine) {
+  const page = await listener(browser, machine.url);
+  const all = [];
+  for (let run = 0; run < RUNS; run += 1) {
+    await machine.cli('start', name(0));
+    await page.waitForSelector(row(name(0), 'running'));
+    all.push(await stopped(page, machine, name(0)));
+    await machine.cli('forget', name(0)); // or the next stop would not know which is meant
+  }
+  await page.close();
+  return all;
+}
+
+/**
+ * What a page left alone uses, with every session older than the minute in which its age counts
+ * seconds; then how long a change takes.
+ */
+async function live(browser, machine) {
+  const page = await listener(browser, machine.url);
   await page.waitForSelector(row(name(0), 'running'));
   await page.waitForFunction(
     (times) => [...document.querySelectorAll(times)].every((time) => !/\ds|\d s/.test(time.textContent)),
@@ -133,35 +172,26 @@ async function live(browser, machine) {
     const { metrics } = await devtools.send('Performance.getMetrics');
     return Object.fromEntries(metrics.map(({ name: of, value }) => [of, value]));
   };
+  await devtools.send('Network.enable');
+  const traffic = { requests: 0, frames: 0 };
+  devtools.on('Network.requestWillBeSent', () => { traffic.requests += 1; });
+  devtools.on('Network.webSocketFrameReceived', () => { traffic.frames += 1; });
   const before = await figures();
   await sleep(IDLE_MS);
   const after = await figures();
+  const { requests, frames } = traffic;
   const idle = ((after.TaskDuration - before.TaskDuration) * 100_000) / IDLE_MS;
   const deltas = [];
   for (let run = 0; run < Math.min(RUNS, SESSIONS - 1); run += 1) {
-    const shown = page.evaluate(
-      (gone) =>
-        new Promise((done) => {
-          const seen = new MutationObserver(() => {
-            if (document.querySelector(gone)) return;
-            seen.disconnect();
-            const heard = window.__heard;
-            requestAnimationFrame(() => setTimeout(() => done(performance.now() - heard)));
-          });
-          seen.observe(document.body, { subtree: true, childList: true, attributes: true });
-        }),
-      row(name(run + 1), 'running'),
-    );
-    await machine.cli('stop', name(run + 1));
-    deltas.push(await shown);
+    deltas.push(await stopped(page, machine, name(run + 1)));
   }
   await page.close();
-  return { deltas, idle, heap: after.JSHeapUsedSize / 1_000_000 };
+  return { deltas, idle, requests, frames, heap: after.JSHeapUsedSize / 1_000_000 };
 }
 
-async function measure(projects, rest) {
+async function measure(projects, rest, ended = 0) {
   const names = Array.from({ length: projects }, (_, at) => [name(at), {}]);
-  const machine = await world(Object.fromEntries(names));
+  const machine = await world(Object.fromEntries(names), {}, undefined, ended);
   const browser = await launch();
   try {
     await rest(browser, machine);
@@ -182,15 +212,29 @@ await measure(500, async (browser, machine) => {
   const slow = await cold(browser, machine.url, { slow: true });
   tell('slow phone: interactive, cold', slow.map(({ interactive }) => interactive));
   tell('slow phone: interactive, warm', slow.map(({ warm }) => warm));
-  const { deltas, idle, heap } = await live(browser, machine);
+  const { deltas, idle, requests, frames, heap } = await live(browser, machine);
   tell('change received until painted', deltas);
   console.log(`${'left alone: share of one core'.padEnd(58)}${idle.toFixed(2).padStart(7)} %`);
+  console.log(`${'left alone: requests and frames in 30 s'.padEnd(58)}${requests * 30_000 / IDLE_MS} and ${(frames * 30_000 / IDLE_MS).toFixed(1)}`);
   console.log(`${'heap, without the module\'s memory'.padEnd(58)}${heap.toFixed(1).padStart(7)} MB`);
 });
 await measure(1_000, async (browser, machine) => {
   tell('1000 projects: letter typed until painted', await filter(browser, machine.url));
 });
-await measure(10_000, async (browser, machine) => {
+for (const projects of [1, 50, 10_000]) {
+  await measure(projects, async (browser, machine) => {
+    const loads = await cold(browser, machine.url);
+    tell(`${projects} projects: first paint`, loads.map(({ paint }) => paint));
+    tell(`${projects} projects: interactive, cold`, loads.map(({ interactive }) => interactive));
+    tell(`${projects} projects: interactive, warm`, loads.map(({ warm }) => warm));
+    tell(`${projects} projects: change received until painted`, await changes(browser, machine));
+  });
+}
+await measure(50, async (browser, machine) => {
   const loads = await cold(browser, machine.url);
-  tell('10000 projects: interactive, cold', loads.map(({ interactive }) => interactive));
-});
+  tell('10000 ended sessions: first paint', loads.map(({ paint }) => paint));
+  tell('10000 ended sessions: interactive, cold', loads.map(({ interactive }) => interactive));
+  tell('10000 ended sessions: interactive, warm', loads.map(({ warm }) => warm));
+  tell('10000 ended sessions: longest task', loads.map(({ long }) => long));
+  tell('10000 ended sessions: change received until painted', await changes(browser, machine));
+}, 10_000);
