@@ -44,7 +44,7 @@ pub(crate) fn build(progress: &Progress, place: &Place) -> Result<()> {
     let log = place.log("release-build")?;
     let step = Step {
         name: "service",
-        expect: "release build, about 5 min the first time, then under a minute",
+        expect: "release build, about 7 min the first time, then 3",
         crates: 300,
         log: &log,
     };
