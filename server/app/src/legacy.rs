@@ -118,7 +118,7 @@ impl App {
             records.iter().filter_map(|record| self.bridge_of(record)).collect();
         match self.store().import(&bridges, self.clock().now()).await {
             // Written here, but taken over from nowhere: the next look reads them.
-            Ok(true) => self.registry().saw(None),
+            Ok(true) => self.registry().doubt(),
             // Somebody else was faster.
             Ok(false) => return Ok(()),
             Err(error) => {

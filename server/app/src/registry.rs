@@ -1,4 +1,5 @@
-//! What this process knows of the rows: a copy that is never trusted for a decision.
+//! What this process knows of the rows: a copy. Who decides by it first has it brought up to date
+//! with what others wrote; the database compares all the same.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,21 @@ const PART: usize = 256;
 /// start and a stop cost the same whatever a project has behind it: longer histories follow soon.
 const NEIGHBOURS: usize = 64;
 
+/// How current the copies are.
+#[derive(Debug, Default)]
+struct Seen {
+    /// What others had written when the rows were last read.
+    others: Option<Others>,
+    /// Counts what makes a reading that is under way older than the copies.
+    doubts: u64,
+}
+
+/// A reading of the rows that begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reading {
+    doubts: u64,
+}
+
 /// A readable row and its place in the order of registration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Known {
@@ -26,8 +42,7 @@ pub(crate) struct Known {
 pub(crate) struct Registry {
     rows: Mutex<Rows>,
     crashes: Mutex<HashMap<ProjectName, u64>>,
-    /// What others had written when the rows were last read.
-    seen: Mutex<Option<Others>>,
+    seen: Mutex<Seen>,
     changes: watch::Sender<u64>,
 }
 
@@ -183,12 +198,27 @@ impl Registry {
 
     /// Whether the rows were read since others had last written. Never, where that is not known.
     pub fn has_seen(&self, others: Option<Others>) -> bool {
-        others.is_some() && *lock(&self.seen) == others
+        others.is_some() && lock(&self.seen).others == others
     }
 
-    /// The rows were read when others had written this much.
-    pub fn saw(&self, others: Option<Others>) {
-        *lock(&self.seen) = others;
+    /// Has the rows read again by whoever needs them next.
+    pub fn doubt(&self) {
+        let mut seen = lock(&self.seen);
+        *seen = Seen { others: None, doubts: seen.doubts + 1 };
+    }
+
+    /// Begins a reading. First of all: what happens from now on may be missing in it.
+    pub fn begin_reading(&self) -> Reading {
+        Reading { doubts: lock(&self.seen).doubts }
+    }
+
+    /// Ends a reading that began when others had written this much. Nothing is believed of one during
+    /// which something went that it may have brought back.
+    pub fn end_reading(&self, reading: Reading, others: Option<Others>) {
+        let mut seen = lock(&self.seen);
+        if others.is_some() && seen.doubts == reading.doubts {
+            seen.others = others;
+        }
     }
 
     /// Revisions of the known rows by number.
@@ -223,6 +253,7 @@ impl Registry {
         if let Some(number) = rows.numbers.get(id.as_str()).copied() {
             rows.remove(number);
         }
+        self.doubt();
         self.changes.send_modify(|count| *count += 1);
     }
 

@@ -116,7 +116,7 @@ impl App {
         }
         // Many launches at once need one look only.
         let Ok(_turn) = self.log_care().turn.try_lock() else { return };
-        // From the registry itself: another process may have launched a moment ago.
+        // Another process may have launched a moment ago.
         if let Err(error) = self.reload().await {
             debug!(error = %error, "old logs are not removed now");
             return;

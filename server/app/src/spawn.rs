@@ -149,13 +149,13 @@ impl App {
                 ));
             }
         }
+        self.reload_one(&bridge.id).await?;
         if grant_trust && let Err(error) = self.grant_trust(project).await {
             self.watchers().forget(&bridge.id);
             self.store().delete(&bridge.id, 1).await?;
-            self.registry().forget(&bridge.id);
+            self.reload_one(&bridge.id).await?;
             return Err(error);
         }
-        self.reload_one(&bridge.id).await?;
         self.start(&bridge, prepared).await?;
         Ok(bridge.id)
     }
@@ -206,35 +206,33 @@ impl App {
     /// Brings the copies of the rows up to date; the live bridges.
     pub(crate) async fn reload(&self) -> Result<Vec<Bridge>, AppError> {
         if self.read_what_others_wrote().await? {
-            // What was found here is no news any more when the reconciler is woken by the write.
+            // The reconciler would not hear of it any more: to the watch it is no news.
             self.wake().notify_one();
         }
         Ok(self.registry().live())
     }
 
-    /// Takes over what others have written; tells whether they have. The rows are not looked at
-    /// otherwise: what this process writes it takes over at once.
+    /// Takes over what others have written; tells whether they have. What this process writes it takes
+    /// over by itself.
     pub(crate) async fn read_what_others_wrote(&self) -> Result<bool, AppError> {
+        let reading = self.registry().begin_reading();
         // Before the rows are read: what is written meanwhile is found the next time.
-        let others = self.store().others().await?;
+        let others = self.store().others().await;
         if self.registry().has_seen(others) {
             return Ok(false);
         }
         let known = self.registry().revisions();
         // Thousands of ended rows are not read again because one changed.
-        let differs = self.registry().take(self.store().changed_since(&known).await?);
-        if differs {
+        if self.registry().take(self.store().changed_since(&known).await?) {
             self.publish();
         }
-        if others.is_some() {
-            self.registry().saw(others);
-        }
-        Ok(differs)
+        self.registry().end_reading(reading, others);
+        Ok(true)
     }
 
     /// Whether somebody else has written since the rows were last read, or may have.
     pub(crate) async fn have_others_written(&self) -> bool {
-        self.store().others().await.map_or(true, |others| !self.registry().has_seen(others))
+        !self.registry().has_seen(self.store().others().await)
     }
 
     /// One row, fresh from the registry.

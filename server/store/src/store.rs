@@ -17,8 +17,10 @@ use tracing::warn;
 
 /// 5 s: how long a write waits for another process (H87).
 const BUSY: Duration = Duration::from_secs(5);
-/// Longer than a write takes that waits for nobody.
-const SETTLES: Duration = Duration::from_millis(5);
+/// Looks for the connection that writes, and the pause between two: it comes back from a write of a
+/// moment ago, or from the rollback of one that was given up.
+const TRIES: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(1);
 /// A write that waits behind others of this process gives up together with the first of them.
 const WRITER_WAIT: Duration = Duration::from_secs(6);
 const READERS: u32 = 4;
@@ -175,21 +177,25 @@ impl Store {
     }
 
     /// What others have committed so far, by a question that costs the same however many rows there
-    /// are. `None` where nothing is written or can be written now, and where a write has been under way
-    /// for 5 ms: it waits for another process, which nobody who only reads may do (H87).
-    ///
-    /// # Errors
-    /// The database cannot be read.
-    pub async fn others(&self) -> Result<Option<Others>, StoreError> {
-        let Some(opened) = &self.writers_opened else { return Ok(None) };
-        let Ok(Ok(mut writer)) = tokio::time::timeout(SETTLES, self.writer.acquire()).await else {
-            return Ok(None);
-        };
-        // https://www.sqlite.org/pragma.html#pragma_data_version: what a connection commits itself
-        // does not change it. It says nothing about another connection, so both are compared; while
-        // this one is held no other is opened.
-        let version = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *writer).await?;
-        Ok(Some(Others { connection: opened.load(Ordering::Acquire), version }))
+    /// are. `None` where that cannot be told within some milliseconds: nothing is written here, no
+    /// connection to write with is open, or it waits for another process, which nobody who only reads
+    /// may do (H87).
+    pub async fn others(&self) -> Option<Others> {
+        let opened = self.writers_opened.as_ref()?;
+        for _ in 0..TRIES {
+            // Only one that is there: what has to be looked at before one is opened is known by
+            // [`Store::begin`] alone.
+            if let Some(mut writer) = self.writer.try_acquire() {
+                // https://www.sqlite.org/pragma.html#pragma_data_version: what a connection commits
+                // itself does not change it. It says nothing about another connection, so both are
+                // compared; while this one is held no other is opened.
+                let asked = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *writer);
+                let version = tokio::time::timeout(PAUSE * TRIES, asked).await.ok()?.ok()?;
+                return Some(Others { connection: opened.load(Ordering::Acquire), version });
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        None
     }
 
     /// Closes all connections. The last one to close copies the log into the database, which only

@@ -112,7 +112,7 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
         }
         if is_tick && std::mem::take(&mut is_unchecked) {
             // What was written here and not taken over, because whoever wrote it was given up.
-            app.registry().saw(None);
+            app.registry().doubt();
             app.wake().notify_one();
         }
         // Processes that are not watched (table unreadable, launcher of somebody who died) are
