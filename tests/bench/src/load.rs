@@ -33,6 +33,20 @@ pub struct Load {
     pub cost: f64,
 }
 
+impl Load {
+    /// Takes another run of the same question into this one.
+    pub fn join(&mut self, other: Self) -> Result<()> {
+        ensure!(self.body == other.body, "the answers of two runs are not alike");
+        let (own, theirs) = (self.answers as f64, other.answers as f64);
+        let both = |one: f64, two: f64| (one * own + two * theirs) / (own + theirs);
+        self.cost = both(self.cost, other.cost);
+        self.own_share = both(self.own_share, other.own_share);
+        self.answers += other.answers;
+        self.rates.extend(other.rates);
+        Ok(self.latencies.add(other.latencies)?)
+    }
+}
+
 struct Client {
     stream: TcpStream,
     sent: Instant,

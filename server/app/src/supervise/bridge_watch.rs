@@ -86,6 +86,10 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
                 }
             },
         }
+        if is_ready(app, id, generation) {
+            // Nothing is decided by it any more: a hundred bridges would be asked at once.
+            grace = never();
+        }
         tokio::select! {
             report = &mut exited => {
                 return on_exit(app, &bridge, report, Some(log)).await;
@@ -142,6 +146,13 @@ fn grace(app: &App, bridge: &Bridge) -> Timer {
         Some(deadline) => after(deadline.since(app.clock().now())),
         None => never(),
     }
+}
+
+fn is_ready(app: &App, id: &InstanceId, generation: u32) -> bool {
+    app.known(id).is_some_and(|bridge| {
+        bridge.generation == generation
+            && bridge.live().is_some_and(|live| live.stage == Stage::Ready)
+    })
 }
 
 enum Judgement {

@@ -98,29 +98,60 @@ pub fn asset(world: &World) -> Result<Option<String>> {
     Ok(head.get(start..).map(str::to_owned))
 }
 
-/// The same questions with auth off, then with a bearer token.
+/// The same questions with auth off and with a bearer token, in turns and each time in a service of
+/// its own: how well the processors are shared differs from one process to the next, by more than
+/// the token costs.
 fn both(plan: &Plan, found: &mut Found, world: &mut World, asks: &[Ask<'_>]) -> Result<()> {
-    let service = world.serve()?;
-    service.settle("")?;
-    let mut open = Vec::new();
-    for ask in asks {
-        let load = drive(plan, service.place(), ask.path, accept(ask))?;
-        open.push(add(found, ask.what, &load, ask.budget, None));
-    }
-    service.stop()?;
+    let rounds = plan.pick(3, 1);
     world.configure(json!({ "auth": { "enabled": true } }))?;
     let bearer = bearer(world)?;
-    let service = world.serve()?;
-    service.settle(&bearer)?;
-    refuses_strangers(&service, asks)?;
-    for (ask, open) in asks.iter().zip(open) {
-        let headers = format!("{}{bearer}", accept(ask));
-        let load = drive(plan, service.place(), ask.path, &headers)?;
-        // The token may cost a fifth of the rate that was just measured without it.
-        add(found, &format!("{}, token", ask.what), &load, None, Some(open));
+    let (mut open, mut guarded) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        world.configure(json!({ "auth": { "enabled": false } }))?;
+        let service = world.serve()?;
+        service.settle("")?;
+        turn(plan, &service, asks, "", rounds, &mut open)?;
+        service.stop()?;
+        world.configure(json!({ "auth": { "enabled": true } }))?;
+        let service = world.serve()?;
+        service.settle(&bearer)?;
+        refuses_strangers(&service, asks)?;
+        turn(plan, &service, asks, &bearer, rounds, &mut guarded)?;
+        service.stop()?;
     }
-    service.stop()?;
+    let open: Vec<_> = asks
+        .iter()
+        .zip(&open)
+        .map(|(ask, load)| add(found, ask.what, load, ask.budget, None))
+        .collect();
+    for ((ask, load), open) in asks.iter().zip(&guarded).zip(open) {
+        // The token may cost a fifth of the rate without it.
+        add(found, &format!("{}, token", ask.what), load, None, Some(open));
+    }
     world.configure(json!({ "auth": { "enabled": false } }))
+}
+
+/// One turn of all questions, added to those before it.
+fn turn(
+    plan: &Plan,
+    service: &Service,
+    asks: &[Ask<'_>],
+    headers: &str,
+    rounds: u64,
+    loads: &mut Vec<Load>,
+) -> Result<()> {
+    let (warm, time) = plan.pick((500, 3000), (50, 300));
+    let (warm, time) = (Duration::from_millis(warm), Duration::from_millis(time / rounds));
+    for (at, ask) in asks.iter().enumerate() {
+        let headers = format!("{}{headers}", accept(ask));
+        let request = request("GET", ask.path, service.place().1, &headers, None);
+        let load = load::run(service.place(), &request, warm, time)?;
+        match loads.get_mut(at) {
+            Some(before) => before.join(load)?,
+            None => loads.push(load),
+        }
+    }
+    Ok(())
 }
 
 fn accept(ask: &Ask<'_>) -> &'static str {
