@@ -77,6 +77,14 @@ async function cold(browser, url, options) {
   return all;
 }
 
+/** What a number of loads came to. */
+function tellLoads(what, loads) {
+  tell(`${what}: first paint`, loads.map(({ paint }) => paint));
+  tell(`${what}: interactive, cold`, loads.map(({ interactive }) => interactive));
+  tell(`${what}: interactive, warm`, loads.map(({ warm }) => warm));
+  tell(`${what}: longest task`, loads.map(({ long }) => long));
+}
+
 /** From one more letter in the search field to the frame that shows the answer. */
 async function filter(browser, url) {
   const page = await browser.newPage();
@@ -200,15 +208,9 @@ async function measure(projects, rest, ended = 0) {
 
 await measure(500, async (browser, machine) => {
   for (let at = 0; at < SESSIONS; at += 1) await machine.cli('start', name(at));
-  const loads = await cold(browser, machine.url);
-  tell('500 projects: first paint', loads.map(({ paint }) => paint));
-  tell('500 projects: interactive, cold', loads.map(({ interactive }) => interactive));
-  tell('500 projects: interactive, warm', loads.map(({ warm }) => warm));
-  tell('500 projects: longest task', loads.map(({ long }) => long));
+  tellLoads('500 projects', await cold(browser, machine.url));
   tell('500 projects: letter typed until painted', await filter(browser, machine.url));
-  const slow = await cold(browser, machine.url, { slow: true });
-  tell('slow phone: interactive, cold', slow.map(({ interactive }) => interactive));
-  tell('slow phone: interactive, warm', slow.map(({ warm }) => warm));
+  tellLoads('slow phone', await cold(browser, machine.url, { slow: true }));
   const { deltas, idle, requests, frames, heap } = await live(browser, machine);
   tell('change received until painted', deltas);
   console.log(`${'left alone: share of one core'.padEnd(58)}${idle.toFixed(2).padStart(7)} %`);
@@ -220,18 +222,11 @@ await measure(1_000, async (browser, machine) => {
 });
 for (const projects of [1, 50, 10_000]) {
   await measure(projects, async (browser, machine) => {
-    const loads = await cold(browser, machine.url);
-    tell(`${projects} projects: first paint`, loads.map(({ paint }) => paint));
-    tell(`${projects} projects: interactive, cold`, loads.map(({ interactive }) => interactive));
-    tell(`${projects} projects: interactive, warm`, loads.map(({ warm }) => warm));
+    tellLoads(`${projects} projects`, await cold(browser, machine.url));
     tell(`${projects} projects: change received until painted`, await changes(browser, machine));
   });
 }
 await measure(50, async (browser, machine) => {
-  const loads = await cold(browser, machine.url);
-  tell('10000 ended sessions: first paint', loads.map(({ paint }) => paint));
-  tell('10000 ended sessions: interactive, cold', loads.map(({ interactive }) => interactive));
-  tell('10000 ended sessions: interactive, warm', loads.map(({ warm }) => warm));
-  tell('10000 ended sessions: longest task', loads.map(({ long }) => long));
+  tellLoads('10000 ended sessions', await cold(browser, machine.url));
   tell('10000 ended sessions: change received until painted', await changes(browser, machine));
 }, 10_000);

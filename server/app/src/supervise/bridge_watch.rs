@@ -13,7 +13,7 @@ use svc_domain::identity::{ProcessIdentity, Verdict};
 use svc_domain::observe::{Cause, Fact};
 use svc_ports::process::ExitReport;
 use svc_shared::ids::InstanceId;
-use svc_shared::status::{ExitReason, Origin};
+use svc_shared::status::{BridgeStatus, ExitReason, Origin};
 use tracing::{error, warn};
 
 /// After a reattach the session may turn out to be gone: how long that is waited for before the
@@ -86,7 +86,8 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
                 }
             },
         }
-        if is_ready(app, id, generation) {
+        let known = app.known(id).filter(|bridge| bridge.generation == generation);
+        if known.is_some_and(|bridge| bridge.status() == BridgeStatus::Running) {
             // Nothing is decided by it any more: a hundred bridges would be asked at once.
             grace = never();
         }
@@ -146,13 +147,6 @@ fn grace(app: &App, bridge: &Bridge) -> Timer {
         Some(deadline) => after(deadline.since(app.clock().now())),
         None => never(),
     }
-}
-
-fn is_ready(app: &App, id: &InstanceId, generation: u32) -> bool {
-    app.known(id).is_some_and(|bridge| {
-        bridge.generation == generation
-            && bridge.live().is_some_and(|live| live.stage == Stage::Ready)
-    })
 }
 
 enum Judgement {

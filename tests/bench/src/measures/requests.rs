@@ -140,12 +140,9 @@ fn turn(
     rounds: u64,
     loads: &mut Vec<Load>,
 ) -> Result<()> {
-    let (warm, time) = plan.pick((500, 3000), (50, 300));
-    let (warm, time) = (Duration::from_millis(warm), Duration::from_millis(time / rounds));
     for (at, ask) in asks.iter().enumerate() {
         let headers = format!("{}{headers}", accept(ask));
-        let request = request("GET", ask.path, service.place().1, &headers, None);
-        let load = load::run(service.place(), &request, warm, time)?;
+        let load = drive_for(plan, service.place(), ask.path, &headers, rounds)?;
         match loads.get_mut(at) {
             Some(before) => before.join(load)?,
             None => loads.push(load),
@@ -174,9 +171,20 @@ fn refuses_strangers(service: &Service, asks: &[Ask<'_>]) -> Result<()> {
 }
 
 pub fn drive(plan: &Plan, place: (u32, u16), path: &str, headers: &str) -> Result<Load> {
+    drive_for(plan, place, path, headers, 1)
+}
+
+/// One of so many equal parts of a run.
+fn drive_for(
+    plan: &Plan,
+    place: (u32, u16),
+    path: &str,
+    headers: &str,
+    parts: u64,
+) -> Result<Load> {
     let (warm, time) = plan.pick((500, 3000), (50, 300));
     let request = request("GET", path, place.1, headers, None);
-    load::run(place, &request, Duration::from_millis(warm), Duration::from_millis(time))
+    load::run(place, &request, Duration::from_millis(warm), Duration::from_millis(time / parts))
 }
 
 /// Two figures of one run; the median rate, and what one answer cost.
