@@ -7,6 +7,7 @@ mod identity;
 mod known;
 pub(crate) mod password;
 mod proxy;
+pub mod refs;
 mod sign_in;
 mod steps;
 #[cfg(test)]

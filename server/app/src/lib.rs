@@ -3,56 +3,28 @@
 //! [`App`] is what every door holds: HTTP handlers and commands call its methods, the supervisor
 //! runs inside it. One file per use-case; `transition.rs` is the only writer of a bridge's state.
 
-mod about;
 mod agent;
 pub mod auth;
 #[cfg(test)]
 mod bench;
-mod circumstances;
-pub mod doctor;
+mod bridges;
 mod error;
 mod failpoint;
-mod family;
-mod figures;
-mod forget;
-mod history;
 mod jobs;
-mod launch;
-pub mod legacy;
 mod logs;
-mod look;
-mod lookup;
-mod metrics;
-mod options;
-mod pointers;
-mod preflight;
-mod project_row;
-mod publish;
+mod ops;
+mod projects;
 pub mod read_model;
-pub mod refs;
 mod registry;
-mod rename;
-mod resume;
-mod retention;
 mod sessions;
-pub mod setup;
 mod soon;
-mod spawn;
-mod stop;
-mod strays;
 mod supervise;
-mod temporaries;
-mod transition;
-mod trusting;
-mod ui_prefs;
-mod view;
-mod wrong_end;
 
-pub use about::VERSION;
 pub use agent::Agent;
+pub use auth::refs;
 pub use error::{AppError, Class};
-pub use figures::Figures;
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
+pub use ops::{Figures, VERSION, doctor, legacy, setup};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;
@@ -144,13 +116,13 @@ struct Inner {
     auth: Arc<Auth>,
     read_model: Arc<ReadModel>,
     registry: Registry,
-    extras: view::Extras,
+    extras: read_model::view::Extras,
     desk: jobs::Desk,
-    samples: metrics::Samples,
-    families: family::Families,
+    samples: ops::metrics::Samples,
+    families: bridges::family::Families,
     /// Logs that are read, each once however many read it.
     log_tails: LogTails,
-    log_care: retention::LogCare,
+    log_care: logs::retention::LogCare,
     sessions: sessions::SessionMemory,
     /// Held while rows are looked at and shown.
     publishing: std::sync::Mutex<()>,
@@ -199,13 +171,13 @@ impl App {
                 auth,
                 read_model: ReadModel::new(),
                 registry: Registry::default(),
-                extras: view::Extras::default(),
+                extras: read_model::view::Extras::default(),
                 desk: jobs::Desk::default(),
-                samples: metrics::Samples::default(),
-                families: family::Families::default(),
+                samples: ops::metrics::Samples::default(),
+                families: bridges::family::Families::default(),
                 log_tails: LogTails::new(colour),
                 sessions: sessions::SessionMemory::default(),
-                log_care: retention::LogCare::new(parts.clock.now()),
+                log_care: logs::retention::LogCare::new(parts.clock.now()),
                 publishing: std::sync::Mutex::default(),
                 publishing_projects: std::sync::Mutex::default(),
                 published_live: std::sync::atomic::AtomicUsize::new(0),
@@ -335,7 +307,7 @@ impl App {
         &self.inner.sessions
     }
 
-    pub(crate) fn log_care(&self) -> &retention::LogCare {
+    pub(crate) fn log_care(&self) -> &logs::retention::LogCare {
         &self.inner.log_care
     }
 
@@ -347,16 +319,16 @@ impl App {
         &self.inner.parts.watcher
     }
 
-    pub(crate) fn extras(&self) -> &view::Extras {
+    pub(crate) fn extras(&self) -> &read_model::view::Extras {
         &self.inner.extras
     }
 
-    pub(crate) fn samples(&self) -> &metrics::Samples {
+    pub(crate) fn samples(&self) -> &ops::metrics::Samples {
         &self.inner.samples
     }
 
     /// Who was last seen with each live bridge.
-    pub(crate) fn families(&self) -> &family::Families {
+    pub(crate) fn families(&self) -> &bridges::family::Families {
         &self.inner.families
     }
 

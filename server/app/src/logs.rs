@@ -1,5 +1,7 @@
 //! Use-cases: read a bridge's log, and follow it through all its generations.
 
+pub(crate) mod retention;
+
 use crate::{App, AppError};
 use std::cmp::Ordering;
 use std::sync::Arc;

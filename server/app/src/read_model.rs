@@ -5,8 +5,12 @@
 //! store. A write is in the snapshot before the call that makes it returns.
 
 mod bodies;
+mod look;
+mod project_row;
+mod publish;
 mod ring;
 mod subscription;
+pub(crate) mod view;
 
 pub use bodies::{Encoded, List};
 pub use subscription::{Feed, Subscription};

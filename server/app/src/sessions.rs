@@ -1,5 +1,7 @@
 //! Working sessions of the agent: whose they are.
 
+mod pointers;
+
 use crate::{App, AppError, Class};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;

@@ -7,7 +7,7 @@ use svc_shared::ids::{InstanceId, JobId, ProjectName, SessionRef};
 
 #[path = "../../../server/agent/src/json_edit.rs"]
 mod edit;
-#[path = "../../../server/app/src/legacy/state_file.rs"]
+#[path = "../../../server/app/src/ops/legacy/state_file.rs"]
 mod state_file;
 
 /// `agents --json`.

@@ -2,7 +2,7 @@
 //! session that they get, because the background service which it may start inherits both.
 
 use super::agent_failed;
-use crate::launch::new_launch_id;
+use crate::bridges::launch::new_launch_id;
 use crate::{App, AppError, Class};
 use std::fs::File;
 use std::io::{self, Read as _};

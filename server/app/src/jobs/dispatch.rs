@@ -2,7 +2,7 @@
 
 use super::ask::Question;
 use super::{agent_failed, project_of};
-use crate::circumstances::refuse;
+use crate::bridges::circumstances::refuse;
 use crate::{App, AppError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use super::ask::Question;
 use super::dispatch::Place;
 use super::{conflict, job_id, unknown_job};
-use crate::circumstances::refuse;
+use crate::bridges::circumstances::refuse;
 use crate::{App, AppError};
 use std::path::Path;
 use std::time::Duration;

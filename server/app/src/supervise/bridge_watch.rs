@@ -302,13 +302,13 @@ impl App {
         };
         let _mark = self.mark_stopping(&bridge.id);
         match self.end_process(&current, &identity).await {
-            crate::stop::Ended::Gone { report, forced } => {
+            crate::bridges::stop::Ended::Gone { report, forced } => {
                 let words = cause_of(self, &current, report, true).await;
                 let cause = Cause { reason: ExitReason::NotRegistered, forced, ..words };
                 self.observe(&current.id, current.generation, Fact::GraceExpired(cause)).await?;
                 Ok(true)
             }
-            crate::stop::Ended::Alive(code) => {
+            crate::bridges::stop::Ended::Alive(code) => {
                 self.observe(&current.id, current.generation, Fact::Doubt(code)).await?;
                 Ok(false)
             }

@@ -1,9 +1,9 @@
 //! One cold start more after the remote session turned out to be archived or deleted.
 
 use super::bridge_watch::cause_because;
-use crate::launch::Wish;
-use crate::stop::Ended;
-use crate::transition::Changed;
+use crate::bridges::launch::Wish;
+use crate::bridges::stop::Ended;
+use crate::bridges::transition::Changed;
 use crate::{App, AppError};
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::Command;

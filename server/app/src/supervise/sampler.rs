@@ -2,7 +2,7 @@
 //! measured while nothing runs, and nothing at all with `metrics.enabled` off. Holds each against its
 //! ceilings (H106).
 
-use crate::metrics::{Measured, cores};
+use crate::ops::metrics::{Measured, cores};
 use crate::{App, AppError};
 use std::collections::HashMap;
 use std::time::Duration;

@@ -118,7 +118,7 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     let process = host.inspect(sleeper.pid()).unwrap().identity;
     let app = app(tree.path(), Arc::new(host)).await;
     let launch = Launch {
-        id: crate::launch::new_launch_id().unwrap(),
+        id: crate::bridges::launch::new_launch_id().unwrap(),
         argv: ["claude"].into_iter().collect(),
         log_stem: "api-7-1".to_owned(),
         relaunched: false,

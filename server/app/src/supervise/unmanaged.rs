@@ -1,7 +1,7 @@
 //! Server Mode bridges that run in a project without a record here: started by hand, by another
 //! service, or by this one before its database was put back.
 
-use crate::circumstances::refuse;
+use crate::bridges::circumstances::refuse;
 use crate::failpoint::hit;
 use crate::{App, AppError, Class};
 use std::path::Path;
@@ -83,7 +83,8 @@ impl App {
             AppError::busy("a bridge of this project was started at the same moment; try again")
         })?;
         self.publish_sessions().await;
-        let bridge = self.known(&id).ok_or_else(|| crate::lookup::unknown_instance(id.as_str()))?;
+        let bridge =
+            self.known(&id).ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
         Ok(self.instance_of(&bridge))
     }
 
@@ -244,7 +245,7 @@ impl App {
             Some(set) => Some(Launch {
                 id: match self.host().launch_of(&identity) {
                     Some(id) => id,
-                    None => crate::launch::new_launch_id()?,
+                    None => crate::bridges::launch::new_launch_id()?,
                 },
                 argv: found.facts.argv.iter().collect(),
                 log_stem: set.stem().to_owned(),

@@ -1,8 +1,8 @@
 //! From records to the read model.
 
 use crate::App;
+use crate::read_model::view::Surroundings;
 use crate::registry::{Part, Registry};
-use crate::view::Surroundings;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,6 @@
 //! Use-case: show another name to the remote client from the next launch on.
 
-use crate::transition::Changed;
+use crate::bridges::transition::Changed;
 use crate::{App, AppError};
 use svc_domain::decide::Command;
 use svc_shared::api::instances::{Instance, PatchInstance};
@@ -34,9 +34,9 @@ impl App {
         let target = self.bridge(reference).await?;
         match self.command(&target.id, Command::Rename(name), Cap::default()).await? {
             Changed::Now(known) => Ok(self.instance_of(&known.bridge)),
-            Changed::Corrupt => Err(crate::lookup::corrupt(target.id.as_str())),
+            Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Late | Changed::Refused(_) | Changed::Occupied | Changed::CapReached => {
-                Err(crate::lookup::unknown_instance(reference))
+                Err(crate::bridges::lookup::unknown_instance(reference))
             }
         }
     }

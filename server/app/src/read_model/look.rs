@@ -26,7 +26,7 @@ impl App {
         let found = rows.iter().find(|stored| stored.id() == id);
         found
             .and_then(|stored| self.shown(stored))
-            .ok_or_else(|| crate::lookup::unknown_instance(reference))
+            .ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))
     }
 
     /// The link for the remote client. A credential: it leaves by this way only.

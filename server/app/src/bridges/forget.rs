@@ -1,7 +1,7 @@
 //! Use-case: remove an ended row.
 
+use crate::bridges::stop::held;
 use crate::failpoint::hit;
-use crate::stop::held;
 use crate::{App, AppError, Class};
 use svc_domain::decide::{Refusal, may_forget};
 use svc_shared::error::ErrorCode;
@@ -24,11 +24,11 @@ impl App {
         // Somebody may have resumed or forgotten it while we waited.
         for _ in 0..5 {
             let Some(stored) = self.store().bridge(&target.id).await? else {
-                return Err(crate::lookup::unknown_instance(reference));
+                return Err(crate::bridges::lookup::unknown_instance(reference));
             };
             let bridge = match stored.content {
                 Content::Bridge(bridge) => bridge,
-                Content::Corrupt { id, .. } => return Err(crate::lookup::corrupt(&id)),
+                Content::Corrupt { id, .. } => return Err(crate::bridges::lookup::corrupt(&id)),
             };
             let process = bridge.process.as_ref().map(|process| self.host().probe(process));
             match may_forget(&bridge, process) {

@@ -3,8 +3,8 @@
 //! The caller holds the project lock. The row is durable before anything runs; the identity is
 //! durable before the agent runs; a crash between any two steps is repaired by the reconciler.
 
+use crate::bridges::transition::Changed;
 use crate::failpoint::hit;
-use crate::transition::Changed;
 use crate::{App, AppError, Class};
 use std::ffi::OsString;
 use std::io;

@@ -1,6 +1,6 @@
 //! Use-case: would a launch happen? Answered by the function that decides the launch.
 
-use crate::circumstances::{Scene, code, refuse};
+use crate::bridges::circumstances::{Scene, code, refuse};
 use crate::{App, AppError};
 use std::collections::BTreeMap;
 use svc_domain::admission::{Circumstances, Obstacle, Program, Trust, Wanted, obstacles};

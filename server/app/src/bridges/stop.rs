@@ -1,7 +1,7 @@
 //! Use-case: end a bridge, orderly first, and prove that it is gone.
 
+use crate::bridges::transition::Changed;
 use crate::failpoint::hit;
-use crate::transition::Changed;
 use crate::{App, AppError, Class};
 use std::time::Duration;
 use svc_domain::bridge::Bridge;
@@ -46,12 +46,12 @@ impl App {
         let bridge = match self.command(&target.id, Command::Stop, Cap::default()).await? {
             Changed::Now(known) => known.bridge,
             Changed::Refused(Refusal::Held(code)) => return Err(held(&target, code)),
-            Changed::Corrupt => return Err(crate::lookup::corrupt(target.id.as_str())),
+            Changed::Corrupt => return Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Late
             | Changed::Refused(Refusal::Live | Refusal::NoRelaunch)
             | Changed::Occupied
             | Changed::CapReached => {
-                return Err(crate::lookup::unknown_instance(reference));
+                return Err(crate::bridges::lookup::unknown_instance(reference));
             }
         };
         hit("stop.after_intent").await;
@@ -88,7 +88,9 @@ impl App {
                     | Changed::Corrupt
                     | Changed::Refused(_)
                     | Changed::Occupied
-                    | Changed::CapReached => Err(crate::lookup::unknown_instance(id.as_str())),
+                    | Changed::CapReached => {
+                        Err(crate::bridges::lookup::unknown_instance(id.as_str()))
+                    }
                 }
             }
             Ended::Alive(code) => {

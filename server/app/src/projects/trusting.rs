@@ -1,6 +1,6 @@
 //! Use-cases: let the agent work in directories, by name.
 
-use crate::circumstances::unknown_project;
+use crate::bridges::circumstances::unknown_project;
 use crate::{App, AppError, Class};
 use svc_agent::trust::TrustError;
 use svc_domain::log_escape::quoted;

@@ -1,9 +1,9 @@
 //! Use-case: launch a bridge in a project, or hand out the one that is live.
 
-use crate::circumstances::refuse;
+use crate::bridges::circumstances::refuse;
+use crate::bridges::launch::Wish;
+use crate::bridges::options::Options;
 use crate::failpoint::hit;
-use crate::launch::Wish;
-use crate::options::Options;
 use crate::{App, AppError, Class};
 use std::time::Duration;
 use svc_domain::admission::{Admission, Wanted, admit};
@@ -170,12 +170,13 @@ impl App {
         let bridge = self
             .settled(id, wait)
             .await
-            .ok_or_else(|| crate::lookup::unknown_instance(id.as_str()))?;
+            .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
         Ok(SpawnResult { instance: self.instance_of(&bridge), outcome })
     }
 
     fn reused(&self, id: &InstanceId, warnings: Vec<String>) -> Result<SpawnResult, AppError> {
-        let bridge = self.known(id).ok_or_else(|| crate::lookup::unknown_instance(id.as_str()))?;
+        let bridge =
+            self.known(id).ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
         let outcome = Outcome {
             created: false,
             reason: Some(format!(

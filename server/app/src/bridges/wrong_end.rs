@@ -1,7 +1,7 @@
 //! Records that say a bridge ended although its very process lives: made by a hand in the database
 //! or by a backup that was put back, never by the program. Nothing is started beside such a process.
 
-use crate::stop::held;
+use crate::bridges::stop::held;
 use crate::{App, AppError, Class};
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Refusal, may_resume};

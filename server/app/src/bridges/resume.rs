@@ -1,9 +1,9 @@
 //! Use-case: start the next generation of an ended bridge, in the same row.
 
-use crate::circumstances::{refuse, unknown_project};
-use crate::launch::Wish;
-use crate::stop::held;
-use crate::transition::Changed;
+use crate::bridges::circumstances::{refuse, unknown_project};
+use crate::bridges::launch::Wish;
+use crate::bridges::stop::held;
+use crate::bridges::transition::Changed;
 use crate::{App, AppError, Class};
 use std::time::Duration;
 use svc_domain::admission::{Admission, Wanted, admit};
@@ -42,8 +42,9 @@ impl App {
         let lock = self.lock_project(&target.cwd).await?;
         let live = self.reload().await?;
         // Another process may have forgotten it while we waited for the lock.
-        let target =
-            self.known(&target.id).ok_or_else(|| crate::lookup::unknown_instance(reference))?;
+        let target = self
+            .known(&target.id)
+            .ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))?;
         if let Some(code) = target.quarantine {
             return Err(held(&target, code));
         }
@@ -148,8 +149,8 @@ impl App {
                 self.start(&bridge, prepared).await?;
                 Ok(Launched::Yes)
             }
-            Changed::Late => Err(crate::lookup::unknown_instance(target.id.as_str())),
-            Changed::Corrupt => Err(crate::lookup::corrupt(target.id.as_str())),
+            Changed::Late => Err(crate::bridges::lookup::unknown_instance(target.id.as_str())),
+            Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Refused(Refusal::Held(code)) => Err(held(target, code)),
             Changed::Refused(Refusal::Live | Refusal::NoRelaunch) | Changed::Occupied => {
                 Ok(Launched::Occupied)

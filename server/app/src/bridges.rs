@@ -1,0 +1,16 @@
+//! Bridges: starting, ending and finding them, and what a start needs.
+
+pub(crate) mod circumstances;
+pub(crate) mod family;
+mod forget;
+pub(crate) mod launch;
+pub(crate) mod lookup;
+pub(crate) mod options;
+mod preflight;
+mod rename;
+mod resume;
+mod spawn;
+pub(crate) mod stop;
+mod strays;
+pub(crate) mod transition;
+mod wrong_end;
