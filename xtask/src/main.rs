@@ -41,8 +41,8 @@ cargo xtask COMMAND
                           (--fast: nothing that needs WebAssembly, Node or a browser)
   dist                    builds only the page, into dist/
   bootstrap               installs the tools that are missing
-  rows                    every failure case and hardening row with the tests that prove it,
-                          from tests/rows.md and the names of the tests
+  rows                    every failure case and hardening row: proved by which tests, not yet,
+                          or excused; from tests/rows.md and the names of the tests
   model [NAME NUMBER]...  searches all states of the lifecycle, with every order of steps
                           (--short: as the tests do; NAME: commands, crashes, …, how often each
                           may happen; a wrong one lists them)

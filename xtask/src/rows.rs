@@ -1,78 +1,73 @@
-//! `cargo xtask rows`: the failure cases and hardening rows, against the tests that name them.
+//! `cargo xtask rows`: the failure cases and hardening rows, and the tests that prove them.
 //!
-//! The table is `tests/rows.md`. A test names its rows at the beginning of its own name
-//! (`f4_…`, `h32_h35_…`); a row without a test needs a reason in the table.
+//! The table is `tests/rows.md`; its head explains the form. A test names its rows at the
+//! beginning of its own name (`f4_…`, `h32_h35_…`, `H4 H5: …`).
+
+mod named;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 
+use self::named::{Kind, Number, Test};
 use crate::place::Place;
 use crate::progress::Progress;
 
-/// Where the table is, seen from the checkout.
+/// The table, relative to the checkout.
 const TABLE: &str = "tests/rows.md";
-/// Where tests are, seen from the checkout.
+/// The folders with tests, relative to the checkout.
 const SOURCES: [&str; 5] = ["shared", "server", "tests", "web", "xtask"];
-
-/// The name of a row: `F4` or `H32`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Number {
-    kind: Kind,
-    number: u16,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Failure,
-    Hardening,
-}
-
-impl Number {
-    /// From `F4`, `f4`: one letter and digits.
-    fn read(text: &str) -> Option<Self> {
-        let kind = match text.chars().next()? {
-            'F' | 'f' => Kind::Failure,
-            'H' | 'h' => Kind::Hardening,
-            _ => return None,
-        };
-        let digits = text.get(1..)?;
-        let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
-        Some(Self { kind, number: digits.parse().ok().filter(|_| plain)? })
-    }
-}
-
-impl fmt::Display for Number {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let letter = match self.kind {
-            Kind::Failure => 'F',
-            Kind::Hardening => 'H',
-        };
-        f.pad(&format!("{letter}{}", self.number))
-    }
-}
 
 /// A line of the table.
 #[derive(Debug, PartialEq, Eq)]
 struct Row {
     number: Number,
     title: String,
-    /// Why no test proves it; empty when one does.
-    reason: String,
+    remark: Remark,
 }
 
-/// A test and where it stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Test {
-    file: String,
-    name: String,
+/// The last cell of a line: what the tests cannot say.
+#[derive(Debug, PartialEq, Eq)]
+enum Remark {
+    /// An empty cell: tests prove the row.
+    None,
+    /// No test yet: the row waits for this feature.
+    NotYet(String),
+    /// Tests prove what exists: the rest waits for this feature.
+    Rest(String),
+    /// No test, and none is planned, for this reason.
+    Excused(String),
 }
 
-/// Shows the table with its tests. Fails when a row is neither proved nor excused, or both.
+impl Remark {
+    fn read(cell: &str) -> Option<Self> {
+        if cell.is_empty() {
+            return Some(Self::None);
+        }
+        let (word, rest) = cell.split_once(':')?;
+        let rest = Some(rest.trim().to_owned()).filter(|rest| !rest.is_empty())?;
+        match word {
+            "not yet" => Some(Self::NotYet(rest)),
+            "rest" => Some(Self::Rest(rest)),
+            "excused" => Some(Self::Excused(rest)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a row is proved, in the order of the closing line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verdict {
+    Proved,
+    NotYet,
+    Excused,
+    /// Neither a test nor a remark.
+    Missing,
+}
+
+/// Shows the table with its tests. Fails when table and tests contradict each other.
 pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
     let comparison = compare(place)?;
     progress.print(&comparison.listing());
@@ -83,7 +78,7 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
     Ok(if comparison.faults.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The same as a check among others: only what is wrong is said.
+/// The same comparison as one check of the tests: prints only faults and sums.
 pub(crate) fn check(progress: &Progress, place: &Place) -> Result<bool> {
     let comparison = compare(place)?;
     for fault in &comparison.faults {
@@ -100,16 +95,16 @@ fn compare(place: &Place) -> Result<Comparison> {
     let rows = read_table(&text)?;
     let mut tests = Vec::new();
     for folder in SOURCES {
-        find_tests(&place.root, &place.root.join(folder), &mut tests)?;
+        named::find(&place.root, &place.root.join(folder), &mut tests)?;
     }
-    Ok(Comparison::new(rows, &tests))
+    let mut comparison = Comparison::new(rows, &tests);
+    comparison.faults.extend(comparison.missing_rows());
+    Ok(comparison)
 }
 
-/// Rows, their tests, and what does not fit.
+/// Rows, their tests, and the contradictions between them.
 struct Comparison {
     rows: Vec<(Row, Vec<Test>)>,
-    /// Rows that tests name and the table does not: those of later stages.
-    further: Vec<Number>,
     faults: Vec<String>,
 }
 
@@ -117,62 +112,115 @@ impl Comparison {
     fn new(rows: Vec<Row>, tests: &[Test]) -> Self {
         let mut by_row: BTreeMap<Number, Vec<Test>> = BTreeMap::new();
         for test in tests {
-            for number in rows_named_by(&test.name) {
+            for number in test.rows() {
                 by_row.entry(number).or_default().push(test.clone());
             }
         }
         let mut faults = Vec::new();
-        let rows = rows.into_iter().map(|row| {
-            let proofs = by_row.remove(&row.number).unwrap_or_default();
-            match (proofs.first(), row.reason.is_empty()) {
-                (None, true) => faults.push(format!(
-                    "{} has no test and no reason: name a test `{}_…` or say why in {TABLE}",
-                    row.number,
-                    row.number.to_string().to_lowercase()
-                )),
-                (Some(test), false) => faults.push(format!(
-                    "{} has a reason although `{}` proves it: delete the reason in {TABLE}",
-                    row.number, test.name
-                )),
-                (None, false) | (Some(_), true) => {}
-            }
-            (row, proofs)
-        });
-        let rows = rows.collect();
-        Self { rows, further: by_row.into_keys().collect(), faults }
+        let rows: Vec<_> = rows
+            .into_iter()
+            .map(|row| {
+                let proofs = by_row.remove(&row.number).unwrap_or_default();
+                faults.extend(fault(&row, proofs.first()));
+                (row, proofs)
+            })
+            .collect();
+        for (number, proofs) in by_row {
+            let name = proofs.first().map_or("", |test| &test.name);
+            faults.push(format!("`{name}` names {number}, which is not a row of {TABLE}"));
+        }
+        Self { rows, faults }
+    }
+
+    /// Rows of the specification that the table lacks.
+    fn missing_rows(&self) -> Vec<String> {
+        let is_there = |number: Number| self.rows.iter().any(|(row, _)| row.number == number);
+        let all = [Kind::Failure, Kind::Hardening]
+            .into_iter()
+            .flat_map(|kind| (1..=kind.count()).map(move |number| Number { kind, number }));
+        all.filter(|number| !is_there(*number))
+            .map(|number| format!("{TABLE} lacks the row {number}"))
+            .collect()
     }
 
     fn listing(&self) -> String {
         let mut text = String::new();
         for (row, proofs) in &self.rows {
-            let Row { number, title, reason } = row;
-            let mark = if proofs.is_empty() { '-' } else { '+' };
-            text.push_str(&format!("{mark} {number:<5}{title}\n"));
-            if !reason.is_empty() {
-                text.push_str(&format!("         no test: {reason}\n"));
+            let Row { number, title, remark } = row;
+            let word = match verdict(row, proofs) {
+                Verdict::Proved => "proved",
+                Verdict::NotYet => "not yet",
+                Verdict::Excused => "excused",
+                Verdict::Missing => "MISSING",
+            };
+            text.push_str(&format!("{word:<8}{number:<5}{title}\n"));
+            match remark {
+                Remark::None => {}
+                Remark::NotYet(feature) => {
+                    text.push_str(&format!("             waits for: {feature}\n"));
+                }
+                Remark::Rest(feature) => {
+                    text.push_str(&format!("             the rest waits for: {feature}\n"));
+                }
+                Remark::Excused(reason) => {
+                    text.push_str(&format!("             no test: {reason}\n"));
+                }
             }
             for Test { file, name } in proofs {
-                text.push_str(&format!("         {file}: {name}\n"));
+                text.push_str(&format!("             {file}: {name}\n"));
             }
         }
         text
     }
 
     fn closing_line(&self) -> String {
-        let count = |kind| {
-            let of_kind = self.rows.iter().filter(|(row, _)| row.number.kind == kind);
-            let (proved, all) = of_kind.fold((0, 0), |(proved, all), (_, proofs)| {
-                (proved + usize::from(!proofs.is_empty()), all + 1)
-            });
-            format!("{proved} of {all}")
+        let sums = |kind| {
+            let count = |wanted| {
+                let of_kind = self.rows.iter().filter(|(row, _)| row.number.kind == kind);
+                of_kind.filter(|(row, proofs)| verdict(row, proofs) == wanted).count()
+            };
+            let missing = match count(Verdict::Missing) {
+                0 => String::new(),
+                some => format!(", {some} missing"),
+            };
+            format!(
+                "{} proved, {} not yet, {} excused{missing}",
+                count(Verdict::Proved),
+                count(Verdict::NotYet),
+                count(Verdict::Excused)
+            )
         };
-        let further = self.further.iter().map(Number::to_string).collect::<Vec<_>>().join(", ");
         format!(
-            "failure cases with tests: {}; hardening rows with tests: {}; beyond the table: {}\n",
-            count(Kind::Failure),
-            count(Kind::Hardening),
-            if further.is_empty() { "none" } else { &further }
+            "failure cases: {}; hardening rows: {}\n",
+            sums(Kind::Failure),
+            sums(Kind::Hardening)
         )
+    }
+}
+
+fn verdict(row: &Row, proofs: &[Test]) -> Verdict {
+    match (&row.remark, proofs.is_empty()) {
+        (_, false) => Verdict::Proved,
+        (Remark::NotYet(_), true) => Verdict::NotYet,
+        (Remark::Excused(_), true) => Verdict::Excused,
+        (Remark::None | Remark::Rest(_), true) => Verdict::Missing,
+    }
+}
+
+/// What contradicts between a row and its first test.
+fn fault(row: &Row, proof: Option<&Test>) -> Option<String> {
+    let number = row.number;
+    match (proof, &row.remark) {
+        (None, Remark::None | Remark::Rest(_)) => Some(format!(
+            "{number} has no test: name one `{}_…`, or write `not yet: FEATURE` in {TABLE}",
+            number.to_string().to_lowercase()
+        )),
+        (Some(test), Remark::NotYet(_) | Remark::Excused(_)) => Some(format!(
+            "{number} is proved by `{}`: empty its last cell in {TABLE}, or write `rest: FEATURE`",
+            test.name
+        )),
+        (None, Remark::NotYet(_) | Remark::Excused(_))
+        | (Some(_), Remark::None | Remark::Rest(_)) => None,
     }
 }
 
@@ -183,8 +231,8 @@ fn read_table(text: &str) -> Result<Vec<Row>> {
         let Some(inside) = line.trim().strip_prefix('|') else { continue };
         let mut cells = inside.split('|').map(str::trim);
         let Some(number) = cells.next().and_then(Number::read) else { continue };
-        let (Some(title), Some(reason)) = (cells.next(), cells.next()) else {
-            bail!("{TABLE}: {number} needs three cells: row, what it asks, why there is no test");
+        let (Some(title), Some(remark)) = (cells.next(), cells.next()) else {
+            bail!("{TABLE}: {number} needs three cells: row, what it asks, remark");
         };
         if title.is_empty() {
             bail!("{TABLE}: {number} does not say what it asks");
@@ -192,114 +240,72 @@ fn read_table(text: &str) -> Result<Vec<Row>> {
         if rows.iter().any(|row| row.number == number) {
             bail!("{TABLE}: {number} stands there twice");
         }
-        rows.push(Row { number, title: title.into(), reason: reason.into() });
+        let Some(remark) = Remark::read(remark) else {
+            bail!(
+                "{TABLE}: the last cell of {number} is `{remark}`; write nothing, `not yet: \
+                 FEATURE`, `rest: FEATURE` or `excused: REASON`"
+            );
+        };
+        rows.push(Row { number, title: title.into(), remark });
     }
     if rows.is_empty() {
-        bail!("{TABLE} has no rows: `| F1 | what it asks | why there is no test |`");
+        bail!("{TABLE} has no rows: `| F1 | what it asks | remark |`");
     }
     Ok(rows)
-}
-
-/// The rows at the beginning of a test's name.
-fn rows_named_by(name: &str) -> Vec<Number> {
-    name.split('_').map_while(Number::read).collect()
-}
-
-fn find_tests(root: &Path, folder: &Path, tests: &mut Vec<Test>) -> Result<()> {
-    let shown = || format!("cannot list {}", folder.display());
-    let entries = fs::read_dir(folder).with_context(shown)?;
-    let mut paths: Vec<PathBuf> =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.is_dir() {
-            if !name.starts_with('.') && name != "target" && name != "node_modules" {
-                find_tests(root, &path, tests)?;
-            }
-        } else if name.ends_with(".rs") {
-            let text = fs::read_to_string(&path)
-                .with_context(|| format!("cannot read {}", path.display()))?;
-            let file = path.strip_prefix(root).unwrap_or(&path).display().to_string();
-            let found = tests_of(&text).into_iter();
-            tests.extend(found.map(|name| Test { file: file.clone(), name }));
-        }
-    }
-    Ok(())
-}
-
-/// Names of the functions that a test attribute stands before and that are not switched off.
-fn tests_of(source: &str) -> Vec<String> {
-    let mut names = Vec::new();
-    let (mut is_test, mut is_off) = (false, false);
-    for line in source.lines().map(str::trim) {
-        if line.starts_with("#[") {
-            let word = line.trim_start_matches("#[").split(['(', ']']).next().unwrap_or_default();
-            is_test |= word == "test" || word.ends_with("::test");
-            is_off |= word == "ignore" || word.starts_with("ignore ");
-        } else if let Some(name) = function(line) {
-            if is_test && !is_off {
-                names.push(name.to_owned());
-            }
-            (is_test, is_off) = (false, false);
-        }
-    }
-    names
-}
-
-/// The name behind `fn`, where a function begins.
-fn function(line: &str) -> Option<&str> {
-    let line = line.strip_prefix("pub ").unwrap_or(line);
-    let line = line.strip_prefix("async ").unwrap_or(line);
-    let rest = line.strip_prefix("fn ")?;
-    rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn test(name: &str) -> Test {
-        Test { file: "a.rs".into(), name: name.into() }
+    fn compared(table: &str, names: &[&str]) -> Comparison {
+        let tests: Vec<Test> =
+            names.iter().map(|name| Test { file: "a.rs".into(), name: (*name).into() }).collect();
+        Comparison::new(read_table(table).unwrap(), &tests)
     }
 
-    fn faults(table: &str, names: &[&str]) -> Vec<String> {
-        let tests: Vec<Test> = names.iter().map(|name| test(name)).collect();
-        Comparison::new(read_table(table).unwrap(), &tests).faults
+    const TABLE_OF_TWO: &str = "| Row | a | b |\n|---|---|---|\n| F1 | one | |\n\
+                                | H2 | two | not yet: clone |\n| H3 | three | rest: clone |\n";
+
+    #[test]
+    fn a_row_needs_a_test_or_a_remark_and_not_both() {
+        assert_eq!(compared(TABLE_OF_TWO, &["f1_a", "H3: b"]).faults, [""; 0]);
+        let missing = compared(TABLE_OF_TWO, &["f1_a"]).faults;
+        assert!(missing.len() == 1 && missing[0].contains("H3 has no test"), "{missing:?}");
+        let both = compared(TABLE_OF_TWO, &["f1_h2_a", "h3_b"]).faults;
+        assert!(both.len() == 1 && both[0].contains("H2 is proved by `f1_h2_a`"), "{both:?}");
+        let foreign = compared(TABLE_OF_TWO, &["f1_a", "h3_b", "h4_c"]).faults;
+        assert!(foreign.len() == 1 && foreign[0].contains("names H4"), "{foreign:?}");
     }
 
     #[test]
-    fn a_name_begins_with_its_rows() {
-        let rows = |name| rows_named_by(name).iter().map(Number::to_string).collect::<Vec<_>>();
-        assert_eq!(rows("f4_a_name"), ["F4"]);
-        assert_eq!(rows("h32_h35_no_secret_of_h1"), ["H32", "H35"]);
-        assert_eq!(rows("half_a_character"), [""; 0]);
-        assert_eq!(rows("f_5"), [""; 0]);
+    fn each_row_is_told_as_proved_not_yet_or_excused() {
+        let shown = compared(TABLE_OF_TWO, &["f1_a", "h3_b"]);
+        assert_eq!(
+            shown.closing_line(),
+            "failure cases: 1 proved, 0 not yet, 0 excused; hardening rows: 1 proved, 1 not yet, 0 \
+             excused\n"
+        );
+        let listing = shown.listing();
+        for line in ["proved  F1   one", "not yet H2   two", "the rest waits for: clone"] {
+            assert!(listing.contains(line), "{line}: {listing}");
+        }
     }
 
     #[test]
-    fn a_row_needs_a_test_or_a_reason_and_not_both() {
-        let table = "| Row | a | b |\n|---|---|---|\n| F1 | one | |\n| H2 | two | later |\n";
-        assert_eq!(faults(table, &["f1_a"]), [""; 0]);
-        let missing = faults(table, &[]);
-        assert!(missing.len() == 1 && missing[0].contains("F1 has no test"), "{missing:?}");
-        let both = faults(table, &["f1_h2_a"]);
-        assert!(both.len() == 1 && both[0].contains("H2 has a reason"), "{both:?}");
+    fn every_row_of_the_specification_is_asked_for() {
+        let missing = compared(TABLE_OF_TWO, &[]).missing_rows();
+        assert_eq!(missing.len(), 90 + 146 - 3);
+        assert!(missing.iter().any(|fault| fault.ends_with("lacks the row H146")), "{missing:?}");
     }
 
     #[test]
     fn a_damaged_table_is_told_with_its_row() {
-        assert!(read_table("no table").is_err());
-        let twice = read_table("| F1 | one | |\n| F1 | two | |").unwrap_err().to_string();
-        assert!(twice.contains("F1 stands there twice"), "{twice}");
-        assert!(read_table("| F1 | one").unwrap_err().to_string().contains("three cells"));
-    }
-
-    #[test]
-    fn only_functions_that_are_run_as_tests_count() {
-        let source = "#[test]\nfn f1_a() {}\nfn f2_helper() {}\n#[tokio::test(flavor = \"x\")]\n\
-                      async fn f3_b() {}\n#[test]\n#[ignore = \"later\"]\nfn f4_c() {}\n\
-                      #[cfg(test)]\nmod tests {}\nfn f5_d() {}\n";
-        assert_eq!(tests_of(source), ["f1_a", "f3_b"]);
+        let error = |table: &str| read_table(table).unwrap_err().to_string();
+        assert!(error("no table").contains("has no rows"));
+        assert!(error("| F1 | one | |\n| F1 | two | |").contains("F1 stands there twice"));
+        assert!(error("| F1 | one").contains("three cells"));
+        assert!(error("| F1 | one | later |").contains("last cell of F1 is `later`"));
+        assert!(error("| F1 | one | excused: |").contains("last cell of F1"));
     }
 }
