@@ -3,7 +3,7 @@
 use crate::body::json;
 use crate::error::Refusal;
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt as _;
+use futures_util::{Stream, StreamExt as _};
 use poem::Request;
 use poem::http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
@@ -58,10 +58,13 @@ pub(crate) async fn read(
     if announced(request.headers()) > limit as u64 {
         return Err(over_limit(limit));
     }
-    let declared = content_type(request.headers(), kind == BodyKind::Small)?;
-    if is_required && declared == ContentType::Absent {
-        return Err(wrong_type());
-    }
+    let declared = match content_type(request.headers(), kind == BodyKind::Small) {
+        Ok(ContentType::Absent) if is_required => return Err(wrong_type()),
+        Ok(declared) => declared,
+        Err(refusal) if is_required => return Err(refusal),
+        // Some clients declare a type for a body that they do not send.
+        Err(refusal) => return expect_nothing(request, idle, refusal).await,
+    };
     let bytes = receive(request, idle, limit).await?;
     match (bytes.is_empty(), declared) {
         (true, _) if !is_required => Ok(None),
@@ -131,25 +134,46 @@ async fn receive(request: &mut Request, idle: Duration, limit: usize) -> Result<
     let stream = request.take_body().into_bytes_stream();
     let mut stream = std::pin::pin!(stream);
     let mut body = BytesMut::new();
-    loop {
-        let Ok(chunk) = tokio::time::timeout(idle, stream.next()).await else {
-            return Err(Refusal::new(
-                StatusCode::REQUEST_TIMEOUT,
-                ErrorCode::InvalidValue,
-                "the request body stopped arriving; send it again",
-            )
-            .closing());
-        };
-        match chunk {
-            None => return Ok(body.freeze()),
-            Some(Ok(chunk)) if body.len() + chunk.len() > limit => {
-                return Err(over_limit(limit));
-            }
-            Some(Ok(chunk)) => body.extend_from_slice(&chunk),
-            Some(Err(_)) => {
-                return Err(Refusal::malformed("the request body is incomplete").closing());
-            }
+    while let Some(chunk) = next_chunk(&mut stream, idle).await? {
+        if body.len() + chunk.len() > limit {
+            return Err(over_limit(limit));
         }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body.freeze())
+}
+
+/// Waits for the end of an empty body, or gives `refusal` at the first byte.
+async fn expect_nothing(
+    request: &mut Request,
+    idle: Duration,
+    refusal: Refusal,
+) -> Result<Option<Value>, Refusal> {
+    let stream = request.take_body().into_bytes_stream();
+    let mut stream = std::pin::pin!(stream);
+    while let Some(chunk) = next_chunk(&mut stream, idle).await? {
+        if !chunk.is_empty() {
+            return Err(refusal);
+        }
+    }
+    Ok(None)
+}
+
+/// The next piece of a body; `None` at its end.
+async fn next_chunk<S, E>(stream: &mut S, idle: Duration) -> Result<Option<Bytes>, Refusal>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+{
+    match tokio::time::timeout(idle, stream.next()).await {
+        Ok(None) => Ok(None),
+        Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
+        Ok(Some(Err(_))) => Err(Refusal::malformed("the request body is incomplete").closing()),
+        Err(_) => Err(Refusal::new(
+            StatusCode::REQUEST_TIMEOUT,
+            ErrorCode::InvalidValue,
+            "the request body stopped arriving; send it again",
+        )
+        .closing()),
     }
 }
 
@@ -218,6 +242,19 @@ mod tests {
         assert_eq!(status(empty(), BodyKind::OptionalJson).await, 200);
         assert_eq!(status(with("application/json", ""), BodyKind::OptionalJson).await, 200);
         assert_eq!(status(with("application/json", ""), BodyKind::Json).await, 422);
+    }
+
+    #[tokio::test]
+    async fn an_empty_optional_body_has_any_type() {
+        for sent in ["application/octet-stream", "text/plain", ""] {
+            assert_eq!(status(with(sent, ""), BodyKind::OptionalJson).await, 200, "{sent}");
+            assert_eq!(status(with(sent, "{}"), BodyKind::OptionalJson).await, 415, "{sent}");
+            assert_eq!(status(with(sent, ""), BodyKind::Json).await, 415, "{sent}");
+        }
+        let coded =
+            |body: &'static str| Request::builder().header("content-encoding", "gzip").body(body);
+        assert_eq!(status(coded(""), BodyKind::OptionalJson).await, 200);
+        assert_eq!(status(coded("{}"), BodyKind::OptionalJson).await, 415);
     }
 
     #[tokio::test]

@@ -10,11 +10,19 @@ pub struct Sent {
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// The test writes the header that says where the body ends.
+    pub is_unframed: bool,
 }
 
 impl Sent {
     pub fn new(method: &str, path: &str) -> Self {
-        Self { method: method.into(), path: path.into(), headers: Vec::new(), body: Vec::new() }
+        Self {
+            method: method.into(),
+            path: path.into(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            is_unframed: false,
+        }
     }
 
     #[must_use]
@@ -34,6 +42,14 @@ impl Sent {
         self.header("content-type", content_type)
     }
 
+    /// These bytes after the head, with nothing said about their length.
+    #[must_use]
+    pub fn unframed(mut self, body: &[u8]) -> Self {
+        self.body = body.to_vec();
+        self.is_unframed = true;
+        self
+    }
+
     /// The request as it goes over the wire, with a proper `Host` unless the test gave one.
     pub fn to_bytes(&self, address: SocketAddr) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
@@ -43,7 +59,7 @@ impl Sent {
         for (name, value) in &self.headers {
             head += &format!("{name}: {value}\r\n");
         }
-        if !self.body.is_empty() {
+        if !self.body.is_empty() && !self.is_unframed {
             head += &format!("Content-Length: {}\r\n", self.body.len());
         }
         head += "Connection: close\r\n\r\n";

@@ -107,6 +107,45 @@ async fn bodies_that_do_not_fit_are_refused_before_anything_happens() {
     assert!(nul.text().contains("`project`"));
 }
 
+/// Some clients declare a type for the body that they do not send: aiohttp says
+/// `application/octet-stream` with every POST.
+#[tokio::test]
+async fn an_absent_optional_body_is_accepted_whatever_type_is_declared() {
+    let server = Server::filled().await;
+    let routes: Vec<_> = svc_http::table()
+        .into_iter()
+        .filter(|route| route.body == svc_http::BodyKind::OptionalJson)
+        .collect();
+    assert!(routes.len() >= 4, "two routes below two prefixes: {}", routes.len());
+    for route in &routes {
+        let post = || Sent::new("POST", &crate::coverage::path_of(route));
+        let plain = server.send(post()).await;
+        assert_ne!(plain.status, 415, "{}", route.pattern);
+        for content_type in
+            ["application/octet-stream", "text/plain", "application/x-www-form-urlencoded", ""]
+        {
+            let declared = || post().header("Content-Type", content_type);
+            for empty in [
+                declared(),
+                declared().header("Content-Length", "0"),
+                declared().header("Transfer-Encoding", "chunked").unframed(b"0\r\n\r\n"),
+            ] {
+                let reply = server.send(empty).await;
+                let cell = format!("{} {content_type}", route.pattern);
+                assert_eq!((reply.status, &reply.body), (plain.status, &plain.body), "{cell}");
+            }
+            for sent in [
+                declared().header("Content-Length", "2").unframed(b"{}"),
+                declared().header("Transfer-Encoding", "chunked").unframed(b"2\r\n{}\r\n0\r\n\r\n"),
+            ] {
+                assert_eq!(server.send(sent).await.status, 415, "{} {content_type}", route.pattern);
+            }
+            let foreign = declared().header("Origin", "https://evil.example");
+            assert_eq!(server.send(foreign).await.code(), "origin_check_failed", "{content_type}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_unchanged_list_is_not_sent_again() {
     let server = Server::filled().await;
