@@ -3,11 +3,11 @@
 //! The framework carries it as one document with everything inline, which our content policy does
 //! not run. Style and script are taken out of that document and served as files.
 
+use crate::call::Call;
 use crate::digest;
 use crate::error::Refusal;
 use crate::layers::compress::Compressible;
 use crate::reply;
-use crate::routes::Call;
 use poem::http::{HeaderValue, StatusCode, header};
 use poem::{Body, Response};
 use poem_openapi::OpenApiService;

@@ -1,21 +1,23 @@
 //! The walk of a request, in the order of `http-api` §5.5. The accept loop hands requests in;
 //! everything that leaves here carries the common headers.
 
-use crate::accept::Answers;
+use crate::accept::{Answers, ServeOptions};
+use crate::call::Call;
 use crate::context::Context;
+use crate::credential::ActiveCredential;
 use crate::error::{self, Refusal};
 use crate::idempotency::Idempotency;
 use crate::internal::rate::LinkRate;
-use crate::layers::guard::{self, Gate, Standing, WrongBearers};
+use crate::layers::guard::{self, Gate, WrongBearers};
 use crate::layers::host::HostRule;
 use crate::layers::{body, limits};
 use crate::public::ParsedBody;
-use crate::routes::{self, Call, Literals, Route, RouteKind, Serve};
+use crate::routing::{self, Literals, Route, RouteKind, Serve};
 use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
 use crate::visit::Visit;
 use crate::ws::Sockets;
-use crate::{ServeOptions, reply};
+use crate::{reply, routes};
 use poem::endpoint::BoxEndpoint;
 use poem::http::{Method, StatusCode, Uri, header};
 use poem::{Endpoint as _, EndpointExt as _, IntoEndpoint as _, Request, Response};
@@ -109,7 +111,7 @@ impl Inner {
         let local = self.context.root.strip(request.uri().path()).to_owned();
         let segments = target::segments(&local);
         let found = self.literals.find(&self.table, &local).or_else(|| {
-            segments.as_deref().and_then(|segments| routes::find(&self.table, segments))
+            segments.as_deref().and_then(|segments| routing::find(&self.table, segments))
         });
 
         let judged = self.gate.judge(&request, found.as_ref(), &local).await?;
@@ -123,7 +125,8 @@ impl Inner {
             Verdict::Unauthenticated => return Err(guard::unauthenticated()),
             Verdict::SignIn => return Ok(self.to_sign_in(&local, request.uri())),
         }
-        let standing = caller.identity.clone().map(|identity| self.gate.standing(identity));
+        let identity = caller.identity.clone();
+        let credential = identity.map(|identity| ActiveCredential::used(&self.gate.auth, identity));
         let is_minimal = judged.verdict == Verdict::MinimalHealth;
 
         let (Some(found), Some(segments)) = (found, segments) else {
@@ -143,8 +146,8 @@ impl Inner {
             )
             .with(header::ALLOW, &found.allow()));
         };
-        if let Some(standing) = &standing
-            && !standing.identity().reach.covers(visit.method.as_str(), &row.pattern)
+        if let Some(credential) = &credential
+            && !credential.identity().reach.covers(visit.method.as_str(), &row.pattern)
         {
             return Err(guard::scope_denied());
         }
@@ -157,10 +160,10 @@ impl Inner {
         let body = tokio::select! {
             body = body::read(&mut request, row.body, self.body_idle) => body?,
             // A credential that ends meanwhile must not start what its body asks for.
-            () = ended(standing.as_ref()) => return Err(guard::unauthenticated().closing()),
+            () = ended(credential.as_ref()) => return Err(guard::unauthenticated().closing()),
         };
-        if let Some(standing) = standing {
-            request.set_data(standing);
+        if let Some(credential) = credential {
+            request.set_data(credential);
         }
         request.set_method(row.method.clone());
         let query = Query::of(&request);
@@ -198,9 +201,9 @@ impl Inner {
 }
 
 /// Waits until a credential ends; for ever without one.
-async fn ended(standing: Option<&Standing>) {
-    match standing {
-        Some(standing) => standing.ended().await,
+async fn ended(credential: Option<&ActiveCredential>) {
+    match credential {
+        Some(credential) => credential.ended().await,
         None => std::future::pending().await,
     }
 }

@@ -5,7 +5,9 @@
 
 mod accept;
 mod body;
+mod call;
 mod context;
+mod credential;
 mod digest;
 mod docs;
 mod door;
@@ -19,6 +21,7 @@ mod plain;
 mod public;
 mod reply;
 mod routes;
+mod routing;
 mod setup;
 mod sign_in;
 mod single_flight;
@@ -31,7 +34,8 @@ pub use accept::ServeOptions;
 pub use door::Door;
 pub use layers::body::BodyKind;
 pub use openapi::{Facts, description};
-pub use routes::{Guard, Route, RouteKind, table};
+pub use routes::table;
+pub use routing::{Guard, Route, RouteKind};
 pub use setup::serve_setup;
 pub use spa::has_page;
 

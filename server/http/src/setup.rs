@@ -2,8 +2,7 @@
 
 mod page;
 
-use crate::ServeOptions;
-use crate::accept::{self, Answers};
+use crate::accept::{self, Answers, ServeOptions};
 use crate::body::fields::not_an_object;
 use crate::error::Refusal;
 use crate::layers::body::{self, BodyKind, is_form};

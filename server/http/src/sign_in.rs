@@ -1,12 +1,12 @@
 //! Signing in and out, and the fresh proof of the password: pages without script, and JSON for
 //! programs (`http-api` §5.2, §5.6).
 
+use crate::call::Call;
 use crate::error::Refusal;
 use crate::layers::body::is_form;
 use crate::layers::guard::{accepts_html, peer, unauthenticated, with_claim};
 use crate::plain::{Page, escaped};
 use crate::reply;
-use crate::routes::Call;
 use poem::Response;
 use poem::http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};

@@ -4,12 +4,12 @@
 //! The files are part of the program; a debug build reads the folder instead, so that a new page
 //! needs no new server.
 
+use crate::call::Call;
 use crate::digest;
 use crate::error::Refusal;
 use crate::layers::compress::{self, Coding};
 use crate::layers::headers::Policy;
 use crate::plain;
-use crate::routes::Call;
 use poem::http::{HeaderValue, StatusCode, header};
 use poem::{Body, Response};
 use rust_embed::{EmbeddedFile, RustEmbed};

@@ -7,8 +7,8 @@ mod handshake;
 mod meter;
 
 use crate::accept::ConnectionFacts;
+use crate::credential::ActiveCredential;
 use crate::error::Refusal;
-use crate::layers::guard::Standing;
 use bytes::Bytes;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt as _, SinkExt as _, StreamExt as _};
@@ -98,8 +98,10 @@ impl Sockets {
         };
         let upgrade = request.take_upgrade().map_err(|_| handshake::not_upgradable())?;
         let connection = request.data::<ConnectionFacts>().map(ConnectionFacts::upgraded);
-        let stop =
-            Stop { closing: self.closing.clone(), standing: request.data::<Standing>().cloned() };
+        let stop = Stop {
+            closing: self.closing.clone(),
+            credential: request.data::<ActiveCredential>().cloned(),
+        };
         self.tasks.spawn(async move {
             let _connection = connection;
             let Ok(Ok(io)) = tokio::time::timeout(STALL, upgrade).await else {
@@ -138,15 +140,15 @@ struct Inbound {
 /// What ends a socket from our side.
 struct Stop {
     closing: CancellationToken,
-    standing: Option<Standing>,
+    credential: Option<ActiveCredential>,
 }
 
 impl Stop {
     /// Waits until the service ends, or the credential that opened the socket does. Safe to drop.
     async fn asked(&self) -> End {
         let ended = async {
-            match &self.standing {
-                Some(standing) => standing.ended().await,
+            match &self.credential {
+                Some(credential) => credential.ended().await,
                 None => std::future::pending().await,
             }
         };

@@ -1,8 +1,8 @@
 //! What happened to bridges (`http-api` §3.2).
 
+use crate::call::Call;
 use crate::error::{Refusal, echo};
 use crate::reply;
-use crate::routes::Call;
 use crate::target::Query;
 use poem::Response;
 use poem::http::StatusCode;

@@ -1,10 +1,10 @@
 //! Log, link, picture of the link, rename and forget of one instance.
 
 use crate::body::fields;
+use crate::call::Call;
 use crate::error::Refusal;
 use crate::internal::qr;
 use crate::reply::{self, NeverCompress};
-use crate::routes::Call;
 use crate::target::Query;
 use poem::Response;
 use poem::http::{StatusCode, header};

@@ -1,8 +1,8 @@
 //! What bridges use (`http-api` §3.2).
 
+use crate::call::Call;
 use crate::error::Refusal;
 use crate::reply;
-use crate::routes::Call;
 use poem::Response;
 use poem::http::StatusCode;
 

@@ -1,9 +1,9 @@
 //! State, bootstrap, widget, readiness, login facts, and the API description.
 
+use crate::call::Call;
 use crate::error::Refusal;
 use crate::public::whole;
 use crate::reply;
-use crate::routes::Call;
 use crate::{openapi, spa};
 use bytes::Bytes;
 use poem::Response;

@@ -1,9 +1,9 @@
 //! Trust, adoption, preflight, sort data and the whole row of projects.
 
 use crate::body::fields;
+use crate::call::Call;
 use crate::error::Refusal;
 use crate::reply;
-use crate::routes::Call;
 use bytes::Bytes;
 use poem::Response;
 use poem::http::StatusCode;

@@ -1,8 +1,8 @@
 //! Processes of bridges that no live bridge answers for.
 
+use crate::call::Call;
 use crate::error::Refusal;
 use crate::reply;
-use crate::routes::Call;
 use poem::Response;
 use poem::http::StatusCode;
 use svc_app::{AppError, Class};

@@ -1,9 +1,9 @@
 //! What somebody chose for the page.
 
 use crate::body::fields;
+use crate::call::Call;
 use crate::error::Refusal;
 use crate::reply;
-use crate::routes::Call;
 use poem::Response;
 use poem::http::StatusCode;
 use svc_shared::internal::UiPrefs;

@@ -4,14 +4,14 @@
 use crate::accept::ConnectionFacts;
 use crate::error::Refusal;
 use crate::layers::host::HostRule;
-use crate::routes::{Found, Guard, RouteKind};
+use crate::routing::{Found, Guard, RouteKind};
 use poem::Request;
 use poem::http::{HeaderMap, Method, StatusCode, header};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use svc_app::auth::{Auth, Caller, Claim, Identity};
+use svc_app::auth::{Auth, Caller, Claim};
 use svc_domain::guard::{self, Asked, Place, Switches, Verdict};
 use svc_domain::host::{Asked as HostAsked, Proof};
 use svc_domain::origin::{AllowedOrigins, Credential, Entry, FetchSite};
@@ -36,24 +36,6 @@ pub(crate) struct Gate {
 /// Peers whose wrong Bearer was logged lately.
 #[derive(Debug, Default)]
 pub(crate) struct WrongBearers(Mutex<HashMap<IpAddr, Instant>>);
-
-/// Somebody who was let in, for as long as their credential holds.
-#[derive(Clone)]
-pub(crate) struct Standing {
-    auth: Arc<Auth>,
-    identity: Identity,
-}
-
-impl Standing {
-    /// Waits until the credential ends. Safe to drop.
-    pub(crate) async fn ended(&self) {
-        self.auth.ended(&self.identity).await;
-    }
-
-    pub(crate) fn identity(&self) -> &Identity {
-        &self.identity
-    }
-}
 
 /// What the guard found.
 pub(crate) struct Judged {
@@ -126,12 +108,6 @@ impl Gate {
             self.wrong.log(peer(request));
         }
         Ok(Judged { verdict, caller })
-    }
-
-    /// Remembers who a served request comes from.
-    pub(crate) fn standing(&self, identity: Identity) -> Standing {
-        self.auth.used(&identity);
-        Standing { auth: Arc::clone(&self.auth), identity }
     }
 }
 

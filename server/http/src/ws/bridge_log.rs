@@ -1,9 +1,9 @@
 //! The live log of one instance (`http-api` §4.3).
 
 use super::{Out, Source};
+use crate::call::Call;
 use crate::error::{Refusal, echo};
 use crate::internal::instances::{LONGEST_TAIL, TAIL};
-use crate::routes::Call;
 use poem::Response;
 use svc_app::{AppError, LogItem, LogStart, LogSubscription};
 use svc_shared::error::ErrorCode;

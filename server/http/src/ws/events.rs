@@ -1,8 +1,8 @@
 //! The state stream (`http-api` §4.2).
 
 use super::{Out, Source};
+use crate::call::Call;
 use crate::error::Refusal;
-use crate::routes::Call;
 use poem::Response;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

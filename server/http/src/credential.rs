@@ -1,0 +1,28 @@
+//! The credential that a request was admitted with.
+
+use std::sync::Arc;
+use svc_app::auth::{Auth, Identity};
+
+/// A valid credential. Kept beside the request, because it may be revoked while that is served.
+#[derive(Clone)]
+pub(crate) struct ActiveCredential {
+    auth: Arc<Auth>,
+    identity: Identity,
+}
+
+impl ActiveCredential {
+    /// Records that the credential was used.
+    pub(crate) fn used(auth: &Arc<Auth>, identity: Identity) -> Self {
+        auth.used(&identity);
+        Self { auth: Arc::clone(auth), identity }
+    }
+
+    /// Waits until the credential is revoked or expires. Cancel-safe.
+    pub(crate) async fn ended(&self) {
+        self.auth.ended(&self.identity).await;
+    }
+
+    pub(crate) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+}
