@@ -1,16 +1,17 @@
-//! Whether a bridge that runs without a record may be taken over (`agent-cli` §8.3).
+//! Whether a bridge without a record may be taken over (`agent-cli` §8.3).
 
 use crate::identity::Pid;
 use svc_shared::ids::InstanceId;
 
-/// What the agent's pointer of a project names, and what the kernel says about that process.
+/// What the pointer of a project names, and what the kernel says of that process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointedAt {
     /// The process.
     pub pid: Pid,
     /// It is a Server Mode bridge: the program and its arguments say so.
     pub is_standard_bridge: bool,
-    /// It works in exactly this project's directory; two directories can share a pointer.
+    /// The process works in exactly this project's directory.
+    /// Two directories can share one pointer.
     pub is_here: bool,
     /// It belongs to the user of this service.
     pub is_own_user: bool,
@@ -54,11 +55,11 @@ pub enum NotAdoptable {
     OtherService(Pid),
 }
 
-/// Whether it may be taken over. `live` is the live Server Mode bridge of the project, if there is
-/// one. The first obstacle is told.
+/// Decides whether the process may be taken over, and reports the first obstacle.
+/// `live` is the live Server Mode bridge of the project, if there is one.
 ///
 /// # Errors
-/// It may not.
+/// The obstacle.
 pub fn adoptable(found: &PointedAt, live: Option<&InstanceId>) -> Result<(), NotAdoptable> {
     if let Some(id) = &found.managed_as {
         return Err(NotAdoptable::Managed(id.clone()));

@@ -1,8 +1,8 @@
-//! What the agent says in its debug file and on its captured output (`agent-cli` §3.2, §3.3).
+//! What the agent writes to its debug file and its output (`agent-cli` §3.2, §3.3).
 //!
-//! `lines` puts bytes together to lines, `marker` reads one line, `evidence` sums up what the
-//! lines of one generation said. Leaves alone: reading files, and the link and activity lines of
-//! §3.5, which nothing needs yet.
+//! `lines` joins bytes to lines, `marker` reads one line, and `evidence` sums up the lines of one
+//! generation. Reading files belongs to the caller. The link and activity lines of §3.5 are not
+//! read, because nothing needs them yet.
 
 pub mod evidence;
 pub mod lines;
@@ -11,8 +11,9 @@ mod poison;
 
 use std::fmt;
 
-/// A remote identifier as the agent writes it. Whoever knows it can use it: it must not reach a
-/// log, a stream or an answer, so it shows itself to nobody who does not ask for it.
+/// A remote identifier as the agent writes it.
+/// Knowing it is enough to use it, so it must not reach a log, a stream or an answer. `Debug` hides
+/// it.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RemoteId(String);
 

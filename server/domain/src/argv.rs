@@ -3,8 +3,8 @@
 use std::fmt;
 use svc_shared::status::{PermissionMode, SpawnMode};
 
-/// A recorded command line. Thousands of ended bridges are held, each with some fifteen arguments:
-/// they are one text, and where each ends.
+/// A recorded command line, stored as one text and the end of each argument.
+/// Thousands of ended bridges are kept in memory, each with about fifteen arguments.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Argv {
     text: Box<str>,

@@ -1,5 +1,7 @@
-//! Whose a working session is (`agent-cli` §8.2). A working directory alone makes nobody an owner:
-//! a session that was started by hand in a bridge's directory stays external.
+//! Which bridge a live session belongs to (`agent-cli` §8.2).
+//!
+//! The working directory alone proves nothing: a session that was started by hand in a bridge's
+//! directory stays external.
 
 use std::path::Path;
 use svc_shared::ids::InstanceId;
@@ -44,7 +46,7 @@ pub struct Candidate<'a> {
 pub enum Attribution<'a> {
     /// Of a managed bridge.
     Tracked(&'a InstanceId),
-    /// Of no bridge, and not for a person to work in: background jobs have a list of their own.
+    /// A background job: it belongs to no bridge and has a list of its own.
     Untracked,
     /// Somebody started it by hand.
     External,

@@ -16,8 +16,8 @@ pub struct Bridge {
     pub id: InstanceId,
     /// Its project by name.
     pub project: ProjectName,
-    /// Real path of the project when it was launched; signals, locks and logs go by it even when
-    /// the directory is gone.
+    /// Real path of the project at the time of the launch.
+    /// Signals, locks and logs use it even after the directory is gone.
     pub cwd: PathBuf,
     /// Name shown to the remote client instead of the project name.
     pub custom_name: Option<String>,
@@ -39,7 +39,7 @@ pub struct Bridge {
     pub started_at: Option<Timestamp>,
     /// The present generation's launch; `None` on rows that never ran here.
     pub launch: Option<Launch>,
-    /// The process of the present generation, once known. Kept after the end, as evidence.
+    /// Process of the present generation, once known. Kept after its end as evidence.
     pub process: Option<ProcessIdentity>,
     /// What the agent registered; credentials, never shown.
     pub anchor: Anchor,
@@ -62,7 +62,8 @@ pub struct Launch {
     pub relaunched: bool,
 }
 
-/// Raw identifiers of the remote service. Bearer-equivalent: they stay in the store.
+/// Raw identifiers of the remote service.
+/// Knowing them is enough to use them, so they never leave the store.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Anchor {
     /// `env_…`
@@ -179,8 +180,8 @@ impl Bridge {
         self.live().is_some()
     }
 
-    /// Whether this is the project's one Server Mode bridge. A held row whose process may live
-    /// counts too.
+    /// Whether this is the one Server Mode bridge of its project.
+    /// A held row whose process may live counts too.
     #[must_use]
     pub fn occupies_project(&self) -> bool {
         self.resume_mode == ResumeMode::Standard && self.is_live()

@@ -1,7 +1,8 @@
-//! How much a bridge with everything it started may use, and what happens when it uses more (H106).
+//! What a bridge and its descendants may use, and what happens above that (H106).
 //!
-//! One look over a ceiling means nothing: a compiler at work has hundreds of processes for a moment.
-//! Only several looks in a row do, and a warning goes when the use has been clearly below again.
+//! A single sample above a ceiling means nothing, because a compiler runs hundreds of processes for
+//! a moment. Only several samples in a row count, and a warning ends when the use is clearly below
+//! the ceiling again.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,8 +11,8 @@ use std::time::Duration;
 const LOOKS: u32 = 3;
 /// A warning stays until the use is below this share of the ceiling, percent.
 const CALM_PERCENT: u64 = 90;
-/// A generation that exceeds a ceiling sooner after its start is stopped, not started anew: it would
-/// only do it again.
+/// A younger generation that exceeds a ceiling is stopped and not started again.
+/// It would only exceed the ceiling again.
 const RECYCLED_AFTER: Duration = Duration::from_secs(600);
 
 /// How every text of this module about a row begins.
@@ -95,7 +96,7 @@ impl fmt::Display for Excess {
     }
 }
 
-/// What is to be done after a look. The text is recorded before anything else happens.
+/// What to do after a sample. The text is recorded before anything else happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Nothing new.

@@ -1,5 +1,7 @@
-//! Reads what a request presents as proof: `Authorization`, cookies, and where a sign-in may lead
-//! (`http-api` §5.1, §5.2; H16, H23, H27). Whether it is true is decided by whoever has the secret.
+//! Reads the credentials of a request: `Authorization`, cookies, return paths.
+//!
+//! Rules: `http-api` §5.1 and §5.2, H16, H23, H27. Whether a credential is valid is decided by the
+//! code that holds the secret.
 
 /// Longest credential that is looked at, bytes (H19, H23).
 pub const LONGEST: usize = 4096;
@@ -11,7 +13,8 @@ pub enum Bearer<'h> {
     Absent,
     /// One token that may be true.
     Token(&'h str),
-    /// A Bearer that can never be true: several headers, blanks inside, not ASCII, too long.
+    /// A Bearer header that can never be valid.
+    /// There are several headers, or it contains blanks, is not ASCII, or is too long.
     Broken,
 }
 
@@ -40,8 +43,8 @@ pub fn bearer<'h>(values: impl IntoIterator<Item = &'h [u8]>) -> Bearer<'h> {
     }
 }
 
-/// The value of a cookie that stands exactly once in all `Cookie` headers. Another server on the
-/// same host may have planted a second one, so two are none (H16).
+/// The value of a cookie that occurs exactly once in all `Cookie` headers.
+/// Another server on the same host may have planted a second one, so two count as none (H16).
 pub fn cookie<'h>(values: impl IntoIterator<Item = &'h [u8]>, name: &str) -> Option<&'h str> {
     let mut found = None;
     for value in values {
@@ -73,8 +76,8 @@ pub fn single<'h>(values: impl IntoIterator<Item = &'h [u8]>) -> Option<&'h str>
     std::str::from_utf8(value).ok().filter(|text| is_visible && !text.trim().is_empty())
 }
 
-/// Whether a path may be gone to after signing in: one of this service, whatever a browser makes
-/// of it, now or after one decoding (H27).
+/// Whether a browser may be sent to this path after signing in (H27).
+/// The path must stay on this service, as a browser reads it, also after it is decoded once.
 #[must_use]
 pub fn is_local_path(next: &str) -> bool {
     const LONGEST_PATH: usize = 2048;

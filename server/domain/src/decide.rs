@@ -62,7 +62,7 @@ pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step,
     }
 }
 
-/// Whether the record may be removed, given what the process table says about its process.
+/// Whether the record may be deleted, given the state of its process.
 ///
 /// # Errors
 /// The process lives or may live, or actions on the row are suspended.
@@ -70,9 +70,9 @@ pub fn may_forget(bridge: &Bridge, process: Option<Verdict>) -> Result<(), Refus
     is_over(bridge, process)
 }
 
-/// Whether the next generation may begin, given what the process table says about the process of
-/// the last one. A record may say that it ended over a process that lives: not by the program, but
-/// by a hand in the database or a backup that was put back.
+/// Whether the next generation may begin, given the state of the last process.
+/// An ended record can name a live process: after a manual change of the database, or after a
+/// backup was restored.
 ///
 /// # Errors
 /// The process lives or may live, or actions on the row are suspended.
@@ -93,7 +93,7 @@ fn held(bridge: &Bridge) -> Result<(), Refusal> {
     bridge.quarantine.map_or(Ok(()), |code| Err(Refusal::Held(code)))
 }
 
-/// The intent comes first: whatever happens next, the end is a stop and not a crash.
+/// Records the intent, so that the end counts as a stop and never as a crash.
 fn stop(bridge: &Bridge) -> Step {
     match &bridge.state {
         State::Ended(_) => Step::Unchanged,

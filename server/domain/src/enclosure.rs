@@ -1,8 +1,8 @@
-//! The control group of a bridge: a transient systemd scope that is named after its launch.
+//! The control group of a bridge: a transient systemd scope named after the launch.
 //!
-//! Who is in it belongs to the bridge whatever else it dropped: parents, session, environment. The
-//! name alone proves nothing, for anybody may name a group so; below our slice only the manager
-//! makes one.
+//! Every process in the scope belongs to the bridge, even without its parent, session or
+//! environment. The name alone proves nothing, because any user can choose it. Below our slice only
+//! the manager creates groups.
 
 use crate::identity::LaunchId;
 
@@ -11,7 +11,7 @@ pub const SLICE: &str = "svc-bridges.slice";
 const BEGIN: &str = "svc-bridge-";
 const END: &str = ".scope";
 
-/// Name of the scope of a launch. A launch is never repeated, so neither is the name.
+/// Name of the scope of a launch. Launch ids never repeat, so names are unique.
 #[must_use]
 pub fn unit(launch: &LaunchId) -> String {
     format!("{BEGIN}{}{END}", launch.as_str())
@@ -31,9 +31,9 @@ pub fn launch_of(groups: &str) -> Option<LaunchId> {
     })
 }
 
-/// Whether this process may put bridges into scopes of the user's own manager. That manager ends
-/// with the last login, and everything in its scopes with it: no loss only for who lives below it
-/// anyway.
+/// Whether this process may put bridges into scopes of the user's own manager.
+/// That manager ends with the user's last login, and ends everything in its scopes. So it is used
+/// only by a process that runs below that manager itself.
 #[must_use]
 pub fn is_below_user_manager(groups: &str, uid: u32) -> bool {
     let manager = format!("user@{uid}.service");

@@ -50,8 +50,8 @@ pub struct LastWords<'a> {
 pub struct ExitCause {
     /// The word on the record.
     pub reason: ExitReason,
-    /// The agent's own words: redacted, at most [`DETAIL`] characters. `None` when it said
-    /// nothing.
+    /// The agent's own words: redacted, at most [`DETAIL`] characters.
+    /// `None` when it wrote nothing.
     pub detail: Option<String>,
 }
 
@@ -148,7 +148,8 @@ impl Words {
         })
     }
 
-    /// The last lines, and behind them the one that decided: whoever shows one line shows that.
+    /// The last lines, followed by the line that decided.
+    /// A reader that shows only one line shows the last one.
     fn detail(&self, reason: ExitReason, key_line: Option<usize>) -> String {
         let decisive = key_line.map(|at| {
             // The reason for an ignored flag is the line before it.
@@ -168,7 +169,7 @@ impl Words {
         fit(&tail.join("\n"), &key.join("\n"))
     }
 
-    /// What the agent knows about the login, without what looks like an id, and the message.
+    /// The agent's words about the login, without ids, and the message.
     fn login_detail(&self, key_line: Option<usize>) -> String {
         let Some(at) = key_line else { return String::new() };
         let mut state: Vec<&str> = Vec::new();
@@ -202,8 +203,8 @@ fn looks_like_id(value: &str) -> bool {
     id || value.contains(MASK) || value.contains('@')
 }
 
-/// Both parts within [`DETAIL`] characters: the key lines from their begin, and before them as much
-/// of the end of the others as there is room for.
+/// Fits both parts into [`DETAIL`] characters.
+/// The key lines are kept from their beginning; the others fill the remaining room with their end.
 fn fit(others: &str, key: &str) -> String {
     let key: String = key.chars().take(DETAIL).collect();
     let gap = usize::from(!key.is_empty());
@@ -226,8 +227,9 @@ fn fit(others: &str, key: &str) -> String {
     detail
 }
 
-/// The text of a tail. A tail as long as was asked for may begin inside a line: that piece is
-/// dropped, it could be the end of a secret.
+/// The whole lines of the end of a log.
+/// A tail of exactly the requested length may begin inside a line. That fragment is dropped,
+/// because it could be the end of a secret.
 fn whole_lines(tail: &[u8], asked: u64) -> String {
     let full = u64::try_from(tail.len()).is_ok_and(|len| len >= asked);
     let begin = match tail.iter().position(|b| *b == b'\n') {

@@ -1,7 +1,8 @@
-//! The one guard before every door: what happens to a request, by what it proves and what it asks
-//! for (`http-api` §5.5). Pure: reading credentials and answering are the callers' business.
+//! The one guard in front of all routes (`http-api` §5.5).
 //!
-//! `docs/security.md` shows these decisions; a test compares the two.
+//! It decides what happens to a request from its credential and its target. Pure: callers read the
+//! credentials and send the answer. `docs/security.md` shows these decisions, and a test compares
+//! the two.
 
 use crate::host::{HostVerdict, Proof};
 use crate::origin::{self, Credential, Entry, FetchSite, OriginVerdict, Presented};
@@ -81,7 +82,8 @@ pub enum Verdict {
     SignIn,
 }
 
-/// What a credential proves to the `Host` rule: a rebound page can send none of these by itself.
+/// What a credential proves to the `Host` rule.
+/// A page whose name was re-pointed at this machine can send none of these by itself.
 #[must_use]
 pub fn proof(credential: Credential) -> Proof {
     match credential {

@@ -1,5 +1,4 @@
-//! Whether a request was meant for this server: the `Host` rules against DNS rebinding
-//! (`http-api` §5.8, H1, H2).
+//! The `Host` rules against DNS rebinding (`http-api` §5.8, H1, H2).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -16,15 +15,16 @@ pub enum Host {
     V4(Ipv4Addr),
     /// A canonical IPv6 address, brackets removed.
     V6(Ipv6Addr),
-    /// Anything else that is well formed: a name in lower case without a trailing dot. Addresses
-    /// in other notations (`127.1`, `0x7f000001`, `[0:0:0:0:0:0:0:1]`) land here too and so match
-    /// nothing.
+    /// Any other well-formed host: a name in lower case without a trailing dot.
+    /// Addresses in other notations (`127.1`, `0x7f000001`, `[0:0:0:0:0:0:0:1]`) are read as names
+    /// too, and so match nothing.
     Name(String),
 }
 
 impl Host {
-    /// Reads a host without a port. `None` for what can be no host: empty, white space, user part,
-    /// path, zone, non-ASCII, empty labels.
+    /// Reads a host without a port.
+    /// `None` for text that can be no host: empty, white space, user part, path, zone, non-ASCII,
+    /// empty labels.
     #[must_use]
     pub fn parse(raw: &str) -> Option<Self> {
         if let Some(inner) = raw.strip_prefix('[') {
@@ -124,8 +124,8 @@ pub enum Protocol {
     Http2,
 }
 
-/// The authority a request is meant for, from all its `Host` values and, when the target carries
-/// one, the target's authority. `Ok(None)`: none named, and none required.
+/// The authority that a request names, in its `Host` values and its target.
+/// `Ok(None)`: it names none, and none is required.
 ///
 /// # Errors
 /// What makes the request malformed.
@@ -164,8 +164,9 @@ pub struct AllowedHosts {
 }
 
 impl AllowedHosts {
-    /// Collects the names: the configured bind host, the hosts of the listed origins, and
-    /// `auth.allowed_hosts` (`name` or `*.suffix`). Entries that can never match are left out.
+    /// Collects the accepted host names.
+    /// They are the configured bind host, the hosts of the listed origins, and `auth.allowed_hosts`
+    /// (`name` or `*.suffix`). Entries that can never match are left out.
     #[must_use]
     pub fn new<'o>(
         bind_host: &str,
@@ -196,7 +197,8 @@ impl AllowedHosts {
         }
     }
 
-    /// Whether a request for this authority may be answered. None named: no browser sent it.
+    /// Whether a request for this authority may be answered.
+    /// A request without an authority was not sent by a browser.
     #[must_use]
     pub fn allows(&self, authority: Option<&Authority>) -> bool {
         match authority.map(|authority| &authority.host) {
@@ -217,8 +219,8 @@ impl AllowedHosts {
 /// What proves that a request with a foreign `Host` comes from no rebound page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Proof {
-    /// Nothing: no credential, a cookie (a rebound page has none of ours, but proves nothing), or
-    /// authentication off.
+    /// No proof: no credential, a cookie, or authentication is off.
+    /// A cookie proves nothing here. A rebound page would not have ours, but others may.
     None,
     /// A valid Bearer, metrics token or trusted proxy: a page cannot send it by itself.
     Credential,

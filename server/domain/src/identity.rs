@@ -8,8 +8,8 @@ use std::str::FromStr;
 pub struct Pid(i32);
 
 impl Pid {
-    /// A pid from a number of any source; `None` for values that address something else than one
-    /// ordinary process (0 and negative numbers mean groups, 1 is the init process).
+    /// Checks a number from any source; `None` unless it can name one process.
+    /// 0 and negative numbers name groups, and 1 is the init process.
     #[must_use]
     pub fn new(raw: i64) -> Option<Self> {
         i32::try_from(raw).ok().filter(|pid| *pid > 1).map(Self)
@@ -117,7 +117,8 @@ pub fn verdict(recorded: &ProcessIdentity, boot: &BootId, observed: &Observed) -
     }
 }
 
-/// Random id of one launch: 32 lower-case hex digits, in the record and in the child.
+/// Random id of one launch: 32 lower-case hex digits.
+/// It is in the record and in the environment of the child.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LaunchId(String);
 

@@ -1,19 +1,19 @@
-//! Background jobs of the agent: what their states mean, and what may be done with them.
+//! Background jobs of the agent: the meaning of their states, and what they allow.
 
 use crate::argv::reads_as_option;
 use std::time::Duration;
 use svc_shared::api::jobs::{MODEL_CHARS, PROMPT_BYTES};
 use svc_shared::status::PermissionMode;
 
-/// How long a job may be without a worker before it counts as lost: the agent's background service
-/// replaces workers.
+/// How long a job may be without a worker before it counts as lost.
+/// The agent's background service replaces workers that ended.
 pub const LOST_AFTER: Duration = Duration::from_secs(10);
 
 /// After the first interrupt, the second: a session at work asks for confirmation.
 pub const INTERRUPT_AGAIN: Duration = Duration::from_millis(1500);
 
-/// How long a worker may take to end after the first interrupt. It is never killed: that would
-/// leave its remote session behind.
+/// How long a worker may take to end after the first interrupt.
+/// It is never killed, because that would leave its remote session behind.
 pub const SETTLE: Duration = Duration::from_secs(20);
 
 /// What is known about the process of a job.
@@ -27,7 +27,8 @@ pub enum Worker {
     Unclear,
 }
 
-/// Whether the agent calls this an end (agent 2.1.197). A word of a newer agent is none.
+/// Whether the agent calls this state an end (agent 2.1.197).
+/// An unknown word of a newer agent is no end.
 #[must_use]
 pub fn has_ended(state: &str) -> bool {
     matches!(state, "done" | "failed" | "stopped")
@@ -93,7 +94,8 @@ pub fn check_model(model: &str) -> Result<(), Unfit> {
     )
 }
 
-/// The rule for first prompts: one is needed unless the job can be sent one from the remote side.
+/// Checks a first prompt.
+/// A job needs one unless it is registered, because then the remote side can send it.
 ///
 /// # Errors
 /// A sentence naming the field.
@@ -112,8 +114,8 @@ pub fn check_prompt(prompt: Option<&str>, is_registered: bool) -> Result<(), Unf
 }
 
 impl Dispatch<'_> {
-    /// The arguments after the program (agent 2.1.197, `--bg`). The prompt comes last, behind
-    /// `--`, so that it is never read as an option.
+    /// The arguments after the program (agent 2.1.197, `--bg`).
+    /// The prompt is last, after `--`, so that it is never read as an option.
     ///
     /// # Errors
     /// A value would be read as an option.
@@ -156,7 +158,7 @@ pub struct StartedWith {
 }
 
 impl StartedWith {
-    /// From the flags that the agent keeps to start it again (agent 2.1.197, `respawnFlags`).
+    /// Reads the agent's `respawnFlags`, kept for a restart (agent 2.1.197).
     #[must_use]
     pub fn of_flags(flags: &[String]) -> Self {
         let mut found = Self::default();
@@ -181,8 +183,7 @@ impl StartedWith {
         found
     }
 
-    /// The permission mode of a resumption; a word that is unknown here is none that could be
-    /// judged.
+    /// The permission mode of the resumed job. An unknown word is an error.
     ///
     /// # Errors
     /// The stored word.
@@ -222,8 +223,9 @@ pub struct Candidate<'a> {
     pub session_id: Option<&'a str>,
 }
 
-/// The session that a resumption goes on from. A job is never run twice at once: its session must
-/// have no process, also when the agent calls the job done.
+/// The session that the resumed job continues.
+/// A job never runs twice at once: its session must have no process, even if the agent calls the
+/// job done.
 ///
 /// # Errors
 /// See [`NotResumable`].
@@ -253,13 +255,13 @@ pub fn is_session_id(raw: &str) -> bool {
 pub struct Settling<'a> {
     /// The state on disk afterwards.
     pub state: &'a str,
-    /// The word with which the agent's background service logged the end: `done`, `killed`, ….
+    /// The end as the agent's background service logged it: `done`, `killed`, ….
     pub logged: Option<&'a str>,
 }
 
 impl Settling<'_> {
-    /// Whether the session deregistered: the background service says so, or else the file. The
-    /// file of a job that was waiting stays as it was (agent 2.1.197).
+    /// Whether the session deregistered, by the background service or else by the file.
+    /// The file of a job that was waiting stays as it was (agent 2.1.197).
     #[must_use]
     pub fn is_confirmed(self) -> bool {
         match self.logged {

@@ -67,7 +67,7 @@ impl Cause {
     }
 }
 
-/// What the record becomes. A fact about a generation that has moved on changes nothing.
+/// Decides what the record becomes. A fact about an earlier generation is ignored.
 pub fn observe(bridge: &Bridge, fact: Fact, now: Timestamp) -> Step {
     match fact {
         Fact::Held(identity) => held(bridge, identity),
@@ -219,7 +219,8 @@ fn unexpected(live: &Live, origin: Origin, cause: Cause) -> (Outcome, Cause, Vec
     }
 }
 
-/// A row without a deadline can never take this edge (specification, additional rule 1).
+/// Ends a start that was too slow.
+/// A row without a deadline never ends this way (specification, additional rule 1).
 fn grace_expired(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
     match bridge.live().map(|live| live.stage) {
         Some(Stage::Registering { deadline: Some(_) }) => {
@@ -263,7 +264,8 @@ fn found_gone(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
     })
 }
 
-/// A running bridge keeps its origin; a starting one loses its deadline and its announcements.
+/// Takes over a live row: a running bridge keeps its origin.
+/// A starting one loses its deadline and its announcements.
 fn taken_over(bridge: &Bridge) -> Step {
     let Some(live) = bridge.live() else {
         return Step::Unchanged;
@@ -298,7 +300,7 @@ fn taken_over(bridge: &Bridge) -> Step {
     }
 }
 
-/// An ended row whose very process lives was a wrong verdict: it is corrected silently.
+/// Corrects an ended row whose own process lives. Nothing is announced.
 fn found_alive(bridge: &Bridge, now: Timestamp) -> Step {
     let Some(ended) = bridge.ended() else {
         return Step::Unchanged;

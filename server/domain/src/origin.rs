@@ -1,5 +1,6 @@
-//! Whether a page may do what its request asks: the Origin guard (`http-api` §5.4, §4.1; H3, H4,
-//! H7). Pure table; who the caller is was decided before.
+//! The Origin guard: may a page send this request? (`http-api` §5.4, §4.1)
+//!
+//! A pure table for H3, H4 and H7. Who the caller is has been decided before.
 
 use std::fmt;
 
@@ -44,7 +45,7 @@ pub struct Origin {
 pub struct BadOrigin;
 
 impl Origin {
-    /// Reads the value of an `Origin` header: scheme, host, optional port and nothing else.
+    /// Reads an `Origin` header: scheme, host, optional port and nothing else.
     ///
     /// # Errors
     /// For `null`, lists, user parts, paths (a lone slash too), trailing dots and non-ASCII hosts.
@@ -68,8 +69,8 @@ impl Origin {
         Ok(Self { scheme, host, port })
     }
 
-    /// Reads an entry of `auth.allowed_origins`, which people write with blanks around or one
-    /// slash behind.
+    /// Reads an entry of `auth.allowed_origins`.
+    /// People write it with blanks around it or with one slash at the end.
     ///
     /// # Errors
     /// When it is no origin and so can never match.
@@ -104,8 +105,8 @@ impl fmt::Display for Origin {
 pub struct AllowedOrigins(Vec<Origin>);
 
 impl AllowedOrigins {
-    /// The origins of a server bound to `bind_host` at `port` (the real one, when an arbitrary one
-    /// was configured), and the configured extra ones.
+    /// The origins of a server bound to `bind_host` at `port`, and the configured ones.
+    /// `port` is the real port, when an arbitrary one was configured.
     ///
     /// A loopback bind allows its three names at that port; every other bind allows nothing by
     /// itself. Entries that are no origin are left out; the configuration warns about them.
@@ -206,7 +207,8 @@ pub enum Credential {
     WrongBearer,
     /// A session cookie, which a browser adds by itself.
     Cookie,
-    /// A trusted proxy, with or without signature; its browser side has a cookie of its own.
+    /// A trusted proxy, with or without a signature.
+    /// The browser behind it has a cookie of the proxy's own.
     Proxy,
     /// A Bearer token.
     Bearer,
@@ -250,7 +252,7 @@ pub enum OriginVerdict {
     Unauthenticated,
 }
 
-/// Decides by the table of `http-api` §5.4, with the two stricter rows of §4.1 for sockets.
+/// Decides by the table of `http-api` §5.4, with the stricter rows of §4.1.
 pub fn decide(
     entry: Entry,
     credential: Credential,
@@ -416,8 +418,8 @@ mod tests {
         FetchSite::Unclear,
     ];
 
-    /// One row of the table: the answers for an absent (without `Sec-Fetch-Site`), a listed and a
-    /// foreign origin.
+    /// Checks one row of the table.
+    /// It has the answers for an absent (without `Sec-Fetch-Site`), a listed and a foreign origin.
     #[track_caller]
     fn row(entry: Entry, credential: Credential, expected: [u16; 3]) {
         let columns = [Presented::Absent, Presented::Listed, Presented::Foreign];

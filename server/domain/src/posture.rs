@@ -30,7 +30,7 @@ pub struct Exposure<'a> {
     pub password_required: bool,
     /// A password hash is configured.
     pub has_password_hash: bool,
-    /// The unnamed bearer token is configured. Named tokens of the database do not count.
+    /// The unnamed bearer token is configured. Named tokens do not count.
     pub has_api_token_hash: bool,
     /// Whether the browser surface is served.
     pub ui_enabled: bool,

@@ -57,7 +57,7 @@ impl fmt::Display for Hint {
     }
 }
 
-/// Resolves a reference: exact id or process id, then exact project name, then unique id prefix.
+/// Resolves a reference: exact id or pid, then project name, then unique id prefix.
 ///
 /// A string that `is_project` knows is never read as a prefix, not even without instances.
 pub fn resolve<'a>(

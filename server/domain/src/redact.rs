@@ -1,9 +1,9 @@
-//! Takes identifiers and secrets out of text that leaves the service (`command-line` §12.2).
+//! Masks identifiers and secrets in outgoing text (`command-line` §12.2).
 //!
-//! Order: terminal escapes out, invisible characters out, match on what is left, mask. What is
-//! matched is also the text with its percent-encoding and backslash escapes undone, up to three
-//! times, and mapped back. Masking too much is acceptable, masking too little is not. Linear in
-//! the length of the text. Leaves alone: where lines end (`tail_lines`), rows of a terminal.
+//! Terminal escapes and invisible characters are removed first, then the rest is matched and
+//! masked. Percent-encoding and backslash escapes are undone for matching, up to three times, and
+//! matches are mapped back. Masking too much is acceptable, masking too little is not. Linear in
+//! the length of the text. `tail_lines` decides where lines end.
 
 mod decode;
 mod escape;
@@ -26,7 +26,7 @@ use view::View;
 /// What a secret becomes.
 pub const MASK: &str = "<redacted>";
 
-/// How often encodings are undone: percent-encoded JSON inside a JSON string is three.
+/// How often encodings are undone. Percent-encoded JSON in a JSON string needs 3.
 const DEPTH: usize = 3;
 
 /// What happens to colour sequences (`logs.strip_ansi_in_stream`).
@@ -35,11 +35,12 @@ pub enum Colour {
     /// All escape sequences go.
     #[default]
     Strip,
-    /// Colour stays on lines where it touches nothing that is masked; other sequences go.
+    /// Keeps colour on lines where nothing near it is masked; other sequences go.
     Keep,
 }
 
-/// Redacts a stream line by line, with the memory that masking over several lines needs.
+/// Redacts a stream line by line.
+/// It remembers what masking across several lines needs.
 #[derive(Debug, Clone, Default)]
 pub struct Redactor {
     colour: Colour,
@@ -70,7 +71,7 @@ impl Redactor {
         if spans.is_empty() { Cow::Borrowed(raw) } else { Cow::Owned(masked(raw, &spans, &[])) }
     }
 
-    /// What [`Redactor::line`] says of a line, by asking every rule: what the tests compare with.
+    /// The same as [`Redactor::line`] with every rule asked. Tests compare the two.
     #[cfg(any(test, fuzzing))]
     #[must_use]
     pub fn line_by_every_rule(&mut self, raw: &str) -> String {
@@ -146,7 +147,7 @@ pub fn redact_text(raw: &str) -> String {
     out
 }
 
-/// A text without terminal escape sequences and invisible characters, secrets untouched.
+/// Removes escape sequences and invisible characters. Secrets stay.
 #[must_use]
 pub fn strip_ansi(raw: &str) -> Cow<'_, str> {
     if hides_something(raw, Kinds::of(raw)) {
@@ -156,7 +157,7 @@ pub fn strip_ansi(raw: &str) -> Cow<'_, str> {
     }
 }
 
-/// Whether there is an escape sequence or an invisible character in a text of these kinds.
+/// Whether a text of these kinds has an escape sequence or an invisible character.
 fn hides_something(text: &str, kinds: Kinds) -> bool {
     kinds.has_control() || kinds.has_wide() && text.chars().any(escape::is_invisible)
 }
@@ -194,8 +195,8 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     out
 }
 
-/// The text with its spans masked and `colours` put back at their offsets, none of which may be
-/// inside a span.
+/// The text with its spans masked and `colours` put back at their offsets.
+/// No offset may be inside a span.
 fn masked(text: &str, spans: &[Span], colours: &[(usize, String)]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut colours = colours.iter().peekable();

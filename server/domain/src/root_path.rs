@@ -1,6 +1,6 @@
 //! The route prefix behind a reverse proxy (`http-api` §0.1).
 
-/// The configured `root_path`: empty, or with a leading and without a trailing slash.
+/// The configured `root_path`: empty, or `/…` without a trailing slash.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RootPath(String);
 

@@ -1,5 +1,6 @@
-//! What a token with scopes may do (`http-api` §5.1). A route that nobody has classified needs a
-//! full credential.
+//! What a token with scopes may do (`http-api` §5.1).
+//!
+//! A route that nobody has classified needs a full credential.
 
 use std::fmt;
 use std::str::FromStr;

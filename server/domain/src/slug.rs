@@ -1,10 +1,11 @@
-//! The agent's directory name for a project path (`agent-cli` §6.1, read from agent 2.1.197).
+//! The agent's directory name for a project path (`agent-cli` §6.1, agent 2.1.197).
 
 /// Longest slug that carries no checksum.
 const PLAIN: usize = 200;
 
-/// The name the agent keeps a path's files under: every UTF-16 unit outside `[A-Za-z0-9]` becomes
-/// `-`, and a long name is cut and ends with a checksum of the whole path.
+/// The name of the agent's directory for the files of a path.
+/// Every UTF-16 unit outside `[A-Za-z0-9]` becomes `-`, and a long name is cut and ends with a
+/// checksum of the whole path.
 ///
 /// Lossy: different paths can share a slug, so it is never read back into a path. `path` is the
 /// absolute path with symbolic links resolved.

@@ -43,7 +43,8 @@ pub struct Shown<'a> {
     pub identity: &'a ProcessIdentity,
     /// It runs the very command of the launch.
     pub runs_the_command: bool,
-    /// Its parent carries the same launch id: a process is the image of its parent for a moment.
+    /// Its parent carries the same launch id.
+    /// Between fork and exec a process looks like its parent.
     pub is_child: bool,
 }
 

@@ -1,8 +1,8 @@
-//! Raw log bytes cut into lines for the log stream (`http-api` §4.3, `agent-cli` §12).
+//! Cuts raw log bytes into lines for the log stream.
 //!
-//! Fed with chunks of any size; the lines do not depend on where the chunks were cut. A line is
-//! held until its end arrives, because a secret cut in two would escape the redactor; what it
-//! says can be read only through the redactor. Leaves alone: files, watching, generations.
+//! See `http-api` §4.3 and `agent-cli` §12. The lines do not depend on how the input was cut into chunks. A line is held until its end
+//! arrives, because a secret cut in two would escape the redactor. Its text can be read only
+//! through the redactor. Files, watches and generations belong to the caller.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,8 +13,8 @@ use crate::redact::Redactor;
 /// Longest line shown and longest piece held, in bytes.
 pub const LINE_CAP: usize = 64 * 1024;
 
-/// Longest unbroken end of a cut line that is dropped with the rest: a token that reaches over
-/// the cut would not be recognised by its first part.
+/// Longest end without a blank that is dropped from a cut line.
+/// The first part of a token across the cut would not be recognised.
 const CUT_WORD: usize = 4 * 1024;
 
 /// Default size of the backfill, in bytes.
@@ -103,7 +103,8 @@ impl fmt::Debug for TailLine<'_> {
 /// Where to read a log from, and the state to feed the bytes to.
 #[derive(Debug)]
 pub struct Plan {
-    /// First byte to read. May be one before the wanted place, to see whether a line begins there.
+    /// First byte to read.
+    /// It may be one before the wanted byte, to see whether a line begins there.
     pub offset: u64,
     /// Takes the bytes from `offset` on.
     pub lines: TailLines,
@@ -157,8 +158,8 @@ impl TailLines {
         Self { offset, held: Vec::new(), state }
     }
 
-    /// The last `window` bytes of a log of `len` bytes, from the first line begin on. A line
-    /// longer than the window is skipped, not shown as a fragment.
+    /// The last `window` bytes of a log of `len` bytes, from the start of a line on.
+    /// A line longer than the window is skipped, not shown as a fragment.
     #[must_use]
     pub fn backfill(len: u64, window: u64) -> Plan {
         match len.saturating_sub(window.min(BACKFILL_MAX)) {
@@ -167,10 +168,11 @@ impl TailLines {
         }
     }
 
-    /// Continues at the offset of a cursor in a log of `len` bytes. `None` when the log is shorter
-    /// than that: it was rotated, and its new content begins at [`TailLines::from_start`].
+    /// Continues at the offset of a cursor in a log of `len` bytes.
+    /// `None` when the log is shorter: it was rotated, and its new content begins at
+    /// [`TailLines::from_start`].
     ///
-    /// A cursor inside a line is one after the begin of a long line: the rest is left out.
+    /// A cursor inside a line continues after that line.
     #[must_use]
     pub fn resume(offset: u64, len: u64) -> Option<Plan> {
         match offset.checked_sub(1) {
@@ -188,7 +190,7 @@ impl TailLines {
         self.offset
     }
 
-    /// Offset where another reader can go on: repeats no line given so far, leaves none out.
+    /// Offset at which another reader can continue without a gap or a repeated line.
     #[must_use]
     pub fn resting(&self) -> u64 {
         let open = match self.state {
@@ -219,7 +221,7 @@ impl TailLines {
         lines
     }
 
-    /// The held end of a log that nobody writes any more, shown although its line end is missing.
+    /// The last line of a log that is no longer written, even without a line end.
     pub fn finish(&mut self) -> Option<TailLine<'static>> {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() || self.state != State::Line {
@@ -296,16 +298,16 @@ impl TailLines {
     }
 }
 
-/// Text of a line: its carriage return and a byte order mark go, invalid bytes are replaced.
-/// Whole lines only, so no character is ever cut.
+/// Text of a whole line, without carriage return and byte order mark.
+/// Invalid bytes are replaced. No character is ever cut, because the line is whole.
 fn decode(line: &[u8]) -> Cow<'_, str> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     lossy(line)
 }
 
-/// [`String::from_utf8_lossy`], which looks at each character: nearly every line is valid, and that is
-/// seen many bytes at a time.
+/// Faster [`String::from_utf8_lossy`] for input that is nearly always valid.
+/// It checks many bytes at a time.
 pub(crate) fn lossy(line: &[u8]) -> Cow<'_, str> {
     std::str::from_utf8(line).map_or_else(|_| String::from_utf8_lossy(line), Cow::Borrowed)
 }

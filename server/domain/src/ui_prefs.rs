@@ -1,4 +1,6 @@
-//! What the preferences of the page may hold. Members of a newer page are kept as they are.
+//! What the preferences of the page may contain.
+//!
+//! Members that a newer page wrote are kept as they are.
 
 use serde_json::{Map, Value};
 
@@ -23,7 +25,7 @@ pub enum Unfit {
 
 type Rule = (&'static str, &'static str, fn(&Value) -> bool);
 
-/// Known members, what they may be in words, and the check. Null is the default everywhere.
+/// Known members, their values in words, and the check. Null means the default.
 const RULES: [Rule; 7] = [
     ("theme", "`system`, `light` or `dark`", |v| is_word(v, &["system", "light", "dark"])),
     ("density", "`comfortable` or `compact`", |v| is_word(v, &["comfortable", "compact"])),

@@ -17,7 +17,8 @@ pub struct Counters {
     pub resident_bytes: u64,
     /// It has not ended.
     pub is_alive: bool,
-    /// What it moved from and to disks, collected children included; `None` when unreadable.
+    /// Bytes read from and written to disks, collected children included.
+    /// `None` when unreadable.
     pub disk: Option<Moved>,
 }
 
@@ -46,7 +47,7 @@ pub struct Usage {
     pub disk: Option<Moved>,
 }
 
-/// Use between two looks that are `elapsed` apart, on a machine with this many cores.
+/// Use between two samples `elapsed` apart, on a machine with this many cores.
 #[must_use]
 pub fn between(before: &Tree, after: &Tree, elapsed: Duration, cores: u32) -> Usage {
     let alive = || after.values().filter(|counters| counters.is_alive);

@@ -1,5 +1,6 @@
-//! Looking for many words in a text at once, and telling what kinds of characters it holds: one
-//! pass over the bytes, before anything that reads them one by one.
+//! Searches a text for many words at once, and classifies its characters.
+//!
+//! One fast pass over the bytes comes before anything that reads them one by one.
 
 use aho_corasick::packed::{Config, Searcher};
 
@@ -7,8 +8,8 @@ use aho_corasick::packed::{Config, Searcher};
 const WINDOW: usize = 512;
 /// Seen again with the next window, so that no word is lost between two.
 const OVERLAP: usize = 64;
-/// A shorter window is searched with what is behind it, which is nothing or was seen before: the
-/// fast search needs some room.
+/// Least length of a search window, because the fast search needs some room.
+/// A shorter piece is searched with the rest of the buffer: zeros, or bytes searched before.
 const ROOM: usize = 64;
 
 /// Words to look for in ASCII, whatever the case of their letters.
@@ -27,8 +28,8 @@ impl Words {
         Self { search: Config::new().builder().extend(folded).build() }
     }
 
-    /// Whether this processor can look for several words at once. Where it cannot, every word is
-    /// said to be there.
+    /// Whether this processor can search for several words at once.
+    /// Where it cannot, every word is reported as found.
     pub fn is_fast(&self) -> bool {
         self.search.is_some()
     }
@@ -65,7 +66,7 @@ impl Words {
     }
 }
 
-/// Makes letters that differ in case the same. Some other characters become the same as well.
+/// Makes upper and lower case equal. Some other characters become equal too.
 const fn fold(byte: u8) -> u8 {
     byte | 0x20
 }
@@ -91,7 +92,8 @@ impl Kinds {
     #[cfg(any(test, fuzzing))]
     pub const ALL: Self = Self(Self::WIDE | Self::CONTROL | Self::ENCODED);
 
-    /// Looks at every byte, many at once: without branches, and in lanes that only meet at the end.
+    /// Reads every byte, many at once, without branches.
+    /// The results of the lanes are joined at the end.
     pub fn of(text: &str) -> Self {
         let mut lanes = [0; LANES];
         let (blocks, rest) = text.as_bytes().as_chunks::<LANES>();

@@ -1,4 +1,4 @@
-//! The state table of a bridge: one row per transition, and rules no sequence may break.
+//! The state table of a bridge: one row per transition, and the invariants.
 #![expect(clippy::unwrap_used, reason = "helpers of tests outside of test functions")]
 
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use svc_shared::Timestamp;
 
-/// The wall clock. Durations are measured with the monotonic clock of the runtime instead.
+/// The wall clock. Durations use the monotonic clock of the runtime instead.
 pub trait Clock: Send + Sync {
     /// The time now.
     fn now(&self) -> Timestamp;

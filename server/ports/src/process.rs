@@ -24,7 +24,7 @@ pub struct LaunchSpec {
     pub env: Vec<(OsString, OsString)>,
     /// Umask of the child.
     pub umask: u32,
-    /// Existing file that takes standard output and standard error, opened for appending.
+    /// Existing file for standard output and standard error, opened for appending.
     pub output: PathBuf,
     /// Where the launcher writes the identity file.
     pub identity_file: PathBuf,
@@ -50,8 +50,8 @@ pub enum LaunchError {
     },
 }
 
-/// A launcher that waits for permission to become the agent. Dropped without `go`, it ends and
-/// nothing was started.
+/// A launcher that waits for permission to become the agent.
+/// If it is dropped without `go`, it ends and nothing was started.
 #[async_trait]
 pub trait HeldLaunch: Send {
     /// Identity of the process that will be the agent; its pid does not change.
@@ -64,7 +64,8 @@ pub trait HeldLaunch: Send {
     async fn go(self: Box<Self>) -> Result<(), LaunchError>;
 }
 
-/// How a process ended. Both are `None` when nobody could collect the status (not our child).
+/// How a process ended.
+/// Both are `None` when nobody could collect the status (not our child).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExitReport {
     /// Exit code.
@@ -170,13 +171,14 @@ pub struct ServiceUnit {
 /// Future of [`ProcessHost::exited`].
 pub type Exited = Pin<Box<dyn Future<Output = ExitReport> + Send>>;
 
-/// Processes of this machine. All methods without `async` are quick reads of the process table.
+/// Processes of this machine.
+/// All methods without `async` are quick reads of the process table.
 #[async_trait]
 pub trait ProcessHost: Send + Sync {
     /// The boot this machine runs in.
     fn boot_id(&self) -> &BootId;
 
-    /// Starts a launcher and waits until it is ready to become the agent (bounded, 10 s).
+    /// Starts a launcher and waits until it can become the agent (at most 10 s).
     ///
     /// # Errors
     /// Nothing was started.
@@ -188,39 +190,43 @@ pub trait ProcessHost: Send + Sync {
     /// Facts about a pid; `None` when no live process has it.
     fn inspect(&self, pid: Pid) -> Option<ProcessFacts>;
 
-    /// The launch id in the environment of a proven process, whoever launched it; `None` when it
-    /// carries none or cannot be read.
+    /// The launch id in the environment of a proven process, whoever launched it.
+    /// `None` when it carries none or cannot be read.
     fn launch_of(&self, identity: &ProcessIdentity) -> Option<LaunchId>;
 
     /// The live process of this user whose environment carries the launch id, if any.
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts>;
 
-    /// All live processes of this user whose environment carries the launch id: the agent and what
-    /// it started, also after the agent itself has ended or they have left its family.
+    /// All live processes of this user whose environment carries the launch id.
+    /// These are the agent and what it started, also after the agent has ended or they have left
+    /// its family.
     fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts>;
 
-    /// All that is left of a launch: what carries its id, what is in the session of its first process
-    /// (`first`, which may be gone), and what is below either. Deepest first.
+    /// All processes that are left of a launch, deepest first.
+    /// These are the processes with its id, those in the session of its first process (`first`,
+    /// which may be gone), and the descendants of both.
     fn remains(&self, first: Option<&ProcessIdentity>, launch_id: &LaunchId) -> Vec<ProcessFacts>;
 
     /// Every live process of this user that carries the id of any launch.
     fn carriers(&self) -> Vec<Carrier>;
 
-    /// All live processes of this user (one scan of the process table; not for hot paths).
+    /// All live processes of this user.
+    /// Reads the whole process table, so it is not for hot paths.
     fn processes(&self) -> Vec<ProcessFacts>;
 
     /// Signals a process after proving its identity once more.
     fn signal(&self, identity: &ProcessIdentity, signal: Signal, target: Target) -> Signalled;
 
-    /// Resolves when the process has ended; at once when it is already gone. Never polls where the
-    /// kernel can tell. Several waiters may wait on one process.
+    /// Resolves when the process has ended; at once when it is already gone.
+    /// Never polls where the kernel can tell. Several tasks may wait for one process.
     fn exited(&self, identity: &ProcessIdentity) -> Exited;
 
     /// Live descendants of a process, deepest first, from one snapshot.
     fn descendants(&self, identity: &ProcessIdentity) -> Vec<ProcessFacts>;
 
-    /// Puts a held launch into a control group that is named after it (bounded, 2 s). What it starts
-    /// stays in there, and the end of the service's own unit does not reach it. `about` is for people.
+    /// Puts a held launch into a control group named after it (at most 2 s).
+    /// Its descendants stay in there, and the end of the service's own unit does not reach it.
+    /// `about` is for people.
     async fn enclose(
         &self,
         _identity: &ProcessIdentity,
@@ -230,8 +236,8 @@ pub trait ProcessHost: Send + Sync {
         Enclosed::NoManager
     }
 
-    /// Has everything killed at once that is in the control group of a launch, if it has one
-    /// (bounded, 2 s). For what outruns signals to one process after the other.
+    /// Kills everything in the control group of a launch at once, if it has one.
+    /// At most 2 s. For processes that multiply faster than they can be signalled one by one.
     async fn kill_enclosed(&self, _launch_id: &LaunchId) {}
 
     /// Whether control groups can be had (bounded, 2 s).
@@ -239,7 +245,7 @@ pub trait ProcessHost: Send + Sync {
         Manager::Absent
     }
 
-    /// The unit of this very process, if it runs in one (starts a program, bounded, 5 s).
+    /// The unit of this process, if it runs in one (starts a program, at most 5 s).
     async fn own_unit(&self) -> Option<ServiceUnit> {
         None
     }

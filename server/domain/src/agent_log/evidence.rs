@@ -21,7 +21,8 @@ const REMEMBERED: usize = 1_000;
 /// The sum of all lines so far. Begins empty with each generation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Evidence {
-    /// Environment the bridge is registered as. The first one named stays: later lines can quote.
+    /// The environment that the bridge registered as.
+    /// The first one named counts, because later lines can quote others.
     pub environment: Option<RemoteId>,
     /// Environment of an earlier run that was to be reused.
     pub prior_environment: Option<RemoteId>,
@@ -90,8 +91,9 @@ pub enum Readiness {
     Waiting,
     /// It takes work, with a session of its own.
     Ready,
-    /// It takes work in an environment of an earlier run. Its session may be gone: the poison is
-    /// to be watched for some seconds more before this is announced.
+    /// It takes work in an environment of an earlier run.
+    /// The session of that run may be gone, so the log is watched for poison for some seconds
+    /// before this is announced.
     ReadyAfterReattach,
     /// It cannot succeed.
     Refused(Refusal),
@@ -107,7 +109,7 @@ impl Evidence {
         self.remember(piece.text, source);
     }
 
-    /// Adds a line of the captured output, which carries only texts that make a start fail.
+    /// Adds a line of the captured output. Its texts can only make a start fail.
     pub fn output_line(&mut self, piece: LogPiece<'_>) {
         if let Some(marker) = text_marker(piece.text) {
             self.add(marker);
@@ -137,7 +139,8 @@ impl Evidence {
         self.environment.is_some() && self.poll_loop
     }
 
-    /// What the bridge registered, as far as its log says: the session it made or took up again.
+    /// What the bridge registered, as far as its log says.
+    /// The session is the one it created or took up again.
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         let exposed = |id: &RemoteId| id.expose().to_owned();
@@ -205,8 +208,8 @@ impl Evidence {
         }
     }
 
-    /// The first refusal stays. A bridge that is ready talks about such texts, it does not say
-    /// them.
+    /// Keeps the first refusal.
+    /// A bridge that is ready may quote such texts, so they no longer count.
     fn refuse(&mut self, refusal: Refusal, detail: Option<String>) {
         if !(self.poll_loop && self.environment.is_some()) {
             self.refusal.get_or_insert((refusal, detail));

@@ -5,8 +5,8 @@ use crate::tail_lines::lossy;
 /// Most bytes held of one line.
 pub const LINE_CAP: usize = 64 * 1024;
 
-/// How much of a piece of a too long line is looked at again with the next one, so that a text
-/// over the border is found.
+/// Bytes of an overlong line that are searched again with its next piece.
+/// Without the overlap a text across the border would be missed.
 const OVERLAP: usize = 4 * 1024;
 
 /// A line, or a piece of one that is longer than [`LINE_CAP`].
@@ -86,7 +86,7 @@ impl LogLines {
         }
     }
 
-    /// A log truncated under its writer can begin with a hole, which reads as NUL bytes.
+    /// Skips NUL bytes. A log truncated under its writer can begin with a hole.
     fn skip_nuls<'b>(&self, body: &'b [u8]) -> &'b [u8] {
         if !self.held.is_empty() || !self.begins_line {
             return body;

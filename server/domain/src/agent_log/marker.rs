@@ -91,7 +91,8 @@ pub enum StopSignal {
 /// Where a line of the debug file comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source<'a> {
-    /// Begins an entry that can carry a marker: tag without brackets, and the text after it.
+    /// First line of an entry that can carry a marker: its tag, and the text after it.
+    /// The tag has no brackets.
     Bridge { tag: &'a str, text: &'a str },
     /// Begins an entry that quotes a conversation.
     Conversation,
@@ -101,8 +102,8 @@ pub(crate) enum Source<'a> {
     Continuation,
 }
 
-/// What follows the time and the level of an entry, which stand as in
-/// `2026-03-01T10:20:30.123Z [DEBUG] `.
+/// The text after the time and the level of an entry.
+/// The header looks like `2026-03-01T10:20:30.123Z [DEBUG] `.
 fn after_header(raw: &str) -> Option<&str> {
     const TIME: &[u8] = b"0000-00-00T00:00:00.000Z [";
     let (time, rest) = raw.split_at_checked(TIME.len())?;
@@ -116,7 +117,7 @@ fn after_header(raw: &str) -> Option<&str> {
     ["DEBUG] ", "INFO] ", "WARN] ", "ERROR] "].iter().find_map(|level| rest.strip_prefix(level))
 }
 
-/// Tells by its begin where a line comes from. `raw` still has its escape sequences.
+/// Classifies a line by its beginning. `raw` still has its escape sequences.
 pub(crate) fn source(raw: &str) -> Source<'_> {
     let Some(text) = after_header(raw) else {
         return Source::Continuation;
@@ -132,7 +133,7 @@ pub(crate) fn source(raw: &str) -> Source<'_> {
     }
 }
 
-/// The meaning of a line of the debug file, `None` for one that says nothing we act on.
+/// The meaning of a line of the debug file, or `None` if the service ignores it.
 #[must_use]
 pub fn debug_marker(piece: LogPiece<'_>) -> Option<Marker> {
     debug_marker_of(piece, source(piece.text))
@@ -151,8 +152,9 @@ pub(crate) fn debug_marker_of(piece: LogPiece<'_>, source: Source<'_>) -> Option
     marker.or_else(|| text_marker(piece.text))
 }
 
-/// The meaning of a text without a tag, which counts anywhere: in the debug file and in the
-/// captured output. Such a text can make a start fail, never succeed.
+/// The meaning of a text without a tag.
+/// It counts anywhere in the debug file and in the captured output. It can make a start fail, never
+/// succeed.
 #[must_use]
 pub fn text_marker(raw: &str) -> Option<Marker> {
     static REFUSALS: LazyLock<Words> =

@@ -7,11 +7,12 @@ use memchr::memmem::Finder;
 /// Deepest nesting looked into; the message itself has two levels.
 const DEPTH: usize = 32;
 
-/// Whether the text holds a JSON object that names `end_session` and whose `reason` is `archived`
-/// or `deleted`, in either order (reported for agent 2.1.201).
+/// Whether the text holds a JSON object that ends the session.
+/// The object names `end_session`, and its `reason` is `archived` or `deleted`, in either order
+/// (reported for agent 2.1.201).
 ///
-/// Messages of people stand in such objects too, as strings: what is inside a string is never an
-/// object, so they cannot forge one. Linear; what is too deep is not looked into.
+/// People's messages are strings inside such objects. Text inside a string never counts as an
+/// object, so a message cannot forge one. Linear time; objects nested too deeply are ignored.
 pub(super) fn holds_poison(text: &str) -> bool {
     static NAME: LazyLock<Finder<'_>> = LazyLock::new(|| Finder::new("end_session"));
     if NAME.find(text.as_bytes()).is_none() {

@@ -1,5 +1,6 @@
-//! Percent-encoding and backslash escapes, undone for matching only: `%5F`, `%255F`, `\u005f`,
-//! `\\u005f`, `\x5f`, `\n`.
+//! Undoes percent-encoding and backslash escapes, for matching only.
+//!
+//! Examples: `%5F`, `%255F`, `\u005f`, `\\u005f`, `\x5f`, `\n`.
 
 use super::view::View;
 
@@ -71,7 +72,7 @@ fn percent(bytes: &[u8], at: usize) -> Unit {
     }
 }
 
-/// A character of several bytes, each percent-encoded; `next` is after the first one.
+/// Reads a character of several percent-encoded bytes; `next` is after the first.
 fn wide(bytes: &[u8], lead: u8, next: usize) -> Option<Unit> {
     let len = match lead {
         0xc2..=0xdf => 2,
@@ -115,8 +116,8 @@ fn backslash(bytes: &[u8], at: usize) -> Unit {
     }
 }
 
-/// What follows `\u`: four digits (a pair of them for characters beyond the first plane), or any
-/// number in braces.
+/// Reads what follows `\u`: four digits, or any number of digits in braces.
+/// Characters beyond the first plane are written as a pair of four digits.
 fn unicode(bytes: &[u8], at: usize) -> Option<Unit> {
     if bytes.get(at) == Some(&b'{') {
         let len = bytes.get(at + 1..)?.iter().take(7).position(|b| *b == b'}')?;

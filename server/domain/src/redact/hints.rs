@@ -1,7 +1,7 @@
-//! Which rules can say anything about a text: one pass that looks for the words they cannot do
-//! without, in the place of one pass for each rule.
+//! Finds the rules that can match a text, in one pass over the text.
 //!
-//! May name a rule that then finds nothing; never leaves out one that would find something.
+//! Each rule needs one of its words. The result may name a rule that then matches nothing; it never
+//! leaves out a rule that would match.
 
 use std::sync::LazyLock;
 
@@ -42,7 +42,7 @@ impl Hints {
     }
 }
 
-/// Every match of a rule holds one of its words, whatever the case of its ASCII letters.
+/// Every match of a rule contains one of its words, in any case of ASCII letters.
 const WORDS: [(&str, Hints); 30] = [
     ("env_", Hints::IDENTIFIER),
     ("cse_", Hints::IDENTIFIER),

@@ -1,11 +1,12 @@
-//! Values behind a key that says they are secret: `DB_PASSWORD=…`, `"api_key": "…"`.
+//! Values of keys that name a secret: `DB_PASSWORD=…`, `"api_key": "…"`.
 
 use super::Span;
 
 /// Shortest value masked.
 const VALUE: usize = 8;
 
-/// Words that make a key a secret's, in a key in lower case with `_` for `-` and `.`.
+/// Words that mark the key of a secret.
+/// Keys are compared in lower case with `_` for `-` and `.`.
 const WORDS: [&str; 10] = [
     "token",
     "secret",
@@ -65,7 +66,7 @@ impl Key {
     }
 }
 
-/// The name in front of a delimiter: closing quotes and brackets, then the name itself.
+/// The name before a delimiter: closing quotes and brackets, then the name itself.
 fn key_before(bytes: &[u8], delimiter: usize) -> Option<Key> {
     let head = bytes.get(..delimiter)?;
     let skipped = |b: &u8| matches!(b, b' ' | b'\t' | b'"' | b'\'' | b'`' | b'\\' | b']' | b')');
@@ -95,8 +96,8 @@ fn value(bytes: &[u8], at: usize, key: &Key) -> (usize, usize) {
     (at, at + len)
 }
 
-/// Where a quoted value ends: at the next quote that is escaped no deeper than the opening one.
-/// Without one the value reaches to the end of the line.
+/// Where a quoted value ends: at a quote that is escaped no deeper than the first.
+/// Without such a quote the value reaches to the end of the line.
 fn quoted_end(bytes: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
     let mut run = 0;
     for (step, b) in bytes.get(start..).unwrap_or_default().iter().enumerate() {
@@ -111,8 +112,8 @@ fn quoted_end(bytes: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
     bytes.len()
 }
 
-/// `"max_tokens":8,"other":…`: a short number or word followed by more of its structure is no
-/// secret, although the text up to the next blank is long.
+/// Whether the value is a short number or word followed by more of its structure.
+/// `"max_tokens":8,"other":…` holds no secret, although the text up to the next blank is long.
 fn is_short_literal(bytes: &[u8], start: usize, end: usize) -> bool {
     let run = bytes.get(start..end).unwrap_or_default();
     let closes = |b| matches!(b, b'}' | b']');
@@ -131,7 +132,7 @@ fn is_short_literal(bytes: &[u8], start: usize, end: usize) -> bool {
         && bytes.get(start.wrapping_sub(1)).is_none_or(|b| !matches!(b, b'"' | b'\'' | b'`'))
 }
 
-/// `Authorization: Scheme credentials`: masks what follows the scheme; returns where it ends.
+/// Masks the credentials of `Authorization: Scheme credentials`; returns their end.
 fn credentials(bytes: &[u8], start: usize, end: usize, out: &mut Vec<Span>) -> usize {
     let scheme = bytes.get(start..end).unwrap_or_default();
     if !scheme.iter().all(|b| b.is_ascii_alphabetic() || *b == b'-') {

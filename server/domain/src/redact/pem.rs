@@ -1,4 +1,4 @@
-//! Private keys in PEM form: masked from BEGIN to END, over as many lines as it takes.
+//! Masks private keys in PEM form from BEGIN to END, over any number of lines.
 
 use std::sync::LazyLock;
 
@@ -6,8 +6,8 @@ use regex::Regex;
 
 use super::{Hints, Span, rules::pattern};
 
-/// Lines after which a block without an END is taken for over, so that a stray BEGIN does not
-/// blank a log for ever. A 16,384-bit key has about 200.
+/// Most lines of a block without an END.
+/// A stray BEGIN must not mask a log for ever. A 16,384-bit key has about 200 lines.
 const BLOCK_LINES: u16 = 1_000;
 
 /// Lengths of the full body lines that common writers make.
@@ -24,8 +24,8 @@ pub(super) enum Pem {
     Outside,
     /// After a BEGIN, for at most this many lines more.
     Block { left: u16 },
-    /// After a line that looks like the inside of a block whose BEGIN was not seen: a stream may
-    /// be joined in the middle.
+    /// After a line that looks like the inside of a block whose BEGIN was not seen.
+    /// A reader can join a stream in the middle.
     Body,
 }
 

@@ -41,8 +41,9 @@ pub(crate) fn pattern(source: &str) -> Regex {
     Regex::new(source).expect("a constant pattern compiles")
 }
 
-/// Tokens masked whole. Each body takes in the begin of a further token of its kind, so a chain
-/// without separators is one match; no word boundaries, so no neighbour hides one.
+/// Tokens that are masked whole.
+/// Each pattern also takes the beginning of a further token of its kind, so a chain without
+/// separators is one match. There are no word boundaries, so no neighbour can hide a token.
 static WHOLE: LazyLock<Vec<(Hints, Regex)>> = LazyLock::new(|| {
     [
         (Hints::GITHUB, "gh[pousr]_[A-Za-z0-9_]{16,}"),
@@ -131,7 +132,8 @@ static AUTHORIZATION: LazyLock<Regex> = LazyLock::new(|| pattern("(?i)authorizat
 static BASIC: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"(?i)basic\s+["']?([A-Za-z0-9+/=_-]{12,})"#));
 
-/// The word alone is ordinary language; behind `authorization` it announces a credential.
+/// Masks `Basic` credentials behind `authorization`.
+/// The word `basic` alone is ordinary language.
 fn basic(text: &str, out: &mut Vec<Span>) {
     let Some(mut from) = AUTHORIZATION.find(text).map(|word| word.end()) else {
         return;

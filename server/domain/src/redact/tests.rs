@@ -387,7 +387,7 @@ fn hostile_line() -> impl Strategy<Value = String> {
     prop::collection::vec(fragment(), 0..24).prop_map(|parts| parts.concat().replace('\n', " "))
 }
 
-/// Whether a complete identifier or UUID stands in the text, by a matcher of its own.
+/// Whether the text contains a complete identifier or UUID, by separate code.
 fn shows_identifier(text: &str) -> bool {
     let welded = regex::Regex::new("(?:env|session|cse)_01[A-Za-z0-9]{8,}").unwrap();
     let uuid = regex::Regex::new("(?i)[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}").unwrap();

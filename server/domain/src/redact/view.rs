@@ -35,7 +35,7 @@ impl View {
         self.text.push_str(piece);
     }
 
-    /// Appends a character that stands for the piece of the original beginning at `source`.
+    /// Appends a character for the piece of the original that begins at `source`.
     pub fn put(&mut self, c: char, source: usize) {
         self.runs.push(Run { at: self.text.len(), source });
         self.text.push(c);
@@ -46,8 +46,9 @@ impl View {
         self.runs.push(Run { at: self.text.len(), source: original_len });
     }
 
-    /// The original offset of a character boundary of the derived text. What was left out before
-    /// the boundary counts as before it, so a mapped span covers what it was taken from.
+    /// The original offset of a character boundary of the derived text.
+    /// Text that was removed just before the boundary counts as before it, so a mapped span covers
+    /// everything it was made from.
     pub fn source(&self, at: usize) -> usize {
         let after = self.runs.partition_point(|run| run.at <= at);
         self.runs

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Feeds the log from a plan on, in chunks of `step` bytes: offset after and text of each line.
+/// Feeds the log in chunks of `step` bytes; returns each line with its end offset.
 fn read(mut plan: Plan, log: &[u8], step: usize) -> Vec<(u64, String)> {
     let mut redactor = Redactor::default();
     let from = usize::try_from(plan.offset).unwrap();
