@@ -133,7 +133,7 @@ async fn serve(program: &Path, dir: &Path, hash: Option<&str>, token: &str) -> R
     anyhow::bail!("the service did not start: {}", file.display())
 }
 
-/// Asks all classes in turn, so that whatever else happens on the machine meets all alike.
+/// Measures all classes in turn, so that other work affects all alike.
 async fn measure(classes: &mut [Class], rounds: usize) -> Result<()> {
     for round in 0..rounds + 5 {
         for (number, class) in classes.iter_mut().enumerate() {
@@ -186,7 +186,7 @@ fn median(sorted: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-/// Of two series with variances of their own; the slowest tenth, which is the machine, left out.
+/// Welch's t of two series without their slowest tenth, the machine's noise.
 fn welch(a: &[f64], b: &[f64]) -> f64 {
     let facts = |all: &[f64]| {
         let kept = all.get(..all.len() * 9 / 10).unwrap_or_default();

@@ -1,11 +1,12 @@
-//! The lifecycle of bridges with several writers, as a model whose states are searched through.
+//! The lifecycle of bridges with several writers, modelled for a complete search.
 //!
-//! The model runs the real rules of `svc-domain` ([`record`]); what it models is the order of the
-//! steps around them in `server/app`: lock, write the intent, act, record ([`program`]). A server
-//! with its reconciler and watchers, two commands and the launched processes take their steps in
-//! every order, and each of ours may die between any two of them ([`model`]).
+//! The model runs the real rules of `svc-domain` ([`record`]). It models the order of the steps
+//! around them in `server/app`: lock, write the intent, act, record ([`program`]). A server with
+//! its reconciler and watchers, two commands and the launched processes take their steps in every
+//! order, and each of our processes may die between any two of them ([`model`]).
 //!
-//! What is in it and what is not is told in `docs/architecture.md`. It is never in the product.
+//! `docs/architecture.md` says what is in the model and what is not. It is never part of the
+//! product.
 #![expect(
     clippy::indexing_slicing,
     clippy::expect_used,

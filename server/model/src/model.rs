@@ -4,7 +4,7 @@ use crate::mutation::Mutation;
 use crate::program::{self, begun, choices, has_open_questions};
 use crate::record::{Life, Outcome, Row, Stage};
 use crate::world::{
-    At, Budget, COMMANDS, Progress, ROWS, Stand, Start, Task, Who, Wish, World, Wrong,
+    At, Budget, COMMANDS, Progress, ROWS, Request, Stand, Start, Task, Who, World, Wrong,
 };
 use stateright::{Model, Property};
 use svc_domain::identity::Verdict;
@@ -16,13 +16,13 @@ pub struct Bounds {
     pub start: Start,
     /// How much may happen.
     pub budget: Budget,
-    /// What is asked for; each wish as often as the budget allows.
-    pub wishes: Wishes,
+    /// What may be requested; each as often as the budget allows.
+    pub requests: RequestKinds,
 }
 
-/// Kinds of wishes.
+/// Which kinds of request a search tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wishes {
+pub struct RequestKinds {
     /// Spawn.
     pub spawn: bool,
     /// Stop.
@@ -33,7 +33,7 @@ pub struct Wishes {
     pub forget: bool,
 }
 
-impl Wishes {
+impl RequestKinds {
     /// All of them.
     pub const ALL: Self = Self { spawn: true, stop: true, resume: true, forget: true };
 }
@@ -54,7 +54,7 @@ pub enum Action {
     /// A command that has its answer ends.
     Quit(u8),
     /// Somebody wants something.
-    Ask(Who, Wish),
+    Ask(Who, Request),
     /// A process of ours dies.
     Crash(Who),
     /// The agent writes that it is registered.
@@ -68,8 +68,8 @@ pub enum Action {
 }
 
 impl Action {
-    /// Whether the program and the kernel do it by themselves, sooner or later. The rest is up to
-    /// people, agents and accidents, and need never happen.
+    /// Whether program and kernel take this step by themselves, sooner or later.
+    /// The other steps depend on people, agents and accidents, and need never happen.
     pub fn is_own(self) -> bool {
         matches!(
             self,
@@ -144,15 +144,15 @@ impl Lifecycle {
 
     /// What people, agents and accidents may do.
     fn foreign(&self, world: &World, actions: &mut Vec<Action>) {
-        let wishes = self.wishes(world);
+        let requests = self.requests(world);
         if world.budget.commands > 0
             && let Some(next) = world.commands.iter().position(|at| *at == Stand::Unused)
         {
             let who = Who::Command(next as u8);
-            actions.extend(wishes.iter().map(|wish| Action::Ask(who, *wish)));
+            actions.extend(requests.iter().map(|request| Action::Ask(who, *request)));
         }
         if world.budget.requests > 0 && world.server.watching {
-            actions.extend(wishes.iter().map(|wish| Action::Ask(Who::Server, *wish)));
+            actions.extend(requests.iter().map(|request| Action::Ask(Who::Server, *request)));
         }
         if world.budget.crashes > 0 {
             if world.server.up {
@@ -185,24 +185,24 @@ impl Lifecycle {
         }
     }
 
-    fn wishes(&self, world: &World) -> Vec<Wish> {
-        let mut wishes = Vec::new();
-        if self.bounds.wishes.spawn {
-            wishes.push(Wish::Spawn);
+    fn requests(&self, world: &World) -> Vec<Request> {
+        let mut requests = Vec::new();
+        if self.bounds.requests.spawn {
+            requests.push(Request::Spawn);
         }
         for (number, row) in (0_u8..).zip(&world.rows) {
             let Some(row) = row else { continue };
-            if self.bounds.wishes.stop && row.is_live() {
-                wishes.push(Wish::Stop(number));
+            if self.bounds.requests.stop && row.is_live() {
+                requests.push(Request::Stop(number));
             }
-            if self.bounds.wishes.resume && !row.is_live() {
-                wishes.push(Wish::Resume(number));
+            if self.bounds.requests.resume && !row.is_live() {
+                requests.push(Request::Resume(number));
             }
-            if self.bounds.wishes.forget {
-                wishes.push(Wish::Forget(number));
+            if self.bounds.requests.forget {
+                requests.push(Request::Forget(number));
             }
         }
-        wishes
+        requests
     }
 
     fn apply(&self, world: &World, action: Action) -> Option<World> {
@@ -231,7 +231,7 @@ impl Lifecycle {
                 }
                 next.crash(who, false);
             }
-            Action::Ask(who, wish) => ask(&mut next, who, wish),
+            Action::Ask(who, request) => ask(&mut next, who, request),
             Action::Crash(who) => {
                 next.budget.crashes -= 1;
                 next.crash(who, self.mutation == Some(Mutation::LockOutlivesHolder));
@@ -266,8 +266,9 @@ impl Lifecycle {
         Some(())
     }
 
-    /// A nudge, the watch on the file and the tick all lead here; which of them comes matters to
-    /// nobody, as long as one does.
+    /// The server reads what others wrote.
+    /// A nudge, the file watch and the tick all lead here. It does not matter which of them comes,
+    /// as long as one does.
     fn look(&self, world: &mut World) -> Option<()> {
         let ticks = self.mutation != Some(Mutation::NoSecondLook)
             && !world.server.wake
@@ -287,19 +288,19 @@ impl Lifecycle {
     }
 }
 
-fn ask(world: &mut World, who: Who, wish: Wish) {
+fn ask(world: &mut World, who: Who, request: Request) {
     let task = match who {
         Who::Server => {
             world.budget.requests -= 1;
-            begun(who, wish)
+            begun(who, request)
         }
         Who::Command(number) => {
             world.budget.commands -= 1;
             world.commands[usize::from(number)] = Stand::Working;
             if world.server.up {
-                begun(who, wish)
+                begun(who, request)
             } else {
-                Task { wish: Some(wish), ..Task::new(who, At::Ends) }
+                Task { request: Some(request), ..Task::new(who, At::Ends) }
             }
         }
     };

@@ -1,5 +1,4 @@
-//! Faults that can be put into the rules or into the order of steps, to prove that the search
-//! would find them.
+//! Seeded faults in the rules or in the order of steps. The search must find each.
 
 /// One seeded fault. Without one the model is the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,19 +31,19 @@ pub enum Mutation {
     SignalWithoutProof,
     /// A fact about an earlier generation is applied to the present one.
     FactOfAnyGeneration,
-    /// A start that was not ready in time is recorded as failed before its process is stopped.
+    /// A slow start is recorded as failed before its process is stopped.
     ExpiredBeforeStopped,
     /// A project may have two live rows, and a launch does not look at what is live.
     NoAdmission,
     /// Nothing makes the server look again when a wake-up was lost.
     NoSecondLook,
-    /// What others write between the first pass and the first look at the database goes unseen.
+    /// Writes of others between the first pass and the first read are missed.
     WatchBeginsLate,
     /// A pass that could not read the registry is not repeated.
     FailedPassForgotten,
-    /// A stop that another process recorded and did not finish is not asked about again.
+    /// An unfinished stop that another process recorded is not checked again.
     OpenStopForgotten,
-    /// A wrong end with a recorded stop is watched instead of carried out, and not asked about.
+    /// A wrong end with a recorded stop is watched instead of carried out.
     WrongEndOnlyWatched,
     /// A launch does not ask about the process of a record that says it ended.
     LaunchWithoutProbe,

@@ -1,7 +1,6 @@
-//! How far the searches go: the short form of the tests, the long form of the command, and where
-//! each seeded fault shows.
+//! The bounds of the searches: short form, long form, one for each seeded fault.
 
-use crate::model::{Bounds, Wishes};
+use crate::model::{Bounds, RequestKinds};
 use crate::mutation::Mutation;
 use crate::world::{Budget, Start};
 
@@ -52,7 +51,7 @@ const STARTS: [Start; 5] =
 
 /// A search from one start.
 pub fn bounds(start: Start, budget: Budget) -> Bounds {
-    Bounds { start, budget, wishes: Wishes::ALL }
+    Bounds { start, budget, requests: RequestKinds::ALL }
 }
 
 /// Seconds.

@@ -1,5 +1,7 @@
-//! One step of one task of ours, as `server/app` takes it. What every step uses is here; the steps
-//! themselves are in the modules below, by use-case.
+//! One step of one task, as `server/app` takes it.
+//!
+//! The parts that every step uses are here. The steps themselves are in the modules below, by
+//! use-case.
 
 mod end;
 mod launch;
@@ -54,7 +56,8 @@ pub(crate) fn choices(task: &Task) -> u8 {
     }
 }
 
-/// Takes one step of a task; `None` when it has to wait, or this alternative is not there.
+/// Takes one step of a task.
+/// `None` when the task has to wait, or when this alternative does not exist.
 pub(crate) fn step(
     world: &World,
     mutation: Option<Mutation>,
@@ -177,7 +180,7 @@ impl Step<'_> {
         read
     }
 
-    /// What this process knows of a row. Commands keep their copies current by themselves.
+    /// The copy of a row that this process has. Commands always read the row again.
     pub(crate) fn known(&self, row: u8) -> Option<Row> {
         match self.me.who {
             Who::Server => self.world.server.known[usize::from(row)],
@@ -266,8 +269,8 @@ impl Step<'_> {
             && !self.is(Mutation::NoAdmission)
     }
 
-    /// Writes the row of this task; what others have read of it is stale. The server hears of what
-    /// commands write, and knows what it writes itself.
+    /// Writes the row of this task; copies that others have become stale.
+    /// The server is told what commands write, and knows what it writes itself.
     pub(crate) fn write(&mut self, next: Option<Row>) {
         let at = usize::from(self.me.row);
         self.world.rows[at] = next;
@@ -283,7 +286,7 @@ impl Step<'_> {
         }
     }
 
-    /// Keeps in mind what was intended and counted, and says when an end contradicts it.
+    /// Records what was intended and counted, and reports an end that contradicts it.
     fn note(&mut self, before: &Row, next: &Row, event: Event, crash: bool) {
         let at = usize::from(self.me.row);
         if event == Event::Stop {

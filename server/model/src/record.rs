@@ -78,7 +78,7 @@ pub enum Life {
     },
 }
 
-/// What a record of the model's one project holds; the rest of a record no rule looks at.
+/// The parts of a record that a rule reads. The model has one project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Row {
     /// One more per launch.
@@ -190,7 +190,8 @@ impl Row {
     }
 }
 
-/// The rules are asked in every step: the hasher of the standard library would be most of the time.
+/// Remembered answers of the rules, which are asked in every step.
+/// With the hasher of the standard library, hashing would take most of the time.
 type Known<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
 
 /// A hasher for a few trusted bytes.

@@ -1,5 +1,7 @@
-//! Searches all states within bounds: what must never be so is asked in each, and from each the
-//! program must be able to come to rest by itself.
+//! Searches all states within bounds.
+//!
+//! Invariants are checked in each state, and from each state the program must be able to come to
+//! rest by itself.
 
 use crate::model::{Action, Lifecycle, REACHED, is_at_rest};
 use crate::world::World;
@@ -77,7 +79,7 @@ fn told(world: &World, action: Action) -> String {
     }
 }
 
-/// All states, numbered as they are found, with what is needed to say how one was reached.
+/// All states, numbered as they are found, and how each was reached.
 struct Graph {
     hasher: ahash::RandomState,
     numbers: HashMap<u64, u32, ahash::RandomState>,
@@ -138,7 +140,7 @@ impl Graph {
         graph
     }
 
-    /// The first state that is not connected with a rest by what the program does by itself.
+    /// The first state from which the program cannot come to rest by itself.
     fn restless(&mut self) -> Option<u32> {
         self.back.sort_unstable();
         let mut rests = vec![false; self.from.len()];

@@ -1,5 +1,4 @@
-//! One state of the model: the registry, the processes of the machine, and who is in the middle of
-//! what.
+//! One state of the model: the registry, the processes, and unfinished tasks.
 
 use crate::record::{Identity, Life, Row, Stage, compare};
 use svc_domain::identity::Verdict;
@@ -22,7 +21,7 @@ pub enum Who {
 
 /// What somebody asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Wish {
+pub enum Request {
     /// Launch in the project.
     Spawn,
     /// End the bridge of this row.
@@ -132,7 +131,7 @@ pub enum At {
     Executed,
     /// Commits that nothing runs.
     NotExecuted,
-    /// Writes the row of a launch that has happened ([`crate::Mutation::RowAfterLaunch`]).
+    /// Writes the row after its launch ([`crate::Mutation::RowAfterLaunch`]).
     LateInsert,
     /// Takes the lock.
     Stop,
@@ -224,7 +223,7 @@ pub struct Task {
     /// Why it ends a process.
     pub because: Because,
     /// What it will do after recording ends.
-    pub wish: Option<Wish>,
+    pub request: Option<Request>,
     /// What it has read of the row, if it is in the middle of a change.
     pub read: Option<Read>,
     /// Copies of the rows that a pass has not looked at.
@@ -246,7 +245,7 @@ impl Task {
             deadline: false,
             first: false,
             because: Because::Stop,
-            wish: None,
+            request: None,
             read: None,
             list: [None; ROWS],
         }
@@ -341,8 +340,8 @@ pub struct World {
     pub stopping: [u8; ROWS],
     /// For each row the generation whose crash was counted; 0 without one.
     pub counted: [u8; ROWS],
-    /// Rows that were ever written, one bit each: a forgotten one is not written again, as an id
-    /// is not.
+    /// Rows that were ever written, one bit each.
+    /// A forgotten row is not written again, just as an id is never used again.
     pub used: u8,
     /// How many launches there were: the next launch id.
     pub launched: u8,
@@ -350,7 +349,7 @@ pub struct World {
     pub processes: [Process; PROCESSES],
     /// Pids that foreign processes have, one bit each.
     pub foreign: u8,
-    /// The record of the first process is wrong ([`Start::WrongEnd`]) and was not corrected.
+    /// The record of the first process is still wrong ([`Start::WrongEnd`]).
     pub wrong_end: bool,
     /// Who holds the project lock.
     pub lock: Option<Who>,

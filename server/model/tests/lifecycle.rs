@@ -1,5 +1,7 @@
-//! All states of the lifecycle within small bounds: the rules hold in each, and every seeded fault
-//! of them is found. The long form is `cargo xtask model`.
+//! All states of the lifecycle within small bounds.
+//!
+//! The rules hold in each state, and every seeded fault is found. The long form is `cargo xtask
+//! model`.
 
 use std::collections::BTreeSet;
 use svc_model::model::REACHED;

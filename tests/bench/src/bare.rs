@@ -1,4 +1,4 @@
-//! One route of the server's framework with nothing around it: what this machine gives at most.
+//! A bare route of the server's framework: the upper limit of this machine.
 
 use anyhow::{Result, ensure};
 use poem::listener::TcpListener;

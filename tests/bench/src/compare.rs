@@ -6,8 +6,8 @@ use statrs::stats_tests::mannwhitneyu::{MannWhitneyUMethod, mannwhitneyu};
 
 /// How sure a difference must be before it is called one.
 const SURE: f64 = 0.01;
-/// A difference smaller than this is called none, however sure it is: thousands of samples make
-/// every tremor significant.
+/// A smaller difference counts as none, however significant it is.
+/// With thousands of samples every small change is significant.
 const SMALL: f64 = 0.05;
 
 /// One line per figure that both runs have.

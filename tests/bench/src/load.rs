@@ -1,6 +1,7 @@
-//! The load generator: so many connections, each with one request under way at any time, driven by
-//! one thread. Existing generators cost more processor time per request than the service does,
-//! which on two cores would measure the generator.
+//! The load generator: connections with one open request each, on one thread.
+//!
+//! Existing generators use more processor time per request than the service does. On two cores that
+//! would measure the generator.
 
 use crate::http::{self, Head};
 use crate::machine;
@@ -28,8 +29,8 @@ pub struct Load {
     pub body: usize,
     /// Share of one processor that the generator itself used.
     pub own_share: f64,
-    /// Processor time that the service used for one answer, in microseconds. What else runs on the
-    /// machine disturbs it far less than the rate.
+    /// Processor time of the service for one answer, in microseconds.
+    /// Other work on the machine disturbs it far less than the rate.
     pub cost: f64,
 }
 
@@ -55,8 +56,8 @@ struct Client {
     left: Option<usize>,
 }
 
-/// Asks the same thing over and over for so long, after a moment of warming up. Every answer must
-/// have the status and the length of the first.
+/// Sends one request over and over for the given time, after a warm-up.
+/// Every answer must have the status and the length of the first.
 pub fn run(
     (pid, port): (u32, u16),
     request: &[u8],

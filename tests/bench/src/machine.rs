@@ -36,7 +36,7 @@ pub fn description(build: &str, place: &Path) -> Value {
     })
 }
 
-/// How long the disk takes to make a page of a file durable, in milliseconds, many times.
+/// Durations of many syncs of one page of a file, in milliseconds.
 pub fn syncs(place: &Path, times: usize) -> Result<Vec<f64>> {
     let path = place.join("sync");
     let mut file = fs::File::create(&path)?;
@@ -79,7 +79,7 @@ pub fn memory(pid: u32) -> Result<Memory> {
     Ok(Memory { resident: figure("VmRSS"), own: figure("RssAnon"), peak: figure("VmHWM") })
 }
 
-/// Processor time of a process so far, in seconds, with that of its threads that have ended.
+/// Processor time of a process so far, in seconds, ended threads included.
 pub fn processor_seconds(pid: u32) -> Result<f64> {
     // The clock of the process, to the nanosecond: an idle service uses less than a tick of `/proc` in
     // a minute.

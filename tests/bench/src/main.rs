@@ -41,7 +41,7 @@ Starts SVC_BIN with SVC_SIM_BIN as its agent, in temporary directories, and prin
 ";
 
 #[derive(Debug, Default)]
-struct Wish {
+struct Options {
     only: Vec<String>,
     compare: Option<PathBuf>,
     json: Option<PathBuf>,
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     {
         return done(bare::serve(port).map(|()| true));
     }
-    done(parse(args).and_then(|wish| run(&wish)))
+    done(parse(args).and_then(|options| run(&options)))
 }
 
 fn done(outcome: Result<bool>) -> ExitCode {
@@ -75,26 +75,26 @@ fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
-fn parse(args: Vec<String>) -> Result<Wish> {
-    let mut wish = Wish::default();
+fn parse(args: Vec<String>) -> Result<Options> {
+    let mut options = Options::default();
     let mut args = args.into_iter();
     while let Some(word) = args.next() {
         let mut value = || args.next().with_context(|| format!("{word} needs a value\n\n{HELP}"));
         match word.as_str() {
-            "--only" => wish.only.push(value()?),
-            "--compare" => wish.compare = Some(value()?.into()),
-            "--json" => wish.json = Some(value()?.into()),
-            "--build" => wish.build = value()?,
-            "--short" => wish.short = true,
+            "--only" => options.only.push(value()?),
+            "--compare" => options.compare = Some(value()?.into()),
+            "--json" => options.json = Some(value()?.into()),
+            "--build" => options.build = value()?,
+            "--short" => options.short = true,
             _ => bail!("`{word}` is not understood\n\n{HELP}"),
         }
     }
     let known = |only: &String| MEASURES.iter().any(|(name, _)| name == only);
-    if let Some(unknown) = wish.only.iter().find(|only| !known(only)) {
+    if let Some(unknown) = options.only.iter().find(|only| !known(only)) {
         let names: Vec<&str> = MEASURES.iter().map(|(name, _)| *name).collect();
         bail!("there is no measure `{unknown}`; there are {}", names.join(", "));
     }
-    Ok(wish)
+    Ok(options)
 }
 
 fn programs() -> Result<Programs> {
@@ -108,15 +108,15 @@ fn programs() -> Result<Programs> {
     Ok(Programs { service: named("SVC_BIN")?, simulator: named("SVC_SIM_BIN")? })
 }
 
-/// Whether everything could be measured and every answer was right. A missed budget fails nothing:
-/// times depend on the machine.
-fn run(wish: &Wish) -> Result<bool> {
-    let before = wish.compare.as_deref().map(report::read).transpose()?;
+/// Runs the measures; returns whether all of them ran and every answer was right.
+/// A missed budget is no failure, because times depend on the machine.
+fn run(options: &Options) -> Result<bool> {
+    let before = options.compare.as_deref().map(report::read).transpose()?;
     tidy::watch(LONGEST)?;
-    let plan = Plan { programs: programs()?, short: wish.short };
-    let machine = machine::description(&wish.build, &std::env::temp_dir());
+    let plan = Plan { programs: programs()?, short: options.short };
+    let machine = machine::description(&options.build, &std::env::temp_dir());
     say(&format!("{machine:#}\n"));
-    if wish.short {
+    if options.short {
         say(
             "The short form: one look at each figure, on whatever build this is. Only answers count.\n",
         );
@@ -124,7 +124,7 @@ fn run(wish: &Wish) -> Result<bool> {
     say(report::HEAD);
     let (began, mut figures, mut failed) = (Instant::now(), Vec::<Figure>::new(), Vec::new());
     for (name, measure) in MEASURES {
-        if !wish.only.is_empty() && !wish.only.iter().any(|only| only == name) {
+        if !options.only.is_empty() && !options.only.iter().any(|only| only == name) {
             continue;
         }
         if began.elapsed() > LAST_BEGIN {
@@ -141,7 +141,7 @@ fn run(wish: &Wish) -> Result<bool> {
             Err(error) => failed.push(format!("{name}: {error:#}")),
         }
         // Kept as it grows: what was measured is not lost with what comes after.
-        if let Some(file) = &wish.json {
+        if let Some(file) = &options.json {
             report::write(file, &machine, &figures)?;
         }
     }
@@ -150,13 +150,13 @@ fn run(wish: &Wish) -> Result<bool> {
         say("");
         compare::table(&figures, before).iter().for_each(|line| say(line));
     }
-    if let Some(file) = &wish.json {
+    if let Some(file) = &options.json {
         say(&format!("samples: {}", file.display()));
     }
     for failure in &failed {
         say(&format!("NOT MEASURED: {failure}"));
     }
-    if !wish.short {
+    if !options.short {
         let missed: usize = figures.iter().map(Figure::missed).sum();
         say(&format!("{missed} budgets missed; `cargo xtask times` measures the page"));
     }
@@ -167,7 +167,7 @@ fn run(wish: &Wish) -> Result<bool> {
 mod tests {
     use super::*;
 
-    fn parsed(words: &[&str]) -> Result<Wish> {
+    fn parsed(words: &[&str]) -> Result<Options> {
         parse(words.iter().map(|word| (*word).to_owned()).collect())
     }
 

@@ -47,7 +47,7 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("page", page::measure),
 ];
 
-/// Figures of one measure; each gets the load average of the moment when it is added.
+/// Figures of one measure. Each gets the load average at the time it is added.
 pub struct Found {
     figures: Vec<Figure>,
     /// Times of the short form mean nothing, so nothing is held against a budget.

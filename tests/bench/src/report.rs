@@ -1,4 +1,4 @@
-//! What was measured: figures with their samples, the table for people, the document for programs.
+//! The results: figures with their samples, a table for people, JSON for programs.
 
 use anyhow::{Context as _, Result, bail};
 use hdrhistogram::Histogram;

@@ -1,4 +1,4 @@
-//! Sockets of the service: one that is listened to, and a crowd of them on one thread.
+//! Sockets of the service: one that is read, and a crowd of them on one thread.
 
 use crate::http::word;
 use crate::world::DEADLINE;
@@ -45,7 +45,7 @@ impl Socket {
     }
 }
 
-/// A socket that is read all the time, so that each frame has the moment at which it came.
+/// A socket that is read all the time, so that each frame has its arrival time.
 pub struct Stream {
     frames: Receiver<Result<(Instant, String)>>,
 }
@@ -133,8 +133,8 @@ impl Crowd {
         self.sockets.iter().flatten().count()
     }
 
-    /// Hands every text frame of every socket to `look`, with the socket's number, until `look` is
-    /// satisfied or the time is over. Tells which.
+    /// Hands each text frame and the number of its socket to `look`.
+    /// Ends when `look` is satisfied or the time is over, and returns which of the two.
     pub fn read(
         &mut self,
         until: Instant,

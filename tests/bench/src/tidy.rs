@@ -1,5 +1,6 @@
-//! Nothing that is started here outlives the program: not when it is interrupted, not when it takes
-//! too long.
+//! Ends everything that was started here with the program.
+//!
+//! This also holds after an interruption, or when the program takes too long.
 
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -39,8 +40,8 @@ pub fn end(root: &Path) -> Vec<i32> {
     }
 }
 
-/// Processes that carry the mark of a tree or work below it: an agent starts from a clean
-/// environment and carries no mark.
+/// Processes that carry the mark of a tree or work below it.
+/// An agent starts from a clean environment and carries no mark.
 pub fn alive(root: &Path) -> Vec<i32> {
     let mark = [MARK.as_bytes(), b"=", root.as_os_str().as_bytes()].concat();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -57,7 +58,7 @@ fn number(name: &OsStr) -> Option<i32> {
     name.to_str()?.parse().ok()
 }
 
-/// From now on an interruption, or the passing of `most`, ends everything and the program.
+/// From now on an interruption, or the end of `most`, ends the whole program.
 pub fn watch(most: Duration) -> std::io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {

@@ -1,5 +1,6 @@
-//! A private machine for one measure: projects, an agent home, a state directory, and services that
-//! run on them. Everything that was started in it ends with it.
+//! A private machine for one measure: projects, agent home, state, services.
+//!
+//! Everything that was started in it ends with it.
 
 use crate::http::{Connection, word};
 use crate::tidy::{self, MARK};
@@ -104,8 +105,9 @@ impl World {
         Ok(fs::write(self.projects.join(project).join(".agent-sim.json"), knobs.to_string())?)
     }
 
-    /// Takes away what the agent of a project remembers of its last environment. With it the next
-    /// start would be a reattachment, which the service watches for seconds before it trusts it.
+    /// Deletes what the agent of a project remembers of its last environment.
+    /// With it the next start would be a reattachment, which the service watches for seconds before
+    /// it counts as running.
     pub fn forget(&self, project: &str) -> Result<()> {
         // Before the first start there is no such directory, and nothing to forget.
         let entries = fs::read_dir(self.agent_home.join("projects")).into_iter().flatten();
@@ -122,8 +124,9 @@ impl World {
         Ok(())
     }
 
-    /// Takes away what the simulated remote service knows of environments and sessions, while none
-    /// is served. Each start reads and writes all of it, which would be measured as a cost of ours.
+    /// Deletes the environments and sessions of the simulated remote service.
+    /// Each start reads and writes all of them, which would be measured as a cost of the service.
+    /// No environment may be in use.
     pub fn empty_remote(&self) -> Result<()> {
         let file = self.agent_home.join(".agent-sim/remote.json");
         let Ok(bytes) = fs::read(&file) else { return Ok(()) }; // before the first start
@@ -247,8 +250,8 @@ impl Service {
         self.child.id()
     }
 
-    /// Waits until it has asked the agent everything that it asks after a start: until then its
-    /// answers change. `headers` are those of somebody who may see the whole report.
+    /// Waits until the service has asked the agent everything it asks after a start.
+    /// Until then its answers change. `headers` must give access to the whole report.
     pub fn settle(&self, headers: &str) -> Result<()> {
         let mut connection = self.connect()?;
         connection.headers = headers.to_owned();
@@ -306,7 +309,7 @@ impl Service {
     }
 }
 
-/// A measure that failed leaves no service behind; the world's end takes the bridges.
+/// Ends the service of a failed measure; the end of the world ends the bridges.
 impl Drop for Service {
     fn drop(&mut self) {
         let _ = self.child.kill();

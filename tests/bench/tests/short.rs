@@ -1,5 +1,6 @@
-//! The measures themselves work: every answer they get is right, nothing is lost on a stream, every
-//! process ends. Times are not looked at.
+//! The measures work: right answers, no gap in a stream, every process ends.
+//!
+//! Times are not checked.
 
 #![expect(clippy::expect_used, reason = "helpers of tests: a panic is how they fail")]
 

@@ -1,10 +1,10 @@
-//! Rounds of deeds and faults, each in a world of its own, each ending in the invariants.
+//! Rounds of requests and faults, each on its own machine, checked by invariants.
 
+use crate::arguments;
 use crate::deeds::{Means, Outcome, perform};
 use crate::faults::Stage;
 use crate::harness::{Balance, Books, Client, Row, World};
 use crate::plan::{Deed, FRAIL, Fault, PROJECTS, Plan, Step, What};
-use crate::wish;
 use futures_util::FutureExt;
 use futures_util::future::{join, join_all};
 use serde_json::json;
@@ -12,8 +12,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::{Duration, Instant};
 
-/// After a fault everything agrees again: documented are 10 s, here on a machine that has no
-/// time for it.
+/// How long everything may take to agree again after a fault.
+/// Ten seconds are documented; this machine may be busy.
 const AGREES_WITHIN: Duration = Duration::from_secs(60);
 
 /// What all rounds came to.
@@ -28,14 +28,15 @@ struct Sums {
 }
 
 /// Runs the rounds that are wished for; panics in the first that fails.
-pub async fn run(wish: &wish::Chaos) {
+pub async fn run(arguments: &arguments::Chaos) {
     let begun = Instant::now();
     let mut sums = Sums::default();
-    for number in wish.from..wish.from + wish.rounds {
-        let plan = Plan::draw(wish.seed, number, wish.steps, wish.only);
-        let (at, round) = (Instant::now(), AssertUnwindSafe(round(&plan, wish.show, &mut sums)));
+    for number in arguments.from..arguments.from + arguments.rounds {
+        let plan = Plan::draw(arguments.seed, number, arguments.steps, arguments.only);
+        let (at, round) =
+            (Instant::now(), AssertUnwindSafe(round(&plan, arguments.show, &mut sums)));
         if let Err(panic) = round.catch_unwind().await {
-            let (seed, steps, name) = (wish.seed, wish.steps, plan.family.name());
+            let (seed, steps, name) = (arguments.seed, arguments.steps, plan.family.name());
             eprintln!("the schedule of round {number}:\n{plan}");
             eprintln!(
                 "this round again: cargo xtask chaos --seed {seed} --from {number} --rounds 1 \
@@ -44,15 +45,19 @@ pub async fn run(wish: &wish::Chaos) {
             resume_unwind(panic);
         }
         let took = at.elapsed().as_secs_f32();
-        eprintln!("round {number} ({}) of seed {}: {took:.1} s", plan.family.name(), wish.seed);
+        eprintln!(
+            "round {number} ({}) of seed {}: {took:.1} s",
+            plan.family.name(),
+            arguments.seed
+        );
     }
     let Sums { counts, refused, missing, rows, generations, ran } = sums;
     let counted: Vec<String> = counts.iter().map(|(what, n)| format!("{n} {what}")).collect();
     eprintln!(
         "seed {}, {} rounds in {} s: {}; {rows} records, {generations} launches recorded, {ran} \
          agents ran; 0 lost, 0 doubled, 0 orphaned",
-        wish.seed,
-        wish.rounds,
+        arguments.seed,
+        arguments.rounds,
         begun.elapsed().as_secs(),
         counted.join(", ")
     );

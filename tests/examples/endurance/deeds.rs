@@ -28,7 +28,7 @@ pub struct Means<'a> {
     pub env: Vec<(&'static str, String)>,
     /// Commands are killed after this time.
     pub cut: Option<Duration>,
-    /// The newest record of the project that is known: what is stopped, resumed, forgotten.
+    /// The newest known record of the project. Stop, resume and forget use it.
     pub newest: Option<String>,
 }
 

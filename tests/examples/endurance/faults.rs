@@ -1,4 +1,4 @@
-//! The machine of one round: its service, the faults that are on, and how each is done and undone.
+//! The machine of one round: its service, and how each fault is made and undone.
 
 use crate::harness::{
     Clock, Process, Server, SmallDisk, Start, Witness, World, gone, hunt_launcher, limit,
@@ -31,7 +31,7 @@ pub struct Stage<'w> {
     /// Keeps a user namespace in which there are hardly any watches.
     namespace: Option<Child>,
     late: usize,
-    /// A command or a launcher was killed: what it left beside a file, the next start takes away.
+    /// A command or a launcher was killed. The next start deletes what it left.
     pub needs_start: bool,
     /// Projects whose agents did not end by themselves or by a stop.
     pub harmed: BTreeSet<usize>,
@@ -75,7 +75,7 @@ impl<'w> Stage<'w> {
         stage
     }
 
-    /// Everything of the world is started where a user has six watches in two instances.
+    /// Starts everything from now on with six inotify watches in two instances.
     fn without_watches(&mut self) {
         let script = "echo 6 > /proc/sys/user/max_inotify_watches && \
              echo 2 > /proc/sys/user/max_inotify_instances && echo ready && exec sleep 100000";
@@ -114,7 +114,7 @@ impl<'w> Stage<'w> {
         self.ballast.is_some() || self.is_read_only
     }
 
-    /// Starts a service if there is none. Where the state cannot be written it may refuse.
+    /// Starts a service if there is none. With read-only state it may refuse.
     pub async fn serve(&mut self) {
         if self.server.is_some() {
             return;
@@ -261,7 +261,7 @@ impl<'w> Stage<'w> {
         self.serve().await;
     }
 
-    /// The number of a dead agent, in a record that calls it alive, belongs to the witness.
+    /// Gives the pid of a dead agent to the bystander, in a record that calls it alive.
     async fn steal_pid(&mut self, project: usize) {
         if self.is_ill() {
             return;
@@ -287,7 +287,7 @@ impl<'w> Stage<'w> {
         }
     }
 
-    /// Lays a read-only view over the directory: what is open stays open, nothing new opens.
+    /// Mounts a read-only view over the directory. Open files stay open.
     fn make_read_only(&mut self) {
         if self.is_ill() {
             return;

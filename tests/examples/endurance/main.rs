@@ -1,7 +1,7 @@
-//! The whole program for long and under faults: `cargo xtask soak` and `cargo xtask chaos`.
+//! Tests the whole program for hours and under faults: `soak` and `chaos`.
 //!
-//! An example, so that it stands on the same private machine as the black-box tests without
-//! making the programs of this package heavier.
+//! An example, so that it can use the private machine of the black-box tests without making the
+//! programs of this package heavier.
 
 #![expect(
     clippy::unwrap_used,
@@ -17,34 +17,34 @@
 mod blackbox {
     pub mod harness;
 }
+mod arguments;
 mod chaos;
 mod deeds;
 mod faults;
 mod plan;
 mod soak;
 mod vitals;
-mod wish;
 
+use arguments::Arguments;
 use blackbox::harness;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
-use wish::Wish;
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let wish = match Wish::parse(std::env::args().skip(1)) {
-        Ok(wish) => wish,
+    let arguments = match Arguments::parse(std::env::args().skip(1)) {
+        Ok(arguments) => arguments,
         Err(words) => {
             eprintln!("{words}");
             return ExitCode::from(2);
         }
     };
     let run = async {
-        match &wish {
-            Wish::Soak(wish) => soak::run(wish).await,
-            Wish::Chaos(wish) => chaos::run(wish).await,
+        match &arguments {
+            Arguments::Soak(arguments) => soak::run(arguments).await,
+            Arguments::Chaos(arguments) => chaos::run(arguments).await,
         }
     };
     // Whatever is started here ends with its world, so a world must end in order.
@@ -56,6 +56,6 @@ async fn main() -> ExitCode {
         _ = tokio::signal::ctrl_c() => eprintln!("interrupted"),
         _ = term.recv() => eprintln!("interrupted"),
     }
-    eprintln!("again: cargo xtask {wish}");
+    eprintln!("again: cargo xtask {arguments}");
     ExitCode::FAILURE
 }

@@ -1,5 +1,6 @@
-//! What happens in one round of chaos: drawn from a seed before it begins, so that it can be
-//! printed and followed again. The instants are planned too; what they meet is chance.
+//! What happens in one round of chaos, drawn from a seed before the round begins.
+//!
+//! So a plan can be printed and repeated. Times are planned; which step a fault hits is chance.
 
 use crate::harness::Dice;
 use std::fmt;

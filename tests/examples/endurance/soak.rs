@@ -1,11 +1,12 @@
-//! Bridges live and die for long, under clients, commands and sockets of every temper. At the end
-//! everything must be where it was at the beginning.
+//! Bridges start and end for a long time, under many kinds of clients.
+//!
+//! At the end everything must be as it was at the beginning.
 
 mod crowd;
 
+use crate::arguments;
 use crate::harness::{Books, Client, Dice, Row, Server, World};
 use crate::vitals::{Vitals, log_sets};
-use crate::wish;
 use futures_util::StreamExt;
 use futures_util::stream::iter;
 use serde_json::{Value, json};
@@ -22,13 +23,14 @@ const SAMPLE_EVERY: Duration = Duration::from_secs(5);
 const SAY_EVERY: u32 = 12;
 /// So many launches keep their logs; those of recorded bridges stay beside them.
 const LOG_SETS: usize = 150;
-/// So long the logs of a launch stay that no record names, and a little longer: they are looked at
-/// with the next launch.
+/// How long logs without a record may stay, with a margin.
+/// They are checked at the next launch.
 const NAMELESS_LOGS: Duration = Duration::from_secs(11 * 60);
 /// From this length on memory has had its time to become what it stays.
 const MEMORY_FROM: Duration = Duration::from_secs(5 * 60);
-/// Threads for blocking work are shared: how many of them there are says how the work of the last
-/// ten seconds met, not what is held. A thread per bridge, task or request is far more than this.
+/// Most threads of the pool for blocking work that may be idle.
+/// Their number depends on how the work of the last ten seconds overlapped. A thread per bridge,
+/// task or request would be far more than this.
 const POOL: u64 = 4;
 
 /// What everybody in the crowd knows.
@@ -74,15 +76,16 @@ impl Scene {
 }
 
 /// Runs a soak; panics with what is not where it should be.
-pub async fn run(wish: &wish::Soak) {
+pub async fn run(arguments: &arguments::Soak) {
     let begun = Instant::now();
     let world = Arc::new(World::with(json!({
         "claude": { "stop_grace_seconds": 2, "startup_grace_seconds": 60 },
-        "instance_defaults": { "max_bridges": wish.bridges + 1 },
+        "instance_defaults": { "max_bridges": arguments.bridges + 1 },
         "logs": { "retention_max_files": LOG_SETS },
     })));
-    let projects: Vec<String> = (0..wish.bridges).map(|number| format!("p{number:03}")).collect();
-    let mut dice = Dice::new(wish.seed);
+    let projects: Vec<String> =
+        (0..arguments.bridges).map(|number| format!("p{number:03}")).collect();
+    let mut dice = Dice::new(arguments.seed);
     for name in &projects {
         std::fs::create_dir(world.projects.join(name)).unwrap();
         world.set_knobs(name, knobs(&mut dice));
@@ -107,7 +110,7 @@ pub async fn run(wish: &wish::Soak) {
         phase,
     });
     let mut crowd = crowd::gather(&scene, &mut dice);
-    let samples = watch_over(&world, &server, wish.time, &mut crowd).await;
+    let samples = watch_over(&world, &server, arguments.time, &mut crowd).await;
     phases.send_replace(Phase::Quiet);
     crowd::until_idle(&scene).await;
 
@@ -133,15 +136,15 @@ pub async fn run(wish: &wish::Soak) {
     eprintln!(
         "seed {}, {} bridges for {} s ({} s in all): {}; {} agents ran, {} records; at most {most} \
          KiB resident; 0 lost, 0 doubled, 0 orphaned, 0 left behind",
-        wish.seed,
-        wish.bridges,
-        wish.time.as_secs(),
+        arguments.seed,
+        arguments.bridges,
+        arguments.time.as_secs(),
         begun.elapsed().as_secs(),
         counted.join(", "),
         balance.ran,
         balance.rows
     );
-    no_growth(wish.time, &samples);
+    no_growth(arguments.time, &samples);
 }
 
 /// How the agent of one project behaves.
@@ -157,7 +160,7 @@ fn knobs(dice: &mut Dice) -> Value {
     }
 }
 
-/// Every path is gone once, so that what is made on first use is not taken for growth.
+/// Takes every path once, so that first use does not count as growth.
 async fn warm_up(server: &Server<'_>, projects: &[String]) {
     let once = async |name: &String| {
         let row = server.client.launch(name).await.expect(201).instance();
@@ -169,8 +172,8 @@ async fn warm_up(server: &Server<'_>, projects: &[String]) {
     server.open_connections().await;
 }
 
-/// Waits until nothing is held any more that was needed for a moment. With `as_before`: until it
-/// is no more than that, and panics when it never is.
+/// Waits until everything that was held only for a moment is released.
+/// With `as_before`: until it is no more than that, and panics when it never is.
 async fn at_rest(world: &World, pid: i32, as_before: Option<Vitals>) -> Vitals {
     // Idle connections and threads are let go after 10 s and less.
     let mut patience = if as_before.is_some() { 60 } else { 12 };
@@ -256,7 +259,8 @@ async fn wind_up(scene: &Scene, server: &Server<'_>) -> Vec<Row> {
     found.rows
 }
 
-/// Memory of the last quarter against that of the second: the first is for growing up.
+/// Compares the memory of the last quarter with that of the second.
+/// The first quarter is for warming up.
 fn no_growth(time: Duration, samples: &[Vitals]) {
     let quarter = samples.len() / 4;
     if time < MEMORY_FROM || quarter == 0 {

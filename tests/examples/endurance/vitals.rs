@@ -1,4 +1,4 @@
-//! What a service takes of the machine at one moment, as the kernel and its own files show it.
+//! Resources of a service at one moment, as the kernel and its own files show them.
 
 use crate::harness::{World, open_descriptors};
 use std::collections::BTreeSet;
@@ -65,8 +65,8 @@ fn files_below(dir: &Path) -> Vec<String> {
     found
 }
 
-/// How many launches have log files, `PROJECT-MILLISECONDS-NUMBER.…` of one set each, and wrote
-/// none of them for so long.
+/// Counts the launches with log files that nobody wrote for a while.
+/// The files of one set are named `PROJECT-MILLISECONDS-NUMBER.…`.
 pub fn log_sets(world: &World, unwritten: Duration) -> usize {
     let logs = world.state.join("logs");
     let files = files_below(&logs);

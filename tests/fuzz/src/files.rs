@@ -1,4 +1,4 @@
-//! Files that the agent or a hand wrote, read as the service reads them: from the disk.
+//! Files of the agent or a person, read from disk as the service reads them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,13 +9,13 @@ use svc_agent::pointer::Found;
 use svc_agent::registry::Registry;
 use svc_domain::identity::LaunchId;
 
-struct Place {
+struct Workspace {
     dir: PathBuf,
     launch: LaunchId,
 }
 
 /// A directory of this process; in memory where the machine has one there.
-static PLACE: LazyLock<Place> = LazyLock::new(|| {
+static WORKSPACE: LazyLock<Workspace> = LazyLock::new(|| {
     let memory = PathBuf::from("/dev/shm");
     let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
     // Several runs may be under way; the fuzzer never ends in an orderly way.
@@ -24,11 +24,11 @@ static PLACE: LazyLock<Place> = LazyLock::new(|| {
         std::fs::create_dir_all(dir.join(inside)).unwrap_or_else(|error| panic!("{error}"));
     }
     let launch = "0123456789abcdef0123456789abcdef".parse();
-    Place { dir, launch: launch.unwrap_or_else(|error| panic!("{error}")) }
+    Workspace { dir, launch: launch.unwrap_or_else(|error| panic!("{error}")) }
 });
 
 fn write(name: &str, data: &[u8]) -> PathBuf {
-    let path = PLACE.dir.join(name);
+    let path = WORKSPACE.dir.join(name);
     std::fs::write(&path, data).unwrap_or_else(|error| panic!("{error}"));
     path
 }
@@ -47,7 +47,7 @@ pub(crate) fn pointer(data: &[u8]) {
 pub(crate) fn job_files(data: &[u8]) {
     write("jobs/0123abcd/state.json", data);
     let mut jobs = Jobs::default();
-    let reading = jobs.read(&PLACE.dir.join("jobs")).unwrap_or_else(|error| panic!("{error}"));
+    let reading = jobs.read(&WORKSPACE.dir.join("jobs")).unwrap_or_else(|error| panic!("{error}"));
     let _ = format!("{:?}", reading.jobs);
     let _ = roster::read(&write("roster.json", data));
 }
@@ -55,7 +55,7 @@ pub(crate) fn job_files(data: &[u8]) {
 /// An entry of the agent's session registry.
 pub(crate) fn registry(data: &[u8]) {
     write("sessions/4242.json", data);
-    let mut registry = Registry::new(PLACE.dir.join("sessions"));
+    let mut registry = Registry::new(WORKSPACE.dir.join("sessions"));
     let reading = registry.read().unwrap_or_else(|error| panic!("{error}"));
     for entry in &reading.entries {
         let _ = (entry.is_background(), entry.state());
@@ -66,19 +66,19 @@ pub(crate) fn registry(data: &[u8]) {
 pub(crate) fn trust(data: &[u8]) {
     write(".claude.json", data);
     let variables: BTreeMap<_, _> =
-        [("CLAUDE_CONFIG_DIR".into(), PLACE.dir.clone().into_os_string())].into();
+        [("CLAUDE_CONFIG_DIR".into(), WORKSPACE.dir.clone().into_os_string())].into();
     let Ok(home) = AgentHome::of_child(&variables) else { return };
-    let locks = svc_process::locks::FileLocks::new(PLACE.dir.join("locks"));
+    let locks = svc_process::locks::FileLocks::new(WORKSPACE.dir.join("locks"));
     let config = svc_agent::trust::AgentConfig::new(home, locks);
     if let Ok(known) = config.known() {
-        let _ = known.is_trusted(&PLACE.dir, None);
+        let _ = known.is_trusted(&WORKSPACE.dir, None);
     }
 }
 
 /// What a launcher says it is.
 pub(crate) fn launch_file(data: &[u8]) {
     let path = write("x.launch.json", data);
-    if let Ok(Some(identity)) = svc_process::launcher::read_identity(&path, &PLACE.launch) {
+    if let Ok(Some(identity)) = svc_process::launcher::read_identity(&path, &WORKSPACE.launch) {
         assert!(identity.pid.get() > 1);
     }
 }

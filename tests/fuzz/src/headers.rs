@@ -1,5 +1,4 @@
-//! What comes from the network: where requests begin and end, who they say they are for and from,
-//! where to go after signing in.
+//! Input from the network: framing, hosts, origins, credentials, return paths.
 
 use svc_domain::credentials::{bearer, cookie, is_local_path, single};
 use svc_domain::host::{AllowedHosts, Authority, Host, Protocol, authority};
@@ -18,7 +17,7 @@ fn read(parts: &[&[u8]]) -> (bool, Vec<u8>, u64) {
     (is_good, onward.to_vec(), framing.requests())
 }
 
-/// In one piece and byte by byte a connection reads the same, and nothing is made up.
+/// A connection reads the same in one piece and byte by byte, and invents nothing.
 pub(crate) fn framing(data: &[u8]) {
     let whole = read(&[data]);
     let single: Vec<&[u8]> = data.chunks(1).collect();
@@ -49,7 +48,7 @@ pub(crate) fn headers(data: &[u8]) {
     }
 }
 
-/// What is an origin to us names the same host to a browser, where that can read it at all.
+/// An origin that we accept names the same host to a browser that can read it.
 pub(crate) fn origin(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let _ = Origin::parse_entry(&text);
@@ -72,7 +71,7 @@ pub(crate) fn origin(data: &[u8]) {
     assert_eq!(url.host_str(), Some(ours.as_str()), "{text:?}");
 }
 
-/// A path that may be gone to after signing in stays here, whatever a browser makes of it.
+/// A path that is accepted after signing in stays on this host in every browser.
 pub(crate) fn next_path(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if !is_local_path(&text) {

@@ -1,4 +1,4 @@
-//! What agents write: logs in whatever pieces they arrive, last words, secrets, terminal bytes.
+//! What agents write: logs in any pieces, last output, secrets, terminal bytes.
 
 use svc_domain::agent_log::evidence::Evidence;
 use svc_domain::agent_log::lines::LogLines;
@@ -50,8 +50,8 @@ pub(crate) fn exit_cause(data: &[u8]) {
     assert!(length <= 2000, "{length} characters");
 }
 
-/// However a stream is cut, the same lines come out, and reading on from the end of one loses and
-/// repeats nothing.
+/// However a stream is cut, the same lines come out.
+/// Reading on from the end of any line loses and repeats nothing.
 pub(crate) fn tail_lines(data: &[u8]) {
     let shown = |lines: Vec<TailLine<'_>>| {
         let mut redactor = Redactor::default();
@@ -72,8 +72,9 @@ pub(crate) fn tail_lines(data: &[u8]) {
     assert!(whole.iter().zip(whole.iter().skip(1)).all(|(one, next)| one.0 <= next.0));
 }
 
-/// A secret on its own line never comes out, a text is redacted as its lines are, and the rules
-/// that are not asked for a line would have found nothing in it.
+/// A secret on its own line never comes out.
+/// A text is redacted as its lines are, and the rules that are not asked for a line would have
+/// matched nothing in it.
 pub(crate) fn redact(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (before, after) = split(&text);

@@ -1,7 +1,7 @@
-//! The program that the fuzzer drives: one of the targets of `targets`, chosen by `SVC_FUZZ_TARGET`.
+//! The fuzzer's program: runs the target of `targets` named by `SVC_FUZZ_TARGET`.
 //!
-//! `cargo xtask fuzz` builds it with coverage and runs it; it is no part of the workspace, because
-//! its flags would be everybody's.
+//! `cargo xtask fuzz` builds it with coverage and runs it. It is not part of the workspace, because
+//! its compiler flags would apply to every package.
 #![no_main]
 
 mod files;
@@ -10,7 +10,7 @@ mod logs;
 mod targets;
 mod texts;
 
-/// Limits of the service, under the name by which its reader of connections knows them.
+/// Limits of the service, under the module name that its connection reader uses.
 mod layers {
     pub(crate) mod limits {
         pub(crate) const TARGET: usize = 8 * 1024;

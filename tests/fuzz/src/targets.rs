@@ -1,4 +1,4 @@
-//! All targets by name. A target takes any bytes and panics when something that must hold does not.
+//! All targets by name. A target takes any bytes and panics on a broken invariant.
 
 use crate::{files, headers, logs, texts};
 

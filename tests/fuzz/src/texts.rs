@@ -1,4 +1,4 @@
-//! Texts and documents: answers of the agent, the configuration, files of people and pages.
+//! Texts and documents: the agent's answers, configuration, files, preferences.
 
 use std::path::Path;
 use svc_agent::version::AgentVersion;
@@ -19,7 +19,7 @@ pub(crate) fn agent_list(data: &[u8]) {
     }
 }
 
-/// What the agent prints: version, sign-in state, answers about jobs; and argument vectors.
+/// What the agent prints: version, sign-in state, answers about jobs. And argv.
 pub(crate) fn agent_words(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(version) = AgentVersion::from_output(&text) {

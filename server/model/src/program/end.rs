@@ -71,7 +71,7 @@ impl Step<'_> {
         self.goto(At::Record)
     }
 
-    /// Signals the process of this task after proving it once more; tells whether it was there.
+    /// Signals the proved process of this task; returns whether it existed.
     fn signal(&mut self, kill: bool) -> bool {
         let Some(identity) = self.me.process else { return false };
         let proven = self.world.probe(identity) == Verdict::Same;

@@ -3,7 +3,7 @@
 use super::{Change, Step, Then};
 use crate::mutation::Mutation;
 use crate::record::{Event, Identity, Row};
-use crate::world::{At, Process, Progress, ROWS, Task, Who, Wish};
+use crate::world::{At, Process, Progress, ROWS, Request, Task, Who};
 
 impl Step<'_> {
     /// A command without a server beside it takes up the ends that nobody has recorded.
@@ -15,8 +15,8 @@ impl Step<'_> {
 
     /// What was asked for, after that.
     pub(super) fn begin(&mut self) -> Then {
-        let Some(wish) = self.me.wish.take() else { return Then::Over };
-        self.me = begun(self.me.who, wish);
+        let Some(request) = self.me.request.take() else { return Then::Over };
+        self.me = begun(self.me.who, request);
         Then::On
     }
 
@@ -179,8 +179,8 @@ impl Step<'_> {
         self.goto(At::NextGeneration)
     }
 
-    /// An ended row whose process the rules do not take for gone: a resume asks its own row, a spawn
-    /// finds it by the agent's pointer.
+    /// An ended row whose process is not gone by the rules.
+    /// A resume checks its own row; a spawn finds it by the agent's pointer.
     fn wrongly_ended(&self, rows: &[Option<Row>; ROWS]) -> Option<(u8, Row)> {
         if self.is(Mutation::LaunchWithoutProbe) {
             return None;
@@ -229,11 +229,11 @@ impl Step<'_> {
 }
 
 /// The first step of what somebody asks for.
-pub(crate) fn begun(who: Who, wish: Wish) -> Task {
-    match wish {
-        Wish::Spawn => Task::new(who, At::Spawn),
-        Wish::Stop(row) => Task { row, ..Task::new(who, At::Stop) },
-        Wish::Resume(row) => Task { row, ..Task::new(who, At::Resume) },
-        Wish::Forget(row) => Task { row, ..Task::new(who, At::Forget) },
+pub(crate) fn begun(who: Who, request: Request) -> Task {
+    match request {
+        Request::Spawn => Task::new(who, At::Spawn),
+        Request::Stop(row) => Task { row, ..Task::new(who, At::Stop) },
+        Request::Resume(row) => Task { row, ..Task::new(who, At::Resume) },
+        Request::Forget(row) => Task { row, ..Task::new(who, At::Forget) },
     }
 }

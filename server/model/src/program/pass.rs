@@ -41,7 +41,7 @@ impl Step<'_> {
         let Some(row) = self.me.list[at].take() else { return Then::Over };
         (self.me.row, self.me.generation) = (at as u8, row.generation);
         self.me.process = row.process;
-        let is_command = self.me.wish.is_some();
+        let is_command = self.me.request.is_some();
         if !is_command && self.world.is_stopping(self.me.who, self.me.row) {
             return Then::On;
         }
@@ -57,7 +57,7 @@ impl Step<'_> {
 
     /// All rows were looked at.
     fn listed(&mut self) -> Then {
-        if self.me.wish.is_some() {
+        if self.me.request.is_some() {
             return self.begin();
         }
         if self.me.first {
@@ -182,7 +182,7 @@ impl Step<'_> {
         }
     }
 
-    /// After the first pass: rows that were believed ended although their process lives.
+    /// After the first pass: finds ended rows whose process lives.
     pub(super) fn wrong_ends(&mut self) -> Then {
         self.unlock();
         let Some(at) = self.me.list.iter().position(Option::is_some) else {

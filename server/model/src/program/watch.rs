@@ -7,8 +7,8 @@ use crate::world::{At, Because};
 use svc_domain::identity::Verdict;
 
 impl Step<'_> {
-    /// What a watcher waits for, one alternative each: evidence, the exit, the deadline, and that
-    /// its generation is over.
+    /// What a watcher waits for, one alternative each.
+    /// These are evidence, the exit, the deadline, and the end of its generation.
     pub(super) fn watch_loop(&mut self, choice: u8) -> Then {
         let Some(identity) = self.me.process else { return Then::Over };
         let is_gone = self.world.probe(identity) != Verdict::Same;

@@ -1,4 +1,4 @@
-//! A thousand starts and stops: whether the last costs what the first did, in time, memory and disk.
+//! A thousand starts and stops: do time, memory and disk use grow?
 
 use super::{Found, Plan, millis};
 use crate::http::word;

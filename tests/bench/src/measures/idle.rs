@@ -1,4 +1,4 @@
-//! What the service uses while nothing happens: processor time, and frames on the wire.
+//! What an idle service uses: processor time, and frames on the wire.
 
 use super::requests::ended;
 use super::{Found, Plan};
@@ -23,8 +23,8 @@ struct Quiet {
     frames: usize,
 }
 
-/// All at the same time: they do nothing, so they do not disturb one another, and the machine is
-/// the same for all.
+/// Measures all services at the same time.
+/// They are idle, so they do not disturb each other, and the machine is the same for all.
 pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let mut all = Vec::new();
     for (bridges, budget) in [(0, None), (20, None), (plan.pick(100, 3), Some(0.1))] {

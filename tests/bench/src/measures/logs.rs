@@ -1,5 +1,7 @@
-//! From a line in an agent's log to the frame of a reader: alone, with two hundred, beside one that
-//! does not read, and under floods.
+//! From a line in an agent's log to the frame of a reader.
+//!
+//! Measured with one reader, with two hundred, beside a reader that does not read, and under
+//! floods.
 
 use super::{Found, Plan, millis};
 use crate::machine::memory;
@@ -150,7 +152,7 @@ fn stalled(plan: &Plan, found: &mut Found, bench: &mut Bench) -> Result<()> {
     Ok(())
 }
 
-/// So many megabytes of lines, slowly enough for a reader to follow; returns when it has.
+/// Writes megabytes of lines at the reader's pace; returns when all are read.
 fn pour(bench: &mut Bench, stream: &mut Stream, megabytes: usize) -> Result<()> {
     let block = block();
     for _ in 0..megabytes {

@@ -1,4 +1,4 @@
-//! Resident memory: idle, with bridges, after load, with a long history and readers.
+//! Resident memory: idle, with bridges, after load, with history and readers.
 
 use super::requests::{asset, drive, ended};
 use super::{Found, Plan};

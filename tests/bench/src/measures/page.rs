@@ -1,4 +1,4 @@
-//! Bytes of the page's first load. How long it takes is measured in a browser, by another command.
+//! Bytes of the page's first load. `cargo xtask times` measures the time.
 
 use super::{Found, Plan};
 use crate::report::{Figure, Of};

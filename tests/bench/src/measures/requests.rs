@@ -1,4 +1,4 @@
-//! Requests per second and how long one takes, with sixteen connections that never wait.
+//! Requests per second and latency, with sixteen connections that never pause.
 
 use super::{Found, Plan};
 use crate::bare::Bare;
@@ -83,7 +83,7 @@ pub fn ended(plan: &Plan, rows: u64) -> Result<World> {
     Ok(world)
 }
 
-/// Address of the largest file of the page; none where the service was built without the page.
+/// Address of the largest file of the page; `None` if the service has no page.
 pub fn asset(world: &World) -> Result<Option<String>> {
     let service = world.serve()?;
     let page = service.connect()?.get("/")?;
@@ -98,9 +98,9 @@ pub fn asset(world: &World) -> Result<Option<String>> {
     Ok(head.get(start..).map(str::to_owned))
 }
 
-/// The same questions with auth off and with a bearer token, in turns and each time in a service of
-/// its own: how well the processors are shared differs from one process to the next, by more than
-/// the token costs.
+/// The same requests with authentication off and with a token, in turns.
+/// Each turn has a service of its own: how well the processors are shared differs more between two
+/// processes than the token costs.
 fn both(plan: &Plan, found: &mut Found, world: &mut World, asks: &[Ask<'_>]) -> Result<()> {
     let rounds = plan.pick(3, 1);
     world.configure(json!({ "auth": { "enabled": true } }))?;

@@ -1,5 +1,6 @@
-//! Cold start: from the start of the process to its first healthy answer, and until every bridge
-//! that lived through it is attached again.
+//! Cold start: from the start of the process to its first healthy answer.
+//!
+//! A second figure is the time until every bridge that lived through the restart is attached again.
 
 use super::{Found, Plan, millis};
 use crate::report::{Figure, Of};

@@ -1,5 +1,6 @@
-//! Who is there during a soak: clients, commands, a murderer, readers, and sockets that keep up,
-//! that lag, and that go without a word.
+//! The clients of a soak: HTTP clients, commands, a killer, and readers.
+//!
+//! Some sockets keep up, some are slow, and some leave without a word.
 
 use super::{Phase, Scene};
 use crate::deeds::{Means, Outcome, perform};
@@ -155,8 +156,8 @@ async fn murderer(scene: Arc<Scene>, mut dice: Dice) {
     let _ = phase.wait_for(|phase| matches!(phase, Phase::Over(_))).await;
 }
 
-/// Forgets what ended longest ago, so that the history comes to a size and stays there: what
-/// memory grows by then is not records.
+/// Forgets the oldest ended records, so that the history has a stable size.
+/// Memory that still grows is not records.
 async fn tidier(scene: Arc<Scene>, mut dice: Dice) {
     let busy = Busy::begin();
     let client = scene.client();
@@ -200,7 +201,7 @@ async fn reader(scene: Arc<Scene>, mut dice: Dice) {
     }
 }
 
-/// Follows the stream as a page does, without a hole, and ends with what is recorded.
+/// Follows the stream without a gap, as a page does, and compares it at the end.
 async fn follower(scene: Arc<Scene>) {
     let mut phase = scene.phase.clone();
     let mut events = Events::open(&scene.base).await;

@@ -1,4 +1,4 @@
-//! `wasm-bindgen`: makes the JavaScript glue of a module. trunk looks it up on `PATH`.
+//! `wasm-bindgen` makes the JavaScript glue of a module. trunk finds it on `PATH`.
 
 use std::process::ExitCode;
 

@@ -9,7 +9,7 @@ const HELP: &str = "soak [--minutes M | --seconds S] [--seed N] [--bridges B]\n\
 
 /// What to run.
 #[derive(Debug, Clone)]
-pub enum Wish {
+pub enum Arguments {
     Soak(Soak),
     Chaos(Chaos),
 }
@@ -24,7 +24,7 @@ pub struct Soak {
 #[derive(Debug, Clone)]
 pub struct Chaos {
     pub seed: u64,
-    /// The first round and how many: every round depends on the seed and its number alone.
+    /// The first round. Every round depends only on the seed and its number.
     pub from: u64,
     pub rounds: u64,
     pub steps: usize,
@@ -33,11 +33,11 @@ pub struct Chaos {
     pub show: bool,
 }
 
-impl Wish {
+impl Arguments {
     pub fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = args;
         let seed = 1;
-        let mut wish = match args.next().as_deref() {
+        let mut arguments = match args.next().as_deref() {
             Some("soak") => {
                 Self::Soak(Soak { seed, time: Duration::from_secs(20 * 60), bridges: 100 })
             }
@@ -52,15 +52,16 @@ impl Wish {
             _ => return Err(HELP.into()),
         };
         while let Some(name) = args.next() {
-            if let (Self::Chaos(chaos), "--show") = (&mut wish, name.as_str()) {
+            if let (Self::Chaos(chaos), "--show") = (&mut arguments, name.as_str()) {
                 chaos.show = true;
                 continue;
             }
             let value = args.next().ok_or_else(|| format!("{name} needs a value\n{HELP}"))?;
-            wish.set(&name, &value)
+            arguments
+                .set(&name, &value)
                 .ok_or_else(|| format!("`{name} {value}` is not understood\n{HELP}"))?;
         }
-        Ok(wish)
+        Ok(arguments)
     }
 
     fn set(&mut self, name: &str, value: &str) -> Option<()> {
@@ -81,7 +82,7 @@ impl Wish {
     }
 }
 
-impl fmt::Display for Wish {
+impl fmt::Display for Arguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Soak(Soak { seed, time, bridges }) => {
