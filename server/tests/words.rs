@@ -41,7 +41,6 @@ const SUMMARIES_LEFT: &[(&str, usize)] = &[
     ("server/store", 61),
     ("server/watch", 18),
     ("shared", 17),
-    ("tests", 178),
     ("web", 159),
     ("web/view", 1),
     ("xtask", 45),

@@ -1,8 +1,9 @@
-//! A double of the agent CLI: same argv, files, texts and exit codes, no network, no account.
+//! A simulator of the agent CLI: same argv, files, texts and exit codes.
 //!
-//! It owns the front door: the safety gate, the record of each start, and the choice of form.
-//! It shares no code with the product, so that a wrong idea about the agent shows up as a
-//! disagreement. Facts come from agent 2.1.197 unless a profile says otherwise.
+//! It needs no network and no account. This file has the safety check, the record of each start,
+//! and the choice of form. The simulator shares no code with the product, so that a wrong idea
+//! about the agent shows up as a disagreement. Facts come from agent 2.1.197 unless a profile says
+//! otherwise.
 
 mod agents;
 mod auth;
@@ -42,7 +43,7 @@ use home::AgentHome;
 use knobs::Knobs;
 use profile::Profile;
 
-/// Exit code of every refusal of the double itself, as opposed to one of the agent (`EX_SOFTWARE`).
+/// Exit code when the simulator itself refuses, and not the agent (`EX_SOFTWARE`).
 const REFUSED: u8 = 70;
 
 /// Why a start ends at once: the text for standard error and the exit code.
@@ -293,7 +294,7 @@ fn pause(ms: u64) {
     }
 }
 
-/// Never returns: a knob asks for a call without an end. Signals keep their default effect.
+/// Never returns: a knob asks for a hanging call. Signals keep their default.
 fn hang() -> ! {
     loop {
         std::thread::park();

@@ -74,7 +74,7 @@ fn a_key_in_the_environment_is_a_login_with_exit_code_0() {
     }
 }
 
-/// Every expected field is there with its value; the described version has no other.
+/// Every expected field exists with its value; the described version has no other.
 fn assert_holds(agent: &Agent, found: &Value, expected: &Value) {
     let found = found.as_object().unwrap();
     for (field, value) in expected.as_object().unwrap() {

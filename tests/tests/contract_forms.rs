@@ -1,6 +1,7 @@
-//! The contract with the agent about its other commands: servers, plugins, replies, worktrees.
+//! The contract with the agent: servers, plugins, replies, worktrees.
 //!
-//! Asked of the simulator, and of a real agent when `SVC_CONTRACT_AGENT` names its executable.
+//! Checked with the simulator, and with a real agent when `SVC_CONTRACT_AGENT` names its
+//! executable.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,7 +1,7 @@
-//! The contract with the agent about background sessions, as far as it holds without an account.
+//! The contract with the agent about background jobs, without an account.
 //!
-//! Asked of the simulator, and of a real agent when `SVC_CONTRACT_AGENT` names its executable,
-//! like the rest of the contract.
+//! Checked with the simulator, and with a real agent when `SVC_CONTRACT_AGENT` names its
+//! executable, like the rest of the contract.
 
 #![expect(
     clippy::unwrap_used,
@@ -30,7 +30,7 @@ use stage::{kill, read};
 
 const LOGIN: &str = "login required — run /login";
 
-/// The agents, in a directory that is trusted: agent 2.1.330 accepts no job elsewhere.
+/// The agents, in a trusted directory: agent 2.1.330 accepts no job elsewhere.
 fn agents() -> Vec<Agent> {
     let mut all = agents::agents();
     for agent in &mut all {

@@ -1,5 +1,4 @@
-//! The front door of the agent simulator: its gate, its records, its knobs, and the commands
-//! that end at once.
+//! The entry of the simulator: gate, records, knobs, short commands.
 
 #[expect(dead_code, reason = "each test program uses a part of the stage")]
 #[path = "support/stage.rs"]

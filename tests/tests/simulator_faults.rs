@@ -1,4 +1,4 @@
-//! The faults the simulator plays: wrong files, hostile logs, company, load, and worktrees.
+//! The simulator's faults: wrong files, hostile logs, children, load, worktrees.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! Background sessions of the agent simulator: dispatch, files, ends, and the service behind them.
+//! Background jobs of the simulator: dispatch, files, ends, and their service.
 
 #![expect(
     clippy::expect_used,

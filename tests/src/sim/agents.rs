@@ -1,4 +1,6 @@
-//! `agents --json`: the registry's live entries and the jobs, or what knob `agents_output` wants instead.
+//! `agents --json`: live entries of the registry, and jobs.
+//!
+//! Knob `agents_output` can replace the answer.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The standard bridge: the checks of a start in the agent's order, then the loop that serves.
+//! The standard bridge: the start checks in the agent's order, then the main loop.
 
 mod agenda;
 mod args;

@@ -1,5 +1,7 @@
-//! The record of every start: one JSON line in `calls.jsonl`, so that tests can see argv,
-//! environment, descriptors and terminal of a process they did not start themselves.
+//! The record of every start: one JSON line in `calls.jsonl`.
+//!
+//! Tests read from it argv, environment, descriptors and terminal of processes that they did not
+//! start themselves.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 use super::home::AgentHome;
 use super::{Failure, files};
 
-/// Appends the record of this start. `record_env` names the variables whose values are wanted.
+/// Appends the record of this start. `record_env` names the recorded variables.
 pub(crate) fn record(
     home: &AgentHome,
     args: &[String],

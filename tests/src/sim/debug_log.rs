@@ -8,8 +8,9 @@ use super::files;
 use super::knobs::Knobs;
 use super::values::Ansi;
 
-/// Writes `<ISO-8601 UTC ms>Z [LEVEL] text` lines; the file is opened anew for each flush, so a
-/// file that was renamed or deleted comes back (agent 2.1.197).
+/// Writes lines of the form `<ISO-8601 UTC ms>Z [LEVEL] text`.
+/// The file is opened again for each flush, so a renamed or deleted file is created again (agent
+/// 2.1.197).
 #[derive(Debug, Clone)]
 pub(crate) struct DebugLog {
     path: Option<PathBuf>,

@@ -1,4 +1,4 @@
-//! Small file primitives: one-write appends, whole-file replacement, a lock per shared file.
+//! Small file helpers: one-write appends, file replacement, a lock per shared file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

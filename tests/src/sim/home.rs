@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Failure, calls, files, print};
 
-/// Directory inside an agent home that marks it as a double's and holds the double's own files.
+/// Directory that marks an agent home as the simulator's and holds its own files.
 const MARK: &str = ".agent-sim";
 
 /// Names a real agent leaves in its home; `init` refuses a directory that has one.
@@ -33,8 +33,8 @@ pub(crate) struct AgentHome {
 }
 
 impl AgentHome {
-    /// `$CLAUDE_CONFIG_DIR`, else `~/.claude`; the configuration file lies inside the first and
-    /// beside the second (agent 2.1.197).
+    /// `$CLAUDE_CONFIG_DIR`, else `~/.claude`.
+    /// The configuration file is inside the first, and beside the second (agent 2.1.197).
     pub(crate) fn from_env() -> Result<Self, Failure> {
         if let Some(dir) = env::var_os("CLAUDE_CONFIG_DIR").filter(|d| !d.is_empty()) {
             let dir = absolute(Path::new(&dir))?;
@@ -90,14 +90,16 @@ impl AgentHome {
         self.dir.join("projects").join(slug(&cwd.to_string_lossy()))
     }
 
-    /// The agent configuration as a bridge reads it. A missing file is an empty one; a broken one
-    /// is left alone and ends the start (agent 2.1.197).
+    /// The agent configuration as a bridge reads it.
+    /// A missing file counts as empty. A broken one is left alone and ends the start (agent
+    /// 2.1.197).
     pub(crate) fn config(&self) -> Result<Value, Failure> {
         self.read_config().map_err(|cause| Failure::agent(format!("ConfigParseError: {cause}")))
     }
 
-    /// The agent configuration as other commands meet it: a broken file is saved to `backups/` and
-    /// replaced by a fresh one, and the complaint returned (agent 2.1.197).
+    /// The agent configuration as other commands read it.
+    /// A broken file is saved to `backups/` and replaced by a new one, and the complaint is
+    /// returned (agent 2.1.197).
     pub(crate) fn repair_config(&self) -> Result<(), Failure> {
         let Err(cause) = self.read_config() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Identifiers that look like the server's, chosen by the seed instead of by chance.
+//! Identifiers that look like the server's, derived from the seed.
 
 /// A stream of numbers that depends on its name and the seed only (`splitmix64`).
 #[derive(Debug)]

@@ -75,7 +75,7 @@ fn end(double: &Double, record: &Record, request: &Request) -> Result<(), Failur
     Ok(())
 }
 
-/// Agent 2.1.197 says so when no service answers, also for a job that ended long ago.
+/// The agent's answer when no service answers, also for a job that ended long ago.
 fn unconfirmed(id: &str) -> Failure {
     Failure::agent(format!(
         "couldn't confirm {id} was stopped — the background service may be restarting. Try \

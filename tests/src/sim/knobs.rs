@@ -51,9 +51,9 @@ pub(crate) struct Knobs {
     pub(crate) shutdown_ms: u64,
     pub(crate) children: u32,
     pub(crate) child_mode: ChildMode,
-    /// Upper bound for a child that outlives the bridge, so that no test leaves one behind.
+    /// Longest life of a child that outlives the bridge, so that no test leaves one.
     pub(crate) child_life_ms: u64,
-    /// A running bridge starts one more child each time this has passed, and holds `leak_mb` more.
+    /// After each such period a running bridge starts a child and holds `leak_mb` more.
     pub(crate) leak_ms: Option<u64>,
     pub(crate) leak_mb: u64,
     pub(crate) log_mb_per_s: f64,
@@ -69,7 +69,7 @@ pub(crate) struct Knobs {
     pub(crate) pointer: PointerKind,
     pub(crate) pointer_refresh_s: u64,
     pub(crate) registry: RegistryKind,
-    /// Session that a bridge and its workers register with, instead of one of their own.
+    /// Session that a bridge and its workers register with, instead of a new one.
     pub(crate) session_id: Option<String>,
     pub(crate) worktree: WorktreeKind,
     pub(crate) agents_ms: u64,
@@ -95,7 +95,7 @@ pub(crate) struct Knobs {
     pub(crate) record_env: Vec<String>,
     /// Period of the lines a quiet bridge writes; 0 writes the markers only.
     pub(crate) chatter_ms: u64,
-    /// Number of this start among those of its form and directory, where a scenario counts.
+    /// Counts the starts of this form and directory, for scenarios.
     #[serde(skip)]
     pub(crate) start_number: Option<u64>,
 }
@@ -286,7 +286,7 @@ fn matching_rule(
     Ok(rules.into_iter().find(|rule| applies(&rule.when)).map(|rule| rule.set).unwrap_or_default())
 }
 
-/// Whether `text` as a whole matches `glob`, where `*` is any run and `?` any one character.
+/// Whether all of `text` matches `glob`; `*` is any run, `?` any one character.
 fn matches(glob: &str, text: &str) -> bool {
     // One row of the table "does this prefix of the pattern match this prefix of the text".
     let text: Vec<char> = text.chars().collect();

@@ -14,7 +14,7 @@ use super::{Failure, signals};
 pub(crate) const BYSTANDER: &str = "__bystander";
 /// Mode of a process in its own session that ends with its starter.
 const COMPANION: &str = "companion";
-/// One period of the processor load: long enough to sleep in, short enough to look even.
+/// Period of the processor load: long enough to sleep in, short enough to be even.
 const CPU_PERIOD: Duration = Duration::from_millis(20);
 
 /// Starts one process of knob `children`. It holds a pipe to its starter.

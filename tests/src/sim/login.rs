@@ -1,4 +1,4 @@
-//! `auth login` and `auth logout`: the flow over a pipe, ended as knob `login` says.
+//! `auth login` and `auth logout`: the flow over a pipe, ended by knob `login`.
 
 use std::io::{self, BufRead};
 

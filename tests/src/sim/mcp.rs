@@ -1,4 +1,4 @@
-//! `mcp …`: the scope files of MCP servers, really changed, in the words of agent 2.1.197.
+//! `mcp …`: changes the scope files of MCP servers, as agent 2.1.197 does.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,7 @@
-//! `plugin …`: marketplaces that are local directories, and the plugins in them; the words and
-//! exit codes of agent 2.1.197. Anything that would need a network fails as it does without one.
+//! `plugin …`: marketplaces that are local directories, and their plugins.
+//!
+//! Texts and exit codes are those of agent 2.1.197. Anything that needs a network fails as it does
+//! without one.
 
 use std::path::{Path, PathBuf};
 

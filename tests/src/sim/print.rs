@@ -1,4 +1,4 @@
-//! `--print` and the stream of JSON lines: one reply, or a conversation over the pipes.
+//! `--print` and the stream of JSON lines: one reply, or a conversation over pipes.
 //!
 //! Frames have the shape of agent 2.1.197: no `init` before the first turn, one at the start of
 //! every turn, replays of the input on request, and a `result` at the end.
@@ -177,7 +177,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     }
 }
 
-/// `--worktree NAME`: makes it, or takes the one of an earlier start, and works there.
+/// `--worktree NAME`: creates or reuses a worktree, and enters it.
 fn enter_worktree(double: &Double, name: Option<&str>) -> Result<(), Failure> {
     let cwd = double.cwd.display();
     let Some(root) = super::trust::git_root(&double.cwd) else {
@@ -372,7 +372,7 @@ impl Talk<'_> {
         Ok(())
     }
 
-    /// Asks if it must, and obeys: an allowance without the input it allows is an error.
+    /// Asks if it must, and obeys. Permission without the input it is for is an error.
     fn use_tool(&mut self, tool: &Tool) -> Result<(), Stop> {
         let id = self.draw.id("toolu_");
         self.frame(json!({

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process};
 
-/// Start time of a process in clock ticks since boot: field 22 of `/proc/<pid>/stat`.
+/// Start time in clock ticks since boot: field 22 of `/proc/<pid>/stat`.
 ///
 /// `None` where there is no such process or no `/proc`.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {

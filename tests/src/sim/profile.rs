@@ -1,4 +1,4 @@
-//! What differs between agent versions: one comparable version, one question per difference.
+//! What differs between agent versions: one question per difference.
 
 use super::Failure;
 
@@ -73,13 +73,13 @@ impl Profile {
         self >= Self([2, 1, 232])
     }
 
-    /// An orderly stop never gives the environment back, and the server refuses a second one for
-    /// the same directory.
+    /// An orderly stop never gives the environment back.
+    /// The server then refuses a second one for the same directory.
     pub(crate) fn keeps_environment(self) -> bool {
         self >= Self([2, 1, 280])
     }
 
-    /// A dispatch is refused in a directory nobody trusted (observed in 2.1.330, not in 2.1.197).
+    /// Whether dispatch needs a trusted directory (seen in 2.1.330, not in 2.1.197).
     pub(crate) fn jobs_need_trust(self) -> bool {
         self >= Self([2, 1, 330])
     }

@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Registers the calling process. Best effort: the agent does not fail over it either.
+    /// Registers the calling process. Best effort, as in the agent.
     pub(crate) fn register(double: &Double, session: &str, entrypoint: &str, name: &str) -> Self {
         Self::new(double, session, entrypoint, name, None)
     }

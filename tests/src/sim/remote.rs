@@ -1,5 +1,6 @@
-//! The remote service's side: environments and sessions in one file, shared by every double of
-//! an agent home, and the `remote` command that plays the user's other devices.
+//! The remote service: environments and sessions in one file per agent home.
+//!
+//! All simulators of that home share it. The `remote` command plays the user's other devices.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -87,7 +88,7 @@ impl Server {
         Self { file: home.mark().join("remote.json"), seed }
     }
 
-    /// Registers the calling process for `dir`, under the offered environment if it still exists.
+    /// Registers the caller for `dir`, in the offered environment if it exists.
     pub(crate) fn register(
         &self,
         dir: &Path,

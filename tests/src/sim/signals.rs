@@ -1,4 +1,4 @@
-//! Signals as messages: a thread turns them into events of the one loop a process has.
+//! Signals as messages: a thread turns them into events of the process's main loop.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 use super::Failure;
 use super::values::ExitSignal;
 
-/// Sends each of `signals` to the loop behind `sender`, for the life of the process.
+/// Sends each of `signals` to the loop of `sender`, for the life of the process.
 pub(crate) fn forward<E: Send + 'static>(
     signals: &[i32],
     sender: SyncSender<E>,

@@ -56,7 +56,7 @@ pub(super) const ORG_POLICY: &str =
 
 pub(super) const NETWORK: &str = "Error: getaddrinfo ENOTFOUND api.anthropic.com";
 
-/// Answer 409 to a registration, in the words of agent 2.1.329: the number is not among them.
+/// Answer 409 to a registration, as agent 2.1.329 words it: without the number.
 pub(super) const ALREADY_SERVED: &str = "Error: This folder is already served by another Claude \
     Code on this device. Stop it first.";
 

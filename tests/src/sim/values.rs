@@ -37,14 +37,14 @@ pub(crate) enum ChildMode {
     NewSession,
     /// Stays in the group, ignores everything that can be ignored, outlives the bridge.
     IgnoreSignals,
-    /// Drops the launch id, leaves the session, ignores signals and outlives the bridge:
-    /// only its parent tells whose it is.
+    /// Drops the launch id, leaves the session, ignores signals, outlives the bridge.
+    /// Only its parent shows which bridge it belongs to.
     Unmarked,
-    /// Drops the launch id and is no child of the bridge (its parent ended at once): only
-    /// the session tells whose it is.
+    /// Drops the launch id and is no child of the bridge: its parent ended at once.
+    /// Only the session shows which bridge it belongs to.
     Forsaken,
-    /// Drops its whole environment, leaves the session, and its parent ended at once: only a
-    /// control group tells whose it is.
+    /// Drops its whole environment and leaves the session; its parent ended at once.
+    /// Only a control group shows which bridge it belongs to.
     Escaped,
 }
 
@@ -197,8 +197,8 @@ pub(crate) enum Auth {
 }
 
 impl Auth {
-    /// Remote control takes a claude.ai subscription login only. A status probe that fails says
-    /// nothing about the login itself.
+    /// Remote control accepts only a login with a claude.ai subscription.
+    /// A status probe that fails says nothing about the login itself.
     pub(crate) fn allows_remote_control(self) -> bool {
         match self {
             Self::ClaudeAi | Self::Garbage | Self::Hang | Self::Expiring(_) => true,
@@ -318,7 +318,7 @@ pub(crate) enum Bg {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub(crate) struct JobStep(pub(crate) u64, pub(crate) JobChange);
 
-/// What a step changes in the job's record. States are free text: newer agents have more.
+/// What a step changes in the job's record. States are free text.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct JobChange {
@@ -336,7 +336,7 @@ pub(crate) struct Turn {
     /// Milliseconds after the turn before.
     #[serde(default)]
     pub(crate) after_ms: u64,
-    /// `user`, `assistant`, or `permission` for a question the remote client has to answer.
+    /// `user`, `assistant`, or `permission` for a question to the remote client.
     pub(crate) role: Role,
     #[serde(default)]
     pub(crate) text: String,

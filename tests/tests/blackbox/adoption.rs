@@ -1,5 +1,4 @@
-//! Bridges that run without a record: taken over on request, found again when they are ours,
-//! otherwise left alone.
+//! Bridges without a record: adopted on request, found if ours, else left alone.
 
 use crate::harness::{World, gone, simulator, stat_of};
 use serde_json::json;
@@ -87,8 +86,8 @@ async fn f55_a_bridge_started_by_hand_is_taken_over_on_request() {
     assert_eq!((resumed.generation, resumed.origin.to_string()), (2, "spawned".into()));
 }
 
-/// F49: the process lives and everything else fits, but the pointer is older than the machine's
-/// last start, and process ids and start times begin anew with each.
+/// F49: the process lives, but the pointer is older than the machine's last start.
+/// Process ids and start times begin again with each boot.
 #[tokio::test]
 async fn f49_a_pointer_of_an_earlier_boot_offers_nothing() {
     let world = often_polled();
@@ -139,7 +138,7 @@ impl ByHand {
     }
 }
 
-/// F55, F57: a directory makes nobody an owner, and a background job is in neither list.
+/// F55, F57: the directory makes no owner, and a background job is in neither list.
 #[tokio::test]
 async fn f55_f57_a_session_by_hand_in_a_bridges_directory_stays_external() {
     let world = often_polled();
@@ -205,8 +204,8 @@ async fn h108_a_bridge_of_another_service_is_not_taken_over() {
     assert!(other.id().is_some_and(|pid| PathBuf::from(format!("/proc/{pid}")).exists()));
 }
 
-/// F89: the database is put back to yesterday's while a bridge runs. The bridge is found again,
-/// under the same id each time.
+/// F89: yesterday's database is restored while a bridge runs.
+/// The bridge is found again, under the same id each time.
 #[tokio::test]
 async fn f89_a_bridge_that_lost_its_record_is_found_again() {
     let world = often_polled();
@@ -251,7 +250,7 @@ fn poison_every_log(world: &World) {
     }
 }
 
-/// F34, F89: a bridge that is found at work keeps its sessions, whatever its log said long ago.
+/// F34, F89: a bridge found at work keeps its sessions, whatever its old log says.
 #[tokio::test]
 async fn f89_a_found_bridge_is_not_replaced_because_of_an_old_line_of_its_log() {
     let world = often_polled();
@@ -287,7 +286,7 @@ async fn f89_a_found_bridge_is_not_replaced_because_of_an_old_line_of_its_log() 
     assert_eq!(after.len(), 2, "both work on");
 }
 
-/// Pointers that nobody wrote for a fortnight lose their session, not their environment.
+/// Pointers older than a fortnight lose their session, not their environment.
 #[tokio::test]
 async fn old_pointers_are_collected_at_the_start_and_others_stay() {
     let world = World::new();
@@ -331,7 +330,7 @@ fn agent_was_asked(world: &World) -> bool {
     world.calls().iter().any(|call| call["argv"][0] == "agents")
 }
 
-/// The agent's own list is the truth about what exists, and a bridge may have sessions.
+/// The agent's own list decides what exists, and a bridge may have sessions.
 #[tokio::test]
 async fn the_agent_is_asked_for_its_sessions_while_a_bridge_lives() {
     let world = often_polled();
@@ -341,8 +340,8 @@ async fn the_agent_is_asked_for_its_sessions_while_a_bridge_lives() {
     world.until("the question", || agent_was_asked(&world).then_some(())).await;
 }
 
-/// An entry of a shape that only a newer agent knows: nothing else lives, and the next regular
-/// question is an hour away.
+/// An entry of a shape that only a newer agent knows.
+/// Nothing else lives, and the next regular question is an hour away.
 #[tokio::test]
 async fn the_agent_is_asked_at_once_about_an_entry_that_cannot_be_read() {
     let world = World::with(json!({ "claude": { "agents_json_poll_interval_seconds": 3600 } }));

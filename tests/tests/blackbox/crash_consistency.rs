@@ -1,5 +1,6 @@
-//! The service dies at every named point and at random instants; afterwards records and processes
-//! agree, nothing is lost, doubled or orphaned (H97, H98).
+//! The service dies at every named point and at random times (H97, H98).
+//!
+//! Afterwards records and processes agree, and nothing is lost, doubled or orphaned.
 
 use crate::harness::{Balance, Books, Dice, Server, Start, World, service_with_fail_points};
 use reqwest::Method;
@@ -174,8 +175,9 @@ async fn h98_a_command_interrupted_at_any_point_is_repaired_by_the_running_servi
     }
 }
 
-/// No event of one generation leaves twice: the ledger has each once by its key, so more marks
-/// than events the page could have seen would mean a second announcement.
+/// No event of one generation is announced twice.
+/// The database has each event once by its key. More marks than events that the page could have
+/// seen would mean a second announcement.
 async fn told_once(world: &World, point: &str) {
     let rows = world.rows().await;
     let crashes = rows.iter().filter(|row| row.status == "crashed").count();
@@ -243,7 +245,7 @@ async fn h98_a_service_killed_at_random_instants_loses_and_doubles_nothing() {
     settle(&world, &server, &books, &figures).await;
 }
 
-/// One launch or resume, or one stop, by HTTP or by command. The instance that was promised.
+/// One launch, resume or stop, by HTTP or command; returns the promised instance.
 async fn operation(
     world: &World,
     server: &Server<'_>,

@@ -15,7 +15,7 @@ struct Demo {
 }
 
 impl Demo {
-    /// Starts the demo with what a person's environment may hold, and waits for its address.
+    /// Starts the demo in a person's usual environment, and waits for its address.
     async fn start(world: &World, args: &[&str], env: &[(&str, &Path)]) -> Self {
         let mut command = Command::new(service());
         command.arg("demo").args(args).env_clear().envs(world.environment());

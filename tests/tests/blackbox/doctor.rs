@@ -1,5 +1,6 @@
-//! What the doctor says: every check is brought to every verdict it can have, and the same report
-//! comes from the command and from the service.
+//! The doctor: every check is brought to every verdict it can have.
+//!
+//! The command and the service give the same report.
 
 use crate::harness::World;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ fn check<'r>(report: &'r Value, name: &str) -> &'r Value {
     found.unwrap_or_else(|| panic!("no check {name} in {report:#}"))
 }
 
-/// The verdict on `name`, what is said of it, and that a remedy comes with everything but `ok`.
+/// The verdict on `name` and its text; everything but `ok` must have a remedy.
 #[track_caller]
 fn says(report: &Value, name: &str, status: &str, words: &str) {
     let check = check(report, name);

@@ -9,7 +9,7 @@ use tokio::process::Command;
 /// The address that the documentation uses.
 const WRITTEN: &str = "127.0.0.1:7621";
 
-/// The id of a job that the documentation uses: stands for the job that was started before.
+/// The job id in the documentation, replaced by the job that was started before.
 const JOB: &str = "450f4654";
 
 /// The Markdown files that people read.

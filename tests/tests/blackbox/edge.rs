@@ -1,5 +1,6 @@
-//! The edge of the shipped program: what a foreign page or a forged name gets from it. The door's
-//! own tests go through every form; here it is the real listener on a real machine.
+//! What a foreign page or a forged name gets from the real listener.
+//!
+//! The tests of `server/http` go through every form; here it is the shipped program.
 
 use crate::harness::World;
 use reqwest::Method;

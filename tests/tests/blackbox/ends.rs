@@ -1,4 +1,4 @@
-//! How bridges end: by the operator, by themselves, by somebody else, and never twice.
+//! How bridges end: by a person, by themselves, by another program; never twice.
 
 use crate::harness::{World, gone, within};
 use futures_util::future::join_all;
@@ -126,7 +126,7 @@ async fn a_single_session_that_ends_well_is_no_crash() {
     assert!(!ended.intentional_stop);
 }
 
-/// F39, F40: what ignores the orderly signal is killed with everything in its group.
+/// F39, F40: a bridge that ignores the orderly signal is killed with its group.
 #[tokio::test]
 async fn f39_f40_a_deaf_bridge_and_its_deaf_child_are_killed() {
     let world = World::with(json!({ "claude": { "stop_grace_seconds": 0.5 } }));
@@ -327,8 +327,9 @@ async fn f26_a_bridge_whose_directory_is_deleted_can_be_stopped_and_forgotten() 
     server.client.post(&format!("/api/instances/{id}/forget")).await.expect(200);
 }
 
-/// F28: the grace is for registering. A bridge that took up the environment of a killed one in
-/// time is watched a little longer before it counts as running, and that is not held against it.
+/// F28: the grace is for registering.
+/// A bridge that took up the environment of a killed one in time is watched a little longer before
+/// it counts as running. That must not end it.
 #[tokio::test]
 async fn f28_a_grace_that_ends_while_a_taken_up_environment_is_watched_ends_no_bridge() {
     let world = World::with(json!({ "claude": { "startup_grace_seconds": 3 } }));

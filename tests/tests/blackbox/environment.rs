@@ -149,7 +149,7 @@ async fn h32_h35_no_secret_of_the_service_reaches_a_child() {
     assert!(!everything.contains(CANARY), "{everything}");
 }
 
-/// H33, H36: three descriptors, a session of its own, no terminal, the operator's umask.
+/// H33, H36: three descriptors, an own session, no terminal, the operator's umask.
 #[tokio::test]
 async fn h33_h36_an_agent_inherits_nothing_it_was_not_given() {
     let world = World::new();
@@ -193,8 +193,8 @@ fn own_umask() -> Value {
         .into()
 }
 
-/// Nothing is blocked, and only what the agent itself handles or every program ignores is not
-/// at its default.
+/// No signal is blocked, and almost none is ignored or caught.
+/// The exceptions are those that the agent itself handles or that every program ignores.
 fn assert_clean_signals(pid: i64) {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let set = |name: &str| {

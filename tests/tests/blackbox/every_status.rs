@@ -1,5 +1,6 @@
-//! Every status that the description names is reached, below both prefixes; what cannot be
-//! reached in this build is listed with its reason.
+//! Every documented status is reached, below both prefixes.
+//!
+//! A status that cannot be reached in this build is listed with its reason.
 
 use crate::harness::{Reply, Server, SmallDisk, World, simulator};
 use crate::jobs::{dir, endless, id_of, job, quick, until_alive};

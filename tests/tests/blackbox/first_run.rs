@@ -1,5 +1,4 @@
-//! The first run from outside: no configuration, the page that writes one, and the service that
-//! the same process then is.
+//! The first run from outside: the page that writes a configuration, the service.
 
 use crate::harness::{Server, Start, World, service_with_fail_points};
 use reqwest::Method;

@@ -1,5 +1,4 @@
-//! The guard from outside: what refuses a start, what a sign-out and a revocation end, and what
-//! hostile bytes do.
+//! The guard from outside: refused starts, sign-out, revocation, hostile bytes.
 
 use crate::harness::{Server, Start, World, service, within};
 use futures_util::StreamExt as _;
@@ -274,7 +273,7 @@ impl Dice {
     }
 }
 
-/// Sends bytes, ends the sending side, and reads what comes until the service hangs up.
+/// Sends bytes, ends the sending side, and reads until the service hangs up.
 async fn answer(host: String, raw: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let mut socket = TcpStream::connect(&host).await.unwrap();
     // The service may hang up before it took everything.

@@ -1,4 +1,4 @@
-//! What every black-box test stands on: a private machine, the real `svc`, and eyes on both.
+//! The base of every black-box test: a private machine and the real `svc`.
 
 mod books;
 mod canary;

@@ -1,11 +1,13 @@
-//! A clock that is set, and a machine that sleeps, under a running service (F77, F79, H93).
+//! A clock that is set, and a machine that sleeps, while the service runs.
+//!
+//! F77, F79, H93.
 
 use crate::harness::{Clock, Start, World};
 use serde_json::json;
 
 const JUMPS: [i64; 6] = [-7200, 86_400, 1800, -1, 315_360_000, -315_360_000];
 
-/// F77, F79, H93: the clock jumps while a bridge starts, runs, and is stopped and resumed.
+/// F77, F79, H93: the clock jumps while a bridge starts, runs, stops and resumes.
 #[tokio::test]
 async fn f77_f79_h93_a_clock_that_jumps_ends_no_start_and_no_bridge() {
     let world = World::new();
@@ -54,7 +56,7 @@ async fn f77_f79_h93_a_clock_that_jumps_ends_no_start_and_no_bridge() {
     world.agree().await;
 }
 
-/// F29: starts that register around the end of their grace, some before and some after it.
+/// F29: starts that register around the end of their grace, before and after it.
 #[tokio::test]
 async fn f29_at_the_edge_of_the_grace_a_start_is_running_or_an_error_and_never_both() {
     let world = World::with(json!({ "claude": { "startup_grace_seconds": 1.5 } }));

@@ -102,7 +102,7 @@ async fn h81_a_thousand_ended_records_cost_little_memory_and_reading_costs_none(
     assert!(after < before + before / 10 + 4096, "{before} KiB, then {after} KiB");
 }
 
-/// H126: ten thousand ended records are listed whole, in the list and in the stream.
+/// H126: ten thousand ended records are complete in the list and in the stream.
 #[tokio::test]
 async fn h126_ten_thousand_ended_records_are_listed_whole_and_followed() {
     const RECORDS: u64 = 10_000;
@@ -127,7 +127,7 @@ fn processor_time(pid: i32) -> u64 {
     ticks * 10 // the kernel shows hundredths of a second, whatever it counts in
 }
 
-/// H126: what happens to one bridge concerns nobody else's record, and costs accordingly.
+/// H126: a change of one bridge changes no other record, and costs accordingly.
 #[tokio::test]
 async fn h126_a_change_among_ten_thousand_ended_records_tells_of_itself_only() {
     const ROUNDS: u64 = 4;
@@ -180,8 +180,9 @@ async fn h125_ten_thousand_projects_are_listed_and_one_more_is_seen() {
     eprintln!("10,000 projects: {} KiB resident", resident(server.pid));
 }
 
-/// H100: operations on a few projects in random order, several at once. After every round the
-/// records, the processes and the answers must agree. `SVC_RACE_STEPS=10000` for the long run.
+/// H100: several operations at once on a few projects, in random order.
+/// After every round records, processes and answers must agree. `SVC_RACE_STEPS=10000` for the long
+/// run.
 #[tokio::test]
 async fn h100_operations_that_race_at_random_end_in_defined_states() {
     let steps = std::env::var("SVC_RACE_STEPS").ok().and_then(|text| text.parse().ok());

@@ -1,5 +1,6 @@
-//! Random requests and frames: whatever is sent, an answer comes, it is as documented, and the
-//! service goes on. `SVC_RANDOM_STEPS` and `SVC_RANDOM_SEED` for another run.
+//! Random requests and frames: each gets a documented answer, none ends the service.
+//!
+//! `SVC_RANDOM_STEPS` and `SVC_RANDOM_SEED` choose another run.
 
 use crate::harness::{Dice, World, socket};
 use futures_util::{SinkExt, StreamExt};
@@ -189,8 +190,8 @@ async fn h77_h84_random_requests_get_documented_answers_and_never_an_internal_er
     assert!(!log.contains("panicked"), "{log}");
 }
 
-/// Frames that no page sends: they are ignored or the socket is closed with a code; the next
-/// socket works.
+/// Frames that no page sends are ignored, or close the socket with a code.
+/// The next socket works.
 #[tokio::test]
 async fn h77_random_frames_end_no_more_than_their_own_socket() {
     let (mut dice, seed) = Dice::seeded("SVC_RANDOM_SEED");

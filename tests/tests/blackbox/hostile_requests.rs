@@ -1,4 +1,4 @@
-//! Requests that pretend, directories that change under a bridge, and answers that never come.
+//! Forged requests, directories that change under a bridge, missing answers.
 
 use crate::harness::{Process, Server, Start, World, gone, within};
 use futures_util::future::join_all;
@@ -193,8 +193,8 @@ async fn h41_a_repository_full_of_commands_runs_none_of_them() {
     assert!(!mark.exists(), "something of the repository was run");
 }
 
-/// H38: a directory that is swapped for a link all the time: the agent starts in the directory
-/// that was checked, or not at all.
+/// H38: a directory is swapped for a link all the time.
+/// The agent starts in the directory that was checked, or not at all.
 #[tokio::test(flavor = "multi_thread")]
 async fn h38_an_agent_never_starts_where_a_swapped_link_leads() {
     let world = World::new();
@@ -319,7 +319,7 @@ async fn f27_a_bridge_whose_directory_was_replaced_is_known_by_its_process() {
     gone(&bridge).await;
 }
 
-/// A service that was killed, and its one bridge, which lives on while its record says that it ended.
+/// A killed service, and its one live bridge, whose record says that it ended.
 async fn ended_on_paper(world: &World, intentional: bool) -> (String, Process) {
     world.project("app");
     let server = world.serve().await;
@@ -352,7 +352,7 @@ async fn f48_a_record_edited_to_be_ended_is_not_forgotten_over_its_live_process(
     server.client.stop(&id).await.expect(200);
 }
 
-/// F48: a stop that is on record and was not carried out is carried out, whatever else happens.
+/// F48: a recorded stop that was not finished is finished, whatever else happens.
 #[tokio::test]
 async fn f48_a_stop_that_is_only_on_record_is_finished_by_the_service() {
     let world = World::new();

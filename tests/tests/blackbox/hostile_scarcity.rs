@@ -1,4 +1,4 @@
-//! A machine that runs out: of disk, of descriptors, of processes; and trees that are very large.
+//! A machine without disk space, descriptors or processes, and very large trees.
 
 use crate::harness::{
     Client, Server, SmallDisk, Start, World, gone, limit, limit_as, open_descriptors, service,
@@ -45,7 +45,7 @@ async fn f14_f62_h91_a_full_disk_refuses_writes_harms_no_bridge_and_is_recovered
     drop(server);
 }
 
-/// H79: no descriptor is left, for connections as for launches; afterwards all is as before.
+/// H79: no descriptor is left for connections or launches; then all is as before.
 #[tokio::test]
 async fn h79_a_service_out_of_descriptors_fails_launches_cleanly_and_recovers() {
     let world = World::new();
@@ -97,7 +97,7 @@ async fn h79_a_service_out_of_descriptors_fails_launches_cleanly_and_recovers() 
     drop(page);
 }
 
-/// A launch on a connection of its own, which the service may refuse to accept: what came back.
+/// A launch on a new connection, which the service may refuse; returns the answer.
 async fn launch_raw(server: &Server<'_>, address: &str, project: &str) -> String {
     let body = json!({ "project": project }).to_string();
     let head = format!(
@@ -117,8 +117,8 @@ async fn launch_raw(server: &Server<'_>, address: &str, project: &str) -> String
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// F82, H80: the user of the service may have no more processes. Root may always, so the
-/// service runs as somebody else.
+/// F82, H80: the user of the service may have no more processes.
+/// Root has no such limit, so the service runs as another user.
 #[tokio::test]
 async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves_nothing() {
     if !rustix::process::geteuid().is_root() {
@@ -186,8 +186,8 @@ fn threads_of(uid: u32) -> usize {
     own.map(|entry| fs::read_dir(entry.path().join("task")).map_or(0, Iterator::count)).sum()
 }
 
-/// H104: five thousand descendants, in groups and sessions of their own, deaf to every signal
-/// that can be caught; and a service that may open fewer files than that.
+/// H104: five thousand descendants that ignore every signal that can be caught.
+/// They have groups and sessions of their own, and the service may open fewer files than that.
 #[tokio::test]
 async fn h104_a_tree_of_five_thousand_is_ended_whole() {
     const TREE: usize = 5000;

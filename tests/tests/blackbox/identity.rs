@@ -1,10 +1,10 @@
-//! A process that merely reuses a recorded pid is never signalled (H102, H103, H115).
+//! A process that reuses a recorded pid is never signalled (H102, H103, H115).
 
 use crate::harness::{Witness, World, gone, stat_of};
 use serde_json::json;
 use svc_shared::api::instances::Instance;
 
-/// A world whose one record says that the witness is its bridge: running, and then spoilt.
+/// A world whose one record names the witness as its bridge, with some changes.
 async fn stolen(changes: &str) -> (World, Witness) {
     let world = World::new();
     world.project("app");

@@ -1,4 +1,4 @@
-//! The rest of the interface: the picture of the link, caching, repeated requests, looking back.
+//! The rest of the interface: QR code, caching, repeated requests, history.
 
 use crate::harness::World;
 use qrcode::render::svg;

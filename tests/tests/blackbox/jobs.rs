@@ -1,4 +1,4 @@
-//! Background jobs from outside: every state, live, through restarts, from API and terminal.
+//! Background jobs from outside: every state, live, and across restarts.
 
 use crate::harness::{Events, Reply, Server, World, gone, simulator};
 use reqwest::Method;
@@ -41,8 +41,8 @@ pub async fn until_state(events: &mut Events, id: &str, word: &str) -> Backgroun
     events.until(&what, |state| job(state, id).filter(|job| job.state == word)).await
 }
 
-/// The job in this state, with its process; one at work says so itself, which the first file of
-/// a dispatch does not.
+/// Waits for the job in this state, with its process.
+/// A working job says so itself; the first file of a dispatch does not.
 pub async fn until_alive(events: &mut Events, id: &str, word: &str) -> BackgroundJob {
     let what = format!("job {id} {word} with a process");
     let fits = |job: &BackgroundJob| {

@@ -1,4 +1,4 @@
-//! Background jobs when the agent, its files or its processes do not do what they should.
+//! Background jobs when the agent, its files or its processes misbehave.
 
 use crate::harness::{Start, World, gone};
 use crate::jobs::{agent, dir, dispatches, endless, id_of, quick, start, until_alive, until_state};

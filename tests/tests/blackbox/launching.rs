@@ -1,4 +1,4 @@
-//! What a launch may say, what it must not, and that preflight and launch never disagree.
+//! What a launch may contain, and that preflight and launch never disagree.
 
 use crate::harness::{Server, World, within};
 use serde_json::{Value, json};
@@ -345,7 +345,7 @@ async fn f13_a_missing_agent_is_said_before_anything_is_recorded() {
     assert_eq!(health["claude_ok"], false);
 }
 
-/// F13: a program that the kernel does not run fails the start, visibly, with a record.
+/// F13: a program that the kernel cannot run fails the start, with a record.
 #[tokio::test]
 async fn f13_a_program_of_another_kind_fails_the_start() {
     use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,7 @@
-//! What bridges leave behind and use up: nothing of a bridge outlives it, what does all the same is
-//! shown, and who uses too much is told of or ended with a reason (H104, H105, H106).
+//! Leftovers and limits of bridges (H104, H105, H106).
+//!
+//! Nothing of a bridge outlives it. What does is shown as a stray. A bridge that uses too much is
+//! reported, or ended with a reason.
 
 use crate::harness::{Process, World, gone, within};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! The files in the log directory: kept small, kept private, kept no longer than wanted.
+//! The log directory: files are kept small, private, and no longer than wanted.
 
 use crate::harness::{LogSocket, World};
 use serde_json::json;
@@ -30,7 +30,7 @@ fn append(path: &PathBuf, text: &str) {
     file.write_all(text.as_bytes()).expect("room");
 }
 
-/// F60, F61: what the agent writes is cut in place and goes on; the page and commands read over it.
+/// F60, F61: a growing log is truncated; page and commands read across the copies.
 #[tokio::test]
 async fn f60_a_live_log_is_rotated_and_read_over_its_files() {
     let world = World::with(json!({ "logs": { "bridge_log_max_size_mb": 1, "keep_rotated": 2 } }));
@@ -68,7 +68,7 @@ fn memory(pid: i32) -> (u64, u64) {
     (figure("VmRSS:"), figure("VmHWM:"))
 }
 
-/// F58, H127: a line of 100 MB under the eyes of readers, and the end of a log of a gigabyte.
+/// F58, H127: a line of 100 MB while readers follow, and the end of a 1 GB log.
 #[tokio::test]
 async fn f58_h127_giant_lines_and_giant_logs_are_read_in_bounded_memory() {
     const MEBI: usize = 1 << 20;
@@ -108,7 +108,7 @@ async fn f58_h127_giant_lines_and_giant_logs_are_read_in_bounded_memory() {
     assert!(peak < before + 64 * 1024, "{before} KiB, then {peak} KiB");
 }
 
-/// With `logs.redact_session_url` the identifiers stay in a file that nothing shows.
+/// With `logs.redact_session_url` identifiers stay in a file that nothing shows.
 #[tokio::test]
 async fn a_redacted_copy_takes_the_place_of_the_log() {
     let world = World::with(json!({ "logs": { "redact_session_url": true } }));
@@ -135,7 +135,7 @@ async fn a_redacted_copy_takes_the_place_of_the_log() {
     assert!(shown["lines"].to_string().contains("Starting poll loop"));
 }
 
-/// H96: old sets go at a launch, with the files of their remote sessions; everything else stays.
+/// H96: a launch deletes old sets and the files of their sessions, nothing else.
 #[tokio::test]
 async fn h96_only_the_wanted_number_of_log_sets_is_kept() {
     let world = World::with(json!({ "logs": { "retention_max_files": 1 } }));
@@ -175,8 +175,8 @@ async fn h96_only_the_wanted_number_of_log_sets_is_kept() {
     assert!(page["lines"].to_string().contains("Starting poll loop"));
 }
 
-/// H96: the log of a bridge that works is kept, even if no record and no pointer names it; and
-/// while one record cannot be understood at all, every log may be its own.
+/// H96: the log of a live bridge is kept, even if no record or pointer names it.
+/// While one record cannot be read at all, every log may belong to it.
 #[tokio::test]
 async fn h96_logs_that_may_be_in_use_without_a_record_are_kept() {
     let world = World::new();

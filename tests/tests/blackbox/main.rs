@@ -1,4 +1,4 @@
-//! The whole program from outside: the real `svc`, real processes, a double of the agent.
+//! The whole program from outside: real `svc`, real processes, simulated agent.
 //!
 //! Every test has a machine of its own (`harness::World`), waits for events, and leaves nothing.
 

@@ -1,4 +1,4 @@
-//! The main job over HTTP: launch, follow, stop, resume, forget, and what the page sees of it.
+//! The main job over HTTP: launch, follow, stop, resume, forget, and the stream.
 
 use crate::harness::{World, gone};
 use reqwest::Method;

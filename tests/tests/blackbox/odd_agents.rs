@@ -4,8 +4,8 @@ use crate::harness::{Start, World, gone, simulator};
 use serde_json::{Value, json};
 use std::fs;
 
-/// F35, F36, F59: whatever happens to its log, a bridge that registered is seen, and no raw
-/// identifier leaves.
+/// F35, F36, F59: a registered bridge is seen, whatever happens to its log.
+/// No raw identifier leaves the service.
 #[tokio::test]
 async fn f35_f36_f59_readiness_survives_an_odd_log() {
     for knobs in [

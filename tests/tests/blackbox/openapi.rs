@@ -1,5 +1,7 @@
-//! The description the service publishes. That every answer of this run fits it is checked where
-//! answers arrive (`harness/contract.rs`); here: that this check sees something and can fail.
+//! The description that the service publishes.
+//!
+//! `harness/contract.rs` checks every answer of this run against it. Here: that this check sees
+//! something and can fail.
 
 use crate::harness::{World, seen};
 use serde_json::json;

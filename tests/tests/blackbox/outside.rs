@@ -1,4 +1,4 @@
-//! Bridges that this service did not start: taken over when asked for, otherwise left alone.
+//! Bridges that this service did not start: adopted on request, else left alone.
 
 use crate::harness::{World, gone, service, simulator, within};
 use serde_json::json;
@@ -111,7 +111,7 @@ async fn f50_a_hostile_pointer_is_no_pointer() {
     }
 }
 
-/// F49: the pointer was written before this boot, and its pid now belongs to a live bridge.
+/// F49: the pointer is from an earlier boot, and its pid belongs to a live bridge.
 #[tokio::test]
 async fn f49_a_pointer_of_an_earlier_boot_is_no_offer_and_blocks_nothing() {
     let world = often_polled();
@@ -157,8 +157,8 @@ async fn a_session_of_a_bridge_is_tracked_with_it() {
     page.until("no session", |state| state.tracked.is_empty().then_some(())).await;
 }
 
-/// As in a container's or a runner's command: the leader of the own process group has no number
-/// in this PID namespace, so the kernel answers 0 for it.
+/// The leader of the own process group has no number in this PID namespace.
+/// That is so in a container's or a runner's command; the kernel answers 0 for it.
 #[tokio::test]
 async fn a_bridge_is_stopped_where_the_own_group_has_no_number() {
     let world = World::new();

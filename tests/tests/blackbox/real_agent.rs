@@ -1,4 +1,6 @@
-//! The real agent, logged out, when `SVC_CONTRACT_AGENT` names it: told truthfully, never hanging.
+//! The real agent without a login, when `SVC_CONTRACT_AGENT` names it.
+//!
+//! The service tells the truth about it and never hangs.
 
 use crate::harness::{Client, World};
 use crate::jobs::{dir, id_of, job, until_state};

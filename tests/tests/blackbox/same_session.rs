@@ -12,7 +12,7 @@ fn on_one_session(world: &World, project: &str) {
     world.project_with(project, json!({ "session_id": SESSION }));
 }
 
-/// The other processes of the session that this process works on; `None` while it is not listed.
+/// Other processes on the session of this process; `None` while it is not listed.
 fn also_in(state: &State, pid: i32) -> Option<Vec<i32>> {
     let mut all = state.tracked.values().chain(state.external.values()).flatten();
     all.find(|session| session.pid == pid).map(|session| session.also_in.clone())

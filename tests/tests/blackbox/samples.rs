@@ -1,4 +1,4 @@
-//! What bridges use: measured, shown by project and by bridge, and not measured when switched off.
+//! What bridges use: by project and by bridge, and not at all when switched off.
 
 use crate::harness::{Events, World, within};
 use serde_json::{Value, json};
@@ -134,7 +134,7 @@ async fn percent_may_be_of_all_cores_and_disk_rates_left_out() {
     );
 }
 
-/// While nobody listens the looks are further apart, and who comes has the usual pace at once.
+/// Samples are rarer while no page is open; a new page gets the usual rate at once.
 #[tokio::test]
 async fn the_pace_is_slower_while_nobody_wants_samples() {
     let world = quick(json!({ "claude": { "stop_grace_seconds": 30 } }));

@@ -1,6 +1,8 @@
-//! Under a real systemd as process 1 of its own namespaces: restarting and stopping the unit
-//! leaves the bridges, the next start finds each once, readiness is announced. Each bridge has a
-//! scope: nothing of it escapes its end, and a manager that hangs holds up no start.
+//! Under a real systemd as process 1 of its own namespaces.
+//!
+//! Restarting and stopping the unit leaves the bridges, the next start finds each once, and
+//! readiness is announced. Each bridge has a scope: nothing escapes its end, and a manager that
+//! hangs delays no start.
 
 use crate::harness::{Client, Events, Process, World, gone, service, within};
 use rustix::process::{Pid, Signal, getuid, kill_process};
@@ -97,7 +99,7 @@ fn boot(world: &World, kill_mode: &str) -> Manager {
 }
 
 impl Manager {
-    /// Waits until the manager answers. It says so nowhere that could be watched from here.
+    /// Waits until the manager answers. Nothing that can be watched tells when.
     async fn up(&mut self, world: &World) {
         let children = format!("/proc/{0}/task/{0}/children", self.outside.id());
         let wait = async {
@@ -211,7 +213,7 @@ async fn assert_same(world: &World, base: &str, before: &[(i32, u64)]) {
     assert_eq!(after, before);
 }
 
-/// What a bridge with knob `child_mode: escaped` forked away from itself, once it has.
+/// The process that a bridge with knob `child_mode: escaped` forked away.
 async fn escaped(world: &World, project: &str) -> Process {
     let dir = world.projects.join(project).canonicalize().unwrap();
     let look = || {

@@ -34,7 +34,7 @@ async fn h109_of_services_started_at_once_exactly_one_runs() {
     }
 }
 
-/// F84: the file of a dead service is no obstacle, nor are bridges that outlived it.
+/// F84: neither the lock file of a dead service nor its bridges prevent a start.
 #[tokio::test]
 async fn h109_f84_restarts_with_live_bridges_are_never_blocked() {
     let world = World::new();
@@ -77,7 +77,7 @@ async fn f84_a_lock_file_full_of_rubbish_is_no_obstacle() {
     }
 }
 
-/// H108: two services with their own state and the same projects leave each other's bridges alone.
+/// H108: two services with the same projects leave each other's bridges alone.
 #[tokio::test]
 async fn h108_another_service_of_the_same_projects_takes_nothing_over() {
     let world = World::new();
@@ -147,7 +147,7 @@ async fn a_signal_ends_the_service_and_leaves_its_bridges() {
     assert_eq!(world.row("app").await.status, "running");
 }
 
-/// H98: who is killed while it replaces a file leaves the new one beside it, under its own name.
+/// H98: a writer killed while it replaces a file leaves a temporary file.
 #[tokio::test]
 async fn h98_temporary_files_of_killed_writers_are_taken_away_by_the_next_start() {
     let world = World::new();

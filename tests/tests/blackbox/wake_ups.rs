@@ -1,11 +1,13 @@
-//! What a command leaves behind at the worst moment is seen and finished by the running service,
-//! although nothing is written any more that would tell of it.
+//! What a command leaves at the worst moment is finished by the running service.
+//!
+//! Nothing is written any more that would wake it.
 
 use crate::harness::{World, service_with_fail_points};
 use svc_shared::status::Phase;
 
-/// The service has seen the stop while the command that asked for it held the lock of the project,
-/// so it left it alone. Then the command is killed, and no write tells of that.
+/// A command is killed after the service has seen its stop.
+/// The service left the stop alone, because the command held the lock of the project. No later
+/// write tells of the kill.
 #[tokio::test]
 async fn h98_a_stop_whose_command_dies_after_the_service_has_seen_it_is_finished() {
     let Some(program) = service_with_fail_points() else {

@@ -1,5 +1,7 @@
-//! A record that says "stopped" over a process that lives, as a hand in the database or a backup
-//! makes it: whatever is asked for next, no second bridge begins beside the first (F48).
+//! A record that says "stopped" while its process lives (F48).
+//!
+//! A manual change of the database or a restored backup makes one. Whatever is asked for next, no
+//! second bridge starts beside the first.
 
 use crate::harness::{Process, World, gone};
 

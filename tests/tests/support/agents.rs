@@ -1,4 +1,4 @@
-//! The agents the contract is asked of: the simulator always, a real one where it is named.
+//! The agents of the contract tests: the simulator, and a real one if named.
 
 use std::fs;
 use std::path::{Path, PathBuf};

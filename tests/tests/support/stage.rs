@@ -1,4 +1,4 @@
-//! A private agent home with projects, and doubles started in it that end with the test.
+//! A private agent home with projects; simulators started in it end with the test.
 
 #![expect(
     clippy::expect_used,

@@ -106,8 +106,8 @@ impl Args {
         args.check()
     }
 
-    /// The debug file as the agent finds it before it looks at anything else, so that it also
-    /// exists for a wrong argv.
+    /// The debug file, found before anything else is parsed.
+    /// So it exists for a wrong argv too, as with the agent.
     pub(crate) fn debug_file(words: &[String]) -> Option<PathBuf> {
         let (at, word) = words
             .iter()

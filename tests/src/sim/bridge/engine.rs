@@ -53,7 +53,7 @@ type End = Result<u8, Failure>;
 
 pub(super) struct Engine<'a> {
     pub(super) double: &'a Double,
-    /// Every step of a start counts from here, so that a stall never changes their order.
+    /// Start of the bridge. Steps are timed from here, so a stall keeps their order.
     begun: Instant,
     pub(super) args: Args,
     pub(super) log: DebugLog,
@@ -256,7 +256,8 @@ impl<'a> Engine<'a> {
         self.look_at_service()
     }
 
-    /// A resumed session the service no longer has poisons the start, with or without the knob.
+    /// Plans the poison of a resumed session that the service no longer has.
+    /// This happens with or without the knob.
     fn plan_poison(&mut self) -> Result<(), Failure> {
         let applies = match self.double.knobs.poison_on {
             PoisonOn::Reattach => self.resumed,

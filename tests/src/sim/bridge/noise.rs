@@ -1,5 +1,6 @@
-//! Everything in a debug file that is not a marker: hostile text, broken bytes, floods, and the
-//! quiet chatter of an idle bridge.
+//! Everything in a debug file that is not a marker.
+//!
+//! Hostile text, broken bytes, floods, and the few lines of an idle bridge.
 
 use std::fs::OpenOptions;
 use std::io::{BufWriter, Write};
@@ -78,7 +79,7 @@ impl Chatter {
     }
 }
 
-/// The debug output generator: so many bytes per second, in lines of a given length.
+/// Generates debug output: bytes per second, in lines of a given length.
 #[derive(Debug)]
 pub(super) struct Flood {
     bytes_per_s: f64,

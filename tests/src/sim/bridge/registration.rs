@@ -1,5 +1,4 @@
-//! Registration with the service: which environment the bridge serves, its first session, and
-//! the pointer that remembers both.
+//! Registration with the service: environment, first session, pointer.
 
 use std::process::Child;
 
@@ -101,7 +100,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Takes over the session of the prior environment, if the service gave that one back.
+    /// Takes over the session of the prior environment, if that one was returned.
     fn reuse(&mut self) {
         let Some(prior) = self.prior.take() else {
             return;

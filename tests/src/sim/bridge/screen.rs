@@ -1,4 +1,4 @@
-//! What the bridge prints where a person would look: the captured output, colours included.
+//! What the bridge prints for people: the captured output, colours included.
 
 use std::path::Path;
 

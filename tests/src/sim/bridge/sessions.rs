@@ -74,7 +74,7 @@ impl Sessions {
         self.workers.keys().cloned().collect()
     }
 
-    /// Takes on a session: its worktree if it needs one, its worker, and the lines of both.
+    /// Starts a session: its worktree if needed, its worker, and the lines of both.
     pub(super) fn start(
         &mut self,
         double: &Double,

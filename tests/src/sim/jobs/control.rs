@@ -1,7 +1,7 @@
-//! The way to the background service: one JSON line there, one back, over a local socket.
+//! Talks to the background service: one JSON line each way over a local socket.
 //!
-//! The path of the socket stands in a file of the double, so that commands with another
-//! temporary directory find the same service.
+//! A file of the simulator has the path of the socket, so that commands with another temporary
+//! directory find the same service.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -179,7 +179,7 @@ pub(super) fn stop(home: &AgentHome, words: &[&str]) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Whether the record of `id` is still there: a job may be removed while it is ended.
+/// The record of `id`, if it still exists. A job may be removed while it ends.
 pub(super) fn record_of(home: &AgentHome, id: &str) -> Option<record::Record> {
     record::Record::open(home, id)
 }

@@ -42,7 +42,7 @@ enum Event {
     Signal,
 }
 
-/// How often the service looks whether its home still exists: it must not outlive a test.
+/// How often the service checks that its home exists: it must not outlive a test.
 const LOOK: Duration = Duration::from_secs(2);
 
 /// What the log calls the end of a job.
@@ -199,7 +199,7 @@ impl Service<'_> {
         files::replace(&control::address_file(self.home), address.to_string().as_bytes())
     }
 
-    /// Takes over the hosts a former service left; those that are gone have lost their job.
+    /// Takes over the hosts of an earlier service. Dead hosts have lost their job.
     fn adopt(&mut self) {
         let left = roster::read(self.home);
         if left.is_empty() {

@@ -1,4 +1,4 @@
-//! Jobs as `agents --json` shows them: the record, joined with the live session of the registry.
+//! Jobs as `agents --json` shows them: the record, and its live session if any.
 
 use serde_json::{Map, Value, json};
 
@@ -52,7 +52,7 @@ fn item(
     Some(item)
 }
 
-/// Milliseconds since the epoch of a time in the agent's notation; 0 for anything else.
+/// Milliseconds since the epoch of a time in the agent's format; 0 for other text.
 fn epoch_ms(text: &str) -> i128 {
     let format = &time::format_description::well_known::Rfc3339;
     let parsed = time::OffsetDateTime::parse(text, format);

@@ -1,4 +1,4 @@
-//! `daemon/roster.json`: the live hosts, as the background service writes them down.
+//! `daemon/roster.json`: the live hosts of the background service.
 
 use std::collections::BTreeMap;
 use std::fs::{self, DirBuilder};
@@ -74,7 +74,7 @@ pub(crate) fn write(
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600))
 }
 
-/// Takes one worker out of the last roster, for a command that ended it without a service.
+/// Removes one worker from the roster, after a command ended it without a service.
 pub(crate) fn drop_worker(home: &AgentHome, id: &str) {
     let supervisor = fs::read(file(home))
         .ok()

@@ -21,7 +21,7 @@ use crate::sim::transcript::{Source, Transcript};
 use crate::sim::values::{JobChange, JobStep, Role, Turn};
 use crate::sim::{Double, Failure, load, print, say, signals};
 
-/// How often the session looks whether its home still exists: it must not outlive a test.
+/// How often the session checks that its home exists: it must not outlive a test.
 const LOOK: Duration = Duration::from_secs(2);
 
 enum Event {

@@ -1,4 +1,4 @@
-//! What was promised while a run went on, held against what is recorded and what really ran.
+//! Compares the promises of a run with what is recorded and what really ran.
 
 use super::{Row, World};
 use serde_json::Value;
@@ -37,7 +37,7 @@ impl Books {
         self.given_up.insert(instance_id.to_owned());
     }
 
-    /// Panics when something is lost, ran twice, or is called ready without having said so.
+    /// Panics when something is lost, ran twice, or is called ready without a proof.
     #[track_caller]
     pub fn balance(&self, world: &World, rows: &[Row]) -> Balance {
         let known: BTreeSet<&String> = rows.iter().map(|row| &row.instance_id).collect();
@@ -68,8 +68,8 @@ fn debug_file(call: &Value) -> String {
     after.next().and_then(Value::as_str).expect("every launch has a debug file").to_owned()
 }
 
-/// Whether a bridge that is called ready, or was announced as ready, said so in its log. A crash
-/// proves nothing: what was taken over ends as one, ready or not.
+/// Whether a bridge that is called or announced as ready said so in its log.
+/// A crash proves nothing: a bridge that was taken over ends as one, ready or not.
 fn is_honest(world: &World, row: &Row) -> bool {
     if row.status != "running" && !row.was_announced {
         return true;

@@ -1,7 +1,7 @@
-//! H65: holds everything that leaves the program under test against what must not leave it.
+//! H65: compares all output of the program with what must never leave it.
 //!
-//! Secrets are planted in the environment of every world; identifiers come from the files of the
-//! agent; of the paths of a world only its projects may be named.
+//! Secrets are planted in the environment of every world. Identifiers come from the files of the
+//! agent. Of the paths of a world only its projects may be named.
 
 use super::World;
 use serde_json::Value;
@@ -10,18 +10,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Secrets of the environment that everything is started with: one of the service itself, one
-/// that merely stands there.
+/// Secrets in the environment of every process: one of the service, one of nobody.
 pub const PLANTED: [(&str, &str); 2] = [
     ("SVC_SESSION_SECRET", "c4n4ry-of-the-service-7f3a9b1c5d2e8f60"),
     ("DEPLOY_TOKEN", "c4n4ry-of-the-operator-91d0c7e2b4a6f835"),
 ];
 
-/// How the server's identifiers begin (agent 2.1.197) and how few characters make one whole.
+/// Beginnings of the server's identifiers, long enough (agent 2.1.197).
 const RAW: [&str; 3] = ["env_01", "session_01", "cse_01"];
 const RAW_TAIL: usize = 10;
 
-/// Places of a world that are nobody's business. In `tmp` the demo has its projects.
+/// Private directories of a world. In `tmp` the demo has its projects.
 const PRIVATE: [&str; 3] = ["state", "agent", "home"];
 
 /// Every world of this run: its root, and the identifiers its agents had so far.
@@ -35,9 +34,9 @@ struct Known {
 /// What may stand in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Audience {
-    /// An answer or a frame: no identifier, and in the service's own words no private path.
+    /// An answer or a frame: no identifier, no private path in the service's words.
     Reader,
-    /// Who reads the words of the agent or sits at the machine: both name paths of the machine.
+    /// Words of the agent, or output on this machine: both may name paths.
     Operator,
     /// Who asked for the link of a bridge: it is the identifier.
     Linked,

@@ -1,5 +1,6 @@
-//! A JSON client of the service. Every documented answer it sees is held against the service's
-//! own description of itself.
+//! A JSON client that checks every documented answer.
+//!
+//! It compares each one with the service's own description.
 
 use super::canary::{self, Audience};
 use super::{contract, within};

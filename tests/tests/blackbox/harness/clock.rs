@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Answers questions for the time of day, and for the time since boot, from a file of offsets.
-/// Time that only goes on, which deadlines use, is left as it is: so a machine looks whose clock
+/// Shifts the time of day and the time since boot by offsets from a file.
+/// The monotonic clock, which deadlines use, is unchanged. So it looks like a machine whose clock
 /// was set, or which slept.
 const SHIM: &str = r#"
 #define _GNU_SOURCE

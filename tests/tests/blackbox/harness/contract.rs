@@ -1,4 +1,4 @@
-//! Holds every documented answer of a test run against the description the service publishes.
+//! Compares every documented answer with the description the service publishes.
 
 use super::client::{Client, Reply};
 use jsonschema::{Draft, Validator};
@@ -15,7 +15,7 @@ struct Contract {
 }
 
 static CONTRACT: OnceCell<Arc<Contract>> = OnceCell::const_new();
-/// Operations whose answers were checked, for the test that asks whether anything was.
+/// Operations whose answers were checked, so that a test can see that some were.
 static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
 /// Panics when an answer of a documented operation is not as described.

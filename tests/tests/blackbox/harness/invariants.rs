@@ -1,4 +1,4 @@
-//! What must hold after every fault: INV of the hardening list, from the registry and the kernel.
+//! What must hold after every fault, read from the database and the kernel.
 
 use super::{Process, Row, World};
 use rustix::fs::{FlockOperation, flock};
@@ -19,12 +19,12 @@ pub struct Invariants {
 }
 
 impl World {
-    /// Waits until records and processes agree, with a server running; panics with what does not.
+    /// Waits until records and processes agree; panics with what does not.
     pub async fn agree(&self) -> Invariants {
         self.agree_within(SETTLES_WITHIN).await
     }
 
-    /// The same where more than the documented time may pass, as on a machine full of faults.
+    /// The same with more than the documented time, for a machine full of faults.
     pub async fn agree_within(&self, limit: Duration) -> Invariants {
         let deadline = tokio::time::Instant::now() + limit;
         let mut changed = self.changes();

@@ -1,4 +1,4 @@
-//! The process table as the kernel shows it, read without the help of the program under test.
+//! The process table as the kernel shows it, read without the program under test.
 
 use super::DEADLINE;
 use super::world::MARK;
@@ -77,8 +77,8 @@ pub fn alive(pid: i32, start_ticks: u64) -> bool {
         .is_some_and(|stat| stat.start_ticks == start_ticks && !matches!(stat.state, 'Z' | 'X'))
 }
 
-/// Everything alive that carries the mark of the tree at `root`, or works below it: what starts
-/// from a clean environment carries no mark.
+/// All live processes that carry the mark of the tree at `root` or work below it.
+/// A process with a clean environment carries no mark.
 pub fn of_tree(root: &Path) -> Vec<Process> {
     let mark = [MARK.as_bytes(), b"=", root.as_os_str().as_bytes()].concat();
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -86,8 +86,8 @@ pub fn of_tree(root: &Path) -> Vec<Process> {
     pids.filter_map(|pid| belonging(pid, &mark, root)).collect()
 }
 
-/// The first launcher of the tree at `root` that is seen before `end`. It lives for milliseconds,
-/// so this looks without a pause, at new processes only.
+/// The first launcher of the tree at `root` that is seen before `end`.
+/// It lives for milliseconds, so this scans without a pause, and only new processes.
 pub fn hunt_launcher(root: &Path, end: Instant) -> Option<Process> {
     let mark = [MARK.as_bytes(), b"=", root.as_os_str().as_bytes()].concat();
     let mut known = BTreeSet::new();

@@ -132,8 +132,8 @@ impl<'w> Server<'w> {
         self.said().join("\n")
     }
 
-    /// Has it open as many connections to its database as there may be. Each has a thread, and is
-    /// opened when it is needed first.
+    /// Makes the service open all connections to its database.
+    /// Each has a thread, and is opened when it is first needed.
     pub async fn open_connections(&self) {
         let reader = Client::new(&self.base);
         let history = (0..READS_AT_ONCE).map(|_| reader.get("/api/history"));

@@ -1,4 +1,4 @@
-//! A process that has nothing to do with the service and counts the signals it gets.
+//! A process that does not belong to the service and counts the signals it gets.
 
 use super::{Process, World, processes, within};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use tokio::process::{Child, Command};
 
-/// Signals a service might send; the uncatchable one shows by the witness being gone.
+/// Signals a service might send. After the uncatchable one the witness is gone.
 const COUNTED: &str = "HUP INT QUIT TERM USR1 USR2";
 
 /// A stranger among the processes.
@@ -47,7 +47,7 @@ impl World {
 }
 
 impl Witness {
-    /// Panics unless it lives and got no signal but the one sent here to prove that it counts.
+    /// Panics unless it lives and got no signal except the test signal sent here.
     pub async fn assert_untouched(&mut self, world: &World) {
         assert!(self.process.is_alive(), "the witness was killed");
         self.process.signal(rustix::process::Signal::USR2);

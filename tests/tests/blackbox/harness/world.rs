@@ -1,5 +1,6 @@
-//! A private machine for one test: a home, an agent home, projects, a state directory and a
-//! configuration. Everything that was started in it ends with it.
+//! A private machine for one test: homes, projects, state, configuration.
+//!
+//! Everything that was started in it ends with it.
 
 use super::{DEADLINE, Process, of_tree, simulator, within};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher};
@@ -104,7 +105,7 @@ impl World {
         settings["port"].as_u64().and_then(|port| port.try_into().ok()).expect("a port")
     }
 
-    /// The configured state directory: another than [`World::state`] where a test says so.
+    /// The configured state directory, which a test can move from [`World::state`].
     pub fn state_dir(&self) -> PathBuf {
         let settings = self.settings.lock().expect("one test");
         settings["state_dir"].as_str().expect("a path").into()
@@ -115,7 +116,7 @@ impl World {
         self.configure(json!({ "port": free_port() }));
     }
 
-    /// From now on this program, with these arguments, starts every program of the world.
+    /// Starts every program of the world through this one from now on.
     pub fn enter(&self, through: &[&str]) {
         *self.inside.lock().expect("one test") = through.iter().map(OsString::from).collect();
     }
@@ -227,8 +228,8 @@ impl World {
         of_tree(&self.root)
     }
 
-    /// Everything alive that belongs to a bridge. What the service asks of the agent at any moment
-    /// does not.
+    /// All live processes of bridges.
+    /// What the service asks of the agent at any moment is left out.
     pub fn trees(&self) -> Vec<Process> {
         let mut trees = self.processes();
         trees.retain(|process| process.launch_id.is_some());
@@ -256,7 +257,7 @@ impl World {
         bridges
     }
 
-    /// Waits until `look` finds something; it looks again at every change of a file of the tree.
+    /// Waits until `look` returns something; calls it at every change in the tree.
     pub async fn until<T>(&self, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         let mut changed = self.changed.clone();
         within(what, async {
