@@ -1,4 +1,4 @@
-//! Random requests and frames: each gets a documented answer, none ends the service.
+//! Random requests and frames: each gets a documented answer.
 //!
 //! `SVC_RANDOM_STEPS` and `SVC_RANDOM_SEED` choose another run.
 

@@ -38,7 +38,7 @@ impl Record {
         (proper && dir.is_dir()).then(|| Self { id: id.to_owned(), dir })
     }
 
-    /// Writes the first record of a job, before the service knows of it (agent 2.1.197).
+    /// Writes the first record of a job, before the service knows it (agent 2.1.197).
     /// `AlreadyExists` if another job has the id.
     pub(crate) fn create(home: &AgentHome, seed: &Seed<'_>) -> io::Result<Self> {
         let id = seed.session.get(..8).unwrap_or_default().to_owned();
