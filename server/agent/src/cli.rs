@@ -1,5 +1,6 @@
-//! The agent CLI as the rest of the service asks it: cached, bounded, one probe of each kind at a
-//! time, and never waited for by a reader.
+//! The agent CLI behind a cache: bounded, one probe of each kind at a time.
+//!
+//! Readers never wait for a probe.
 
 use crate::binary::{self, BinaryError, BinaryIdentity};
 use crate::environment::Variables;
@@ -24,8 +25,8 @@ const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 const LOGIN_TIMEOUT: Duration = Duration::from_secs(5);
 const SESSIONS_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long an answer to the login question counts as fresh, and a failed version probe is not
-/// repeated.
+/// How long a login answer counts as fresh.
+/// A failed version probe is not repeated for as long.
 const FRESH: Duration = Duration::from_secs(30);
 
 /// How often a reader may cause a look at the program file.
@@ -34,7 +35,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// How long the path of the program stands before it is looked up again.
 const RESOLVED: Duration = Duration::from_secs(1);
 
-/// One program start per this time, whoever asks for sessions (300 MB resident each, agent 2.1.197).
+/// Least time between two session list calls (300 MB resident each, agent 2.1.197).
 const SESSIONS_PAUSE: Duration = Duration::from_secs(5);
 
 const SMALL_CAP: usize = 1024 * 1024;
@@ -259,8 +260,8 @@ impl AgentCli {
         self.inner.enabled.store(true, Ordering::Relaxed);
     }
 
-    /// The absolute path of the program that would run now; looked up once per second, however
-    /// often it is asked for. Blocks for the look.
+    /// The absolute path of the program that would run now.
+    /// It is looked up at most once per second. Blocks for the lookup.
     ///
     /// # Errors
     /// See [`BinaryError`].
@@ -285,7 +286,7 @@ impl AgentCli {
         Ok(resolved.await.map_err(|_| ProbeError::Ending)??)
     }
 
-    /// The last known version. Looks in the background whether the program changed; never waits.
+    /// The last known version. Checks in the background for a new program; never waits.
     #[must_use]
     pub fn version(&self) -> Version {
         if self.inner.version.may_look(LOOK) {
@@ -302,8 +303,8 @@ impl AgentCli {
         self.inner.version.answer.subscribe()
     }
 
-    /// The version of the very program that would be executed now. Starts it only when the file
-    /// changed since it was last asked (or failed over 30 s ago); at most 10 s.
+    /// The version of the program that would be executed now; at most 10 s.
+    /// Runs it only when the file changed since the last probe, or when that failed over 30 s ago.
     ///
     /// # Errors
     /// See [`ProbeError`].
@@ -364,7 +365,7 @@ impl AgentCli {
         self.inner.login.answer.subscribe()
     }
 
-    /// Asks for the login state, or joins a question that is under way; at most 5 s each.
+    /// Asks for the login state, or joins a probe that is running; at most 5 s each.
     pub async fn login_now(&self) -> Login {
         let probe = &self.inner.login;
         let called = Instant::now();
@@ -402,8 +403,8 @@ impl AgentCli {
         self.inner.sessions.answer.borrow().clone()
     }
 
-    /// The same, unless the answer is stale or older than this, but never younger than two of the
-    /// shortest pauses between questions.
+    /// The same, unless the answer is stale or older than this.
+    /// Ages below two of the shortest pauses between probes always count as fresh.
     #[must_use]
     pub fn sessions_within(&self, age: Duration) -> Option<Sessions> {
         let at = (*lock(&self.inner.listed_at))?;
@@ -424,8 +425,9 @@ impl AgentCli {
         self.inner.sessions.answer.subscribe()
     }
 
-    /// Asks for the session list, or joins a question that is under way. An answer less than 5 s
-    /// old is given again. A failure keeps the previous list and marks it stale.
+    /// Asks for the session list, or joins a probe that is running.
+    /// An answer less than 5 s old is returned again. A failure keeps the previous list and marks
+    /// it stale.
     ///
     /// # Errors
     /// See [`ProbeError`]; the stale list is in [`AgentCli::sessions`].

@@ -1,7 +1,7 @@
-//! The agent config file as a file: finding, reading and replacing it beside other writers.
+//! The agent config file: finding, reading and replacing it beside other writers.
 //!
-//! The agent takes no lock that could be shared. So every change is re-checked before it is put in
-//! place and read back afterwards (agent 2.1.197).
+//! The agent takes no lock that could be shared. So every change is checked again just before the
+//! file is replaced, and read back afterwards (agent 2.1.197).
 
 use crate::json_edit::{EditError, with_true};
 use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown, open};
@@ -17,7 +17,7 @@ const SIZE_CAP: u64 = 64 * 1024 * 1024;
 /// How often a change is tried against concurrent writers.
 const TRIES: u32 = 3;
 
-/// How a reader who may sit anywhere is told which file it is: not by its path on this machine.
+/// Names the file for readers anywhere, without its path on this machine.
 fn named(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!("the agent's configuration file {name} (in its home directory)")
@@ -238,7 +238,7 @@ fn target(path: &Path, homes: &[&Path]) -> Result<PathBuf, TrustError> {
     }
 }
 
-/// Puts new content in place of the one that was read. False when that is no longer there.
+/// Replaces the content that was read. False when the file has changed meanwhile.
 fn replace(
     path: &Path,
     before: Option<&Content>,

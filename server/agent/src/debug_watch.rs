@@ -1,4 +1,4 @@
-//! What the agent says while it runs: its debug file and captured output, read as they grow.
+//! Follows the agent's debug file and captured output as they grow.
 
 use crate::growing_file::{GrowingFile, Look};
 use crate::log_set::LogSet;
@@ -11,8 +11,9 @@ use svc_watch::{Pace, Subscription, Watcher};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-/// From the end of one round of reading to the next: the agent opens, appends and closes for every
-/// few lines. The first line after a pause waits for nothing, and who asks waits for nothing.
+/// Least pause between two reads.
+/// The agent opens, appends and closes for every few lines. The first line after silence and an
+/// explicit request do not wait.
 const BREATH: Duration = Duration::from_millis(4);
 
 /// The same while the agent starts and somebody waits for its last line.
@@ -26,15 +27,15 @@ const CHUNK: usize = 64 * 1024;
 /// Bytes per file and round; a flood must not keep a thread from everything else.
 const ROUND: u64 = 8 * 1024 * 1024;
 
-/// A reader that is further behind than this gives up what it has not read when the log has to be
-/// cut, in bytes: a flood must not fill the disk while it is read.
+/// A reader further behind than this skips the rest when the log is cut, in bytes.
+/// A flood must not fill the disk while it is read.
 const FLOOD: u64 = 8 * 1024 * 1024;
 
 /// Attempts to see a log quiet before it is cut.
 const TRIES: u32 = 64;
 
-/// Sums up the lines of one log set for as long as it lives, and keeps its files small; dropped,
-/// it ends.
+/// Sums up the lines of one log set and keeps its files small.
+/// Ends when it is dropped.
 #[derive(Debug)]
 pub struct DebugWatch {
     evidence: watch::Receiver<Evidence>,
@@ -44,11 +45,12 @@ pub struct DebugWatch {
 }
 
 impl DebugWatch {
-    /// Reads both files of a set from their start and then whatever is added, told by `watcher`
-    /// or, where nothing can be watched, every 250 ms for 15 s and every 2 s afterwards.
+    /// Reads both files of a set from their start and then whatever is added.
+    /// `watcher` reports changes. Where nothing can be watched, the files are read every 250 ms for
+    /// 15 s and every 2 s afterwards.
     ///
-    /// `before` is what earlier lines of the same launch said, should they have been rotated away.
-    /// `limits` is for the one process that keeps the files small; the lines that it gives up have
+    /// `before` is what earlier lines of the same launch said, in case they were rotated away.
+    /// `limits` is for the one process that keeps the files small; the lines that it drops have
     /// been read.
     #[must_use]
     pub fn start(
@@ -79,15 +81,16 @@ impl DebugWatch {
         self.evidence.clone()
     }
 
-    /// Told when the files cannot be kept small or whole, and when they can be again; first of all
-    /// how the first look found them.
+    /// Reports when the files cannot be kept small or whole, and when they can again.
+    /// The first value is the state at the first read.
     #[must_use]
     pub fn trouble(&self) -> watch::Receiver<Option<Trouble>> {
         self.trouble.clone()
     }
 
-    /// Reads to the present end of both files first, an unfinished last line included. For the
-    /// moment after an exit, when the last lines are written but may not have been noticed yet.
+    /// Reads to the present end of both files, an unfinished last line included.
+    /// For the moment after an exit, when the last lines are written but may not have been noticed
+    /// yet.
     pub async fn caught_up(&self) -> Evidence {
         let (tx, rx) = oneshot::channel();
         if self.catch_up.send(tx).await.is_err() {
@@ -111,7 +114,7 @@ pub fn scan(set: &LogSet) -> Evidence {
     logs.concluded()
 }
 
-/// What the rotated files of a set say, for the reader of what came after them. Blocks.
+/// What the rotated files of a set say, for a reader of the later ones. Blocks.
 #[must_use]
 pub fn rotated(set: &LogSet) -> Evidence {
     let mut evidence = Evidence::default();
@@ -354,7 +357,7 @@ impl Logs {
         more
     }
 
-    /// The sum should nothing be added any more: last lines count although their ends are missing.
+    /// The sum if nothing more is added: last lines count even without a line end.
     fn concluded(&self) -> Evidence {
         let mut evidence = self.evidence.clone();
         self.debug.lines.clone().finish(|piece| evidence.debug_line(piece));

@@ -8,12 +8,13 @@ use svc_domain::identity::LaunchId;
 /// Variables by name.
 pub type Variables = BTreeMap<OsString, OsString>;
 
-/// Our own variables that a child may see. Everything else named `SVC_…` is removed, so that a
-/// future secret cannot leak by having an unforeseen name.
+/// Our own variables that a child may see.
+/// Every other variable named `SVC_…` is removed, so that a future secret cannot leak under an
+/// unforeseen name.
 const OWN_ALLOWED: [&str; 2] = ["SVC_RESUME_RECAP", "SVC_RESUME_RECAP_MAX_CHARS"];
 
-/// They make the agent believe that it is a child of another session; it then may not register
-/// (agent 2.1.197).
+/// Variables that make the agent believe it is a child of another session.
+/// It then may not register (agent 2.1.197).
 const ANCESTRY: [&str; 16] = [
     "CLAUDECODE",
     "CLAUDE_CODE_SESSION_ID",
@@ -34,7 +35,8 @@ const ANCESTRY: [&str; 16] = [
 ];
 const ANCESTRY_PREFIXES: [&str; 3] = ["CLAUDE_BG_", "CLAUDE_BRIDGE_", "CLAUDE_PTY_"];
 
-/// They load code into every program; only an operator who names them in `claude.env` wants that.
+/// Variables that load code into every program.
+/// They are passed on only if the operator names them in `claude.env`.
 const LOADER: [&str; 2] = ["NODE_OPTIONS", "BUN_OPTIONS"];
 const LOADER_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
 
@@ -43,7 +45,7 @@ const PLUMBING: [&str; 4] =
     ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "CREDENTIALS_DIRECTORY"];
 const PLUMBING_PREFIXES: [&str; 2] = ["LISTEN_", "WATCHDOG_"];
 
-/// Where programs are looked for when the service itself was started without `PATH`.
+/// The search path when the service itself was started without `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// What a child's environment is made of.
@@ -105,8 +107,8 @@ pub fn with_launch_id(mut env: Variables, launch_id: &LaunchId) -> Variables {
     env
 }
 
-/// `path` without its empty, `.` and other relative elements; the system's directories if none is
-/// left.
+/// `path` without its empty, `.` and other relative elements.
+/// Returns the system's directories if none is left.
 #[must_use]
 pub fn absolute_elements(path: &OsStr) -> OsString {
     join(std::env::split_paths(path))

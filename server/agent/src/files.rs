@@ -1,5 +1,4 @@
-//! The agent's own files as the rest of the service asks about them: by project, through the home
-//! that the agent's children see.
+//! The agent's own files, by project, in the home that the agent's children see.
 
 use crate::cli::AgentCli;
 use crate::environment::Variables;
@@ -16,9 +15,9 @@ impl AgentCli {
         self.setup().env.clone()
     }
 
-    /// Whether the agent may work in a directory. Both paths are real paths. Reads the agent config
-    /// file after a change only, else looks at it once: cheap for thousands of projects. Blocks for
-    /// the look.
+    /// Whether the agent may work in a directory. Both paths are real paths.
+    /// The agent config file is read only after a change, so this is cheap for thousands of
+    /// projects. Blocks for a look at the file.
     #[must_use]
     pub fn trust(&self, path: &Path, git_root: Option<&Path>) -> Trust {
         match self.config().and_then(|config| config.known()) {
@@ -28,8 +27,8 @@ impl AgentCli {
         }
     }
 
-    /// Grants trust to a directory; nothing is written when it is trusted. Returns whether it was
-    /// written.
+    /// Grants trust to a directory; returns whether anything was written.
+    /// Nothing is written when it is trusted already.
     ///
     /// # Errors
     /// See [`TrustError`]. The file is as it was.
@@ -41,8 +40,8 @@ impl AgentCli {
         self.config()?.grant(path, git_root).await
     }
 
-    /// Answers the agent's questions about Remote Control ahead of it, once per process. A failure
-    /// is logged: the start itself will say more.
+    /// Answers the agent's questions about Remote Control in advance, once per process.
+    /// A failure is logged: the start itself will say more.
     pub async fn enable_remote_control(&self) {
         if self.is_enabled() {
             return;
@@ -98,15 +97,15 @@ impl AgentCli {
         Some(self.home().ok()?.pointer_file(project.to_str()?))
     }
 
-    /// The permission mode that a start without `--permission-mode` gets from a settings file;
+    /// The permission mode that a settings file sets for a start without a flag.
     /// `None` when none sets one. Blocks.
     #[must_use]
     pub fn default_mode(&self, project: &Path) -> Option<DefaultMode> {
         Scopes::read(&self.home().ok()?, project).default_mode()
     }
 
-    /// Whether a start without `--permission-mode` may bypass permissions: a settings file says so,
-    /// or one that could is not understood. Blocks.
+    /// Whether a start without `--permission-mode` may bypass permissions.
+    /// True if a settings file says so, or if one that could say so is not understood. Blocks.
     #[must_use]
     pub fn may_bypass(&self, project: &Path) -> bool {
         self.home().is_ok_and(|home| Scopes::read(&home, project).may_bypass())

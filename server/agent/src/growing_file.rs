@@ -1,4 +1,4 @@
-//! Reading a file that somebody else writes: on and on, through truncation and replacement.
+//! Reads a file that another process writes, through truncation and replacement.
 
 use crate::log_set::open_regular;
 use rustix::fs::{Mode, fchmod};
@@ -63,8 +63,8 @@ impl GrowingFile {
         self.open.as_ref().map(|open| open.identity)
     }
 
-    /// Reads on at another place of the same file: after its reader has truncated it, or to leave
-    /// out what came too fast.
+    /// Continues at another offset of the same file.
+    /// For a reader that has truncated it, or that skips what came too fast.
     pub(crate) fn go_to(&mut self, offset: u64) {
         self.offset = offset;
     }

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use svc_domain::slug::slug;
 
-/// Places of the agent's own files, as a child with a given environment will see them.
+/// Paths of the agent's own files, as a child with a given environment sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentHome {
     dir: PathBuf,
@@ -34,8 +34,9 @@ pub enum HomeError {
 }
 
 impl AgentHome {
-    /// From the environment of a child: `CLAUDE_CONFIG_DIR` when it is set, else `~/.claude` with
-    /// `~/.claude.json` beside it (agent 2.1.197).
+    /// Finds the paths from the environment of a child.
+    /// They are below `CLAUDE_CONFIG_DIR` when it is set, else in `~/.claude` with `~/.claude.json`
+    /// beside it (agent 2.1.197).
     ///
     /// # Errors
     /// See [`HomeError`].

@@ -1,7 +1,7 @@
-//! Background jobs as the agent keeps them on disk: one directory per job (agent 2.1.197).
+//! Background jobs on the agent's disk: one directory per job (agent 2.1.197).
 //!
 //! The files are the agent's. They are read tolerantly, each only after a change, and never
-//! written; a whole directory is removed in one case.
+//! written. In one case a whole directory is removed.
 
 pub mod answer;
 pub mod ending;
@@ -26,7 +26,7 @@ const SIZE_CAP: u64 = 4 * 1024 * 1024;
 /// Longest text that is taken from one of the short fields, bytes.
 const FIELD_CAP: usize = 64 * 1024;
 
-/// One job, as the agent describes it. Words that the agent may add to are kept as texts.
+/// One job, as the agent describes it. Words that the agent may add to stay text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JobFile {
     /// Its directory.
@@ -101,10 +101,11 @@ pub fn exists(jobs_dir: &Path, id: &JobId) -> bool {
     fs::symlink_metadata(jobs_dir.join(id.as_str())).is_ok_and(|facts| facts.is_dir())
 }
 
-/// Removes the directory of a job; links in it are removed, not followed. A missing one is fine.
+/// Removes the directory of a job. Links in it are not followed.
+/// A missing directory is fine.
 ///
 /// # Errors
-/// It is there and cannot be removed, or is no directory.
+/// It exists and cannot be removed, or is no directory.
 pub fn remove(jobs_dir: &Path, id: &JobId) -> io::Result<()> {
     let dir = jobs_dir.join(id.as_str());
     match fs::symlink_metadata(&dir) {

@@ -1,7 +1,7 @@
-//! Setting one value in a JSON document of somebody else, with every other byte kept.
+//! Sets one value in another program's JSON document and keeps every other byte.
 //!
-//! Reading into a map and writing it again would renumber, reorder and re-escape what other
-//! programs wrote. The places come from the JSON parser itself; nothing is parsed twice over.
+//! Reading it into a map and writing it again would renumber, reorder and re-escape what other
+//! programs wrote. The offsets come from the JSON parser itself; nothing is parsed twice.
 
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::Value;
@@ -39,11 +39,11 @@ impl From<serde_json::Error> for EditError {
     }
 }
 
-/// The document with `true` at `path`, objects being made on the way. `None` when it is there
-/// already.
+/// The document with `true` at `path`; missing objects are added.
+/// `None` when it is there already.
 ///
 /// # Errors
-/// The document is not of the shape; see [`EditError`].
+/// The document has another shape; see [`EditError`].
 pub(crate) fn with_true(document: &str, path: &[&str]) -> Result<Option<String>, EditError> {
     // Also refuses what is nested deeper than any reader takes.
     let mut expected: Value = serde_json::from_str(document)?;
@@ -159,7 +159,7 @@ impl Style {
         Self { unit: Some(unit.unwrap_or("  ").to_owned()) }
     }
 
-    /// `"key": value` for the first name of `path`, with objects for the others and `true` inside.
+    /// `"key": value` for the first name of `path`, with `true` inside nested objects.
     /// `indent` is that of the field; `None` writes it on one line.
     fn field(&self, path: &[&str], indent: Option<&str>) -> String {
         let Some((key, rest)) = path.split_first() else { return String::new() };

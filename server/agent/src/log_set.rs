@@ -65,9 +65,9 @@ fn is_taken(error: &FileError) -> bool {
 }
 
 impl LogSet {
-    /// Creates the debug file and the output file of a new launch, empty and private, with a raw
-    /// file for the agent if the debug file is to be a redacted copy; makes the directory when it
-    /// is gone. Whatever stands in the place of a name, a planted link
+    /// Creates the debug file and the output file of a new launch, empty and private.
+    /// If the debug file is to be a redacted copy, the agent gets a raw file as well. The directory
+    /// is created if it is gone. Anything that already has a name of the set, a planted link
     /// included, is left alone and the next name is taken (F15). Blocks.
     ///
     /// # Errors
@@ -92,8 +92,9 @@ impl LogSet {
         Err(LogSetError::NoFreeName { project: project.clone(), directory: directory.to_owned() })
     }
 
-    /// The set of a record; its files may be gone. A stem that is none (from a damaged record)
-    /// names files that do not exist, and never one outside of the directory (H42).
+    /// The set of a record; its files may be gone.
+    /// A bad stem, from a damaged record, names files that do not exist, and never one outside of
+    /// the directory (H42).
     #[must_use]
     pub fn at(directory: &Path, stem: &str) -> Self {
         match stem.parse::<LogSetKey>() {
@@ -108,8 +109,9 @@ impl LogSet {
         Self { directory: directory.to_owned(), stem: key.as_str().to_owned() }
     }
 
-    /// The set that an agent's `--debug-file` belongs to; `None` when the file is not a debug file
-    /// of this directory (which is then another service's, or nobody's). Blocks.
+    /// The set that an agent's `--debug-file` belongs to.
+    /// `None` when the file is no debug file of this directory: then it belongs to another service,
+    /// or to nobody. Blocks.
     #[must_use]
     pub fn of_debug_file(directory: &Path, debug_file: &Path) -> Option<Self> {
         let (key, suffix) = LogSetKey::of_file(debug_file.file_name()?.to_str()?)?;
@@ -169,8 +171,8 @@ impl LogSet {
         fs::symlink_metadata(self.raw_file()).is_ok_and(|facts| facts.is_file())
     }
 
-    /// What `--debug-file` gets: the log itself, or the raw file behind a redacted copy. Blocks for
-    /// one look.
+    /// The argument of `--debug-file`: the log, or the raw file of a redacted copy.
+    /// Blocks for one look.
     #[must_use]
     pub fn agent_file(&self) -> PathBuf {
         if self.is_mirrored() { self.raw_file() } else { self.debug_file() }
@@ -199,20 +201,21 @@ impl LogSet {
         fs::symlink_metadata(self.debug_file()).is_ok_and(|facts| facts.is_file())
     }
 
-    /// The end of the debug file for the search of an exit cause; empty without one. Blocks.
+    /// The end of the debug file, to find an exit cause; empty without one. Blocks.
     #[must_use]
     pub fn debug_tail(&self) -> String {
         rotated_tail(&self.agent_file(), DEBUG_TAIL)
     }
 
-    /// The end of the captured output for the search of an exit cause; empty without one. Blocks.
+    /// The end of the captured output, to find an exit cause. Blocks.
+    /// Empty without such a file.
     #[must_use]
     pub fn output_tail(&self) -> String {
         rotated_tail(&self.output_file(), OUTPUT_TAIL)
     }
 
-    /// Pid that the launcher's identity file names, if there is one. Says nothing about whether
-    /// the process lives. Blocks.
+    /// The pid in the launcher's identity file, if there is one.
+    /// It says nothing about whether the process lives. Blocks.
     #[must_use]
     pub fn launched_pid(&self) -> Option<Pid> {
         let file: serde_json::Value =
@@ -220,8 +223,8 @@ impl LogSet {
         Pid::new(file.get("pid")?.as_i64()?)
     }
 
-    /// Removes all files of the set, for a launch that was refused after all. What cannot be
-    /// removed is left to the retention. Blocks.
+    /// Removes all files of the set, after a launch was refused.
+    /// What cannot be removed is left to the retention. Blocks.
     pub fn remove(&self) {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -243,7 +246,8 @@ fn rotated_tail(path: &Path, limit: u64) -> String {
     }
 }
 
-/// The last `limit` bytes of a regular file from a line begin on, decoded leniently.
+/// The last `limit` bytes of a regular file, from the start of a line on.
+/// Invalid UTF-8 is replaced.
 fn tail(path: &Path, limit: u64) -> String {
     read_tail(path, limit).unwrap_or_default()
 }
@@ -261,8 +265,8 @@ fn read_tail(path: &Path, limit: u64) -> io::Result<String> {
     Ok(String::from_utf8_lossy(whole).into_owned())
 }
 
-/// Opens a file that a planted pipe, device or link cannot stand in for, without waiting for a
-/// writer.
+/// Opens a regular file without waiting for a writer.
+/// A planted pipe, device or link is refused.
 ///
 /// # Errors
 /// It is missing, unreadable, or no regular file.

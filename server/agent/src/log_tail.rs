@@ -1,7 +1,7 @@
-//! Reading and following the logs of launches: pages, and a live tail that viewers share.
+//! Reads and follows the logs of launches: pages, and a shared live tail.
 //!
 //! Everything that leaves this module is redacted. Cursors are offsets over all files of a log,
-//! rotated ones included (`files`). Leaves alone: which log belongs to which row.
+//! rotated ones included (`files`). Which log belongs to which row is decided elsewhere.
 
 mod fan_out;
 mod files;
@@ -25,8 +25,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use svc_domain::redact::Colour;
 use svc_watch::Watcher;
 
-/// Logs remembered. Forgetting one costs the exact meaning of cursors that are older than its last
-/// rotation, nothing else.
+/// Most logs that are remembered.
+/// A forgotten log only loses the exact meaning of cursors older than its last rotation.
 const REMEMBERED: usize = 4096;
 
 /// The logs of this process, each opened once however many read it. Cheap to clone.
@@ -101,8 +101,9 @@ impl Log {
         open
     }
 
-    /// A seat at the tailer for a viewer that has seen all of `reader`. The first viewer's reader
-    /// becomes the tailer's; any other's comes back when the tailer is out of its reach.
+    /// Subscribes a viewer that has read all of `reader` to the shared tailer.
+    /// The first viewer's reader becomes the tailer's. Any other viewer gets its own back when the
+    /// tailer is out of reach.
     fn seat(&self, reader: Box<Reader>, watcher: &Watcher) -> Result<Seat, Box<Reader>> {
         let mut shared = lock(&self.shared);
         if let Some(tailer) = shared.tailer.upgrade().filter(|tailer| tailer.is_alive()) {

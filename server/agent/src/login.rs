@@ -62,8 +62,8 @@ impl Login {
         }
     }
 
-    /// Whether the login is of the kind that Remote Control needs (agent 2.1.197: a claude.ai
-    /// subscription; an API key is a login, but a bridge start fails with it).
+    /// Whether the login is of the kind that Remote Control needs.
+    /// Agent 2.1.197 needs a claude.ai subscription; with an API key a bridge start fails.
     #[must_use]
     pub fn is_subscription(&self) -> bool {
         self.is_ok() && self.method().is_some_and(is_subscription)
@@ -74,8 +74,9 @@ fn is_subscription(method: &str) -> bool {
     matches!(method, "claude.ai" | "claudeai" | "oauth")
 }
 
-/// Reads the standard output of `auth status --json` (agent 2.1.197: JSON both when logged in, with
-/// exit code 0, and when logged out, with exit code 1; so the code says nothing more).
+/// Reads the standard output of `auth status --json`.
+/// Agent 2.1.197 prints JSON with exit code 0 when logged in and 1 when logged out, so the code
+/// adds nothing.
 #[must_use]
 pub fn parse(stdout: &[u8]) -> Login {
     let failed = |reason: &str| Login::Failed { reason: reason.to_owned() };
@@ -113,7 +114,7 @@ pub fn with_expiry(login: Login, home: &AgentHome) -> Login {
     }
 }
 
-/// `claudeAiOauth.expiresAt` (milliseconds since the epoch) and nothing else of that file.
+/// `claudeAiOauth.expiresAt` (ms since the epoch) and nothing else of that file.
 fn expires_at(file: &Path) -> io::Result<Option<Timestamp>> {
     let mut bytes = Vec::new();
     File::open(file)?.take(CREDENTIALS_CAP).read_to_end(&mut bytes)?;

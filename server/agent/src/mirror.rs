@@ -1,8 +1,8 @@
-//! The redacted copy of a debug log (`logs.redact_session_url`): the agent writes `.raw.log`,
-//! people read `.log`.
+//! The redacted copy of a debug log (`logs.redact_session_url`).
 //!
-//! Only whole lines are copied, each once, also over a restart of the service: how far it came is
-//! in `.mirror.json`. Leaves alone: keeping the raw file small.
+//! The agent writes `.raw.log`, people read `.log`. Only whole lines are copied, each once, also
+//! across a restart of the service: the position is kept in `.mirror.json`. Keeping the raw file
+//! small happens elsewhere.
 
 use crate::growing_file::{GrowingFile, Look};
 use crate::log_set::{LogSet, open_regular};
@@ -22,7 +22,7 @@ const CHUNK: usize = 64 * 1024;
 /// Bytes read per round; a flood must not keep a thread from everything else.
 const ROUND: usize = 8 * 1024 * 1024;
 
-/// How far before its place a mirror looks for the begin of a secret of several lines.
+/// How far before its position a mirror searches for the start of a long secret.
 const LOOK_BACK: u64 = 16 * 1024;
 
 /// The line in the place of lines that were lost while nothing could be written.
@@ -37,8 +37,8 @@ struct Place {
     raw: u64,
     /// Length of the redacted file then.
     public: u64,
-    /// The raw file begins inside a line whose begin is gone: its rest must not be shown, it could
-    /// be half of a secret.
+    /// The raw file begins inside a line whose beginning is gone.
+    /// The rest of that line is not shown, because it could be half of a secret.
     inside: bool,
 }
 
@@ -108,7 +108,7 @@ impl Mirror {
         raw_fits && facts(&self.public).is_ok_and(|facts| facts.len() >= place.public)
     }
 
-    /// Opens the redacted file and gives up what is behind `len`: it was written, but not noted.
+    /// Opens the redacted file and drops everything unrecorded, which is after `len`.
     fn open_at(&mut self, len: u64) -> io::Result<()> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (file, len) = match open(&self.public, flags, Mode::empty()) {
@@ -172,8 +172,8 @@ impl Mirror {
         true
     }
 
-    /// The raw file was truncated by its keeper, after it was read. An unfinished line goes on in
-    /// what comes next.
+    /// Handles a truncation of the raw file after it was read.
+    /// An unfinished line continues in what comes next.
     pub(crate) fn raw_was_truncated(&mut self) {
         if !self.pending.is_empty() {
             // What could not be written could not be read on either.

@@ -16,8 +16,8 @@ const MAX_ALIASES: usize = 8;
 /// Longer than any healthy disk takes, shorter than anybody waits for a start.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The `bin` directory of nvm's `default` alias under `$NVM_DIR` (else `~/.nvm`), within 5 s.
-/// `None` for every failure: a bridge starts without it.
+/// The `bin` directory of nvm's `default` alias, found within 5 s.
+/// It is below `$NVM_DIR`, else `~/.nvm`. `None` for every failure: a bridge starts without it.
 pub async fn default_node_bin(env: &Variables) -> Option<PathBuf> {
     let path = |name: &str| {
         let value = env.get(OsStr::new(name)).map(PathBuf::from);
@@ -74,7 +74,7 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
     digits.split('.').map(|part| part.parse().ok()).collect()
 }
 
-/// The newest installed version that a word of nvm means, if it is one of the version words.
+/// The newest installed version that nvm's word means, if it is a version word.
 fn pick<'a>(installed: &'a [(Vec<u64>, String)], wanted: &str) -> Option<&'a str> {
     let prefix = match wanted {
         "node" | "stable" => Vec::new(),

@@ -1,4 +1,4 @@
-//! The bridge pointer: by it the agent finds the remote environment of a directory again.
+//! The bridge pointer: the agent's note of a directory's remote environment.
 
 use serde_json::{Map, Value, json};
 use std::fs;
@@ -31,9 +31,9 @@ pub struct Pointer {
     pub session_id: Option<String>,
     /// The remote environment. A credential: never shown.
     pub environment_id: Option<String>,
-    /// `standalone` for Server Mode, `repl` for the flag form, or a word of a newer agent.
+    /// `standalone` for Server Mode, `repl` for the flag form, or a newer agent's word.
     pub source: String,
-    /// The bridge process; `None` when missing or not a possible pid: not attributable then.
+    /// The bridge process; `None` when the pid is missing or impossible.
     pub pid: Option<Pid>,
     /// Start of that process in clock ticks since boot.
     pub start_ticks: Option<u64>,
@@ -60,8 +60,8 @@ impl Pointer {
         self.written_at.plus(REUSE_WINDOW)
     }
 
-    /// Whether it was written in an earlier boot than the one that began at `boot`: its pid and
-    /// ticks mean nothing now (F49).
+    /// Whether the pointer is older than the boot at `boot`.
+    /// Then its pid and ticks mean nothing now (F49).
     #[must_use]
     pub fn is_before(&self, boot: Timestamp) -> bool {
         self.written_at < boot
@@ -87,7 +87,8 @@ pub enum Found {
     Unreadable(io::Error),
 }
 
-/// Reads a pointer file. Bounded in size, depth and numbers; never waits for a pipe. Blocks.
+/// Reads a pointer file, bounded in size, depth and numbers.
+/// Never waits for a pipe. Blocks.
 #[must_use]
 pub fn read(path: &Path) -> Found {
     let file = match crate::log_set::open_regular(path) {
@@ -205,11 +206,11 @@ pub enum StripError {
     Replace(#[from] FileError),
 }
 
-/// Takes the session out of a pointer and leaves the environment, so that the next bridge of the
-/// directory reuses it with a new session. Deleting it would make agent 2.1.280 and later refuse
-/// the directory. A malformed file is deleted.
+/// Removes the session from a pointer and keeps the environment.
+/// The next bridge of the directory then reuses it with a new session. If the pointer were deleted,
+/// agent 2.1.280 and later would refuse the directory. A malformed file is deleted.
 ///
-/// `judged` is the pointer that the caller found not live; when another stands there by now,
+/// `judged` is the pointer that the caller found not live; when another one is there by now,
 /// nothing is done. Blocks.
 ///
 /// # Errors
@@ -250,8 +251,8 @@ pub fn strip(path: &Path, judged: &Pointer, backup: Backup) -> Result<Stripped, 
     Ok(Stripped::Rewritten)
 }
 
-/// Removes a file in a pointer's place that is none, once it is as old as a garbage pointer; links
-/// and whatever else is no plain file stay. Blocks.
+/// Removes a malformed pointer file once it is as old as a garbage pointer.
+/// Links and everything else that is no plain file stay. Blocks.
 ///
 /// # Errors
 /// It could not be removed.

@@ -1,5 +1,7 @@
-//! Opening files of a project without leaving it: its content is that of strangers, and a link or
-//! a pipe in the place of a file must neither lead elsewhere nor hold anybody up (H38, H41).
+//! Opens files of a project without leaving its directory (H38, H41).
+//!
+//! The content of a project comes from strangers. A link or a pipe instead of a file must neither
+//! lead elsewhere nor block.
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -8,13 +10,13 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path};
 
-/// Opens `inside`, a relative path of plain names, below the directory `project` for reading.
+/// Opens `inside`, a relative path of plain names, below `project` for reading.
 ///
-/// Links are followed where the system can tell that they stay inside, else not at all. What it
-/// opens may be a pipe or a directory: check the kind before reading.
+/// Links are followed where the system can tell that they stay inside, else not at all. The result
+/// may be a pipe or a directory: check the kind before reading.
 ///
 /// # Errors
-/// `NotFound` when it is not there; anything else when it is but may not be opened.
+/// `NotFound` when it does not exist; anything else when it may not be opened.
 pub(crate) fn open(project: &Path, inside: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let project = openat(CWD, project, flags, Mode::empty())?;

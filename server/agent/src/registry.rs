@@ -21,13 +21,14 @@ const SIZE_CAP: u64 = 64 * 1024;
 /// The version of the entries' meaning that is known here.
 const PROTOCOL: i64 = 1;
 
-/// One session, as its process describes it. Words that the agent may add to are kept as texts.
+/// One session, as its process describes it.
+/// Words that the agent may add to stay text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The process.
     pub pid: Pid,
-    /// Its start in clock ticks since boot; an entry whose process started at another time is a
-    /// leftover of an earlier one.
+    /// Start of the process in clock ticks since boot.
+    /// An entry whose process started at another time is left over from an earlier one.
     pub start_ticks: u64,
     /// The agent's own id of the session. A credential: never shown.
     pub session_id: String,
@@ -35,7 +36,7 @@ pub struct Entry {
     pub cwd: PathBuf,
     /// When it was started.
     pub started_at: Timestamp,
-    /// `interactive`, `background` (written `bg`), or another word as written; empty when missing.
+    /// `interactive`, `background` (written `bg`), or another word; empty when missing.
     pub kind: String,
     /// How it was started: `cli`, `sdk-cli`, ….
     pub entrypoint: Option<String>,
@@ -64,14 +65,14 @@ impl std::fmt::Debug for Entry {
 }
 
 impl Entry {
-    /// Whether it is something else than a session that a person works in: a background job.
+    /// Whether this is a background job and not a session that a person works in.
     #[must_use]
     pub fn is_background(&self) -> bool {
         !matches!(self.kind.as_str(), "interactive" | "")
     }
 
-    /// What it does, in the words of the session lists: `working`, `blocked`, or empty when it
-    /// rests or does not say.
+    /// What the session does, in the words of the session lists.
+    /// `working`, `blocked`, or empty when it is idle or does not say.
     #[must_use]
     pub fn state(&self) -> &'static str {
         match self.status.as_deref() {
@@ -87,8 +88,9 @@ impl Entry {
 pub struct Reading {
     /// Usable entries, by pid.
     pub entries: Vec<Entry>,
-    /// Files that looked like entries and were not usable: torn, of another user, of a shape that
-    /// a newer agent writes. Worth asking the agent itself.
+    /// Files that looked like entries and were not usable.
+    /// They are torn, of another user, or of a shape that a newer agent writes. Then the agent
+    /// itself should be asked.
     pub unusable: usize,
 }
 
@@ -293,7 +295,7 @@ mod tests {
         assert!(with("\"cwd\"", "\"other\"").is_none());
     }
 
-    /// F54. Ten thousand files of dead processes; how long it takes is printed, not judged.
+    /// F54: ten thousand files of dead processes. The time is printed, not judged.
     #[test]
     fn f54_ten_thousand_leftovers_are_read_once_each() {
         let dir = tempfile::tempdir().unwrap();

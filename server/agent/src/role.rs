@@ -58,8 +58,9 @@ fn without_deleted(name: &OsStr) -> &OsStr {
     name.to_str().and_then(|name| name.strip_suffix(" (deleted)")).map_or(name, OsStr::new)
 }
 
-/// Whether a process runs what this service launched: its arguments end with the recorded ones,
-/// after the program, and an interpreter with its script at most.
+/// Whether a process runs what this service launched.
+/// Its arguments end with the recorded ones, after the program and at most an interpreter with its
+/// script.
 #[must_use]
 pub fn runs_recorded(argv: &[String], recorded: &[String]) -> bool {
     let in_front = argv.len().checked_sub(recorded.len());
@@ -81,8 +82,9 @@ pub fn debug_file(argv: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// Version of a running agent: from its program file, else from that of a direct child, else from
-/// its first argument. Deeper descendants never count.
+/// Version of a running agent, by its program file.
+/// Without one there, by that of a direct child, else by its first argument. Deeper descendants
+/// never count.
 #[must_use]
 pub fn running_version<'a>(
     exe: Option<&Path>,

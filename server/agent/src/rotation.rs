@@ -16,11 +16,11 @@ use svc_process::files::{FileError, create_new_private, free_bytes};
 /// Most rotated files of one log; more are not looked for.
 const MAX_ROTATED: u32 = 100;
 
-/// With less room than this in the file system nothing is copied, in bytes (`agent-cli` §12).
+/// With less free space than this nothing is copied, in bytes (`agent-cli` §12).
 const MIN_FREE: u64 = 64 * 1024 * 1024;
 
-/// How far the rotated files of a log may together be above their limit, in bytes: a log is seen to
-/// be too large only once it is.
+/// How far the rotated files of a log may exceed their limit together, in bytes.
+/// A log is seen to be too large only once it is.
 const SLACK: u64 = 8 * 1024 * 1024;
 
 const CHUNK: usize = 256 * 1024;
@@ -50,7 +50,7 @@ impl Limits {
 pub enum Trouble {
     /// The file system is full: what was written is dropped instead of kept.
     NoSpace,
-    /// Its writer goes on at its old place after a truncation, so that truncating frees nothing.
+    /// Its writer keeps its old offset after a truncation, which then frees nothing.
     Sparse,
 }
 
@@ -95,8 +95,8 @@ impl Cut {
     }
 }
 
-/// Looks at a log and prepares what has to be done. `identity` is device and inode of the file that
-/// is read. Blocks.
+/// Checks a log and prepares its rotation. Blocks.
+/// `identity` is device and inode of the file that is read.
 pub(crate) fn plan(path: &Path, identity: (u64, u64), limits: Limits) -> io::Result<Plan> {
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty())?);
@@ -187,8 +187,8 @@ impl Drop for Copying {
     }
 }
 
-/// Rotates a file that only this process writes, by renaming it; the caller makes a new one.
-/// Blocks.
+/// Rotates a file that only this process writes, by renaming it. Blocks.
+/// The caller creates a new one.
 pub(crate) fn rename_away(path: &Path, limits: Limits) -> io::Result<()> {
     if limits.keep() == 0 {
         return fs::remove_file(path);
@@ -204,7 +204,7 @@ fn make_room(path: &Path, len: u64, limits: Limits) {
     keep_within(path, len.min(most), limits.keep().saturating_sub(1), most);
 }
 
-/// Keeps at most so many rotated files, which together with `used` have at most so many bytes.
+/// Deletes rotated files beyond `keep`, or beyond `most` bytes with `used`.
 fn keep_within(path: &Path, mut used: u64, keep: u32, most: u64) {
     for number in 1..=MAX_ROTATED {
         let file = numbered(path, number);

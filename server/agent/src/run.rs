@@ -1,4 +1,4 @@
-//! One bounded run of a program: absolute path, argument list, no shell, nothing left behind.
+//! One bounded run of a program: absolute path, argument list, no shell.
 
 use crate::environment::Variables;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -12,8 +12,8 @@ use tokio::process::{Child, Command};
 /// Standard error beyond this is dropped.
 const STDERR_CAP: usize = 64 * 1024;
 
-/// How long output may still arrive after the program itself has ended: a descendant that keeps
-/// the pipe open must not hold the answer back.
+/// How long output may still arrive after the program itself has ended.
+/// A descendant that keeps the pipe open must not delay the answer.
 const DRAIN: Duration = Duration::from_millis(500);
 
 /// What to run.
@@ -77,7 +77,7 @@ pub enum RunError {
     },
 }
 
-/// Runs a program to its end, with standard input closed and in a process group of its own.
+/// Runs a program to its end, without input and in a process group of its own.
 ///
 /// Dropping the future kills the group.
 ///
@@ -151,7 +151,7 @@ async fn collect(child: &mut Child, stdout_cap: usize) -> io::Result<Output> {
     })
 }
 
-/// Bytes up to a limit; the rest is read and dropped so that the writer is never stuck.
+/// Bytes up to a limit. The rest is read and dropped, so the writer never blocks.
 struct Capped {
     bytes: Vec<u8>,
     cap: usize,

@@ -1,4 +1,4 @@
-//! The answer of `agents --json`: the agent's own list of its sessions, read tolerantly.
+//! The answer of `agents --json`: the agent's list of its own sessions.
 
 use serde_json::{Map, Value};
 use std::path::PathBuf;
@@ -57,8 +57,9 @@ pub struct Listed {
 #[error("the agent CLI answered the session question with something else than JSON")]
 pub struct BrokenAnswer;
 
-/// Reads the standard output of `agents --json` (agent 2.1.197): an array, or an object with an
-/// array under `agents` or `sessions`; nothing at all is an empty list.
+/// Reads the standard output of `agents --json` (agent 2.1.197).
+/// It is an array, or an object with an array under `agents` or `sessions`. No output is an empty
+/// list.
 ///
 /// # Errors
 /// See [`BrokenAnswer`].

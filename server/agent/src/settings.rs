@@ -1,4 +1,4 @@
-//! What the agent's settings say about a start in a project: names and modes, never values.
+//! What the agent's settings say about a start: names and modes, never values.
 
 use crate::home::AgentHome;
 use crate::project_file;
@@ -40,7 +40,7 @@ pub struct DefaultMode {
 pub struct McpServer {
     /// Its name.
     pub name: String,
-    /// Whether it may run; `None` while nobody decided about one that the project brings along.
+    /// Whether it may run; `None` while nobody decided about a server of the project.
     pub approved: Option<bool>,
 }
 
@@ -67,8 +67,8 @@ enum Scope {
     Missing,
     /// Its content.
     Known(Value),
-    /// It stands there, but what the agent reads in it cannot be told: too large, no regular file,
-    /// a link out of the project, or not JSON to us.
+    /// It is set, but its meaning for the agent is unknown.
+    /// The file is too large, no regular file, a link out of the project, or not JSON.
     Unclear,
 }
 
@@ -111,9 +111,9 @@ impl Scopes {
         })
     }
 
-    /// Whether a start without `--permission-mode` bypasses permissions, as far as can be told. A
-    /// file that might say so and is not understood here counts as saying so: content of strangers
-    /// must not get past a ceiling by being odd.
+    /// Whether a start without `--permission-mode` may bypass permissions.
+    /// A file that might say so and is not understood here counts as saying so: content of
+    /// strangers must not get past a limit by being odd.
     pub(crate) fn may_bypass(&self) -> bool {
         for (_, file) in &self.files {
             match file {
@@ -206,7 +206,7 @@ fn content(file: File) -> Option<Vec<u8>> {
     u64::try_from(read).is_ok_and(|read| read <= SIZE_CAP).then_some(bytes)
 }
 
-/// A name as strangers wrote it, fit to be shown: nothing invisible, nothing endless.
+/// A foreign name for display: nothing invisible, nothing endless.
 fn shown(name: &str) -> String {
     let safe = |c| if is_unprintable(c) { char::REPLACEMENT_CHARACTER } else { c };
     name.chars().take(NAME_CHARS).map(safe).collect()

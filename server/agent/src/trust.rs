@@ -1,4 +1,4 @@
-//! Which directories the agent trusts, and granting trust: the agent config file's meaning.
+//! Which directories the agent trusts, and granting trust.
 
 pub use crate::config_file::TrustError;
 use crate::config_file::{Moment, Stamp, read, set_flags};
@@ -13,7 +13,7 @@ use svc_process::locks::{FileLocks, LockError};
 /// How long a change waits for another one; each takes milliseconds.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// The agent config file. It is parsed again only after it changed, however often it is asked.
+/// The agent config file, parsed again only after it changed.
 #[derive(Debug)]
 pub struct AgentConfig {
     home: AgentHome,
@@ -32,7 +32,7 @@ pub struct Known {
     user_servers: Vec<String>,
 }
 
-/// What a user decided about the servers that a project brings along, and added of their own.
+/// What a user decided about a project's servers, and which ones were added.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Approvals {
     pub enabled: Vec<String>,
@@ -64,9 +64,9 @@ impl Known {
         Ok(known)
     }
 
-    /// Whether the agent may work in a directory, by the strictest rule of its versions: a git
-    /// repository needs its own grant; below one, that of the repository or of the directory
-    /// itself; elsewhere any directory above counts. Both paths are real paths.
+    /// Whether the agent may work in a directory, by the strictest known rule.
+    /// A git repository needs its own grant. A directory below one needs that of the repository or
+    /// its own. Elsewhere any directory above counts. Both paths are real paths.
     #[must_use]
     pub fn is_trusted(&self, path: &Path, git_root: Option<&Path>) -> bool {
         let granted = |path: &Path| path.to_str().is_some_and(|path| self.trusted.contains(path));
@@ -103,8 +103,8 @@ impl AgentConfig {
         Self { home, locks, known: Mutex::new(None) }
     }
 
-    /// What the file says now. A missing file says nothing. Blocks for one look, and for reading
-    /// after a change.
+    /// The present content of the file. A missing file is empty.
+    /// Blocks for a look at the file, and for reading it after a change.
     ///
     /// # Errors
     /// The file is unreadable or no JSON object: nothing is trusted.
@@ -135,8 +135,9 @@ impl AgentConfig {
         TrustError::Content { path: self.home.config_file().to_owned(), problem }
     }
 
-    /// Grants trust to a directory: exactly one value, everything else byte for byte as it was.
-    /// Nothing is written when it is trusted already. Returns whether it was written.
+    /// Grants trust to a directory; returns whether anything was written.
+    /// Sets exactly one value and keeps everything else byte for byte. Nothing is written when it
+    /// is trusted already.
     ///
     /// # Errors
     /// See [`TrustError`]; the file is as it was, or as others made it.
@@ -160,8 +161,8 @@ impl AgentConfig {
         granted.await.unwrap_or(Err(ended))
     }
 
-    /// Answers the agent's one-time questions about Remote Control ahead of it, since a bridge has
-    /// no terminal to be asked on. Returns whether it was written.
+    /// Answers the agent's one-time questions about Remote Control in advance.
+    /// A bridge has no terminal to be asked on. Returns whether anything was written.
     ///
     /// # Errors
     /// As [`AgentConfig::grant`].

@@ -1,11 +1,12 @@
-//! Versions of the agent CLI: parsing, order, and where a running process shows its own.
+//! Versions of the agent CLI: parsing, order, and that of a running process.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Component, Path};
 use std::str::FromStr;
 
-/// A version as `--version` prints it: one to four numbers, then an optional `-` or `+` part.
+/// A version as `--version` prints it: one to four numbers, then an optional part.
+/// The part begins with `-` or `+`.
 ///
 /// Missing numbers count as zero, so `2.1` equals `2.1.0.0`; `-x` sorts below its release, `+x` is
 /// only a label.
@@ -28,8 +29,8 @@ impl AgentVersion {
         &self.text
     }
 
-    /// The version in what `--version` printed: its first word (agent 2.1.197 prints
-    /// `2.1.197 (Claude Code)`).
+    /// The version in what `--version` printed: its first word.
+    /// Agent 2.1.197 prints `2.1.197 (Claude Code)`.
     ///
     /// # Errors
     /// The first word is missing or not a version.

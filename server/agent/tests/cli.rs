@@ -85,7 +85,7 @@ async fn a_reader_gets_the_version_in_the_background() {
     assert!(matches!(*waited.await.unwrap().unwrap(), Version::Known { .. }));
 }
 
-/// F86: unparsable output and a missing program are failures with a reason, asked once.
+/// F86: unparsable output and a missing program fail with a reason, asked once.
 #[tokio::test]
 async fn an_unusable_program_is_reported_with_the_reason_and_not_asked_again_at_once() {
     let bench = Bench::new("echo Welcome");

@@ -142,8 +142,8 @@ async fn without_rotated_files_a_log_is_only_emptied() {
     assert_eq!(watch.caught_up().await.readiness(), Readiness::Ready);
 }
 
-/// F60: a writer at full speed. The set never holds more than the limits and what was written
-/// between two looks.
+/// F60: a writer at full speed.
+/// The set never holds more than the limits and what was written between two checks.
 #[tokio::test(flavor = "multi_thread")]
 async fn f60_a_flood_stays_within_the_limits_of_the_set() {
     const MIB: u64 = 1024 * 1024;
@@ -165,7 +165,7 @@ async fn f60_a_flood_stays_within_the_limits_of_the_set() {
     assert_eq!(watch.evidence().readiness(), Readiness::Ready);
 }
 
-/// A writer that does not append leaves a hole behind a truncation: nothing is gained by another.
+/// A writer that does not append leaves a hole after a truncation; one is enough.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_that_regrows_sparse_is_left_alone_and_said() {
     let bench = Bench::new(false);

@@ -1,4 +1,4 @@
-//! What the agent CLI says when it takes a job, refuses it or removes it (agent 2.1.197).
+//! Reads the agent's answers to taking, refusing or removing a job (agent 2.1.197).
 
 use std::collections::BTreeSet;
 use svc_domain::redact::{redact_text, strip_ansi};
@@ -7,7 +7,7 @@ use svc_shared::ids::JobId;
 /// The word before the id of an accepted job.
 const LABEL: &str = "backgrounded";
 
-/// How the CLI says that its background service does not answer, beside the name of that service.
+/// How the CLI says that its background service does not answer.
 const OUT_OF_REACH: [&str; 6] = [
     "may be restarting",
     "could not reach",
@@ -17,8 +17,8 @@ const OUT_OF_REACH: [&str; 6] = [
     "did not answer",
 ];
 
-/// The id of the job that was accepted: the labelled one, else the only one that is named. Another
-/// wording is understood as long as it names one id.
+/// The id of the accepted job: the labelled one, else the only one that is named.
+/// Another wording is understood as long as it names one id.
 #[must_use]
 pub fn accepted(output: &str) -> Option<JobId> {
     let text = strip_ansi(output);
@@ -40,8 +40,8 @@ fn ids(text: &str) -> impl Iterator<Item = JobId> {
         .filter_map(|word| word.trim_end_matches('.').parse().ok())
 }
 
-/// Whether a command that failed says that it could not reach the agent's background service, so
-/// that nobody refused anything. That the service is being started is no such word.
+/// Whether a failed command says that it could not reach the background service.
+/// Then nobody refused anything. A message that the service is being started does not count.
 #[must_use]
 pub fn is_out_of_reach(output: &str) -> bool {
     let text = strip_ansi(output).to_lowercase().replace('\u{2019}', "'");
@@ -50,7 +50,7 @@ pub fn is_out_of_reach(output: &str) -> bool {
     })
 }
 
-/// Last words of an output, fit to be shown: without colour and secrets, at most 400 characters.
+/// The end of an output for display: no colour, no secrets, at most 400 characters.
 #[must_use]
 pub fn last_words(output: &str) -> String {
     let redacted = redact_text(&strip_ansi(output));

@@ -1,4 +1,4 @@
-//! What the agent's background service logs about the end of a job (agent 2.1.197, `daemon.log`).
+//! The end of a job in the background service's log (agent 2.1.197, `daemon.log`).
 
 use crate::log_set::open_regular;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -23,7 +23,7 @@ impl Since {
         Self { log: log.to_owned(), offset }
     }
 
-    /// The word for the end of a job that was logged since: `done`, `killed`, `crashed`, ….
+    /// The logged word for the end of the job: `done`, `killed`, `crashed`, ….
     /// Blocks for one small read.
     #[must_use]
     pub fn word(&self, id: &JobId) -> Option<String> {

@@ -1,6 +1,7 @@
-//! Which process works on which job, as the agent's background service writes it (agent 2.1.197).
+//! Which process works on which job, from the background service's roster.
 //!
-//! The file holds secrets of that service and prompts: only pid and start leave this parser.
+//! Seen with agent 2.1.197. The file holds secrets of that service and prompts: only pid and start
+//! time leave this parser.
 
 use crate::log_set::open_regular;
 use rustix::process::geteuid;

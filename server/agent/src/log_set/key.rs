@@ -8,7 +8,7 @@ use svc_shared::ids::ProjectName;
 /// Longest project part of a file name, in bytes.
 const PROJECT_CAP: usize = 160;
 
-/// Prefix of the transcript that the agent keeps of each remote session (agent 2.1.197).
+/// Prefix of the transcript of each remote session (agent 2.1.197).
 const TRANSCRIPT: &str = "bridge-transcript-";
 
 /// Stem of the files of one launch. One safe path component.
@@ -44,8 +44,8 @@ impl LogSetKey {
         Timestamp::from_millis(self.created)
     }
 
-    /// Whether it may be a set of this project. Names that were cut to the same beginning answer
-    /// alike: the record decides.
+    /// Whether this may be a set of the project.
+    /// Long names can be cut to the same beginning; then the record decides.
     #[must_use]
     pub fn is_of(&self, project: &ProjectName) -> bool {
         self.text.get(..self.project_len) == Some(escaped(project.as_str()).as_str())
@@ -110,13 +110,12 @@ pub(super) fn escaped(project: &str) -> String {
     out
 }
 
-/// What a file in the log directory is; only names that this service or its agents give.
+/// A file in the log directory, by the names that this service or its agents give.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogFileName {
     /// Of a set itself.
     Of(LogSetKey),
-    /// Log of a remote session inside a bridge; the agent puts it beside the bridge's own
-    /// (agent 2.1.197).
+    /// Log of a remote session; the agent puts it beside the bridge's log (2.1.197).
     Session {
         /// The bridge's set.
         set: LogSetKey,

@@ -18,8 +18,9 @@ const RING_LINES: usize = 4096;
 /// Bytes a viewer may be behind (`http-api` §4.1).
 const RING_BYTES: usize = 1024 * 1024;
 
-/// From the end of one round of reading to the next: the agent opens, appends and closes for every
-/// few lines. The first line after a pause waits for nothing.
+/// Least pause between two reads.
+/// The agent opens, appends and closes for every few lines. The first line after silence does not
+/// wait.
 const BREATH: Duration = Duration::from_millis(4);
 
 /// Chunks per round; viewers get a chance to take them before the ring turns.
@@ -71,8 +72,8 @@ pub(super) enum Offer {
 const BATCH: usize = 64;
 
 impl Tailer {
-    /// Goes on from where `reader` is; `woken` tells when to look. The seat is of the viewer that
-    /// has seen everything so far.
+    /// Continues from the position of `reader`; `woken` reports changes.
+    /// The returned subscription belongs to the viewer that has read everything so far.
     pub fn start(reader: Reader, woken: Subscription) -> Seat {
         let content = Content {
             items: VecDeque::new(),
@@ -92,8 +93,9 @@ impl Tailer {
         !self.task.is_finished()
     }
 
-    /// A seat for a viewer that has everything up to `at`; `None` when the ring has turned past it.
-    /// The seat may offer lines that end before `at` once the tailer gets there.
+    /// Subscribes a viewer that has read up to `at`.
+    /// `None` when the ring no longer holds that position. Lines that end before `at` may be
+    /// offered again when the tailer gets there.
     pub fn join(self: &Arc<Self>, at: u64) -> Option<Seat> {
         let head = self.ring.head.subscribe();
         let content = self.ring.lock();

@@ -1,9 +1,9 @@
-//! The files of one log as a single run of bytes: the rotated ones, oldest first, then the live.
+//! The files of one log as one run of bytes: rotated files first, then the live.
 //!
-//! Offsets count from the begin of the oldest file there was at the first look, and go on through
-//! every rotation, truncation and replacement seen since. An offset therefore never means two
-//! different bytes, and in a log that was never rotated it is the offset in its file. What was
-//! lost leaves a hole. Leaves alone: lines, and being told of changes.
+//! Offsets count from the start of the oldest file at the first look, and continue through every
+//! later rotation, truncation and replacement. So an offset never means two different bytes, and in
+//! a log that was never rotated it is the offset in its file. Lost bytes leave a hole. Lines and
+//! change notices belong to the callers.
 
 use crate::log_set::open_regular;
 use std::fs::File;
@@ -11,8 +11,8 @@ use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Bytes compared at the begin and at the end of what is known, to see whether a file is still the
-/// same one: the agent's lines begin with the time in milliseconds.
+/// Bytes compared at both ends of the known part, to recognise a file again.
+/// The agent's lines begin with the time in milliseconds, so they differ.
 const SAMPLE: u64 = 64;
 
 /// Names looked for; the configuration allows far fewer.
@@ -138,8 +138,8 @@ impl LogFiles {
         }
     }
 
-    /// Whether reading can go on at `at` with nothing lost: the byte before it is there, or it is
-    /// where a file begins.
+    /// Whether reading can continue at `at` with nothing lost.
+    /// That is so if the byte before it exists, or if a file begins there.
     pub fn is_known(&self, at: u64) -> bool {
         let before = |at: u64| at.checked_sub(1).is_some_and(|at| self.file_of(at).is_some());
         at <= self.end() && (self.file_of(at) == Some(at) || before(at))
@@ -394,7 +394,7 @@ impl Found {
         Ok(Self { id: (facts.dev(), facts.ino()), len: facts.len(), file, number })
     }
 
-    /// Bytes of the file; fewer when it shrinks under the reader, and then no sample fits.
+    /// Bytes of the file; fewer if it shrinks meanwhile, and then no sample matches.
     fn sample(&self, at: u64, len: u64) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(len.min(SAMPLE)).unwrap_or(0)];
         match self.file.read_exact_at(&mut bytes, at) {

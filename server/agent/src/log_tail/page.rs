@@ -7,8 +7,8 @@ use std::io;
 use std::sync::Arc;
 use svc_domain::tail_lines::{BACKFILL_MAX, LINE_CAP};
 
-/// How far beyond the wanted part its last line is read, in bytes. The end of a longer line is
-/// found from the other side.
+/// How far beyond the wanted part its last line is read, in bytes.
+/// The end of a longer line is found from the other side.
 const OVERRUN: u64 = 4 * LINE_CAP as u64;
 
 /// Which part of a log.
@@ -55,10 +55,10 @@ pub struct Page {
 }
 
 impl Log {
-    /// Reads a part; `None` when there is no file. At most 1 MiB whatever is asked. Blocks.
+    /// Reads a part, at most 1 MiB; `None` when there is no file. Blocks.
     ///
     /// # Errors
-    /// Something that is no readable file is in the place of the log.
+    /// The log path is no readable file.
     pub fn page(self: &Arc<Self>, part: Part, writer: Writer) -> io::Result<Option<Page>> {
         let log = self.open();
         log.files().look()?;
@@ -121,8 +121,8 @@ struct Lines {
 }
 
 impl Lines {
-    /// Reads until `enough` (number of lines, place after the last one, bytes read up to) or the
-    /// end of the log.
+    /// Reads until `enough` or the end of the log.
+    /// `enough` gets the number of lines, the offset after the last one, and the offset read up to.
     fn read(
         mut reader: Reader,
         writer: Writer,

@@ -1,4 +1,4 @@
-//! One reader's way through a log: bytes to redacted lines, and what happened to the files.
+//! One reader's position in a log: turns bytes into redacted lines and file events.
 
 use super::files::{LogFiles, Read, Span};
 use std::io;
@@ -9,8 +9,8 @@ use svc_domain::tail_lines::{BACKFILL_MAX, TailLines};
 /// Bytes read at once.
 pub(super) const CHUNK: usize = 64 * 1024;
 
-/// How far before its first line a reader looks for the begin of a secret of several lines: the
-/// longest private key in use (16,384 bits) is 13 KB of text.
+/// How far before its first line a reader searches for the start of a long secret.
+/// The longest private key in use (16,384 bits) is 13 KB of text.
 const LOOK_BACK: u64 = 16 * 1024;
 
 /// What a reader of a log is told.

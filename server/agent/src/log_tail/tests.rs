@@ -45,7 +45,7 @@ impl Bench {
         file.write_all(text.as_ref()).unwrap();
     }
 
-    /// As the service does it: the old ones get a higher number, then copy and truncate.
+    /// Rotates as the service does: renumbers old copies, copies, truncates.
     fn rotate(&self) {
         for number in (1..10).rev().filter(|number| self.rotated(*number).exists()) {
             fs::rename(self.rotated(number), self.rotated(number + 1)).unwrap();
@@ -95,8 +95,8 @@ async fn live(viewer: &mut Viewer) {
     }
 }
 
-/// Pieces as one log, made distinct as the agent's lines are by their times: equal bytes could be
-/// a copy of each other.
+/// Pieces as one log with distinct lines, as the agent's are by their times.
+/// Equal bytes could be copies of each other.
 fn distinct(pieces: Vec<Vec<u8>>) -> Vec<u8> {
     let numbered = pieces.into_iter().enumerate();
     numbered.flat_map(|(n, piece)| [format!("{n}.").into_bytes(), piece].concat()).collect()

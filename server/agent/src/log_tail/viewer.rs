@@ -14,8 +14,9 @@ use tokio::task::JoinHandle;
 #[error("the log cannot be read")]
 pub struct Broken(#[source] Arc<io::Error>);
 
-/// One viewer of one log. It reads what it has not seen on its own, at the pace it is asked, and
-/// shares the work with all others once it is up to date.
+/// One viewer of one log.
+/// It reads older lines on its own, at the pace it is asked for them, and shares the work with all
+/// others once it is up to date.
 #[derive(Debug)]
 pub struct Viewer {
     log: Arc<Log>,
@@ -23,7 +24,7 @@ pub struct Viewer {
     source: Source,
     /// Read and not yet handed out.
     pending: VecDeque<TailItem>,
-    /// Where a reader would go on after what was handed out; `None` before the first line.
+    /// Where a reader would continue after the last item; `None` before the first line.
     place: Option<u64>,
     /// Begin of the file it saw last.
     file: Option<u64>,
@@ -83,8 +84,8 @@ impl Viewer {
         matches!(self.source, Source::Live(_))
     }
 
-    /// Changing over between its own reading and the tailer, a viewer comes across the same things
-    /// twice.
+    /// Whether the item is new to this viewer.
+    /// When it changes between its own reading and the tailer, it sees some items twice.
     fn is_news(&mut self, item: &TailItem) -> bool {
         match item {
             TailItem::Line { end, .. } => {
@@ -115,11 +116,11 @@ impl Viewer {
         }
     }
 
-    /// The next thing to show; `None` after the last line, once [`Viewer::conclude`] was called.
-    /// Losing the future loses nothing.
+    /// The next item; `None` after the last line, once [`Viewer::conclude`] was called.
+    /// Dropping the future loses nothing.
     ///
     /// # Errors
-    /// Something that is no readable file is in the place of the log.
+    /// The log path is no readable file.
     pub async fn next(&mut self) -> Result<Option<TailItem>, Broken> {
         loop {
             if let Some(item) = self.pending() {
@@ -148,7 +149,7 @@ impl Viewer {
         }
     }
 
-    /// Nobody writes the log any more: it is read to its end, an unfinished last line included.
+    /// Tells the viewer that the log is complete, so its last line needs no line end.
     pub fn conclude(&mut self) {
         if std::mem::replace(&mut self.conclude, true) {
             return;

@@ -275,7 +275,8 @@ fn log() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// H58: cut off anywhere, with a rotation meanwhile or not, a viewer gets exactly the rest.
+    /// H58: a viewer that is cut off anywhere gets exactly the rest.
+    /// A rotation meanwhile changes nothing.
     #[test]
     fn a_viewer_that_comes_back_gets_exactly_the_rest(
         log in log(),
