@@ -65,13 +65,18 @@ pub trait HeldLaunch: Send {
 }
 
 /// How a process ended.
-/// Both are `None` when nobody could collect the status (not our child).
+///
+/// Code and signal are `None` when nobody could collect them (not our child).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExitReport {
     /// Exit code.
     pub code: Option<i32>,
     /// Signal number.
     pub signal: Option<i32>,
+    /// Whether the kernel killed a process of its control group for memory.
+    ///
+    /// Only set after signal 9, and only for launches in a control group of their own.
+    pub oom_kill: bool,
 }
 
 /// Signals this service sends.

@@ -4,7 +4,9 @@
 //! The end of other processes is told by the kernel through a process descriptor, or where there
 //! is none by looking now and then.
 
+use crate::scopes::memory_kills::MemoryKills;
 use crate::table::ProcTable;
+use rustix::process::Signal;
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::process::ExitStatusExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,6 +15,7 @@ use svc_domain::identity::{ProcessIdentity, Verdict, verdict};
 use svc_ports::process::ExitReport;
 use tokio::process::Child;
 use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
 
 /// How the end of a process that is not our child is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +42,22 @@ pub(crate) struct Children {
 #[derive(Debug, Default)]
 struct Known {
     reports: HashMap<ProcessIdentity, watch::Receiver<Option<ExitReport>>>,
+    /// Of children that run in a scope.
+    memory_kills: HashMap<ProcessIdentity, Counting>,
     ended: VecDeque<ProcessIdentity>,
+}
+
+/// A count of kills for memory, and the task that reads it.
+#[derive(Debug)]
+struct Counting {
+    kills: Arc<MemoryKills>,
+    task: AbortHandle,
+}
+
+impl Drop for Counting {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
 }
 
 /// Ends a child by force, safely at any time: the number belongs to it until it is collected.
@@ -73,17 +91,37 @@ impl Children {
                     }
                 }
             };
-            let ended = status.map_or_else(
-                |error| {
+            let counting = children.known().memory_kills.remove(&identity);
+            let ended = match status {
+                Ok(status) => {
+                    let is_killed = status.signal() == Some(Signal::KILL.as_raw());
+                    let oom_kill = match counting {
+                        Some(counting) if is_killed => has_risen(&counting.kills).await,
+                        Some(_) | None => false,
+                    };
+                    ExitReport { code: status.code(), signal: status.signal(), oom_kill }
+                }
+                Err(error) => {
                     tracing::warn!(%error, "the exit status of a child could not be collected");
                     ExitReport::default()
-                },
-                |status| ExitReport { code: status.code(), signal: status.signal() },
-            );
+                }
+            };
             report.send_replace(Some(ended));
             children.remember_ended(identity);
         });
         KillSwitch(kill)
+    }
+
+    /// Keeps the count of kills for memory in the scope of a child until the child ends.
+    pub(crate) fn count_memory_kills(&self, identity: &ProcessIdentity, kills: MemoryKills) {
+        let kills = Arc::new(kills);
+        let mut known = self.known();
+        // A child that has ended would leave its count here.
+        if known.reports.get(identity).is_some_and(|report| report.borrow().is_none()) {
+            let followed = Arc::clone(&kills);
+            let task = tokio::spawn(async move { followed.follow().await }).abort_handle();
+            known.memory_kills.insert(identity.clone(), Counting { kills, task });
+        }
     }
 
     /// Whether this is our child and its status is not collected yet.
@@ -101,6 +139,7 @@ impl Children {
 
     fn remember_ended(&self, identity: ProcessIdentity) {
         let mut known = self.known();
+        known.memory_kills.remove(&identity);
         known.ended.push_back(identity);
         if known.ended.len() > ENDED_KEPT
             && let Some(oldest) = known.ended.pop_front()
@@ -113,6 +152,11 @@ impl Children {
         // The maps are consistent after every statement: a panic elsewhere spoils nothing.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+async fn has_risen(kills: &Arc<MemoryKills>) -> bool {
+    let kills = Arc::clone(kills);
+    tokio::task::spawn_blocking(move || kills.has_risen()).await.unwrap_or(false)
 }
 
 /// Waits for the report of our own child.

@@ -9,6 +9,7 @@ use crate::{signals, tree};
 use async_trait::async_trait;
 use std::path::PathBuf;
 use std::time::Duration;
+use svc_domain::enclosure;
 use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict, verdict};
 use svc_ports::process::{
     Carrier, Enclosed, Exited, HeldLaunch, LaunchError, LaunchSpec, Manager, ProcessFacts,
@@ -219,11 +220,17 @@ impl ProcessHost for Host {
     ) -> Enclosed {
         let pid = identity.pid.get();
         match self.scopes.enclose(pid, launch_id, about).await {
-            Enclosed::Yes if self.table.enclosing_launch(pid).as_ref() != Some(launch_id) => {
-                Enclosed::Failed("it is not in the scope that systemd made".to_owned())
-            }
-            enclosed => enclosed,
+            Enclosed::Yes => {}
+            enclosed @ (Enclosed::NoManager | Enclosed::Failed(_)) => return enclosed,
         }
+        let groups = self.table.control_groups(pid).unwrap_or_default();
+        if enclosure::launch_of(&groups).as_ref() != Some(launch_id) {
+            return Enclosed::Failed("it is not in the scope that systemd made".to_owned());
+        }
+        if let Some(kills) = self.scopes.memory_kills(launch_id, &groups) {
+            self.children.count_memory_kills(identity, kills);
+        }
+        Enclosed::Yes
     }
 
     async fn kill_enclosed(&self, launch_id: &LaunchId) {

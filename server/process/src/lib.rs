@@ -15,6 +15,7 @@ pub mod process_umask;
 pub mod run_lock;
 pub mod table;
 
+mod control_group;
 mod scopes;
 mod signals;
 mod tree;

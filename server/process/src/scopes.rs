@@ -6,13 +6,15 @@
 //! table, never from the manager.
 
 mod manager;
+pub(crate) mod memory_kills;
 mod wire;
 
 use manager::{Connection, Failure};
+use memory_kills::MemoryKills;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use svc_domain::enclosure;
 use svc_domain::identity::LaunchId;
@@ -75,11 +77,13 @@ impl ManagerSocket {
 pub(crate) struct Scopes {
     socket: ManagerSocket,
     quiet_until: Mutex<Option<Instant>>,
+    /// Our mounts. Where control groups are mounted does not change while a machine runs.
+    mounts: OnceLock<String>,
 }
 
 impl Scopes {
     pub(crate) fn new(socket: ManagerSocket) -> Self {
-        Self { socket, quiet_until: Mutex::new(None) }
+        Self { socket, quiet_until: Mutex::new(None), mounts: OnceLock::new() }
     }
 
     /// Makes the scope of a launch with this process in it.
@@ -96,6 +100,13 @@ impl Scopes {
             Ok(()) => Enclosed::Yes,
             Err(failure) => Enclosed::Failed(failure.to_string()),
         }
+    }
+
+    /// The kernel's count of kills for memory in the scope of a launch. `groups` is the text of
+    /// `/proc/PID/cgroup` of a process in there.
+    pub(crate) fn memory_kills(&self, launch: &LaunchId, groups: &str) -> Option<MemoryKills> {
+        let read = || std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        MemoryKills::of_scope(&enclosure::unit(launch), self.mounts.get_or_init(read), groups)
     }
 
     /// Kills all that is in the scope of a launch.

@@ -151,8 +151,12 @@ impl ProcTable {
 
     /// The launch whose control group a process is in.
     pub(crate) fn enclosing_launch(&self, pid: i32) -> Option<LaunchId> {
-        let groups = self.read(pid, "cgroup").ok()?;
-        enclosure::launch_of(std::str::from_utf8(&groups).ok()?)
+        enclosure::launch_of(&self.control_groups(pid)?)
+    }
+
+    /// The control groups of a process, as its file `cgroup` lists them.
+    pub(crate) fn control_groups(&self, pid: i32) -> Option<String> {
+        String::from_utf8(self.read(pid, "cgroup").ok()?).ok()
     }
 
     fn carried_launch(&self, pid: i32) -> Option<LaunchId> {

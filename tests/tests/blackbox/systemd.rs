@@ -377,3 +377,50 @@ async fn f81_a_manager_that_hangs_holds_up_no_start_and_where_a_scope_is_require
     manager.signal(Signal::CONT);
     manager.must(&world, &["stop", "svc.service"]).await;
 }
+
+/// Why no control group here can have a memory limit.
+fn memory_obstacle() -> Option<String> {
+    let controllers = fs::read_to_string("/proc/cgroups").unwrap_or_default();
+    let has_memory = controllers.lines().any(|line| {
+        let mut fields = line.split_whitespace();
+        fields.next() == Some("memory") && fields.next_back() == Some("1")
+    });
+    (!has_memory).then(|| "the kernel has no memory controller enabled".into())
+}
+
+#[tokio::test]
+async fn f80_h113_a_bridge_that_the_kernel_kills_for_memory_says_so() {
+    if let Some(why) = obstacle().or_else(memory_obstacle) {
+        eprintln!("skipped: systemd: {why}");
+        return;
+    }
+    let world = world_with(json!({ "claude": { "scope": "require" } }));
+    world.project_with("greedy", json!({ "leak_ms": 100, "leak_mb": 30 }));
+    world.project("killed");
+    let mut manager = boot(&world, "process");
+    manager.up(&world).await;
+    manager.must(&world, &["start", "svc.service"]).await;
+    let base = format!("http://127.0.0.1:{}", world.port());
+    let client = Client::new(&base);
+    let mut page = Events::open(&base).await;
+    client.run("greedy").await;
+    client.run("killed").await;
+    let bridge = world.bridges_of("greedy").remove(0);
+    let scope = format!("svc-bridge-{}.scope", bridge.launch_id.as_deref().unwrap());
+    manager.must(&world, &["set-property", "--runtime", &scope, "MemoryMax=200M"]).await;
+
+    let ended = page.until_status("greedy", "crashed").await;
+    assert_eq!(ended.exit_signal, Some(9), "{ended:?}");
+    assert_eq!(ended.exit_reason.map(|reason| reason.to_string()), Some("out_of_memory".into()));
+
+    // The same signal from a person is something else, although another bridge ran out of memory.
+    world.bridges_of("killed").remove(0).signal(Signal::KILL);
+    let ended = page.until_status("killed", "crashed").await;
+    assert_eq!(ended.exit_reason.map(|reason| reason.to_string()), Some("killed".into()));
+
+    // H113: the unit goes on.
+    let state = manager.must(&world, &["is-active", "svc.service"]).await;
+    assert_eq!(state.trim(), "active");
+    manager.must(&world, &["stop", "svc.service"]).await;
+    eprintln!("systemd: a bridge above the limit of its scope ended with `out_of_memory`");
+}

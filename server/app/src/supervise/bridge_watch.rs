@@ -255,7 +255,8 @@ pub(super) async fn cause_of(
     our_signal: bool,
 ) -> Cause {
     let words = last_words(app, bridge).await;
-    let ended = Ended { code: report.code, signal: report.signal, our_signal, oom_kill: false };
+    let ExitReport { code, signal, oom_kill } = report;
+    let ended = Ended { code, signal, our_signal, oom_kill };
     let last = LastWords { debug: words.0.as_bytes(), output: words.1.as_bytes() };
     let cause = exit_cause(ended, last);
     Cause {

@@ -5,7 +5,7 @@ use svc_domain::identity::ProcessIdentity;
 use svc_ports::process::{ExitReport, ProcessHost, Signal, Target};
 use svc_process::exit::ExitWatch;
 
-const UNKNOWN: ExitReport = ExitReport { code: None, signal: None };
+const UNKNOWN: ExitReport = ExitReport { code: None, signal: None, oom_kill: false };
 
 #[tokio::test]
 async fn an_exit_code_and_a_signal_are_told_to_early_and_late_askers() {
