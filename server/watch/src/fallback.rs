@@ -1,10 +1,10 @@
-//! When to look without being told: the timer, and the file systems that need it.
+//! Polling: how often, and which file systems need it.
 
 use std::path::Path;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often to look where nothing reports changes.
+/// How often to read a directory whose changes nobody reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
     /// Interval at first.
@@ -27,7 +27,7 @@ impl Pace {
     /// A directory that rarely changes: 2 s (`agent-cli` §6.4, §8.1).
     pub const DIRECTORY: Self = Self::every(Duration::from_secs(2));
 
-    /// One interval for ever.
+    /// The same interval for ever.
     #[must_use]
     pub const fn every(interval: Duration) -> Self {
         Self { fast: interval, fast_for: Duration::ZERO, slow: interval }
@@ -38,15 +38,15 @@ impl Pace {
     }
 }
 
-/// Whether the kernel hears of every change below `path`.
+/// Whether the kernel reports every change below `path`.
 ///
-/// Network and user-space file systems change behind its back. Unknown means yes. May block as long
-/// as the file system does.
+/// Network and user-space file systems can change without the kernel's knowledge. An unknown file
+/// system counts as reporting. May block as long as the file system does.
 #[cfg(target_os = "linux")]
 #[must_use]
 pub fn reports_changes(path: &Path) -> bool {
     // Numbers of `linux/magic.h`: NFS, SMB, CIFS, SMB2, 9P, FUSE, Ceph, AFS, Coda, GFS2, OCFS2.
-    const DEAF: [u32; 11] = [
+    const SILENT: [u32; 11] = [
         0x6969,
         0x517b,
         0xff53_4d42,
@@ -62,11 +62,13 @@ pub fn reports_changes(path: &Path) -> bool {
     rustix::fs::statfs(path).map_or(true, |fs| {
         // The type is a 32-bit number that some platforms store sign-extended.
         let kind = u32::try_from(fs.f_type & 0xffff_ffff).unwrap_or(0);
-        !DEAF.contains(&kind)
+        !SILENT.contains(&kind)
     })
 }
 
-/// Whether the kernel hears of every change below `path`. Unknown here, so yes.
+/// Whether the kernel reports every change below `path`.
+///
+/// Not known on this system, so yes.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
 pub fn reports_changes(_path: &Path) -> bool {

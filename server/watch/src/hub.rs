@@ -1,8 +1,8 @@
-//! The native watcher and the listeners of each directory.
+//! The native file watcher and the subscribers of each directory.
 
 use crate::fallback::{Pace, reports_changes};
-use crate::post::{Herald, Post};
-use crate::slot::{Changes, Slot};
+use crate::mailbox::{Changes, Mailbox};
+use crate::watch::{ParentWatch, Watch};
 use notify::event::{ModifyKind, RemoveKind, RenameMode};
 use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::collections::HashMap;
@@ -14,24 +14,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Between two attempts to arm a watch that failed.
-const REARM: Duration = Duration::from_secs(2);
+/// Pause between two attempts to set up a native watch.
+const RETRY: Duration = Duration::from_secs(2);
 
-/// Between two looks for a missing directory whose making will be reported: what is mounted over its
-/// place is not.
-const VIGIL: Duration = Duration::from_secs(10);
+/// Pause between two checks for a missing directory whose parent is watched.
+///
+/// The kernel reports that the directory is created, but not that something is mounted there.
+const MISSING_CHECK: Duration = Duration::from_secs(10);
 
-/// Directories are watched once however many listen. Cheap to clone; ends with the last clone and
-/// the last subscription.
+/// Watches directories for any number of subscribers.
+///
+/// A directory is watched once, however many subscribe to it. Cheap to clone; ends with the last
+/// clone and the last subscription.
 #[derive(Debug, Clone)]
 pub struct Watcher {
     hub: Arc<Hub>,
 }
 
+/// What all subscriptions of one watcher share.
 pub(crate) struct Hub {
-    /// `None` where the platform has no watcher or it could not be created: timers only.
+    /// `None` if the platform has no watcher: then only timers work.
     ///
-    /// `dirs` is never held while arming: that waits for the watcher's thread, which needs `dirs`.
+    /// `dirs` is never locked while a watch is set up: that waits for the watcher's thread, which
+    /// needs `dirs`.
     native: Mutex<Option<RecommendedWatcher>>,
     pub(crate) dirs: Arc<Mutex<Dirs>>,
 }
@@ -42,24 +47,27 @@ impl std::fmt::Debug for Hub {
     }
 }
 
-pub(crate) type Dirs = HashMap<PathBuf, Vec<Weak<Slot>>>;
+/// The mailboxes that are registered for each directory.
+pub(crate) type Dirs = HashMap<PathBuf, Vec<Weak<Mailbox>>>;
 
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A standing interest in one directory, or in one name in it.
+/// A subscription to the changes of one directory, or of one name in it.
 #[derive(Debug)]
 pub struct Subscription {
-    post: Post,
-    /// While the directory is missing: hears of its making, in the nearest directory above.
-    herald: Arc<Herald>,
+    watch: Watch,
+    /// Watches the nearest existing parent while the directory is missing.
+    parent: Arc<ParentWatch>,
     pace: Pace,
     since: Instant,
     last_attempt: Option<Instant>,
-    /// When to look without being told. Outlives a lost future: a listener that waits for other
-    /// things too would otherwise put the look off each time one of them comes first.
-    look_at: Option<Instant>,
+    /// When to report "everything" without a native watch.
+    ///
+    /// Kept when a future is dropped: a subscriber that waits for other things too would otherwise
+    /// postpone the report each time one of those comes first.
+    poll_at: Option<Instant>,
     arming: Arc<AtomicBool>,
 }
 
@@ -70,24 +78,24 @@ impl Default for Watcher {
 }
 
 impl Watcher {
-    /// With the platform's watcher; without one (reported in the log) by timer.
+    /// Uses the platform's watcher. Without one it uses timers and says so in the log.
     #[must_use]
     pub fn new() -> Self {
         let dirs = Arc::new(Mutex::new(Dirs::new()));
-        let heard = Arc::clone(&dirs);
-        let native = notify::recommended_watcher(move |event| dispatch(&heard, event));
+        let reported = Arc::clone(&dirs);
+        let native = notify::recommended_watcher(move |event| dispatch(&reported, event));
         let native = native
             .inspect_err(|error| {
                 tracing::warn!(
                     error = %error,
-                    "cannot watch files on this system, looking at them by timer instead"
+                    "cannot watch files on this system, reading them by timer instead"
                 );
             })
             .ok();
         Self::with(native, dirs)
     }
 
-    /// By timer only; the way of systems without file notification.
+    /// Uses timers only, as on a system without file notification.
     #[must_use]
     pub fn by_timer() -> Self {
         Self::with(None, Arc::default())
@@ -98,15 +106,17 @@ impl Watcher {
         Self { hub: Arc::new(Hub { native, dirs }) }
     }
 
-    /// Listens to the entries of a directory, not to what lies below them.
+    /// Subscribes to the entries of a directory, not to what lies below them.
     ///
-    /// The directory may be missing: it is watched as soon as it is there. Does not block.
+    /// The directory may be missing: it is watched as soon as it exists. Does not block.
     #[must_use]
     pub fn dir(&self, dir: &Path, pace: Pace) -> Subscription {
         self.subscribe(dir.to_owned(), None, pace)
     }
 
-    /// Listens to one file by its name, through every replacement and truncation. Does not block.
+    /// Subscribes to one file by its name, through every replacement and truncation.
+    ///
+    /// Does not block.
     #[must_use]
     pub fn file(&self, file: &Path, pace: Pace) -> Subscription {
         let dir = file.parent().unwrap_or(Path::new("/")).to_owned();
@@ -115,123 +125,124 @@ impl Watcher {
 
     fn subscribe(&self, dir: PathBuf, only: Option<OsString>, pace: Pace) -> Subscription {
         Subscription {
-            post: Post::take(&self.hub, dir, only),
-            herald: Arc::default(),
+            watch: Watch::register(&self.hub, dir, only),
+            parent: Arc::default(),
             pace,
             since: Instant::now(),
             last_attempt: None,
-            look_at: None,
+            poll_at: None,
             arming: Arc::default(),
         }
     }
 }
 
 impl Subscription {
-    /// Waits for the next change. The first answer after the watch stands is always
-    /// [`Changes::Everything`], so that nothing that happened meanwhile is lost.
+    /// Waits for the next change.
     ///
-    /// Losing the future loses nothing: what was not handed out stays pending.
+    /// The first answer of a new native watch is always [`Changes::Everything`], so that no earlier
+    /// change is lost. Dropping the future loses nothing: unread changes stay in the mailbox.
     pub async fn changed(&mut self) -> Changes {
         loop {
-            if let Some(changes) = self.post.slot.take() {
-                self.look_at = None;
+            if let Some(changes) = self.watch.mailbox.take() {
+                self.poll_at = None;
                 return changes;
             }
             if self.is_native() {
-                self.post.slot.woken().await;
+                self.watch.mailbox.woken().await;
                 continue;
             }
-            let above = self.herald.slot();
-            if above.as_ref().is_some_and(|above| above.is_told()) {
+            let above = self.parent.mailbox();
+            if above.as_ref().is_some_and(|above| above.has_changes()) {
                 if self.arming.load(Ordering::Acquire) {
-                    // That attempt may have looked too early: another one follows it.
-                    self.told().await;
+                    // The running attempt may have looked too early: another attempt follows it.
+                    self.woken().await;
                     continue;
                 }
                 self.last_attempt = None;
                 if self.arm() {
                     above.and_then(|above| above.take());
-                    self.look_at = None;
+                    self.poll_at = None;
                     return Changes::Everything;
                 }
             } else if let Some(above) = above.filter(|above| above.is_armed()) {
-                let look_at = *self.look_at.get_or_insert_with(|| Instant::now() + VIGIL);
-                let told = async {
+                let poll_at = *self.poll_at.get_or_insert_with(|| Instant::now() + MISSING_CHECK);
+                let woken = async {
                     tokio::select! {
-                        () = self.told() => {}
+                        () = self.woken() => {}
                         () = above.woken() => {}
                     }
                 };
-                if tokio::time::timeout_at(look_at, told).await.is_ok() {
+                if tokio::time::timeout_at(poll_at, woken).await.is_ok() {
                     continue;
                 }
-                self.look_at = None;
+                self.poll_at = None;
                 self.arm();
                 return Changes::Everything;
             }
             self.arm();
             let pause = self.pace.next(self.since);
-            let look_at = *self.look_at.get_or_insert_with(|| Instant::now() + pause);
-            // A watch that stood and ended: the next attempt is only put off, not given up.
-            let is_early =
-                self.herald.stood.load(Ordering::Acquire) && !self.arming.load(Ordering::Acquire);
-            let attempt_at = self.last_attempt.filter(|_| is_early).map(|at| at + REARM);
-            let until = attempt_at.map_or(look_at, |at| at.min(look_at));
-            if tokio::time::timeout_at(until, self.told()).await.is_err() {
-                if until < look_at {
+            let poll_at = *self.poll_at.get_or_insert_with(|| Instant::now() + pause);
+            // The watch succeeded and ended: the next attempt is only postponed, not given up.
+            let is_early = self.parent.has_succeeded.load(Ordering::Acquire)
+                && !self.arming.load(Ordering::Acquire);
+            let attempt_at = self.last_attempt.filter(|_| is_early).map(|at| at + RETRY);
+            let until = attempt_at.map_or(poll_at, |at| at.min(poll_at));
+            if tokio::time::timeout_at(until, self.woken()).await.is_err() {
+                if until < poll_at {
                     continue;
                 }
-                self.look_at = None;
-                return self.post.slot.take().unwrap_or(Changes::Everything);
+                self.poll_at = None;
+                return self.watch.mailbox.take().unwrap_or(Changes::Everything);
             }
         }
     }
 
-    /// Waits for a word about the directory, or for the end of an attempt to watch it.
-    async fn told(&self) {
+    /// Waits for a change of the directory, or for the end of an attempt to watch it.
+    async fn woken(&self) {
         tokio::select! {
-            () = self.post.slot.woken() => {}
-            () = self.herald.attempted.notified() => {}
+            () = self.watch.mailbox.woken() => {}
+            () = self.parent.attempted.notified() => {}
         }
     }
 
-    /// Whether changes are reported by the kernel at the moment, rather than found by timer.
+    /// Whether the kernel reports changes at the moment. If not, a timer finds them.
     #[must_use]
     pub fn is_native(&self) -> bool {
-        self.post.slot.is_armed()
+        self.watch.mailbox.is_armed()
     }
 
-    /// Arms the native watch in a thread that may block on a dead file system; tells whether an
-    /// attempt has begun.
+    /// Starts an attempt to set up the native watch. Returns whether one was started.
+    ///
+    /// The attempt runs in a thread, which may block on a file system that does not answer.
     fn arm(&mut self) -> bool {
-        let due = self.last_attempt.is_none_or(|at| at.elapsed() >= REARM);
+        let due = self.last_attempt.is_none_or(|at| at.elapsed() >= RETRY);
         if !due || self.arming.swap(true, Ordering::AcqRel) {
             return false;
         }
         self.last_attempt = Some(Instant::now());
-        self.herald.stood.store(false, Ordering::Release);
-        let (hub, dir) = (Arc::clone(&self.post.hub), self.post.dir.clone());
-        let (slot, arming) = (Arc::clone(&self.post.slot), Arc::clone(&self.arming));
-        let herald = Arc::clone(&self.herald);
-        // A plain thread: the runtime would wait for a blocking task of its own at shutdown, and
-        // this one may hang as long as a dead mount does.
+        self.parent.has_succeeded.store(false, Ordering::Release);
+        let (hub, dir) = (Arc::clone(&self.watch.hub), self.watch.dir.clone());
+        let (mailbox, arming) = (Arc::clone(&self.watch.mailbox), Arc::clone(&self.arming));
+        let parent = Arc::clone(&self.parent);
+        // A plain thread: at shutdown the runtime waits for its own blocking tasks, and this one may
+        // hang as long as a mount that does not answer.
         let started = std::thread::Builder::new().name("watch-arm".to_owned()).spawn(move || {
-            let missing = match hub.arm(&dir, &slot) {
-                Ok(has_stood) => {
-                    herald.stood.store(has_stood, Ordering::Release);
+            let missing = match hub.arm(&dir, &mailbox) {
+                Ok(has_succeeded) => {
+                    parent.has_succeeded.store(has_succeeded, Ordering::Release);
                     None
                 }
                 Err(error) => {
                     tracing::debug!(
                         path = %dir.display(), error = %error,
-                        "cannot watch a directory yet, looking at it otherwise"
+                        "cannot watch a directory yet, reading it by timer"
                     );
                     (error.kind() == io::ErrorKind::NotFound).then_some(dir)
                 }
             };
-            herald.stand(&hub, missing.as_deref());
+            parent.ensure(&hub, missing.as_deref());
             arming.store(false, Ordering::Release);
-            herald.attempted.notify_one();
+            parent.attempted.notify_one();
         });
         if started.is_err() {
             self.arming.store(false, Ordering::Release);
@@ -241,9 +252,10 @@ impl Subscription {
 }
 
 impl Hub {
-    /// Leaves the slot unarmed where the directory cannot be watched by nature; tells whether a
-    /// watch stood.
-    pub(crate) fn arm(&self, dir: &Path, slot: &Slot) -> io::Result<bool> {
+    /// Sets up the native watch of a directory. Returns whether the kernel took it.
+    ///
+    /// The mailbox stays unarmed if the directory is of a kind that cannot be watched.
+    pub(crate) fn arm(&self, dir: &Path, mailbox: &Mailbox) -> io::Result<bool> {
         let before = identity(dir)?;
         if !reports_changes(dir) {
             return Ok(false);
@@ -253,24 +265,25 @@ impl Hub {
             return Ok(false);
         };
         if !self.is_armed(dir) {
-            // A watch that is left from a directory moved away would report for the wrong one.
+            // A watch left over from a directory that was moved away would report the wrong one.
             let _ = watcher.unwatch(dir);
         }
         watcher.watch(dir, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
-        slot.set_armed(true);
-        // The end of a directory that was replaced in between was reported before the line above.
+        mailbox.set_armed(true);
+        // If the directory was replaced meanwhile, its end was reported before the line above.
         if identity(dir).ok() != Some(before) {
-            slot.set_armed(false);
+            mailbox.set_armed(false);
         }
         Ok(true)
     }
 
     fn is_armed(&self, dir: &Path) -> bool {
         let dirs = lock(&self.dirs);
-        let mut slots = dirs.get(dir).into_iter().flatten();
-        slots.any(|slot| slot.upgrade().is_some_and(|slot| slot.is_armed()))
+        let mut mailboxes = dirs.get(dir).into_iter().flatten();
+        mailboxes.any(|one| one.upgrade().is_some_and(|mailbox| mailbox.is_armed()))
     }
 
+    /// Removes the native watch of a directory that nobody subscribes to any more.
     pub(crate) fn disarm(&self, dir: &Path) {
         let mut native = lock(&self.native);
         if lock(&self.dirs).contains_key(dir) {
@@ -293,19 +306,21 @@ pub(crate) fn identity(dir: &Path) -> io::Result<Option<std::time::SystemTime>> 
     std::fs::metadata(dir).map(|facts| facts.created().ok())
 }
 
+/// Puts an event into the mailboxes.
+///
 /// Runs on the watcher's thread: short, never waits.
 fn dispatch(dirs: &Mutex<Dirs>, event: notify::Result<Event>) {
     let event = match event {
         Ok(event) => event,
         Err(error) => {
             tracing::debug!(error = %error, "the file watcher reported an error");
-            return all(dirs);
+            return report_everything(dirs);
         }
     };
     if event.need_rescan() {
-        return all(dirs);
+        return report_everything(dirs);
     }
-    // Reading wakes nobody, or every reader would wake itself.
+    // Reading wakes nobody: otherwise every reader would wake itself.
     if matches!(event.kind, EventKind::Access(_)) {
         return;
     }
@@ -316,30 +331,30 @@ fn dispatch(dirs: &Mutex<Dirs>, event: notify::Result<Event>) {
     );
     let dirs = lock(dirs);
     for path in &event.paths {
-        if let Some(slots) = dirs.get(path) {
-            for slot in slots.iter().filter_map(Weak::upgrade) {
+        if let Some(mailboxes) = dirs.get(path) {
+            for mailbox in mailboxes.iter().filter_map(Weak::upgrade) {
                 if gone {
                     // The watch followed the old directory; a new one needs a new watch.
-                    slot.set_armed(false);
+                    mailbox.set_armed(false);
                 } else {
-                    slot.everything();
+                    mailbox.add_everything();
                 }
             }
         }
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             continue;
         };
-        for slot in dirs.get(parent).into_iter().flatten() {
-            if let Some(slot) = slot.upgrade() {
-                slot.name(name);
+        for mailbox in dirs.get(parent).into_iter().flatten() {
+            if let Some(mailbox) = mailbox.upgrade() {
+                mailbox.add_name(name);
             }
         }
     }
 }
 
-fn all(dirs: &Mutex<Dirs>) {
-    for slot in lock(dirs).values().flatten().filter_map(Weak::upgrade) {
-        slot.everything();
+fn report_everything(dirs: &Mutex<Dirs>) {
+    for mailbox in lock(dirs).values().flatten().filter_map(Weak::upgrade) {
+        mailbox.add_everything();
     }
 }
 
@@ -360,7 +375,7 @@ mod tests {
         while !subscription.is_native() {
             within(subscription.changed()).await;
         }
-        let _ = subscription.post.slot.take();
+        let _ = subscription.watch.mailbox.take();
     }
 
     async fn names(subscription: &mut Subscription) -> Vec<OsString> {
@@ -384,7 +399,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_of_one_file_sleeps_through_its_neighbours() {
+    async fn a_subscriber_of_one_file_is_not_woken_by_its_neighbours() {
         let dir = tempfile::tempdir().unwrap();
         let watcher = Watcher::new();
         let mut one = watcher.file(&dir.path().join("one"), Pace::VIEW);
@@ -423,11 +438,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_missing_directory_is_heard_of_at_once_however_much_of_the_way_is_missing() {
+    async fn a_missing_directory_is_reported_at_once_however_many_parents_are_missing() {
         let root = tempfile::tempdir().unwrap();
         let dir = root.path().join("home/agent/sessions");
         let watcher = Watcher::new();
-        // By a timer alone the first look would come after the end of this test.
+        // A timer alone would report the directory after the end of this test.
         let mut subscription = watcher.dir(&dir, Pace::every(DEADLINE * 10));
         within(subscription.changed()).await;
         for part in ["home", "home/agent", "home/agent/sessions"] {
@@ -440,7 +455,7 @@ mod tests {
         fs::write(dir.join("new"), "x").unwrap();
         assert_eq!(names(&mut subscription).await, ["new"]);
 
-        // Away with all of it, and back in one piece.
+        // The whole path is removed and created again at once.
         fs::rename(root.path().join("home"), root.path().join("aside")).unwrap();
         fs::remove_dir_all(root.path().join("aside")).unwrap();
         while subscription.is_native() {
@@ -458,11 +473,11 @@ mod tests {
         let mut beside = watcher.dir(root.path(), Pace::DIRECTORY);
         native(&mut beside).await;
         within(missing.changed()).await;
-        let (files, mut heard, mut woken) = (100, 0, 0);
+        let (files, mut reported, mut woken) = (100, 0, 0);
         for number in 0..files {
             fs::write(root.path().join(number.to_string()), "x").unwrap();
         }
-        while heard < files {
+        while reported < files {
             let news = async {
                 tokio::select! {
                     _ = missing.changed() => None,
@@ -470,14 +485,14 @@ mod tests {
                 }
             };
             match within(news).await {
-                Some(names) => heard += names.len(),
+                Some(names) => reported += names.len(),
                 None => woken += 1,
             }
         }
-        // Not once per file; the slow look at a place that may be mounted over is allowed.
+        // Not once per file; the slow check for a mount is allowed.
         assert!(woken < files / 10, "woken {woken} times");
         drop((missing, beside));
-        // A thread that looks for it just now holds its place until it is done.
+        // A running attempt keeps its registration until it is done.
         let empty = async {
             while !lock(&watcher.hub.dirs).is_empty() {
                 tokio::time::sleep(Duration::from_millis(1)).await;
@@ -487,7 +502,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_link_into_the_void_is_looked_at_by_timer() {
+    async fn a_dangling_link_is_polled_by_timer() {
         let root = tempfile::tempdir().unwrap();
         let (dir, target) = (root.path().join("link"), root.path().join("other/target"));
         std::os::unix::fs::symlink(&target, &dir).unwrap();
@@ -501,7 +516,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_notification_the_timer_says_look_again() {
+    async fn without_notification_the_timer_reports_everything() {
         let dir = tempfile::tempdir().unwrap();
         let watcher = Watcher::by_timer();
         let mut subscription = watcher.dir(dir.path(), Pace::every(Duration::from_millis(5)));
@@ -511,19 +526,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_listener_that_keeps_being_interrupted_still_looks_by_timer() {
+    async fn a_subscriber_that_keeps_being_interrupted_is_still_polled() {
         let dir = tempfile::tempdir().unwrap();
         let watcher = Watcher::by_timer();
         let mut subscription = watcher.dir(dir.path(), Pace::every(Duration::from_millis(50)));
-        let looked = async {
+        let polled = async {
             let interrupted = Duration::from_millis(5);
             while tokio::time::timeout(interrupted, subscription.changed()).await.is_err() {}
         };
-        within(looked).await;
+        within(polled).await;
     }
 
     #[tokio::test]
-    async fn the_last_listener_ends_the_native_watch() {
+    async fn the_last_subscriber_ends_the_native_watch() {
         let dir = tempfile::tempdir().unwrap();
         let watcher = Watcher::new();
         let mut subscription = watcher.dir(dir.path(), Pace::DIRECTORY);

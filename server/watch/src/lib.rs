@@ -1,15 +1,18 @@
-//! "Something changed in this directory": one native watcher, many listeners, portable fallback.
+//! "Something changed in this directory", for many subscribers.
 //!
-//! A listener never misses a change for good: whenever the native watch cannot be trusted (not
-//! armed yet, directory missing, out of watches, a file system that does not report remote writes,
-//! an overflown kernel queue) it is told to look at everything again, on a timer if need be.
-//! What the change was is for the listener to find out; opening and reading files wakes nobody.
+//! One native file watcher serves all subscribers. A subscriber never misses a change for good:
+//! whenever the native watch cannot be trusted, the subscriber is told to read everything again, by
+//! a timer if need be. A native watch cannot be trusted while it is being set up, while the directory
+//! is missing, when the system has no watches left, on a file system that does not report remote
+//! writes, and after the kernel's queue has overflowed.
+//!
+//! The subscriber finds out itself what the change was. Opening and reading files wakes nobody.
 
 mod fallback;
 mod hub;
-mod post;
-mod slot;
+mod mailbox;
+mod watch;
 
 pub use fallback::{Pace, reports_changes};
 pub use hub::{Subscription, Watcher};
-pub use slot::Changes;
+pub use mailbox::Changes;

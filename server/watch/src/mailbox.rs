@@ -1,4 +1,6 @@
-//! What one listener has not heard of yet. Bounded: many names collapse into "everything".
+//! The changes that one subscriber has not read yet.
+//!
+//! Bounded: too many names become "everything".
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -6,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
-/// Names kept apart before they collapse; more than this is a bulk operation anyway.
+/// Most names that are kept apart. More become "everything": a bulk operation.
 const MAX_NAMES: usize = 1024;
 
-/// What to look at again.
+/// What the subscriber should read again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changes {
     /// These entries of the directory.
@@ -18,38 +20,40 @@ pub enum Changes {
     Everything,
 }
 
-/// The mailbox of one listener; written from the watcher's thread, which must never wait.
+/// The mailbox of one subscriber.
+///
+/// The watcher's thread writes to it and must never wait.
 #[derive(Debug)]
-pub(crate) struct Slot {
+pub(crate) struct Mailbox {
     only: Option<OsString>,
     pending: Mutex<Option<Changes>>,
     wake: Notify,
     armed: AtomicBool,
 }
 
-impl Slot {
+impl Mailbox {
     pub(crate) fn new(only: Option<OsString>) -> Self {
         Self { only, pending: Mutex::new(None), wake: Notify::new(), armed: AtomicBool::new(false) }
     }
 
-    /// Whether the kernel reports changes to this listener.
+    /// Whether the kernel reports changes to this subscriber.
     pub(crate) fn is_armed(&self) -> bool {
         self.armed.load(Ordering::Acquire)
     }
 
     pub(crate) fn set_armed(&self, armed: bool) {
         self.armed.store(armed, Ordering::Release);
-        // Both edges: what happened before the watch stood was not reported, and a listener that
-        // waits without a timer has to learn that it needs one.
-        self.everything();
+        // When armed: changes before this moment were not reported. When disarmed: a subscriber that
+        // waits without a timer must learn that it needs one.
+        self.add_everything();
     }
 
-    pub(crate) fn everything(&self) {
+    pub(crate) fn add_everything(&self) {
         *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = Some(Changes::Everything);
         self.wake.notify_one();
     }
 
-    pub(crate) fn name(&self, name: &OsStr) {
+    pub(crate) fn add_name(&self, name: &OsStr) {
         if self.only.as_deref().is_some_and(|only| only != name) {
             return;
         }
@@ -68,15 +72,17 @@ impl Slot {
         self.wake.notify_one();
     }
 
+    /// Takes all unread changes out.
     pub(crate) fn take(&self) -> Option<Changes> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// Whether something is to be taken.
-    pub(crate) fn is_told(&self) -> bool {
+    /// Whether there are changes to read.
+    pub(crate) fn has_changes(&self) -> bool {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
+    /// Waits until a change was added.
     pub(crate) async fn woken(&self) {
         self.wake.notified().await;
     }
@@ -87,21 +93,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn changes_of_one_file_coalesce_and_others_are_not_heard() {
-        let slot = Slot::new(Some("a.log".into()));
-        slot.name(OsStr::new("a.log"));
-        slot.name(OsStr::new("b.log"));
-        slot.name(OsStr::new("a.log"));
-        assert_eq!(slot.take(), Some(Changes::Names(BTreeSet::from(["a.log".into()]))));
-        assert_eq!(slot.take(), None);
+    fn changes_of_one_file_coalesce_and_those_of_other_files_are_ignored() {
+        let mailbox = Mailbox::new(Some("a.log".into()));
+        mailbox.add_name(OsStr::new("a.log"));
+        mailbox.add_name(OsStr::new("b.log"));
+        mailbox.add_name(OsStr::new("a.log"));
+        assert_eq!(mailbox.take(), Some(Changes::Names(BTreeSet::from(["a.log".into()]))));
+        assert_eq!(mailbox.take(), None);
     }
 
     #[test]
     fn a_flood_of_names_becomes_everything() {
-        let slot = Slot::new(None);
+        let mailbox = Mailbox::new(None);
         for n in 0..=MAX_NAMES {
-            slot.name(OsStr::new(&n.to_string()));
+            mailbox.add_name(OsStr::new(&n.to_string()));
         }
-        assert_eq!(slot.take(), Some(Changes::Everything));
+        assert_eq!(mailbox.take(), Some(Changes::Everything));
     }
 }
