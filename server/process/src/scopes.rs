@@ -1,15 +1,16 @@
-//! Transient systemd scopes: a control group for each launch, made by the manager of this machine or
-//! of this user.
+//! Transient systemd scopes: a control group for each launch.
 //!
-//! The manager is asked over its private socket, which needs no bus, and every question has a limit:
-//! without an answer a launch goes on without a scope. Who is in a scope is read from the process
-//! table, never from the manager.
+//! The systemd manager of this machine or of this user creates them. It is asked over its private
+//! socket, which needs no bus. Every request has a time limit: without an answer a launch goes on
+//! without a scope. Which processes are in a scope is read from the process table, never from systemd.
 
+mod failure;
 mod manager;
 pub(crate) mod memory_kills;
 mod wire;
 
-use manager::{Connection, Failure};
+use failure::Failure;
+use manager::Connection;
 use memory_kills::MemoryKills;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -23,29 +24,34 @@ use tokio::time::{Instant, timeout};
 
 /// Longest wait for the manager.
 const LIMIT: Duration = Duration::from_secs(2);
-/// A manager that did not answer is not asked again for this long: many starts would wait in vain.
+/// Time without further requests to a manager that did not answer.
+///
+/// Otherwise each of many launches would wait for it in vain.
 const QUIET: Duration = Duration::from_secs(60);
-/// The socket of the system's manager, for the superuser only.
+/// The socket of the system's manager. Only the superuser may use it.
 const SYSTEM: &str = "/run/systemd/private";
 
-/// The manager's own command.
+/// The command of systemd.
 const SYSTEMCTL: [&str; 2] = ["/usr/bin/systemctl", "/bin/systemctl"];
 const COMMAND_LIMIT: Duration = Duration::from_secs(5);
 
-/// Where a manager is listening.
+/// The socket of the systemd manager that this process may ask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ManagerSocket {
-    /// Of the system: the first process.
+    /// The manager of the system, which is process 1.
     System(PathBuf),
-    /// Of this user.
+    /// The manager of this user.
     User(PathBuf),
-    /// None that this process may or should ask.
+    /// There is no manager that this process may or should ask.
     None,
 }
 
 impl ManagerSocket {
-    /// The superuser asks the system's manager. Another user has one of his own, and it is asked by
-    /// who lives below it only: it ends with the last login, and its scopes with it.
+    /// The manager that this process may ask.
+    ///
+    /// The superuser asks the manager of the system. Another user has a manager of their own, which ends
+    /// with their last login and ends its scopes too. It is therefore asked only by a process that runs
+    /// below it and ends with it anyway.
     #[must_use]
     pub fn of_this_process() -> Self {
         let user = rustix::process::geteuid();
@@ -63,7 +69,7 @@ impl ManagerSocket {
         Self::User(runtime.join("systemd/private"))
     }
 
-    /// The socket, if there is one and it belongs to somebody to be believed.
+    /// The socket, if it exists and belongs to root or to this user.
     fn path(&self) -> Option<&PathBuf> {
         let (Self::System(path) | Self::User(path)) = self else { return None };
         let found = std::fs::symlink_metadata(path).ok()?;
@@ -77,7 +83,7 @@ impl ManagerSocket {
 pub(crate) struct Scopes {
     socket: ManagerSocket,
     quiet_until: Mutex<Option<Instant>>,
-    /// Our mounts. Where control groups are mounted does not change while a machine runs.
+    /// Our mounts, read once: control groups stay mounted where they are.
     mounts: OnceLock<String>,
 }
 
@@ -86,7 +92,7 @@ impl Scopes {
         Self { socket, quiet_until: Mutex::new(None), mounts: OnceLock::new() }
     }
 
-    /// Makes the scope of a launch with this process in it.
+    /// Creates the scope of a launch and puts a process into it.
     pub(crate) async fn enclose(&self, pid: i32, launch: &LaunchId, about: &str) -> Enclosed {
         let Some(path) = self.socket.path() else { return Enclosed::NoManager };
         if self.is_quiet() {
@@ -102,14 +108,15 @@ impl Scopes {
         }
     }
 
-    /// The kernel's count of kills for memory in the scope of a launch. `groups` is the text of
-    /// `/proc/PID/cgroup` of a process in there.
+    /// The kernel's count of kills for memory in the scope of a launch.
+    ///
+    /// `groups` is the text of `/proc/PID/cgroup` of a process in the scope.
     pub(crate) fn memory_kills(&self, launch: &LaunchId, groups: &str) -> Option<MemoryKills> {
         let read = || std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         MemoryKills::of_scope(&enclosure::unit(launch), self.mounts.get_or_init(read), groups)
     }
 
-    /// Kills all that is in the scope of a launch.
+    /// Kills every process in the scope of a launch.
     pub(crate) async fn kill(&self, launch: &LaunchId) {
         let Some(path) = self.socket.path() else { return };
         let killed = async {
@@ -117,7 +124,7 @@ impl Scopes {
             manager.kill_scope(&enclosure::unit(launch)).await
         };
         if let Err(failure) = self.bounded(killed).await {
-            tracing::debug!(error = %failure, "the scope was not killed as a whole");
+            tracing::debug!(error = %failure, "systemd did not kill the processes of a scope");
         }
     }
 
@@ -163,22 +170,24 @@ impl Scopes {
     }
 }
 
-/// The service unit of this process. The manager may be out of reach for it; its command is not.
+/// The service unit of this process, read with `systemctl`.
+///
+/// That works also for a user who may not use the manager's private socket.
 pub(crate) async fn own_unit() -> Option<ServiceUnit> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
     let name = enclosure::service_unit(&groups)?.to_owned();
     let user = rustix::process::geteuid().as_raw();
     let of_user = enclosure::is_below_user_manager(&groups, user).then_some("--user");
     let program = SYSTEMCTL.iter().find(|path| Path::new(path).is_file())?;
-    let asked = tokio::process::Command::new(program)
+    let answer = tokio::process::Command::new(program)
         .args(of_user)
         .args(["show", "--property=KillMode", "--value", "--", &name])
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let said = timeout(COMMAND_LIMIT, asked).await.ok()?.ok()?;
-    let kill_mode = String::from_utf8(said.stdout).ok()?.trim().to_owned();
+    let output = timeout(COMMAND_LIMIT, answer).await.ok()?.ok()?;
+    let kill_mode = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     (!kill_mode.is_empty()).then_some(ServiceUnit { name, kill_mode })
 }
 
@@ -218,13 +227,13 @@ mod tests {
         assert!(why.contains("2 s"), "{why}");
         let waited = began.elapsed();
         let Enclosed::Failed(_) = scopes.enclose(1, &launch(), "x").await else { panic!() };
-        assert_eq!(began.elapsed(), waited, "it is left alone for a while");
+        assert_eq!(began.elapsed(), waited, "it is not asked for a while");
         tokio::time::advance(QUIET).await;
         assert!(!scopes.is_quiet(), "it is asked again");
     }
 
     #[tokio::test]
-    async fn who_is_not_the_first_process_is_not_taken_for_the_systems_manager() {
+    async fn a_socket_of_another_process_than_1_is_not_the_systems_manager() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("private");
         let _other = UnixListener::bind(&path).unwrap();

@@ -1,5 +1,8 @@
-//! The few words of systemd's D-Bus interface that a scope takes (`org.freedesktop.systemd1(5)`).
+//! The calls of systemd's D-Bus interface that a scope needs.
+//!
+//! Source: `org.freedesktop.systemd1(5)`.
 
+use super::failure::Failure;
 use super::wire::{Message, Wire};
 use std::path::Path;
 use tokio::net::UnixStream;
@@ -9,41 +12,22 @@ const MANAGER: &str = "org.freedesktop.systemd1.Manager";
 const PROPERTIES: &str = "org.freedesktop.DBus.Properties";
 const NO_SUCH_UNIT: &str = "org.freedesktop.systemd1.NoSuchUnit";
 
-/// Processes that the manager ends at the shutdown of the machine get this long, microseconds.
+/// Time that processes get to end at the shutdown of the machine, microseconds.
 const SHUTDOWN_LIMIT: u64 = 10_000_000;
-
-/// Why the manager did not do it.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Failure {
-    #[error("systemd did not answer within {seconds} s")]
-    Silent { seconds: u64 },
-    #[error("its socket belongs to another process than systemd")]
-    Impostor,
-    #[error("systemd does not know this user")]
-    Greeting,
-    #[error("systemd cannot be talked to: {0}")]
-    Io(#[from] std::io::Error),
-    #[error("systemd's words are not understood: {0}")]
-    Words(#[from] zvariant::Error),
-    #[error("systemd's words are not understood")]
-    Garbled,
-    #[error("systemd refused: {words} ({name})")]
-    Refused { name: String, words: String },
-    #[error("systemd could not start the scope: {0}")]
-    Job(String),
-}
 
 type Properties<'a> = Vec<(&'a str, Value<'a>)>;
 
-/// A connection for one question.
+/// A connection for one request.
 #[derive(Debug)]
 pub(super) struct Connection {
     wire: Wire,
 }
 
 impl Connection {
-    /// Connects and proves who is there. Across a border of process numbers a manager would take
-    /// ours for other processes: it is not in our table then, and has no number here.
+    /// Connects, and proves that systemd is at the other end.
+    ///
+    /// A manager in another pid namespace would take our pids for other processes. It has no pid in
+    /// our namespace, and is refused.
     pub(super) async fn open(path: &Path, is_system: bool) -> Result<Self, Failure> {
         let stream = UnixStream::connect(path).await?;
         let peer = stream.peer_cred()?.pid().unwrap_or_default();
@@ -51,10 +35,10 @@ impl Connection {
         if !is_manager {
             return Err(Failure::Impostor);
         }
-        Ok(Self { wire: Wire::greet(stream).await? })
+        Ok(Self { wire: Wire::authenticate(stream).await? })
     }
 
-    /// Makes a scope with one process in it, and waits until it is in there.
+    /// Creates a scope with one process, and waits until the process is in it.
     pub(super) async fn start_scope(
         &mut self,
         unit: &str,
@@ -69,27 +53,27 @@ impl Connection {
             ("CollectMode", Value::from("inactive-or-failed")),
             ("KillMode", Value::from("control-group")),
             ("TimeoutStopUSec", Value::from(SHUTDOWN_LIMIT)),
-            // A compiler that is killed for memory is no reason to end the agent beside it.
+            // If the kernel kills a compiler for memory, the agent beside it goes on.
             ("OOMPolicy", Value::from("continue")),
         ];
-        let mut ended = Vec::new();
-        let job = match self.start(unit, &properties, &mut ended).await {
-            // Scopes know this since version 253, and do so by themselves before.
+        let mut ended_jobs = Vec::new();
+        let job = match self.start(unit, &properties, &mut ended_jobs).await {
+            // Scopes have this property since version 253. Before, they always continue.
             Err(Failure::Refused { .. }) => {
                 properties.pop();
-                self.start(unit, &properties, &mut ended).await?
+                self.start(unit, &properties, &mut ended_jobs).await?
             }
             answer => answer?,
         };
         loop {
-            if let Some((_, result)) = ended.iter().find(|(of, _)| *of == job) {
+            if let Some((_, result)) = ended_jobs.iter().find(|(of, _)| *of == job) {
                 return match result.as_str() {
                     "done" => Ok(()),
                     _ => Err(Failure::Job(result.clone())),
                 };
             }
             let message = self.wire.receive().await?;
-            ended.extend(end_of_job(&message));
+            ended_jobs.extend(ended_job(&message));
         }
     }
 
@@ -97,15 +81,15 @@ impl Connection {
         &mut self,
         unit: &str,
         properties: &Properties<'_>,
-        ended: &mut Vec<(OwnedObjectPath, String)>,
+        ended_jobs: &mut Vec<(OwnedObjectPath, String)>,
     ) -> Result<OwnedObjectPath, Failure> {
-        let others: Vec<(&str, Properties<'_>)> = Vec::new();
-        let body = (unit, "fail", properties, others);
-        let passing = |message: &Message| ended.extend(end_of_job(message));
-        self.wire.call(MANAGER, "StartTransientUnit", &body, passing).await?.body()
+        let other_units: Vec<(&str, Properties<'_>)> = Vec::new();
+        let body = (unit, "fail", properties, other_units);
+        let on_signal = |message: &Message| ended_jobs.extend(ended_job(message));
+        self.wire.call(MANAGER, "StartTransientUnit", &body, on_signal).await?.body()
     }
 
-    /// Kills everything in a scope; one that has ended is as good.
+    /// Kills everything in a scope. A scope that has ended counts as killed.
     pub(super) async fn kill_scope(&mut self, unit: &str) -> Result<(), Failure> {
         let signal = rustix::process::Signal::KILL.as_raw();
         match self.wire.call(MANAGER, "KillUnit", &(unit, "all", signal), |_| ()).await {
@@ -122,8 +106,8 @@ impl Connection {
     }
 }
 
-/// A job that has ended, and how, if a message tells of one.
-fn end_of_job(message: &Message) -> Option<(OwnedObjectPath, String)> {
-    let told = message.signal::<(u32, OwnedObjectPath, String, String)>(MANAGER, "JobRemoved");
-    told.map(|(_, job, _, result)| (job, result))
+/// The job that a message reports as ended, and its result.
+fn ended_job(message: &Message) -> Option<(OwnedObjectPath, String)> {
+    let signal = message.signal::<(u32, OwnedObjectPath, String, String)>(MANAGER, "JobRemoved");
+    signal.map(|(_, job, _, result)| (job, result))
 }

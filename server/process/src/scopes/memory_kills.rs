@@ -22,7 +22,7 @@ use tokio::io::unix::AsyncFd;
 const KERNEL_LOG: &str = "/dev/kmsg";
 /// A record of the log is never longer.
 const RECORD_BYTES: usize = 8 << 10;
-/// More records than the largest usual log holds: reading ends even if somebody floods it.
+/// More records than a usual log holds: reading ends even if somebody floods it.
 const MAX_RECORDS: usize = 200_000;
 
 /// The kernel's count of processes of one scope that it killed for memory.
@@ -39,8 +39,10 @@ pub(crate) struct MemoryKills {
 }
 
 impl MemoryKills {
-    /// The count of a scope that a process was put into. `None` if the kernel does not count for this
-    /// scope alone: without a memory controller, or when that controller is not used for the scope.
+    /// The count of a scope that a process was put into.
+    ///
+    /// `None` if the kernel does not count for this scope alone: it has no memory controller, or
+    /// systemd does not use that controller for the scope.
     pub(crate) fn of_scope(unit: &str, mounts: &str, groups: &str) -> Option<Self> {
         let group = ControlGroup::find(mounts, groups, "memory")?;
         if group.name() != Some(unit) {
@@ -65,8 +67,9 @@ impl MemoryKills {
         })
     }
 
-    /// Reads the count each time the kernel announces a change. Ends when the kernel cannot announce
-    /// changes of this file, or when the group is removed and read once more.
+    /// Reads the count each time the kernel announces a change.
+    ///
+    /// Ends if the kernel cannot announce changes of this file, and when the group is gone.
     pub(crate) async fn follow(&self) {
         if self.version == Version::One {
             return;
@@ -92,10 +95,10 @@ impl MemoryKills {
         Ok(())
     }
 
-    /// Whether the kernel killed a process of the scope since the launch. To be asked at once after
-    /// the first process has ended: systemd is about to remove the group.
+    /// Whether the kernel killed a process of the scope since the launch.
     ///
-    /// Reads the kernel's log if it must: belongs into `spawn_blocking`.
+    /// Call it as soon as the first process has ended: systemd is about to remove the group. It may
+    /// read the kernel's log and belongs into `spawn_blocking`.
     pub(crate) fn has_risen(&self) -> bool {
         let is_read = File::open(&self.file).and_then(|mut file| self.read_from(&mut file)).is_ok();
         if self.latest.load(Ordering::Relaxed) > self.at_start {
@@ -106,8 +109,9 @@ impl MemoryKills {
     }
 }
 
-/// The kills that `memory.events` (version 2) or `memory.oom_control` (version 1) counts. A kill of
-/// the whole group is counted in a line of its own as well.
+/// The kills in `memory.events` (version 2) or `memory.oom_control` (version 1).
+///
+/// A kill of the whole group has a line of its own in version 2.
 fn kills(text: &str) -> Option<u64> {
     let count = |name: &str| {
         let mut lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -117,7 +121,7 @@ fn kills(text: &str) -> Option<u64> {
     Some(count("oom_kill")?.saturating_add(whole))
 }
 
-/// Whether the kernel's log tells of a kill for memory in the control group of a unit.
+/// Whether the kernel's log reports a kill for memory in a unit's control group.
 fn is_in_kernel_log(path: &Path, unit: &str) -> io::Result<bool> {
     // Each read gives one record. Without `NONBLOCK` the read after the last record would wait.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -140,8 +144,9 @@ fn is_in_kernel_log(path: &Path, unit: &str) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Whether a line of the log is that of a kill in the control group of a unit or below it, as
-/// `dump_oom_victim` of Linux 6 writes it.
+/// Whether a line of the log reports a kill in a unit's control group.
+///
+/// The format is that of Linux 6, `mm/oom_kill.c`.
 fn names_kill(line: &str, unit: &str) -> bool {
     let group = line
         .split_once("oom-kill:")
