@@ -1,7 +1,8 @@
-//! Measures what sampling costs: `cargo run --release -p svc-process --example meter_cost [TREES]`.
+//! Measures what sampling costs.
 //!
-//! Starts TREES trees (20) of five processes each, looks at them as the service does every four
-//! seconds, and prints the processor time of one look and its share of a core.
+//! Run `cargo run --release -p svc-process --example meter_cost [TREES]`. It starts TREES trees (20) of
+//! five processes each, measures them as the service does every four seconds, and prints the processor
+//! time of one round and its share of a core.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
@@ -12,11 +13,11 @@ use svc_domain::identity::Pid;
 use svc_process::meter::{Meter, Root};
 use svc_process::table::ProcTable;
 
-/// Looks that are averaged.
-const LOOKS: u32 = 300;
+/// Rounds that are averaged.
+const ROUNDS: u32 = 300;
 /// The default of `metrics.poll_seconds`.
 const POLL: Duration = Duration::from_secs(4);
-/// Four children each, which outlive nobody: they end with the pipe.
+/// A shell with four children, which end when the pipe closes.
 const TREE: &str = "for n in 1 2 3 4; do cat <&3 & done; wait";
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -40,15 +41,15 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     for with_disk in [true, false] {
         let mut meter = Meter::open(with_disk)?;
-        let processes: usize = meter.look(&roots).iter().flatten().map(|tree| tree.len()).sum();
+        let processes: usize = meter.measure(&roots).iter().flatten().map(|tree| tree.len()).sum();
         let before = own_time();
-        for _ in 0..LOOKS {
-            meter.look(&roots);
+        for _ in 0..ROUNDS {
+            meter.measure(&roots);
         }
-        let each = own_time().saturating_sub(before) / LOOKS;
+        let each = own_time().saturating_sub(before) / ROUNDS;
         println!(
-            "{count} trees, {processes} processes, disk {}: {each:?} of processor time per look, \
-             {:.4} % of a core at one look every {} s",
+            "{count} trees, {processes} processes, disk {}: {each:?} of processor time per round, \
+             {:.4} % of a core at one round every {} s",
             if with_disk { "on" } else { "off" },
             each.as_secs_f64() / POLL.as_secs_f64() * 100.0,
             POLL.as_secs(),

@@ -1,4 +1,4 @@
-//! Where the kernel shows the control group of a process, in version 2 and in version 1.
+//! Where the kernel shows the control group of a process.
 //!
 //! In version 2 all controllers share one directory. In version 1 each controller has a tree of its
 //! own; a machine may use both versions, and then a controller is in version 1 (`cgroups(7)`).

@@ -1,8 +1,8 @@
-//! How processes end, and who is told.
+//! Waiting for processes to end.
 //!
-//! Our own children are collected here and nowhere else: a status somebody else collects is lost.
-//! The end of other processes is told by the kernel through a process descriptor, or where there
-//! is none by looking now and then.
+//! The exit status of our own children is collected here and nowhere else: a status that somebody else
+//! collects is lost. The kernel reports the end of other processes through a process descriptor. If
+//! it has none, the process table is polled.
 
 use crate::scopes::memory_kills::MemoryKills;
 use crate::table::ProcTable;
@@ -20,14 +20,14 @@ use tokio::task::AbortHandle;
 /// How the end of a process that is not our child is noticed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ExitWatch {
-    /// The kernel tells (Linux 5.3); falls back to polling where it cannot.
+    /// The kernel reports it (Linux 5.3). Falls back to polling if it cannot.
     #[default]
     Kernel,
-    /// The process table is looked at, at first every half second, later every two.
+    /// The process table is read every half second at first, later every two seconds.
     Polling,
 }
 
-/// Reports of ended children kept for late askers; older ones answer "status unknown".
+/// Reports of ended children that are kept. For older ones the status is unknown.
 const ENDED_KEPT: usize = 1024;
 
 const POLL_FIRST: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ impl Drop for Counting {
     }
 }
 
-/// Ends a child by force, safely at any time: the number belongs to it until it is collected.
+/// Kills a child. Safe at any time: its pid is not reused before it is collected.
 #[derive(Debug)]
 pub(crate) struct KillSwitch(oneshot::Sender<()>);
 
@@ -71,8 +71,9 @@ impl KillSwitch {
 }
 
 impl Children {
-    /// Watches a child until it has ended. The task ends with the child; when the runtime goes
-    /// first, the child lives on and the init process collects it.
+    /// Waits in a task until a child has ended.
+    ///
+    /// If the runtime ends first, the child lives on and the init process collects it.
     pub(crate) fn adopt(&self, identity: ProcessIdentity, mut child: Child) -> KillSwitch {
         let (report, reports) = watch::channel(None);
         let (kill, mut killed) = oneshot::channel();
@@ -112,11 +113,11 @@ impl Children {
         KillSwitch(kill)
     }
 
-    /// Keeps the count of kills for memory in the scope of a child until the child ends.
+    /// Follows the count of kills for memory in a child's scope until the child ends.
     pub(crate) fn count_memory_kills(&self, identity: &ProcessIdentity, kills: MemoryKills) {
         let kills = Arc::new(kills);
         let mut known = self.known();
-        // A child that has ended would leave its count here.
+        // The count of a child that has ended would never be removed.
         if known.reports.get(identity).is_some_and(|report| report.borrow().is_none()) {
             let followed = Arc::clone(&kills);
             let task = tokio::spawn(async move { followed.follow().await }).abort_handle();
@@ -124,12 +125,12 @@ impl Children {
         }
     }
 
-    /// Whether this is our child and its status is not collected yet.
+    /// Whether this is our child and its exit status is not collected yet.
     pub(crate) fn is_uncollected(&self, identity: &ProcessIdentity) -> bool {
         self.known().reports.get(identity).is_some_and(|report| report.borrow().is_none())
     }
 
-    /// Tells how a child ended, or ends; `None` when it is not our child.
+    /// A channel with the exit report of a child. `None` if it is not our child.
     pub(crate) fn report(
         &self,
         identity: &ProcessIdentity,
@@ -149,7 +150,7 @@ impl Children {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // The maps are consistent after every statement: a panic elsewhere spoils nothing.
+        // The maps are consistent after every statement, so a poisoned mutex is fine.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -163,20 +164,22 @@ async fn has_risen(kills: &Arc<MemoryKills>) -> bool {
 pub(crate) async fn of_child(mut report: watch::Receiver<Option<ExitReport>>) -> ExitReport {
     match report.wait_for(Option::is_some).await {
         Ok(ended) => ended.unwrap_or_default(),
-        // The runtime ended with its tasks: nobody will know any more.
+        // The runtime ended with its tasks: nobody will know the status any more.
         Err(_) => ExitReport::default(),
     }
 }
 
-/// Waits until a process that is not our child has ended; its status goes to its parent.
-pub(crate) async fn of_stranger(
+/// Waits until a process that is not our child has ended.
+///
+/// Its exit status goes to its parent, so the report is empty.
+pub(crate) async fn of_other(
     table: ProcTable,
     identity: ProcessIdentity,
     how: ExitWatch,
 ) -> ExitReport {
     match how {
         ExitWatch::Kernel => {
-            if !told_by_kernel(&table, &identity).await {
+            if !reported_by_kernel(&table, &identity).await {
                 poll(&table, &identity).await;
             }
         }
@@ -185,9 +188,9 @@ pub(crate) async fn of_stranger(
     ExitReport::default()
 }
 
-/// Returns true once the process has ended; false when the kernel cannot tell.
+/// Returns true when the process has ended, false if the kernel cannot report it.
 #[cfg(target_os = "linux")]
-async fn told_by_kernel(table: &ProcTable, identity: &ProcessIdentity) -> bool {
+async fn reported_by_kernel(table: &ProcTable, identity: &ProcessIdentity) -> bool {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     use tokio::io::{Interest, unix::AsyncFd};
 
@@ -199,7 +202,7 @@ async fn told_by_kernel(table: &ProcTable, identity: &ProcessIdentity) -> bool {
         Err(rustix::io::Errno::SRCH) => return true,
         Err(_) => return false,
     };
-    // The number may have changed hands before it was opened: the proof comes after.
+    // The pid may have been reused before it was opened. So the identity is proven afterwards.
     match judge(table, identity) {
         Verdict::Same => {}
         Verdict::Gone(_) => return true,
@@ -218,13 +221,13 @@ async fn told_by_kernel(table: &ProcTable, identity: &ProcessIdentity) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn told_by_kernel(_: &ProcTable, _: &ProcessIdentity) -> bool {
+async fn reported_by_kernel(_: &ProcTable, _: &ProcessIdentity) -> bool {
     false
 }
 
 async fn poll(table: &ProcTable, identity: &ProcessIdentity) {
     let mut pause = POLL_FIRST;
-    // An unreadable process is not known to have ended: that is no reason to stop looking.
+    // An unreadable process has perhaps not ended: go on polling.
     while !matches!(judge(table, identity), Verdict::Gone(_)) {
         tokio::time::sleep(pause).await;
         pause = pause.saturating_mul(2).min(POLL_LAST);

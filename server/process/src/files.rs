@@ -1,4 +1,6 @@
-//! Small file primitives: private, whole or not at all. All of them block: use `spawn_blocking`.
+//! Writing small files: private, and completely or not at all.
+//!
+//! All functions block: call them in `spawn_blocking`.
 
 use crate::process_umask::permission_bits;
 use crate::table::ProcTable;
@@ -12,16 +14,18 @@ use std::sync::OnceLock;
 use svc_domain::identity::{Observed, Pid};
 use tempfile::NamedTempFile;
 
-/// Ours to read and write, nobody else's.
+/// Permission bits: only this user may read and write.
 pub const PRIVATE: u32 = 0o600;
 
 const PRIVATE_DIRECTORY: u32 = 0o700;
 
-/// Names of temporary files; between the two stand pid and start of their writer.
+/// Begin and end of the names of temporary files.
+///
+/// Between them are the pid and the start time of the writer.
 const TEMPORARY_PREFIX: &str = ".svc-";
 const TEMPORARY_SUFFIX: &str = ".tmp";
 
-/// Why a file is not as wanted.
+/// Why a file or directory could not be written or used.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// The old content is still there.
@@ -42,7 +46,7 @@ pub enum FileError {
         #[source]
         cause: io::Error,
     },
-    /// A directory could not be made or looked at.
+    /// A directory could not be created or read.
     #[error("cannot use {path} as a private directory")]
     Directory {
         /// The directory.
@@ -51,7 +55,7 @@ pub enum FileError {
         #[source]
         cause: io::Error,
     },
-    /// Somebody else could read and change what is in it.
+    /// The directory belongs to another user, who could read and change its files.
     #[error(
         "the directory {path} belongs to user {owner}, not to user {user} who runs this: change \
          its owner or choose another directory"
@@ -66,10 +70,10 @@ pub enum FileError {
     },
 }
 
-/// Replaces the content of a private file (0600), or creates it. Afterwards, and after a power
-/// loss at any time, it holds the old or the new content, nothing in between.
+/// Replaces the content of a private file (0600), or creates the file.
 ///
-/// A link in its place is replaced, not followed: resolve the path before if that is wanted.
+/// After a power loss at any time it holds the old or the new content, nothing in between. A link is
+/// replaced, not followed: resolve the path before if you want to follow it.
 ///
 /// # Errors
 /// The old content is untouched and no temporary file is left.
@@ -77,7 +81,9 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
     replace_with_mode(path, content, PRIVATE)
 }
 
-/// [`replace`] with permission bits of the caller's choice, in force before the content is there.
+/// Like [`replace`], with other permission bits.
+///
+/// The bits are set before the content is written.
 ///
 /// # Errors
 /// As [`replace`].
@@ -85,7 +91,7 @@ pub fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), F
     replaced(path, content, mode, Durability::PowerLoss)
 }
 
-/// [`replace`] for what matters only until the next boot: whole, but not synced.
+/// Like [`replace`], without sync: for files that matter only until the next boot.
 ///
 /// # Errors
 /// As [`replace`].
@@ -123,12 +129,13 @@ fn replaced(
     attempt().map_err(|cause| FileError::Replace { path: path.to_owned(), cause })
 }
 
-/// Creates a private file (0600) that did not exist, with all of its content: whoever looks finds
-/// nothing or the whole, and so does the next boot after a power loss.
+/// Creates a new private file (0600) together with its content.
+///
+/// Readers see no file or the whole content, also after a power loss.
 ///
 /// # Errors
-/// [`FileError::Create`]; its cause has the kind `AlreadyExists` when something stands there,
-/// which is left alone. No temporary file is left.
+/// [`FileError::Create`]. Its cause has the kind `AlreadyExists` if the path exists; what is there is
+/// not changed. No temporary file is left.
 pub fn create_whole(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let attempt = || -> io::Result<()> {
         let directory = directory_of(path)?;
@@ -149,7 +156,7 @@ fn directory_of(path: &Path) -> io::Result<&Path> {
     }
 }
 
-/// Makes names in a directory survive a power loss.
+/// Syncs a directory, so that its entries survive a power loss.
 ///
 /// # Errors
 /// It cannot be opened or synced.
@@ -159,11 +166,12 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Creates a file that did not exist (0600), open for reading and appending. Whatever stands at
-/// its path, a link that leads nowhere included, is an error and is left alone.
+/// Creates a new private file (0600) and opens it for reading and appending.
+///
+/// If the path exists, even as a dangling link, that is an error and nothing is changed.
 ///
 /// # Errors
-/// [`FileError::Create`]; its cause has the kind `AlreadyExists` when something stands there.
+/// [`FileError::Create`]. Its cause has the kind `AlreadyExists` if the path exists.
 pub fn create_new_private(path: &Path) -> Result<File, FileError> {
     let flags = OFlags::RDWR
         | OFlags::APPEND
@@ -178,16 +186,17 @@ pub fn create_new_private(path: &Path) -> Result<File, FileError> {
     attempt().map_err(|cause| FileError::Create { path: path.to_owned(), cause })
 }
 
-/// Makes sure of a directory that nobody else can look into: creates it with its parents (0700),
-/// or takes group and others their rights to an existing one.
+/// Makes sure that a directory exists and only this user can use it.
+///
+/// Creates it with its parents (0700), or removes the rights of group and others.
 ///
 /// # Errors
-/// It belongs to another user, is no directory, or cannot be made.
+/// It belongs to another user, is no directory, or cannot be created.
 pub fn private_directory(path: &Path) -> Result<(), FileError> {
     let failed = |cause: io::Error| FileError::Directory { path: path.to_owned(), cause };
     DirBuilder::new().recursive(true).mode(PRIVATE_DIRECTORY).create(path).map_err(failed)?;
-    // What is checked is what is opened, so that nothing can be put in its place in between. An
-    // operator's link to another disk is followed: the owner of its target counts.
+    // The checks use the opened directory, so that nobody can exchange it in between. A link, for
+    // example to another disk, is followed: the owner of its target counts.
     let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
     let directory = open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
     let stat = fstat(&directory).map_err(|error| failed(error.into()))?;
@@ -216,8 +225,9 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Removes temporary files of [`replace`] whose writer was killed; those of live writers stay.
-/// Returns how many.
+/// Removes temporary files of [`replace`] whose writer was killed.
+///
+/// Files of live writers stay. Returns how many files were removed.
 ///
 /// # Errors
 /// The directory cannot be listed.
@@ -240,7 +250,7 @@ pub fn remove_abandoned_temporaries(directory: &Path, table: &ProcTable) -> io::
     Ok(removed)
 }
 
-/// Pid and start of the process that a temporary file is named after.
+/// Pid and start time in the name of a temporary file.
 fn writer(name: &OsStr) -> Option<(Pid, u64)> {
     let middle = name.to_str()?.strip_prefix(TEMPORARY_PREFIX)?.strip_suffix(TEMPORARY_SUFFIX)?;
     let mut parts = middle.split('-');
@@ -250,11 +260,12 @@ fn writer(name: &OsStr) -> Option<(Pid, u64)> {
     Some((pid, start_ticks))
 }
 
-/// A new file, 0600, that is taken away with this handle, or by [`remove_abandoned_temporaries`] when
-/// this process is killed before.
+/// Creates a temporary file (0600), which is removed with its handle.
+///
+/// If this process is killed before, [`remove_abandoned_temporaries`] removes it.
 ///
 /// # Errors
-/// The directory does not take it.
+/// The file cannot be created in this directory.
 pub fn temporary_in(directory: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(&temporary_prefix())
@@ -268,7 +279,7 @@ fn temporary_prefix() -> String {
         let own = ProcTable::open().ok().and_then(|table| table.own_identity().ok());
         match own {
             Some(own) => format!("{TEMPORARY_PREFIX}{}-{}-", own.pid, own.start_ticks),
-            // Without a process table nobody can tell whether the writer lives: never removed.
+            // Without a process table nobody can tell whether the writer lives. It is never removed.
             None => format!("{TEMPORARY_PREFIX}unknown-"),
         }
     })

@@ -1,4 +1,4 @@
-//! The process host: the port's methods on the process table, launcher, signals and exits.
+//! The process host: implements the port with the parts of this crate.
 
 use crate::exit::{self, Children, ExitWatch};
 use crate::launcher::{self, LauncherProgram};
@@ -16,18 +16,18 @@ use svc_ports::process::{
     ProcessHost, ServiceUnit, Signal, Signalled, Target,
 };
 
-/// What a host is made of; the default is this machine and this program.
+/// The parts of a host. The default is this machine and this program.
 #[derive(Debug, Clone)]
 pub struct HostOptions {
     /// Root of the process table.
     pub proc_root: PathBuf,
-    /// What is started as launcher.
+    /// The program that is started as launcher.
     pub launcher: LauncherProgram,
     /// How the end of processes that are not our children is noticed.
     pub exit_watch: ExitWatch,
     /// How long a launcher may take to be ready, and again to become the agent.
     pub launch_deadline: Duration,
-    /// Where a systemd that this process may ask is listening.
+    /// The socket of the systemd manager that this process may ask.
     pub manager: ManagerSocket,
 }
 
@@ -37,16 +37,17 @@ impl Default for HostOptions {
             proc_root: PathBuf::from("/proc"),
             launcher: LauncherProgram::default(),
             exit_watch: ExitWatch::default(),
-            // 2 ms are usual; ten seconds mean that something hangs, such as a network directory.
+            // 2 ms are usual. After ten seconds something hangs, such as a network directory.
             launch_deadline: Duration::from_secs(10),
             manager: ManagerSocket::of_this_process(),
         }
     }
 }
 
-/// Processes of this machine. `launch` and `exited` need a tokio runtime; the table reads are
-/// quick, but `processes`, `find_launch`, `launch_members` and `descendants` scan everything and
-/// belong into `spawn_blocking`.
+/// Processes of this machine.
+///
+/// `launch` and `exited` need a tokio runtime. `processes`, `find_launch`, `launch_members` and
+/// `descendants` scan the whole process table and belong into `spawn_blocking`; other reads are quick.
 #[derive(Debug)]
 pub struct Host {
     table: ProcTable,
@@ -62,7 +63,7 @@ impl Host {
     /// Opens the process table.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no process table.
     pub fn new(options: HostOptions) -> Result<Self, TableError> {
         let table = ProcTable::at(&options.proc_root)?;
         let own_pid = rustix::process::getpid().as_raw_pid();
@@ -77,18 +78,21 @@ impl Host {
         })
     }
 
-    /// The table behind this host.
+    /// The process table of this host.
     #[must_use]
     pub fn table(&self) -> &ProcTable {
         &self.table
     }
 
-    /// Live processes of this user that pass a test, from one snapshot, this process left out.
+    /// Live processes of this user for which `wanted` is true, without this process.
+    ///
+    /// All from one snapshot.
     fn mine(&self, wanted: impl Fn(&Stat) -> bool) -> Vec<Stat> {
         let user = rustix::process::geteuid().as_raw();
         let mut found = self.table.snapshot();
         found.retain(|stat| {
-            // Last what costs most; what belongs to others mostly cannot be asked anything before.
+            // The owner costs most to read, so it comes last. For processes of other users `wanted`
+            // mostly cannot read anything and is false.
             stat.pid != self.own_pid
                 && wanted(stat)
                 && self.table.effective_uid(stat.pid) == Some(user)
@@ -100,7 +104,7 @@ impl Host {
         self.mine(|stat| self.table.launch_id(stat.pid).as_ref() == Some(launch_id))
     }
 
-    /// Facts about the very process of a snapshot.
+    /// Facts about the process of a snapshot, if it still has its pid.
     fn facts(&self, stat: &Stat) -> Option<ProcessFacts> {
         let facts = self.table.facts(Pid::new(i64::from(stat.pid))?)?;
         (facts.identity.start_ticks == stat.start_ticks).then_some(facts)
@@ -111,7 +115,7 @@ impl Host {
     }
 }
 
-/// Time since a start, which the kernel counts from the boot, suspended time included.
+/// Time since the start of a process, including time in suspension.
 fn age(start_ticks: u64) -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let now = Duration::from_secs(u64::try_from(now.tv_sec).unwrap_or_default());
@@ -143,7 +147,7 @@ impl ProcessHost for Host {
 
     fn launch_of(&self, identity: &ProcessIdentity) -> Option<LaunchId> {
         let launch = self.table.launch_id(identity.pid.get())?;
-        // Read first, proven afterwards: the pid cannot have changed hands in between.
+        // Read first, proven afterwards: so the pid was not reused in between.
         (self.probe(identity) == Verdict::Same).then_some(launch)
     }
 
@@ -159,12 +163,12 @@ impl ProcessHost for Host {
         let first = first
             .filter(|identity| identity.boot_id == *self.table.boot_id())
             .map(|identity| (identity.pid.get(), identity.start_ticks));
-        // Everybody's processes: who is in between need not be ours.
+        // Processes of all users: a process between two of ours may belong to another user.
         let snapshot = self.table.snapshot();
         let mut found = tree::remains(&snapshot, first, launch_id, |pid| self.table.launch_id(pid));
         let user = rustix::process::geteuid().as_raw();
         found.retain(|stat| {
-            // Who became somebody else is still ours in our own control group.
+            // A process that changed its user still counts if it is in our own control group.
             stat.pid != self.own_pid
                 && (self.table.effective_uid(stat.pid) == Some(user)
                     || self.table.enclosing_launch(stat.pid).as_ref() == Some(launch_id))
@@ -195,9 +199,7 @@ impl ProcessHost for Host {
     fn exited(&self, identity: &ProcessIdentity) -> Exited {
         match self.children.report(identity) {
             Some(report) => Box::pin(exit::of_child(report)),
-            None => {
-                Box::pin(exit::of_stranger(self.table.clone(), identity.clone(), self.exit_watch))
-            }
+            None => Box::pin(exit::of_other(self.table.clone(), identity.clone(), self.exit_watch)),
         }
     }
 

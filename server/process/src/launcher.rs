@@ -1,12 +1,12 @@
-//! Launches: an agent process that the store knows before it becomes an agent.
+//! Launching an agent so that the store knows its process before the agent runs.
 //!
-//! The service starts its own program as `__launch__` ([`run`]) and gives it an order. That
-//! process prepares everything, writes who it is into the identity file and says so; it becomes
-//! the agent, pid unchanged, only when told. A service that dies before that leaves nothing
-//! running, one that dies after has it in its records.
+//! The service starts its own program as `__launch__` ([`run`]) and gives it an order. The launcher
+//! prepares everything, writes its identity into the identity file and reports that it is ready. It
+//! becomes the agent, with the same pid, only when the service says `go`. If the service dies before,
+//! nothing is left running. If it dies after, the process is in its records.
 //!
-//! Conversation, one line each. To standard input: the order (JSON), `go`. From standard output:
-//! `ready` or `refused <reason>`, then end-of-file once the agent runs or `errno <number>`.
+//! Protocol, one line each. To standard input: the order (JSON), then `go`. From standard output:
+//! `ready` or `refused <reason>`, then end-of-file once the agent runs, or `errno <number>`.
 
 mod become_agent;
 mod held;
@@ -21,7 +21,9 @@ pub(crate) use held::hold;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// What is started as launcher: it has to call [`run`] before anything else.
+/// The program that is started as launcher.
+///
+/// It must call [`run`] before anything else.
 #[derive(Debug, Clone)]
 pub struct LauncherProgram {
     /// The program.
@@ -31,7 +33,7 @@ pub struct LauncherProgram {
 }
 
 impl Default for LauncherProgram {
-    /// This very program, even if its file was replaced since: `__launch__` is its hidden command.
+    /// This very program, even if its file was replaced since, with a hidden command.
     fn default() -> Self {
         Self { program: PathBuf::from("/proc/self/exe"), args: vec![OsString::from("__launch__")] }
     }

@@ -1,9 +1,9 @@
-//! Processes of this machine: identity, launch, signal, exit, locks and private files.
+//! Processes of this machine: launches, signals, exits, locks, private files.
 //!
-//! Linux is the full implementation, on `/proc` and process descriptors. Where the kernel has no
-//! such descriptors, or refuses them, exits are polled through the same port. A system without
-//! `/proc` has no host: nothing would prove there which process is meant.
-//! Which process to start, stop or keep is decided by others.
+//! Linux is the full implementation, with `/proc` and process descriptors. If the kernel has no
+//! process descriptors or refuses them, exits are polled. A system without `/proc` is not supported:
+//! nothing would prove there which process a pid means. Other crates decide which process to start,
+//! stop or keep.
 
 pub mod exit;
 pub mod files;

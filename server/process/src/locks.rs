@@ -1,8 +1,9 @@
-//! Locks between processes, held by the kernel and freed by the death of their holder.
+//! File locks between processes.
 //!
-//! One lock per real path (a project, the agent's config file). Within this process a mutex comes
-//! first, so that only one task per path competes for the file. Lock files are never removed: a
-//! file that one process locks and another replaces is no lock.
+//! The kernel frees a lock when its holder dies. There is one lock per real path (a project, the
+//! agent's config file). Within this process a mutex comes first, so that only one task per path
+//! competes for the file. Lock files are never removed: if one process removed a file that another
+//! has locked, a third could lock a new file under the same name.
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open, stat};
 use rustix::io::Errno;
@@ -17,25 +18,27 @@ use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio::time::{Instant, timeout_at};
 
-/// How long a request waits for a project (`503 busy` afterwards).
+/// How long a request waits for the lock of a project (`503 busy` afterwards).
 pub const PROJECT_WAIT: Duration = Duration::from_secs(10);
 
-/// Pauses between attempts. A waiting `flock` would need a thread that nobody can take back when
-/// the deadline comes, one for every waiter; a hold lasts milliseconds, so attempts are few.
+/// First pause between two attempts.
+///
+/// A waiting `flock` would block one thread per waiter, and no deadline could end it. Locks are held
+/// for milliseconds, so there are few attempts.
 const RETRY_FIRST: Duration = Duration::from_millis(10);
 const RETRY_LAST: Duration = Duration::from_millis(100);
 
-/// Names of mutexes are forgotten when that many have come together.
+/// Unused mutexes are removed when more than this many are known.
 const TIDY_ABOVE: usize = 64;
 
-/// Locks of one directory.
+/// The locks whose files are in one directory.
 #[derive(Debug, Clone)]
 pub struct FileLocks {
     directory: PathBuf,
     in_process: Arc<Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>>,
 }
 
-/// A lock that is held. It can move between threads; dropped, it is free.
+/// A held lock. It can move between threads; dropping it frees the lock.
 #[derive(Debug)]
 #[must_use = "dropping the value frees the lock"]
 pub struct FileLock {
@@ -43,13 +46,13 @@ pub struct FileLock {
     _in_process: OwnedMutexGuard<()>,
 }
 
-/// Why a lock is not held.
+/// Why a lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
     /// Somebody else holds it.
     #[error("{path} is in use by another operation (waited {waited_seconds} s): try again")]
     Busy {
-        /// What was to be locked.
+        /// The path to lock.
         path: PathBuf,
         /// How long was waited.
         waited_seconds: u64,
@@ -66,7 +69,7 @@ pub enum LockError {
 }
 
 impl FileLocks {
-    /// Locks with their files in a directory, which has to exist.
+    /// Uses an existing directory for the lock files.
     #[must_use]
     pub fn new(directory: PathBuf) -> Self {
         Self { directory, in_process: Arc::default() }
@@ -81,10 +84,10 @@ impl FileLocks {
         self.directory.join(name)
     }
 
-    /// Takes the lock of a real path (links resolved), waiting for others at most so long.
+    /// Takes the lock of a real path (links resolved), waiting at most `wait`.
     ///
     /// # Errors
-    /// [`LockError::Busy`] after the wait; [`LockError::File`] at once.
+    /// [`LockError::Busy`] after the wait, [`LockError::File`] at once.
     pub async fn lock(&self, real_path: &Path, wait: Duration) -> Result<FileLock, LockError> {
         let deadline = Instant::now() + wait;
         let busy =
@@ -105,7 +108,7 @@ impl FileLocks {
         }
     }
 
-    /// Takes the lock if nobody holds it; `None` when somebody does.
+    /// Takes the lock if nobody holds it. `None` if somebody does.
     ///
     /// # Errors
     /// [`LockError::File`].
@@ -118,7 +121,7 @@ impl FileLocks {
     }
 
     fn mutex(&self, file: &Path) -> Arc<AsyncMutex<()>> {
-        // Every statement leaves the map whole: a panic elsewhere spoils nothing.
+        // The map is consistent after every statement, so a poisoned mutex is fine.
         let mut known = self.in_process.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(mutex) = known.get(file).and_then(Weak::upgrade) {
             return mutex;
@@ -146,7 +149,9 @@ async fn attempt(file: &Path) -> Result<Option<OwnedFd>, LockError> {
         .map_err(|cause| LockError::File { file: file.to_owned(), cause })
 }
 
-/// One attempt at a lock file, which is created when missing; `None` when somebody holds it.
+/// Tries once to lock a file. `None` if somebody holds the lock.
+///
+/// Creates the file if it is missing.
 pub(crate) fn try_file(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let file = open(path, flags, Mode::RUSR | Mode::WUSR)?;
@@ -155,8 +160,7 @@ pub(crate) fn try_file(path: &Path) -> io::Result<Option<OwnedFd>> {
         Err(Errno::WOULDBLOCK | Errno::INTR) => return Ok(None),
         Err(error) => return Err(error.into()),
     }
-    // Somebody may have removed or replaced the file while it was opened: others would lock the
-    // new one.
+    // If somebody replaced the file while it was opened, other processes would lock the new file.
     let ours = fstat(&file)?;
     match stat(path) {
         Ok(named) if (named.st_dev, named.st_ino) == (ours.st_dev, ours.st_ino) => Ok(Some(file)),
@@ -165,8 +169,9 @@ pub(crate) fn try_file(path: &Path) -> io::Result<Option<OwnedFd>> {
     }
 }
 
-/// Frees the lock by name, not only by closing: a child between fork and exec still has a copy of
-/// the descriptor for an instant.
+/// Frees a lock explicitly, not only by closing its file.
+///
+/// A child between fork and exec has a copy of the descriptor for an instant.
 pub(crate) fn release(file: impl AsFd) {
     if let Err(error) = flock(file, FlockOperation::Unlock) {
         tracing::debug!(%error, "a lock is freed by closing its file");

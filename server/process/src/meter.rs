@@ -1,8 +1,15 @@
-//! What the trees of several processes have used, read again and again without starting a process.
+//! Measures processor time, memory and disk use of process trees, from `/proc`.
 //!
-//! Most processes of a machine are strangers. Each is judged once, when it first appears, by its
-//! parent and its launch id; afterwards only the members are read. Both are inherited, so who is
-//! older than every tree needs no judgement at all.
+//! Most processes of a machine belong to no tree. Each process is assigned once, when it first appears,
+//! by its parent and its launch id. Afterwards only the members of trees are read. Parent and launch id
+//! are inherited, so a process that is older than every tree belongs to none.
+//!
+//! The control group of a scope is no replacement. Measured with a shell and one `node` in a scope that
+//! had read a file of 300 MB: `memory.current` includes the page cache and said 323 MB, where the
+//! resident memory was 44 MB; `pids.current` counts threads and said 9. Ceilings would act on bridges
+//! that do nothing wrong. The groups also know neither open files nor which processes they counted, and
+//! without the `io` controller, which systemd leaves off, no disk use. A measurement from `/proc` costs
+//! about 5 µs of kernel time for each process.
 
 use crate::table::{Account, ProcTable, Stat, TableError};
 use std::collections::{HashMap, HashSet};
@@ -11,31 +18,35 @@ use std::time::Duration;
 use svc_domain::identity::{LaunchId, ProcessIdentity};
 use svc_domain::usage::{Counters, Moved, Tree};
 
-/// After so many looks the strangers are looked at anew: a number may have changed hands, or a
-/// process was seen in the moment between its birth and its name.
-const LOOKS_TRUSTED: u32 = 15;
+/// After so many measurements all other processes are assigned anew.
+///
+/// A pid may have been reused, or a process was seen between its fork and its exec.
+const ROUNDS_TRUSTED: u32 = 15;
 
 /// A tree to measure.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     /// Its first process.
     pub identity: ProcessIdentity,
-    /// What everything that it started carries; `None` asks its environment.
+    /// The launch id that its descendants inherit.
+    ///
+    /// `None`: it is read from the environment of the process.
     pub launch: Option<LaunchId>,
 }
 
-/// Reads the use of trees.
+/// Measures trees, one round after the other.
 #[derive(Debug)]
 pub struct Meter {
     table: ProcTable,
     with_disk: bool,
-    /// As they were given, and with the launches that were found.
+    /// The trees as the caller gave them.
     asked: Vec<Root>,
+    /// The same trees with their launch ids.
     roots: Vec<Root>,
     members: HashMap<i32, Member>,
-    /// With their start.
-    strangers: HashMap<i32, u64>,
-    looks: u32,
+    /// Processes that belong to no tree, with their start time.
+    others: HashMap<i32, u64>,
+    rounds: u32,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +54,7 @@ struct Member {
     /// Pid of the first process of its tree.
     root: i32,
     start_ticks: u64,
-    /// What it had used before it was known to belong there.
+    /// What it had used before it was assigned to the tree.
     earlier: Counters,
 }
 
@@ -54,7 +65,7 @@ impl Root {
 }
 
 impl Meter {
-    /// A meter on this machine. `with_disk` reads one more file of each process.
+    /// A meter for this machine. `with_disk` reads one more file of each process.
     ///
     /// # Errors
     /// There is no process table.
@@ -62,7 +73,7 @@ impl Meter {
         Ok(Self::on(ProcTable::open()?, with_disk))
     }
 
-    /// A meter on a table below another directory, laid out like `/proc`.
+    /// A meter for another directory with the layout of `/proc`.
     ///
     /// # Errors
     /// There is no process table.
@@ -77,15 +88,15 @@ impl Meter {
             asked: Vec::new(),
             roots: Vec::new(),
             members: HashMap::new(),
-            strangers: HashMap::new(),
-            looks: 0,
+            others: HashMap::new(),
+            rounds: 0,
         }
     }
 
-    /// One look at each tree, in their order; `None` where the first process is gone.
+    /// Measures each tree once. `None` for a tree whose first process is gone.
     ///
     /// Reads files: belongs into `spawn_blocking`.
-    pub fn look(&mut self, roots: &[Root]) -> Vec<Option<Tree>> {
+    pub fn measure(&mut self, roots: &[Root]) -> Vec<Option<Tree>> {
         let pids = self.table.pids();
         let listed: HashSet<i32> = pids.iter().copied().collect();
         let again = self.forget(roots, &listed);
@@ -102,7 +113,7 @@ impl Meter {
                     Some((stat, account)) if stat.start_ticks == member.start_ticks => {
                         self.add(member, &stat, &account, &mut trees);
                     }
-                    // Somebody else has the number now.
+                    // Another process has the pid now.
                     Some(found) => {
                         self.members.remove(pid);
                         unknown.push(found);
@@ -111,23 +122,23 @@ impl Meter {
                         self.members.remove(pid);
                     }
                 }
-            } else if !self.strangers.contains_key(pid)
+            } else if !self.others.contains_key(pid)
                 && let Some(found) = self.table.account(*pid)
             {
                 unknown.push(found);
             }
         }
         let oldest = self.roots.iter().map(|root| root.identity.start_ticks).min().unwrap_or(0);
-        // Parents before their children. Who was born during the look may have one that was not
-        // listed: the next look judges.
+        // Parents before their children. A process that started during this round may have a parent
+        // that was not listed: the next round assigns it.
         let is_known = |pid: i32| pid <= 1 || listed.contains(&pid);
         unknown.retain(|(stat, _)| is_known(stat.parent));
         unknown.sort_by_key(|(stat, _)| (stat.start_ticks, stat.pid));
         for (stat, account) in unknown {
             if stat.start_ticks < oldest || stat.is_kernel_thread() {
-                self.strangers.insert(stat.pid, stat.start_ticks);
+                self.others.insert(stat.pid, stat.start_ticks);
             } else {
-                self.judge(&stat, &account, again.contains(&stat.pid), &mut trees);
+                self.assign(&stat, &account, again.contains(&stat.pid), &mut trees);
             }
         }
         let mut tree = |identity: &ProcessIdentity| {
@@ -137,8 +148,10 @@ impl Meter {
         roots.iter().map(|root| tree(&root.identity)).collect()
     }
 
-    /// Open descriptors of the trees that the last look found, in the order of `roots`; `None` where
-    /// no process of a tree could be asked. Several times the cost of a look: not for every one.
+    /// Open descriptors of the trees of the last round.
+    ///
+    /// `None` if no process of a tree could be read. Costs several times as much as a round: not for
+    /// every round.
     pub fn open_files(&self, roots: &[Root]) -> Vec<Option<u64>> {
         let mut sums: HashMap<i32, u64> = HashMap::new();
         let first =
@@ -153,21 +166,21 @@ impl Meter {
         roots.iter().map(|root| sums.get(&root.identity.pid.get()).copied()).collect()
     }
 
-    /// Drops what is known of others; tells which strangers are to be judged again.
+    /// Forgets processes that are gone. Returns the processes to assign again.
     fn forget(&mut self, roots: &[Root], listed: &HashSet<i32>) -> HashSet<i32> {
         self.members.retain(|pid, _| listed.contains(pid));
-        self.strangers.retain(|pid, _| listed.contains(pid));
-        self.looks = self.looks.wrapping_add(1);
-        if self.looks.is_multiple_of(LOOKS_TRUSTED) {
+        self.others.retain(|pid, _| listed.contains(pid));
+        self.rounds = self.rounds.wrapping_add(1);
+        if self.rounds.is_multiple_of(ROUNDS_TRUSTED) {
             self.learn(roots);
-            return std::mem::take(&mut self.strangers).into_keys().collect();
+            return std::mem::take(&mut self.others).into_keys().collect();
         }
         let Some(since) = self.learn(roots) else { return HashSet::new() };
-        // Only who began with a new tree or later can belong to it.
-        self.strangers.extract_if(|_, start_ticks| *start_ticks >= since).map(|one| one.0).collect()
+        // Only processes that started with a new tree or later can belong to it.
+        self.others.extract_if(|_, start_ticks| *start_ticks >= since).map(|one| one.0).collect()
     }
 
-    /// Takes the trees that are asked for; tells the start of the oldest that is new.
+    /// Takes over the trees to measure. Returns the start of the oldest new tree.
     fn learn(&mut self, roots: &[Root]) -> Option<u64> {
         if self.asked == roots {
             return None;
@@ -201,12 +214,12 @@ impl Meter {
         }
     }
 
-    /// Finds out to whom a process belongs that was not known before.
-    fn judge(
+    /// Assigns a new process to a tree or to none.
+    fn assign(
         &mut self,
         stat: &Stat,
         account: &Account,
-        was_stranger: bool,
+        was_known: bool,
         trees: &mut HashMap<i32, Tree>,
     ) {
         let launch = self.table.launch_id(stat.pid);
@@ -215,14 +228,14 @@ impl Meter {
             false => self.members.get(&stat.parent).map(|member| member.root),
         };
         let root = self.roots.iter().find(|root| match (&launch, &root.launch) {
-            // It left the family, or belongs to another launch than its parent.
+            // It may have another parent now, or another launch than its parent.
             (Some(carried), Some(own)) => carried == own,
             (Some(_), None) => false,
             (None, _) => parent == Some(root.identity.pid.get()),
         });
         match root {
             Some(root) => {
-                let earlier = match was_stranger {
+                let earlier = match was_known {
                     true => self.counters(stat, account),
                     false => Counters::default(),
                 };
@@ -232,13 +245,13 @@ impl Meter {
                 self.add(member, stat, account, trees);
             }
             None => {
-                self.strangers.insert(stat.pid, stat.start_ticks);
+                self.others.insert(stat.pid, stat.start_ticks);
             }
         }
     }
 
     fn add(&self, member: Member, stat: &Stat, account: &Account, trees: &mut HashMap<i32, Tree>) {
-        // A tree whose first process is gone is not measured.
+        // Trees whose first process is gone are not measured.
         let Some(tree) = trees.get_mut(&member.root) else { return };
         let now = self.counters(stat, account);
         let earlier = member.earlier;
@@ -282,7 +295,7 @@ mod tests {
     use super::*;
     use svc_domain::identity::Pid;
 
-    /// A process table that says what a test wants.
+    /// A process table made by a test.
     struct Machine {
         dir: tempfile::TempDir,
     }
@@ -296,7 +309,7 @@ mod tests {
             Self { dir }
         }
 
-        /// A process born at tick `pid`, with ticks of its own and of collected children.
+        /// A process started at tick `pid`, with ticks of its own and of ended children.
         fn process(&self, pid: i32, parent: i32, state: char, own: u64, collected: u64) {
             let path = self.dir.path().join(pid.to_string());
             std::fs::create_dir_all(&path).unwrap();
@@ -354,27 +367,28 @@ mod tests {
     }
 
     #[test]
-    fn trees_hold_their_descendants_also_those_that_appear_later() {
+    fn trees_contain_their_descendants_also_those_that_start_later() {
         let machine = Machine::new();
         for (pid, parent) in [(10, 1), (11, 10), (12, 11), (20, 1), (21, 20), (30, 1)] {
             machine.process(pid, parent, 'S', 0, 0);
         }
         let mut meter = machine.meter();
-        let trees = meter.look(&[root(20), root(10)]);
+        let trees = meter.measure(&[root(20), root(10)]);
         assert_eq!(pids(trees[0].as_ref()), [20, 21]);
         assert_eq!(pids(trees[1].as_ref()), [10, 11, 12]);
         machine.process(31, 30, 'S', 0, 0);
         machine.ends(11);
-        // Its parent is gone and somebody else took it in: it stays what it was.
+        // Its parent is gone and it has a new one: it stays in its tree.
         machine.process(12, 1, 'S', 0, 0);
         machine.process(13, 12, 'Z', 5, 0);
-        let trees = meter.look(&[root(20), root(10)]);
+        let trees = meter.measure(&[root(20), root(10)]);
         assert_eq!(pids(trees[1].as_ref()), [10, 12, 13]);
         assert!(!trees[1].as_ref().unwrap()[&(13, 13)].is_alive);
     }
 
     #[test]
-    fn h104_who_left_the_family_is_found_by_the_launch_and_h108_nested_launches_are_not_ours() {
+    fn h104_a_process_with_another_parent_is_found_by_its_launch_and_h108_nested_launches_are_not_ours()
+     {
         let machine = Machine::new();
         for (pid, parent) in [(10, 1), (11, 10), (12, 11), (30, 1), (31, 30)] {
             machine.process(pid, parent, 'S', 0, 0);
@@ -382,15 +396,15 @@ mod tests {
         machine.carries(10, 'a');
         machine.carries(11, 'b');
         machine.carries(30, 'a');
-        let trees = machine.meter().look(&[root(10)]);
+        let trees = machine.meter().measure(&[root(10)]);
         assert_eq!(pids(trees[0].as_ref()), [10, 30, 31]);
         // The other launch has a tree of its own.
-        let trees = machine.meter().look(&[root(10), root(11)]);
+        let trees = machine.meter().measure(&[root(10), root(11)]);
         assert_eq!(pids(trees[1].as_ref()), [11, 12]);
     }
 
     #[test]
-    fn a_tree_that_is_measured_later_finds_those_that_were_strangers_before() {
+    fn a_tree_that_is_measured_later_gets_processes_that_were_known_before() {
         let machine = Machine::new();
         for (pid, parent) in [(5, 1), (10, 1), (20, 1), (21, 20), (30, 1)] {
             machine.process(pid, parent, 'S', 0, 0);
@@ -398,13 +412,13 @@ mod tests {
         machine.carries(20, 'b');
         machine.carries(30, 'b');
         let mut meter = machine.meter();
-        assert_eq!(pids(meter.look(&[root(10)])[0].as_ref()), [10]);
-        let trees = meter.look(&[root(10), root(20)]);
+        assert_eq!(pids(meter.measure(&[root(10)])[0].as_ref()), [10]);
+        let trees = meter.measure(&[root(10), root(20)]);
         assert_eq!(pids(trees[1].as_ref()), [20, 21, 30]);
-        // The same one alone, and an older one that nobody asked for before.
-        assert_eq!(pids(meter.look(&[root(20)])[0].as_ref()), [20, 21, 30]);
+        // The same tree alone, then an older tree that was not measured before.
+        assert_eq!(pids(meter.measure(&[root(20)])[0].as_ref()), [20, 21, 30]);
         machine.process(6, 5, 'S', 0, 0);
-        assert_eq!(pids(meter.look(&[root(5)])[0].as_ref()), [5, 6]);
+        assert_eq!(pids(meter.measure(&[root(5)])[0].as_ref()), [5, 6]);
     }
 
     #[test]
@@ -417,26 +431,26 @@ mod tests {
         let mut other_boot = root(10);
         other_boot.identity.boot_id = "boot-b".parse().unwrap();
         for gone in [other_start, other_boot, root(99)] {
-            assert_eq!(machine.meter().look(&[gone]), [None]);
+            assert_eq!(machine.meter().measure(&[gone]), [None]);
         }
         let mut meter = machine.meter();
-        assert!(meter.look(&[root(10)])[0].is_some());
+        assert!(meter.measure(&[root(10)])[0].is_some());
         machine.process(10, 1, 'Z', 0, 0);
-        assert_eq!(meter.look(&[root(10)]), [None]);
+        assert_eq!(meter.measure(&[root(10)]), [None]);
     }
 
     #[test]
-    fn a_number_that_changed_hands_is_another_process() {
+    fn a_reused_pid_is_another_process() {
         let machine = Machine::new();
         machine.process(10, 1, 'S', 0, 0);
         machine.process(11, 10, 'S', 70, 0);
         let mut meter = machine.meter();
-        meter.look(&[root(10)]);
+        meter.measure(&[root(10)]);
         let path = machine.dir.path().join("11/stat");
         let line = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, line.replace("S 10 11", "S 1 11").replace(" 11 0 10", " 77 0 10"))
             .unwrap();
-        assert_eq!(pids(meter.look(&[root(10)])[0].as_ref()), [10]);
+        assert_eq!(pids(meter.measure(&[root(10)])[0].as_ref()), [10]);
     }
 
     #[test]
@@ -451,7 +465,7 @@ mod tests {
             }
         }
         let mut meter = machine.meter();
-        meter.look(&[root(10)]);
+        meter.measure(&[root(10)]);
         assert_eq!(meter.open_files(&[root(10), root(20)]), [Some(5), None]);
     }
 
@@ -465,7 +479,7 @@ mod tests {
         machine.process(30, 1, 'S', 900, 0);
         machine.carries(10, 'a');
         let mut meter = machine.meter();
-        let first = meter.look(&[root(10)]).remove(0).unwrap();
+        let first = meter.measure(&[root(10)]).remove(0).unwrap();
         let counters = first[&(10, 10)];
         assert_eq!(counters.own.as_millis(), 50 * tick);
         assert_eq!(counters.collected.as_millis(), 7 * tick);
@@ -473,13 +487,13 @@ mod tests {
         assert_eq!(counters.resident_bytes, 10 * page);
         assert_eq!(counters.disk, Some(Moved { read: 4096, written: 512 }));
 
-        // Only now it can be seen that it belongs here.
+        // Only now its launch id can be read.
         machine.carries(30, 'a');
-        let second = meter.look(&[root(10), root(20)]).remove(0).unwrap();
+        let second = meter.measure(&[root(10), root(20)]).remove(0).unwrap();
         assert_eq!(own_ms(&second, 30), 0);
         machine.process(30, 1, 'S', 903, 0);
-        let third = meter.look(&[root(10), root(20)]).remove(0).unwrap();
+        let third = meter.measure(&[root(10), root(20)]).remove(0).unwrap();
         assert_eq!(own_ms(&third, 30), 3 * tick);
-        assert_eq!(third[&(30, 30)].disk, None, "it may not be asked");
+        assert_eq!(third[&(30, 30)].disk, None, "it may not be read");
     }
 }

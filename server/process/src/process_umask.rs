@@ -1,23 +1,23 @@
-//! The file mode mask of this process: strict for our own files, as inherited for agents.
+//! The umask: strict for our own files, the inherited one for agents.
 
 use rustix::fs::{Mode, RawMode};
 use std::sync::OnceLock;
 
 static INHERITED: OnceLock<u32> = OnceLock::new();
 
-/// Sets the mask of this process to 077 and returns the one it was started with.
+/// Sets the umask of this process to 077 and returns the inherited umask.
 ///
-/// Agents create project files for other users and tools, so they get the returned mask
+/// Agents create project files for other users and tools, so they get the inherited umask
 /// (`LaunchSpec::umask`). Further calls return the same value.
 pub fn harden() -> u32 {
-    // Group and others get nothing of what the service creates.
+    // Group and others get no rights to files that the service creates.
     let previous = rustix::process::umask(Mode::RWXG | Mode::RWXO);
     #[allow(clippy::useless_conversion, reason = "modes have 16 bits on some platforms")]
     let previous = u32::from(previous.as_raw_mode());
     *INHERITED.get_or_init(|| previous)
 }
 
-/// Permission bits in the width of this platform; what is beyond them is ignored.
+/// Permission bits in the width of this platform. Other bits are ignored.
 pub(crate) fn permission_bits(bits: u32) -> Mode {
     #[allow(
         clippy::unnecessary_fallible_conversions,

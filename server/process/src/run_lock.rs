@@ -1,7 +1,7 @@
-//! The lock a server holds on its state directory for life, and what it says about itself there.
+//! The lock of a server on its state directory, and the record of the server in it.
 //!
-//! The kernel frees it with the death of the process; the file stays and its content alone proves
-//! nothing. Commands beside the server read it and never lock it.
+//! The server holds the lock as long as it lives; the kernel frees it when the server dies. The file
+//! stays, and its content alone proves nothing. Commands beside the server read it and never lock it.
 
 use crate::locks;
 use crate::table::ProcTable;
@@ -15,28 +15,29 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use svc_domain::identity::{Pid, ProcessIdentity};
 
-/// Its name in the state directory.
+/// The name of the lock file in the state directory.
 pub const RUN_LOCK_FILE: &str = "run.lock";
 
 const MAX_BYTES: u64 = 4096;
 
-/// A lock that seems held may be on its way out: a server that just died had a child between fork
-/// and exec. A server that runs is there for longer.
+/// How long to retry while the lock is held.
+///
+/// When a server dies, a child of it between fork and exec holds the lock for an instant longer.
 const RETRY_FOR: Duration = Duration::from_millis(300);
 const RETRY_EVERY: Duration = Duration::from_millis(20);
 
-/// What a server says about itself.
+/// What a server writes about itself into its lock file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Its process id.
     pub pid: i64,
     /// Clock ticks since boot at its start.
     pub start_ticks: u64,
-    /// The boot the ticks count from.
+    /// The boot from which the ticks count.
     pub boot_id: String,
-    /// Where it listens; `None` until it does.
+    /// The address it listens on; `None` until it listens.
     pub address: Option<String>,
-    /// When it started, in milliseconds since the Unix epoch; for display.
+    /// Its start in milliseconds since the Unix epoch, for display.
     pub started_at: i64,
 }
 
@@ -57,10 +58,10 @@ impl RunRecord {
         })
     }
 
-    /// Whether the server of the record runs; `None` when the process table does not tell.
+    /// Whether the server of the record runs.
     ///
-    /// A question only: in a container the server may be the init process, which this answers and
-    /// which has no [`RunRecord::identity`].
+    /// `None` if the process table cannot be read. Also works for a server that is process 1 of a container, which has no
+    /// [`RunRecord::identity`].
     #[must_use]
     pub fn is_alive(&self, table: &ProcTable) -> Option<bool> {
         let Ok(pid) = i32::try_from(self.pid) else {
@@ -73,7 +74,7 @@ impl RunRecord {
         Some(stat.is_some_and(|stat| !stat.is_dead() && stat.start_ticks == self.start_ticks))
     }
 
-    /// Who it says it is; `None` when that is no process that may be signalled.
+    /// The identity in the record. `None` if it is not one that may be signalled.
     #[must_use]
     pub fn identity(&self) -> Option<ProcessIdentity> {
         Some(ProcessIdentity {
@@ -84,7 +85,7 @@ impl RunRecord {
     }
 }
 
-/// The held lock. Dropped, the record is emptied and the lock is free.
+/// The held lock. Dropping it empties the record and frees the lock.
 #[derive(Debug)]
 #[must_use = "dropping the value frees the state directory"]
 pub struct RunLock {
@@ -93,15 +94,15 @@ pub struct RunLock {
     record: RunRecord,
 }
 
-/// Why the state directory is not ours.
+/// Why this process did not get the state directory.
 #[derive(Debug, thiserror::Error)]
 pub enum RunLockError {
-    /// Another server runs on it.
+    /// Another server uses it.
     #[error("{}", held_by(path, record.as_ref()))]
     Held {
         /// The lock file.
         path: PathBuf,
-        /// What that server says about itself, if it has said something.
+        /// The record of that server, if it has written one.
         record: Option<RunRecord>,
     },
     /// The lock file cannot be used.
@@ -132,7 +133,9 @@ fn held_by(path: &Path, record: Option<&RunRecord>) -> String {
 }
 
 impl RunLock {
-    /// Takes the state directory for this process and writes the record. Blocks, at most 300 ms.
+    /// Takes the state directory for this process and writes the record.
+    ///
+    /// Blocks for at most 300 ms.
     ///
     /// # Errors
     /// [`RunLockError::Held`] while another process has it.
@@ -155,7 +158,7 @@ impl RunLock {
         Ok(taken)
     }
 
-    /// Says where the server listens.
+    /// Writes the address of the server into the record.
     ///
     /// # Errors
     /// The record could not be written.
@@ -164,29 +167,31 @@ impl RunLock {
         self.write().map_err(|cause| RunLockError::File { path: self.path.clone(), cause })
     }
 
-    /// What this server says about itself.
+    /// The record of this server.
     #[must_use]
     pub fn record(&self) -> &RunRecord {
         &self.record
     }
 
-    /// What the last server on a state directory said about itself; `None` after an orderly end.
-    /// Whether it lives is another question: [`RunRecord::is_alive`].
+    /// The record of the last server on a state directory. `None` after an orderly end.
+    ///
+    /// The server may have died since: ask [`RunRecord::is_alive`].
     ///
     /// # Errors
     /// The file is there but cannot be read.
     pub fn read(state_directory: &Path) -> Result<Option<RunRecord>, RunLockError> {
         let path = state_directory.join(RUN_LOCK_FILE);
         match read_bounded(&path) {
-            // Damaged or half written: nobody has said anything.
+            // A damaged or half written record counts as none.
             Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(cause) => Err(RunLockError::File { path, cause }),
         }
     }
 
-    /// In place, since the lock is on this very file; one write, cut to length afterwards, so that
-    /// a reader sees the old or the new record and blanks at worst.
+    /// Writes the record in place, because the lock is on this very file.
+    ///
+    /// One write, shortened afterwards: a reader sees the old or the new record, perhaps with blanks.
     fn write(&mut self) -> io::Result<()> {
         let mut line = serde_json::to_vec(&self.record)?;
         line.push(b'\n');

@@ -1,4 +1,6 @@
-//! Signals: proof first, then the signal, through the same process descriptor.
+//! Sending signals: first the proof of identity, then the signal.
+//!
+//! Both go through the same process descriptor.
 
 use crate::table::ProcTable;
 use rustix::io::Errno;
@@ -8,8 +10,8 @@ use svc_ports::process::{Signal, Signalled, Target};
 
 /// Sends a signal to the process meant by an identity and to no other.
 ///
-/// `uncollected_child`: it is our own child and its status is not collected yet, so its pid cannot
-/// have been reused.
+/// `uncollected_child`: the process is our own child and its exit status is not collected yet, so its
+/// pid cannot have been reused.
 pub(crate) fn send(
     table: &ProcTable,
     identity: &ProcessIdentity,
@@ -23,8 +25,8 @@ pub(crate) fn send(
     if is_own_or_parent(raw) {
         return Signalled::Unproven;
     }
-    // H102: the descriptor is opened first. If the identity holds afterwards, the descriptor names
-    // that process for good, whatever becomes of its number.
+    // H102: the descriptor is opened first. If the identity holds afterwards, the descriptor means
+    // that process for good, even if its pid is reused.
     let descriptor = match descriptor::open(raw) {
         Ok(descriptor) => Some(descriptor),
         Err(Errno::SRCH) => return Signalled::Gone,
@@ -48,7 +50,7 @@ pub(crate) fn send(
     };
     let sent = match (target, descriptor) {
         (Target::Group, _) if leads => {
-            // 0 where the leader of the own group lives outside this PID namespace.
+            // 0 if the leader of our own group is outside this pid namespace.
             if nix::unistd::getpgrp().as_raw() == raw.as_raw_pid() {
                 return Signalled::Unproven;
             }
@@ -57,8 +59,8 @@ pub(crate) fn send(
         (Target::Group | Target::Process, Some(descriptor)) => {
             descriptor::send(&descriptor, raw_signal)
         }
-        // No descriptor (an old kernel, or none left): the window between check and signal is
-        // accepted only where the number cannot be reused at once.
+        // Without a descriptor (old kernel, or too many open files) the pid could be reused between
+        // check and signal. That is accepted only if the pid cannot be reused at once.
         (Target::Group | Target::Process, None) if uncollected_child || leads => {
             rustix::process::kill_process(raw, raw_signal)
         }
@@ -72,14 +74,14 @@ pub(crate) fn send(
     }
 }
 
-/// H103: whatever a record says, the service ends neither itself nor who started it.
+/// H103: whatever a record says, the service ends neither itself nor its parent.
 fn is_own_or_parent(pid: RawPid) -> bool {
     pid == rustix::process::getpid() || Some(pid) == rustix::process::getppid()
 }
 
 #[cfg(target_os = "linux")]
 mod descriptor {
-    //! A descriptor that names one process for ever (Linux 5.3).
+    //! A descriptor that means one process for ever (Linux 5.3).
 
     use rustix::fd::OwnedFd;
     use rustix::io::Errno;
@@ -96,7 +98,7 @@ mod descriptor {
 
 #[cfg(not(target_os = "linux"))]
 mod descriptor {
-    //! There are none here.
+    //! This system has no process descriptors.
 
     use rustix::io::Errno;
     use rustix::process::{Pid, Signal};

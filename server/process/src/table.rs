@@ -1,8 +1,7 @@
 //! The kernel's process table, read through `/proc`.
 //!
-//! Every question is answered from files of one process directory and bounded in memory. The
-//! environment of a process is searched for one name only and never leaves this module: that of
-//! an agent's worker holds a live token.
+//! All reads are bounded in memory. The environment of a process is searched for one variable only and
+//! never leaves this module: the environment of an agent's worker contains a valid token.
 
 mod stat;
 
@@ -21,23 +20,25 @@ use svc_ports::process::ProcessFacts;
 
 pub(crate) use stat::{Account, Stat};
 
-/// Name in the environment of everything started by a launch.
+/// The environment variable that every process of a launch inherits.
 pub const LAUNCH_ID_VARIABLE: &str = "SVC_LAUNCH_ID";
 
 /// Where the kernel shows its processes.
 const KERNEL_ROOT: &str = "/proc";
 
-/// Arguments and environment together stay below 6 MiB on Linux (three quarters of the 8 MiB
-/// default stack limit); what lies beyond this is not read.
+/// Most bytes that are read of a file.
+///
+/// Arguments and environment together are below 6 MiB on Linux: three quarters of the default stack
+/// limit of 8 MiB.
 const MAX_FILE_BYTES: u64 = 8 << 20;
 
-/// Most files of a process are smaller: environments, arguments, the status.
+/// Most files of a process are smaller than this.
 const USUAL_BYTES: usize = 8 << 10;
 
-/// `stat` has at most 52 numbers of 20 digits and a name of 64 bytes (`proc_pid_stat(5)`).
+/// The longest line of `stat`: 52 numbers of 20 digits and a name of 64 bytes.
 const LINE_BYTES: usize = 2048;
 
-/// The process table of this machine, or a tree that looks like it.
+/// The process table of this machine, or a directory with the same layout.
 #[derive(Debug, Clone)]
 pub struct ProcTable {
     root: PathBuf,
@@ -59,7 +60,7 @@ pub enum TableError {
         #[source]
         cause: io::Error,
     },
-    /// The file held something else.
+    /// The file contains no boot id.
     #[error("{path} holds no boot id")]
     BadBootId {
         /// The file.
@@ -76,10 +77,10 @@ impl ProcTable {
         Self::at(Path::new(KERNEL_ROOT))
     }
 
-    /// A table below another directory, laid out like `/proc`.
+    /// A table below another directory with the layout of `/proc`.
     ///
     /// # Errors
-    /// `sys/kernel/random/boot_id` is missing or no boot id.
+    /// `sys/kernel/random/boot_id` is missing or contains no boot id.
     pub fn at(root: &Path) -> Result<Self, TableError> {
         let path = root.join("sys/kernel/random/boot_id");
         let text = std::fs::read_to_string(&path)
@@ -94,7 +95,7 @@ impl ProcTable {
         &self.boot_id
     }
 
-    /// What the kernel says about a pid now.
+    /// Whether a process has this pid now, and which.
     #[must_use]
     pub fn observe(&self, pid: Pid) -> Observed {
         match self.stat(pid.get()) {
@@ -106,7 +107,7 @@ impl ProcTable {
         }
     }
 
-    /// Facts about a live process; `None` when there is none or its identity is unreadable.
+    /// Facts about a live process. `None` without one, or if it cannot be identified.
     #[must_use]
     pub fn facts(&self, pid: Pid) -> Option<ProcessFacts> {
         let before = self.stat(pid.get()).ok().flatten()?;
@@ -126,7 +127,7 @@ impl ProcTable {
             cwd: self.link(pid.get(), "cwd"),
             exe: self.link(pid.get(), "exe").map(without_deleted_mark),
         };
-        // The files were read one after the other: the pid may have changed hands meanwhile.
+        // The files were read one after the other: the pid may have been reused meanwhile.
         let after = self.stat(pid.get()).ok().flatten()?;
         (after.start_ticks == before.start_ticks && !after.is_dead()).then_some(facts)
     }
@@ -134,7 +135,7 @@ impl ProcTable {
     /// Identity of the calling process, in a table of this machine.
     ///
     /// # Errors
-    /// Its entry cannot be read, or it is the init process, which has no identity to be signalled.
+    /// Its entry cannot be read, or it is process 1, whose identity is never used for signals.
     pub fn own_identity(&self) -> io::Result<ProcessIdentity> {
         let pid = Pid::new(i64::from(std::process::id()))
             .ok_or_else(|| io::Error::other("this is the init process"))?;
@@ -143,13 +144,14 @@ impl ProcTable {
         Ok(ProcessIdentity { pid, start_ticks: stat.start_ticks, boot_id })
     }
 
-    /// The launch a process belongs to: by the id in its environment, else by the control group that
-    /// it cannot leave.
+    /// The launch that a process belongs to.
+    ///
+    /// Its id is in the environment. A process may drop it there, but cannot leave its control group.
     pub(crate) fn launch_id(&self, pid: i32) -> Option<LaunchId> {
         self.carried_launch(pid).or_else(|| self.enclosing_launch(pid))
     }
 
-    /// The launch whose control group a process is in.
+    /// The launch in whose control group a process is.
     pub(crate) fn enclosing_launch(&self, pid: i32) -> Option<LaunchId> {
         enclosure::launch_of(&self.control_groups(pid)?)
     }
@@ -168,7 +170,7 @@ impl ProcTable {
         std::str::from_utf8(value).ok()?.parse().ok()
     }
 
-    /// One pass over all processes, zombies and kernel threads left out; unsorted.
+    /// All processes without zombies and kernel threads, unsorted.
     pub(crate) fn snapshot(&self) -> Vec<Stat> {
         self.pids()
             .into_iter()
@@ -177,7 +179,7 @@ impl ProcTable {
             .collect()
     }
 
-    /// Every pid that somebody has, unsorted.
+    /// All pids in use, unsorted.
     pub(crate) fn pids(&self) -> Vec<i32> {
         let Ok(entries) = std::fs::read_dir(&self.root) else {
             return Vec::new();
@@ -185,23 +187,23 @@ impl ProcTable {
         entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<i32>().ok()).collect()
     }
 
-    /// Who has a pid and what it has used so far, ended and not yet collected ones included.
+    /// The process with a pid, and its use of processor and memory. Includes zombies.
     pub(crate) fn account(&self, pid: i32) -> Option<(Stat, Account)> {
         let mut buffer = [0; LINE_BYTES];
         let line = self.line(pid, "stat", &mut buffer).ok()?;
         Some((Stat::parse(pid, line)?, Account::parse(pid, line)?))
     }
 
-    /// Resident memory of a process; 0 when it cannot be told.
+    /// Resident memory of a process; 0 if it cannot be read.
     pub(crate) fn resident_bytes(&self, pid: i32) -> u64 {
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
         self.account(pid).map_or(0, |(_, account)| account.resident_pages.saturating_mul(page))
     }
 
-    /// Open descriptors of a process; `None` when this user may not know.
+    /// Open descriptors of a process; `None` if this user may not read that.
     pub(crate) fn open_files(&self, pid: i32) -> Option<u64> {
         let path = self.path(pid, "fd");
-        // Linux 6.2 and later answer with the number itself; before, the size of the directory is 0.
+        // Since Linux 6.2 the size of the directory is the number. Before, the size is 0.
         let size = std::fs::metadata(&path).ok()?.len();
         if size > 0 && self.root == Path::new(KERNEL_ROOT) {
             return Some(size);
@@ -210,8 +212,9 @@ impl ProcTable {
         u64::try_from(entries.count()).ok()
     }
 
-    /// Bytes it moved from and to disks, collected children included; `None` when this user may
-    /// not know (format: `proc_pid_io(5)`).
+    /// Bytes that a process and its ended children read from and wrote to disks.
+    ///
+    /// `None` if this user may not read that. The format is that of `proc_pid_io(5)`.
     pub(crate) fn moved(&self, pid: i32) -> Option<Moved> {
         let mut buffer = [0; LINE_BYTES];
         let text = std::str::from_utf8(self.line(pid, "io", &mut buffer).ok()?).ok()?;
@@ -222,7 +225,7 @@ impl ProcTable {
         Some(Moved { read: number("read_bytes")?, written: number("write_bytes")? })
     }
 
-    /// A file that the kernel makes in one piece and that is short, without an allocation.
+    /// Reads a short file of one process, in one call and without an allocation.
     fn line<'a>(
         &self,
         pid: i32,
@@ -245,7 +248,7 @@ impl ProcTable {
         text.split_ascii_whitespace().nth(1)?.parse().ok()
     }
 
-    /// The status line of a process; `None` when nobody has the pid.
+    /// The status line of a process; `None` if no process has the pid.
     pub(crate) fn stat(&self, pid: i32) -> io::Result<Option<Stat>> {
         let mut buffer = [0; LINE_BYTES];
         match self.line(pid, "stat", &mut buffer) {
@@ -258,7 +261,7 @@ impl ProcTable {
         }
     }
 
-    /// Whether the kernel knows a pid that its file system does not show (mount option `hidepid`).
+    /// Whether a pid is in use although `/proc` hides it (mount option `hidepid`).
     fn is_hidden(&self, pid: Pid) -> bool {
         if self.root != Path::new(KERNEL_ROOT) {
             return false;
@@ -289,14 +292,14 @@ impl ProcTable {
 
     fn read(&self, pid: i32, name: &str) -> io::Result<Vec<u8>> {
         let file = self.open_file(pid, name)?;
-        // The kernel tells no size. Into room for a usual one, the first read takes all of it.
+        // The kernel reports no size. A buffer of the usual size takes the file in one read.
         let mut bytes = Vec::with_capacity(USUAL_BYTES);
         File::from(file).take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
     fn open_file(&self, pid: i32, name: &str) -> io::Result<OwnedFd> {
-        // Without blocking: in a fabricated tree the name may be a pipe.
+        // Without blocking: in a test's directory the name may be a pipe.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         Ok(open(self.path(pid, name), flags, rustix::fs::Mode::empty())?)
     }
@@ -304,20 +307,21 @@ impl ProcTable {
     fn path(&self, pid: i32, name: &str) -> PathBuf {
         let mut path = OsString::with_capacity(self.root.as_os_str().len() + 24);
         path.push(&self.root);
-        // Cannot fail: it grows.
+        // Cannot fail: the buffer grows.
         let _ = write!(path, "/{pid}/{name}");
         PathBuf::from(path)
     }
 }
 
-/// Whether an error means that nobody has the pid: the directory is missing, or the process ended
-/// between opening and reading.
+/// Whether an error means that no process has the pid.
+///
+/// The directory is missing, or the process ended between opening and reading.
 fn is_absent(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
 }
 
-/// The kernel appends this to the link of a file that has no name any more, as after an upgrade.
+/// Removes the mark that the kernel appends to the link of a deleted file.
 fn without_deleted_mark(path: PathBuf) -> PathBuf {
     match path.as_os_str().as_bytes().strip_suffix(b" (deleted)") {
         Some(name) => PathBuf::from(OsString::from_vec(name.to_vec())),
@@ -330,7 +334,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    /// A process directory that no kernel would make on request.
+    /// A process directory made by a test.
     struct Fabricated {
         dir: tempfile::TempDir,
     }
@@ -392,14 +396,14 @@ mod tests {
     #[test]
     fn f6_what_cannot_be_read_is_unreadable_and_what_is_missing_is_absent() {
         let tree = Fabricated::new();
-        // A directory in place of the file fails to read even for the superuser.
+        // Reading a directory as a file fails even for the superuser.
         std::fs::create_dir_all(tree.dir.path().join("40/stat")).unwrap();
         std::fs::create_dir_all(tree.dir.path().join("41")).unwrap();
         for (number, text) in [(42, ""), (43, "43 (x"), (44, "44 (x) S 1 1 1")] {
             let path = tree.process(number, "x", 'S', 1);
             std::fs::write(path.join("stat"), text).unwrap();
         }
-        // Numbers that are none, or too large: not understood is not absent.
+        // Bad or too large numbers: a line that is not understood is not an absent process.
         let path = tree.process(45, "x", 'S', 1);
         std::fs::write(
             path.join("stat"),
@@ -415,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_status_line_of_another_pid_is_not_believed() {
+    fn the_status_line_of_another_pid_is_refused() {
         let tree = Fabricated::new();
         let path = tree.process(40, "x", 'S', 1);
         std::fs::copy(tree.process(41, "y", 'S', 2).join("stat"), path.join("stat")).unwrap();

@@ -1,14 +1,14 @@
-//! Who belongs to a launch: decided on one snapshot of the process table.
+//! Which processes belong to a launch, decided on one process snapshot.
 
 use crate::table::Stat;
 use std::collections::{HashMap, HashSet};
 use svc_domain::identity::LaunchId;
 
-/// Descendants of a process, deepest first: its children's children, and everything that carries
-/// its launch id although it left the family (a double fork, a session of its own).
+/// The descendants of a process, deepest first.
 ///
-/// A process with the id of *another* launch is left out with its own children: a bridge that an
-/// agent's nested service started is that service's affair.
+/// Includes processes that carry the launch id and left the family by a double fork or a session of
+/// their own. Leaves out processes with the id of *another* launch, with their children: a service
+/// that an agent runs looks after its own bridges.
 pub(crate) fn descendants(
     snapshot: &[Stat],
     root: i32,
@@ -21,8 +21,8 @@ pub(crate) fn descendants(
     if launch.is_some() {
         let mut strays: Vec<Stat> = snapshot
             .iter()
-            // The id is inherited, so nothing older has it; asking everybody for it is what a stop
-            // would spend its time on.
+            // The id is inherited, so no older process has it. Reading the environment of every
+            // process would be most of the cost of a stop.
             .filter(|stat| stat.start_ticks >= began && !family.members.contains(&stat.pid))
             .filter(|stat| launch_of(stat.pid) == launch)
             .copied()
@@ -40,12 +40,13 @@ pub(crate) fn descendants(
     family.deepest_first()
 }
 
-/// What belongs to a bridge, whether its first process lives or not: everything that carries its
-/// launch id, everything that is still in the session its launcher began, and what is below either.
+/// All processes of a bridge, deepest first, also if its first process is gone.
 ///
-/// The kernel gives no pid away that is the number of a session in use, so a session of that number
-/// is the very one unless somebody else has the pid. A process with the id of another launch is
-/// left out with its own children.
+/// These are the processes that carry its launch id, those in the session that its launcher began, and
+/// their descendants. Processes with the id of another launch are left out, with their children.
+///
+/// The kernel does not reuse a pid while a session has that number. So a session of that number is
+/// the right one unless another process has the pid.
 pub(crate) fn remains(
     snapshot: &[Stat],
     first: Option<(i32, u64)>,
@@ -63,7 +64,7 @@ pub(crate) fn remains(
     };
     let began = first.map_or(0, |(_, start_ticks)| start_ticks);
     let mut family = Family::new(snapshot, 0);
-    // The id and the session are inherited from the first process: nothing older has them.
+    // The id and the session are inherited from the first process: no older process has them.
     for stat in snapshot.iter().filter(|stat| stat.start_ticks >= began) {
         let carried = launch_of(stat.pid);
         let belongs = match &carried {
@@ -103,7 +104,7 @@ impl Family {
         new
     }
 
-    /// Adds everything below a process but foreigners and what is below them.
+    /// Adds all descendants of a process, except foreign ones and their descendants.
     fn add_children(&mut self, parent: i32, depth: usize, is_foreign: impl Fn(i32) -> bool) {
         let mut open = vec![(parent, depth)];
         while let Some((parent, depth)) = open.pop() {
@@ -122,8 +123,9 @@ impl Family {
     }
 }
 
-/// The first process of a launch among those that carry its id: the leader of its own session
-/// whose parent is no carrier, the earliest of several.
+/// The first process of a launch, among the processes that carry its id.
+///
+/// It is the leader of its own session and its parent carries no id. Of several, it is the earliest.
 pub(crate) fn first_of_launch(carriers: &[Stat]) -> Option<&Stat> {
     let known: HashSet<i32> = carriers.iter().map(|stat| stat.pid).collect();
     carriers.iter().min_by_key(|stat| {

@@ -1,9 +1,9 @@
-//! The other end of the process tests: what has to be a process of its own.
+//! The programs that the process tests start.
 //!
 //! `__launch__` is the launcher, as in the service. `host <order>` is a service that holds a launch
-//! until it is killed. `lock`, `run-lock` hold a lock until they are killed. `facts` writes what a
-//! program can see of its start. `starve` is a service without a free descriptor. `umask` tells the mask before and after hardening. `mute` is a
-//! launcher that never says a word.
+//! until it is killed. `lock` and `run-lock` hold a lock until they are killed. `facts` writes what a
+//! program can see of its start. `starve` is a service without a free descriptor. `umask` prints the
+//! umask before and after hardening. `mute` is a launcher that never answers.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::error::Error;
@@ -49,7 +49,7 @@ fn say(line: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// Stays until killed, or until whoever started it is gone.
+/// Waits until it is killed, or until its parent is gone.
 fn wait_for_end() -> Done {
     io::stdin().read_to_end(&mut Vec::new())?;
     Ok(())
@@ -77,15 +77,16 @@ fn spec(directory: &Path) -> Result<LaunchSpec, Box<dyn Error>> {
     })
 }
 
-/// What a service without a free descriptor does to a live process and to a launch; then, with
-/// descriptors again, the same launch.
+/// Stops a process and launches one without a free descriptor.
+///
+/// Then, with free descriptors, it does the same launch again.
 fn starve(directory: &Path, victim: &str) -> Done {
     let host = Host::new(options())?;
     let victim = Pid::new(victim.parse()?).and_then(|pid| host.inspect(pid));
     let victim = victim.ok_or("the victim does not live")?.identity;
     let usual = getrlimit(Resource::Nofile);
     block_on(async {
-        let first = host.launch(spec(directory)?).await?; // so that the runtime is complete
+        let first = host.launch(spec(directory)?).await?; // so that the runtime has opened all it needs
         drop(first);
         let none = Rlimit { current: Some(0), ..usual };
         setrlimit(Resource::Nofile, none)?;
@@ -141,7 +142,7 @@ fn run_lock(directory: &Path) -> Done {
     }
 }
 
-/// Descriptors, session, group, limits, signals, mask and environment names, one per line.
+/// Prints descriptors, session, group, limits, signals, umask and variable names.
 fn facts(file: &Path) -> Done {
     let mut text = String::new();
     let mut numbers: Vec<String> = Vec::new();

@@ -77,7 +77,7 @@ pub(super) async fn run(app: App) {
         looks = looks.wrapping_add(1);
         let look = tokio::task::spawn_blocking(move || {
             let at = Instant::now();
-            let trees = meter.look(&roots);
+            let trees = meter.measure(&roots);
             let files = if is_counting { meter.open_files(&roots) } else { Vec::new() };
             (meter, at, trees, files)
         });

@@ -18,20 +18,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use svc_domain::identity::LaunchId;
 
-/// Nothing was started, because permission never came: its parent has ended.
+/// Nothing was started: the parent has ended without permission.
 const EXIT_NO_PERMISSION: u8 = 0;
-/// Nothing was started; the reason was told.
+/// Nothing was started; the reason was reported.
 const EXIT_REFUSED: u8 = 1;
-/// The agent program could not be executed; the reason was told (the shells' number for it).
+/// The agent program could not be executed. Shells use the same number.
 const EXIT_NOT_EXECUTED: u8 = 127;
 
-/// Body of the hidden command: call it first, before threads, runtimes or open files of the caller.
+/// Runs the hidden command. Call it first, before threads, runtimes or open files.
 ///
-/// Returns only when no agent was started. The reason is told on standard output, which belongs
-/// to the service that started this.
+/// Returns only if no agent was started. The reason goes to standard output, which is a pipe to the
+/// service.
 #[must_use]
 pub fn run() -> ExitCode {
-    // Ours alone from here: the agent must not hold the pipe, whose end tells of its start.
+    // Close-on-exec: the end of this pipe tells the service that the agent runs.
     let Ok(reply) = fcntl_dupfd_cloexec(io::stdout(), 3) else {
         return ExitCode::from(EXIT_REFUSED);
     };
@@ -41,7 +41,7 @@ pub fn run() -> ExitCode {
         Ok(prepared) => prepared,
         Err(reason) => {
             let one_line = reason.replace(['\n', '\r'], " ");
-            let _ = writeln!(reply, "refused {one_line}"); // nobody listens: nothing to tell
+            let _ = writeln!(reply, "refused {one_line}"); // the service has ended: nobody to tell
             return ExitCode::from(EXIT_REFUSED);
         }
     };
@@ -49,18 +49,18 @@ pub fn run() -> ExitCode {
         return ExitCode::from(EXIT_NO_PERMISSION);
     }
     let error = prepared.execute();
-    let _ = writeln!(reply, "errno {error}"); // nobody listens: nothing to tell
+    let _ = writeln!(reply, "errno {error}"); // the service has ended: nobody to tell
     ExitCode::from(EXIT_NOT_EXECUTED)
 }
 
-/// Waits for the line `go`. Anything else, the end of input first of all, is no permission.
+/// Waits for the line `go`. Anything else, such as end of input, is a refusal.
 fn is_permitted(input: &mut impl BufRead) -> bool {
     let mut line = Vec::new();
     let read = input.take(3).read_until(b'\n', &mut line);
     read.is_ok() && line == b"go\n"
 }
 
-/// All that can fail with a reason worth telling is behind; only the exec is left.
+/// A prepared launch. Only the exec is left to do.
 struct Prepared {
     program: CString,
     args: Vec<CString>,
@@ -81,8 +81,7 @@ fn prepare(input: &mut impl BufRead) -> Result<Prepared, String> {
     let cwd = path(&order.cwd)?;
     let identity_path = path(&order.identity_file)?;
 
-    // H33: everything of ours is close-on-exec from creation; this is for what the service
-    // itself was started with.
+    // H33: we open everything close-on-exec. This closes what the service itself inherited.
     close_inherited().map_err(cannot("close inherited descriptors"))?;
     setsid().map_err(cannot("start a session of its own"))?;
     // A core file of an agent would hold its credentials.
@@ -104,7 +103,7 @@ fn prepare(input: &mut impl BufRead) -> Result<Prepared, String> {
 }
 
 impl Prepared {
-    /// Becomes the agent; returns the error number when that failed.
+    /// Becomes the agent. Returns the error number if that failed.
     fn execute(self) -> i32 {
         if let Err(error) = dup2_stdin(&self.no_input) {
             return error.raw_os_error();
@@ -114,8 +113,8 @@ impl Prepared {
         }
         default_dispositions();
         umask(self.umask);
-        // Not through std, which calls execvp: that runs a file of unknown format as a script of
-        // the shell, so that a program of another architecture would fail as a syntax error.
+        // Not with std, which calls execvp: that runs a file of unknown format as a shell script, and
+        // a program for another architecture would fail with a syntax error.
         match nix::unistd::execve(&self.program, &self.args, &self.env) {
             Ok(never) => match never {},
             Err(error) => error as i32,
@@ -159,10 +158,10 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Opens a log that exists and is a file: no link, pipe or device planted in its place.
+/// Opens an existing log. Refuses a link, pipe or device in its place.
 fn open_output(path: &Path) -> io::Result<OwnedFd> {
     let wanted = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    // Without NONBLOCK a pipe in its place would hold this process for ever.
+    // Without NONBLOCK a pipe in its place would block this process for ever.
     let file = open(path, wanted | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty())?;
     if FileType::from_raw_mode(fstat(&file)?.st_mode) != FileType::RegularFile {
         return Err(io::Error::other("it is not a regular file"));
@@ -171,7 +170,7 @@ fn open_output(path: &Path) -> io::Result<OwnedFd> {
     Ok(file)
 }
 
-/// Enters a directory that was resolved before, and makes sure it is still the one of that name.
+/// Enters a directory by its real path, and checks that the path is still real.
 fn enter(real_path: &Path) -> io::Result<()> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     fchdir(open(real_path, flags, Mode::empty())?)?;
@@ -184,8 +183,8 @@ fn enter(real_path: &Path) -> io::Result<()> {
 
 /// Closes descriptors above standard error that the agent would inherit.
 ///
-/// What this process opens itself is close-on-exec and not touched; the rest came from outside and
-/// is owned by nothing here.
+/// Descriptors of this process are close-on-exec and stay open. The others were inherited, and no
+/// value in this program owns them.
 fn close_inherited() -> io::Result<()> {
     for number in inherited()? {
         match nix::unistd::close(number) {
@@ -223,21 +222,21 @@ fn inherited() -> io::Result<Vec<i32>> {
 
 #[cfg(not(target_os = "linux"))]
 fn inherited() -> io::Result<Vec<i32>> {
-    // Close-on-exec cannot be asked by number here; what the service was started with stays.
+    // This system cannot list descriptors with their flags: inherited ones stay open.
     Ok(Vec::new())
 }
 
 /// Lets the agent start with default signal handling (H36).
 ///
-/// Ignored signals stay ignored across exec, handled ones become default; so each ignored signal
-/// gets a handler for the moment that is left. Rust programs ignore SIGPIPE, background commands
-/// of a shell SIGINT. SIGILL, SIGFPE and SIGSEGV cannot be handled this way and stay as they are.
+/// Ignored signals stay ignored across exec, handled signals become default. So each ignored signal
+/// gets a handler just before the exec. Rust programs ignore SIGPIPE, background commands of a shell
+/// ignore SIGINT. SIGILL, SIGFPE and SIGSEGV cannot be handled this way and stay as they are.
 fn default_dispositions() {
     for signal in ignored_signals() {
         if !signal_hook::consts::FORBIDDEN.contains(&signal) {
             let unused = std::sync::Arc::default();
-            // Refused for 32 and 33, which the C library keeps to itself: it leaves them ignored in
-            // whatever it spawns and sets them when a program starts threads.
+            // Fails for 32 and 33, which the C library reserves: it ignores them in programs that it
+            // spawns, and sets them when a program starts threads.
             let _ = signal_hook::flag::register(signal, unused);
         }
     }

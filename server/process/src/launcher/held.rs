@@ -1,4 +1,4 @@
-//! The service's side of a launch: starts the launcher, holds it, lets it go.
+//! The service's side of a launch: starts the launcher and tells it when to go on.
 
 use super::LauncherProgram;
 use super::order::Order;
@@ -15,14 +15,16 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// A launcher says a few words, with one path at most.
+/// A reply of the launcher is one line with at most one path.
 const MAX_REPLY_BYTES: u64 = 16 << 10;
 
 /// How long a killed launcher may take to be gone.
 const END_DEADLINE: Duration = Duration::from_secs(2);
 
-/// A launcher that is ready. Its standard input closes with this value, and without `go` that ends
-/// it; so does the death of this process.
+/// A launcher that is ready and waits for `go`.
+///
+/// Dropping this value closes the launcher's standard input, which ends it. So does the death of this
+/// process.
 pub(crate) struct Held {
     identity: ProcessIdentity,
     program: PathBuf,
@@ -44,8 +46,8 @@ pub(crate) async fn hold(
     let line = Order::new(&spec).to_line().map_err(LaunchError::Launcher)?;
     let mut child = Command::new(&launcher.program)
         .args(&launcher.args)
-        // The launch id lets the launcher be found before it is the agent; of the service's own
-        // environment it needs nothing.
+        // By the launch id the launcher can be found before it is the agent. It needs nothing else of
+        // the service's environment.
         .env_clear()
         .env(LAUNCH_ID_VARIABLE, spec.launch_id.as_str())
         .stdin(Stdio::piped())
@@ -81,7 +83,7 @@ pub(crate) async fn hold(
     }
 }
 
-/// Identity of a child whose status nobody has collected: its pid is its own until then.
+/// The identity of a child. Its pid is not reused before its status is collected.
 fn identity_of(child: &Child, table: &ProcTable) -> Result<ProcessIdentity, LaunchError> {
     let unknown = || LaunchError::Launcher(io::Error::other("it is not in the process table"));
     let pid = child.id().and_then(|id| Pid::new(i64::from(id))).ok_or_else(unknown)?;
@@ -95,7 +97,7 @@ fn identity_of(child: &Child, table: &ProcTable) -> Result<ProcessIdentity, Laun
 
 impl Held {
     async fn prepare(&mut self, order: &[u8]) -> Result<(), LaunchError> {
-        // A launcher that ended early leaves a broken pipe; what it said last is worth more.
+        // If the launcher ended early, the write fails. Its last message explains more.
         let written = self.to_launcher.write_all(order).await;
         let mut line = Vec::new();
         let mut limited = (&mut self.from_launcher).take(MAX_REPLY_BYTES);
@@ -103,41 +105,41 @@ impl Held {
         if line == b"ready\n" {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&line);
-        let said = said.trim();
-        Err(match (said.strip_prefix("refused "), written) {
+        let reply = String::from_utf8_lossy(&line);
+        let reply = reply.trim();
+        Err(match (reply.strip_prefix("refused "), written) {
             (Some(reason), _) => LaunchError::NotReady(reason.to_owned()),
             (None, Err(error)) => LaunchError::Launcher(error),
-            (None, Ok(())) if said.is_empty() => {
+            (None, Ok(())) if reply.is_empty() => {
                 LaunchError::NotReady("it gave no reason".to_owned())
             }
-            (None, Ok(())) => LaunchError::NotReady(format!("it said {said:?}")),
+            (None, Ok(())) => LaunchError::NotReady(format!("it said {reply:?}")),
         })
     }
 
-    /// Says `go` and reads to the end, which the exec makes: what comes before it is an error.
+    /// Says `go` and reads until the exec closes the pipe. Any text before is an error.
     async fn permit(&mut self) -> Result<(), LaunchError> {
         let written = self.to_launcher.write_all(b"go\n").await;
-        let mut said = Vec::new();
+        let mut reply = Vec::new();
         let mut limited = (&mut self.from_launcher).take(MAX_REPLY_BYTES);
-        limited.read_to_end(&mut said).await.map_err(LaunchError::Launcher)?;
-        if said.is_empty() {
-            // It died while it waited: nobody was there to take the word.
+        limited.read_to_end(&mut reply).await.map_err(LaunchError::Launcher)?;
+        if reply.is_empty() {
+            // It died while it waited, and never read `go`.
             return written
                 .map_err(|_| LaunchError::NotReady("it ended while it was held".to_owned()));
         }
-        let said = String::from_utf8_lossy(&said);
-        let errno = said.trim().strip_prefix("errno ").and_then(|number| number.parse().ok());
+        let reply = String::from_utf8_lossy(&reply);
+        let errno = reply.trim().strip_prefix("errno ").and_then(|number| number.parse().ok());
         Err(match errno {
             Some(number) => LaunchError::Exec {
                 program: self.program.clone(),
                 cause: io::Error::from_raw_os_error(number),
             },
-            None => LaunchError::NotReady(format!("it said {:?}", said.trim())),
+            None => LaunchError::NotReady(format!("it said {:?}", reply.trim())),
         })
     }
 
-    /// Makes sure that nothing is left of it.
+    /// Ends the launcher and waits until it is gone.
     async fn end(self) {
         let Self { identity, to_launcher, kill, children, .. } = self;
         drop(to_launcher);

@@ -1,4 +1,4 @@
-//! The file in which a launcher says who it is, before it may become the agent.
+//! The file into which a launcher writes its identity before it becomes the agent.
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use crate::files::{self, FileError};
 
 const VERSION: u32 = 1;
 
-/// About 200 bytes are written; more is not ours.
+/// The file has about 200 bytes; a larger file is not ours.
 const MAX_BYTES: u64 = 4096;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ struct Content {
     boot_id: String,
 }
 
-/// Why an identity file says nothing.
+/// Why an identity file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityFileError {
     /// It cannot be read.
@@ -35,7 +35,7 @@ pub enum IdentityFileError {
         #[source]
         cause: io::Error,
     },
-    /// It was written by something else, or damaged.
+    /// Another program wrote it, or it is damaged.
     #[error("the identity file {path} is not usable: {reason}")]
     Unusable {
         /// The file.
@@ -45,7 +45,7 @@ pub enum IdentityFileError {
     },
 }
 
-/// Writes the file. It matters only within this boot, so nothing is synced.
+/// Writes the file. It matters only until the next boot, so it is not synced.
 pub(super) fn write(
     path: &Path,
     launch_id: &LaunchId,
@@ -63,12 +63,12 @@ pub(super) fn write(
     files::replace_without_sync(path, &text)
 }
 
-/// Who the launcher of a launch said it was; `None` when it never came to say so.
+/// The identity that a launcher wrote. `None` if it has not written one.
 ///
-/// What the file claims is proven by nobody: probe the identity before using it.
+/// The content is not proven: probe the identity before using it.
 ///
 /// # Errors
-/// The file is there but unreadable, damaged, or of another launch.
+/// The file exists but is unreadable, damaged, or of another launch.
 pub fn read_identity(
     path: &Path,
     launch_id: &LaunchId,

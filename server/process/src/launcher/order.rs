@@ -6,8 +6,10 @@ use std::io::{self, BufRead, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use svc_ports::process::LaunchSpec;
 
-/// An order is mostly arguments and environment, which the kernel limits to 6 MiB; JSON at most
-/// sextuples control characters, which nobody has in bulk.
+/// Longest order in bytes.
+///
+/// It is mostly arguments and environment, which the kernel limits to 6 MiB. JSON makes control
+/// characters six times as long, but nobody has many of them.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Text of the operating system, which need not be UTF-8.

@@ -1,9 +1,9 @@
 //! One line of `/proc/<pid>/stat` (format: `proc_pid_stat(5)`).
 
-/// `PF_KTHREAD` of the flags field: a thread of the kernel without a program.
+/// The bit `PF_KTHREAD` of the flags field: a thread of the kernel.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// The fields used here, all of one read and so of one process.
+/// The fields used here. One read gives all of them, so they are of one process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) pid: i32,
@@ -16,19 +16,19 @@ pub(crate) struct Stat {
     pub(crate) start_ticks: u64,
 }
 
-/// What the process has used, in the units of the kernel.
+/// The processor time and memory of a process, in the kernel's units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// Clock ticks of its own threads, in the program and in the kernel.
+    /// Clock ticks of its own threads, in user and kernel mode.
     pub(crate) own_ticks: u64,
-    /// Clock ticks of the children it collected.
+    /// Clock ticks of its ended children.
     pub(crate) collected_ticks: u64,
     /// Resident pages.
     pub(crate) resident_pages: u64,
 }
 
 impl Stat {
-    /// Reads the line of a pid; `None` when it is not one.
+    /// Parses the line of a pid. `None` if it is not the line of this pid.
     pub(crate) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
         let fields = Fields::of(pid, line)?;
         let [state] = fields.text(3)?.as_bytes() else {
@@ -45,7 +45,7 @@ impl Stat {
         })
     }
 
-    /// Ended, at most waiting to be collected by its parent.
+    /// Whether it has ended. It may still wait for its parent to collect its status.
     pub(crate) fn is_dead(&self) -> bool {
         matches!(self.state, b'Z' | b'X' | b'x')
     }
@@ -56,7 +56,7 @@ impl Stat {
 }
 
 impl Account {
-    /// Reads it from the same line.
+    /// Parses the same line.
     pub(crate) fn parse(pid: i32, line: &[u8]) -> Option<Self> {
         let fields = Fields::of(pid, line)?;
         let sum = |a: usize, b: usize| {
@@ -71,13 +71,13 @@ impl Account {
     }
 }
 
-/// The fields behind the name.
+/// The fields after the name.
 struct Fields<'a>(Vec<&'a str>);
 
 impl<'a> Fields<'a> {
     fn of(pid: i32, line: &'a [u8]) -> Option<Self> {
         let open = line.iter().position(|byte| *byte == b'(')?;
-        // The name may hold anything, closing parentheses included: the fields start after the last.
+        // The name may contain closing parentheses: the fields start after the last one.
         let close = line.iter().rposition(|byte| *byte == b')')?;
         let number = std::str::from_utf8(line.get(..open)?).ok()?;
         if number.trim().parse() != Ok(pid) {
@@ -87,7 +87,7 @@ impl<'a> Fields<'a> {
         Some(Self(rest.split_ascii_whitespace().collect()))
     }
 
-    /// Field n of the manual, which counts from 1 and has the pid and the name first.
+    /// Field n of the manual page, which counts from 1 and starts with pid and name.
     fn text(&self, n: usize) -> Option<&'a str> {
         self.0.get(n.checked_sub(3)?).copied()
     }

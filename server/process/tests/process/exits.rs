@@ -1,4 +1,4 @@
-//! How ends are noticed: of our children, of others, with and without help of the kernel.
+//! Exits of our children and of other processes.
 
 use crate::support::{Place, Stranger, host_with, within};
 use svc_domain::identity::ProcessIdentity;

@@ -1,4 +1,4 @@
-//! Launches: what an agent starts with, and every way in which none starts.
+//! Launches: what an agent inherits, and every way in which a launch fails.
 
 use crate::support::{HELPER, Place, Stranger, eventually, eventually_gone, host_with, read};
 use std::ffi::OsString;
@@ -12,7 +12,7 @@ use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
 use svc_ports::process::{LaunchError, LaunchSpec, ProcessHost, Signal, Target};
 use svc_process::launcher::{LauncherProgram, read_identity};
 
-/// What the helper saw of its start, as lines by their first word.
+/// The facts that the helper printed, by their first word.
 fn facts_of(place: &Place) -> Vec<String> {
     place.lines("facts", 7)
 }
@@ -25,8 +25,9 @@ fn line<'a>(facts: &'a [String], word: &str) -> &'a str {
         .trim()
 }
 
-/// Ignored signals as bits, but for 32 and 33: the C library keeps them to itself and leaves them
-/// ignored in whatever it spawns.
+/// Ignored signals as bits, without 32 and 33.
+///
+/// The C library reserves those two and ignores them in programs that it spawns.
 fn ignored(facts: &[String]) -> u64 {
     let bits = u64::from_str_radix(line(facts, "SigIgn:"), 16).unwrap();
     bits & !(0b11 << 31)
@@ -78,7 +79,7 @@ fn h36_signals_ignored_or_blocked_by_whoever_started_the_service_are_not_inherit
     nix::sys::signal::SigSet::all().thread_block().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        // A shell tells of itself without changing anything.
+        // A shell prints its own state without changing it.
         place
             .launch(place.shell("grep -E '^Sig(Blk|Ign)' /proc/self/status; exec sleep 1000"))
             .await;
@@ -91,7 +92,7 @@ fn h36_signals_ignored_or_blocked_by_whoever_started_the_service_are_not_inherit
 #[tokio::test]
 async fn h33_fifty_agents_inherit_no_descriptor_even_where_the_service_was_started_with_some() {
     let place = Place::new();
-    // Close-on-exec, as everything of ours, and inheritable, as what a careless parent leaves.
+    // One close-on-exec like all of ours, one inheritable like those of a careless parent.
     let private: Vec<TcpListener> =
         (0..20).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let inheritable = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -253,7 +254,7 @@ async fn h30_too_long_an_argument_is_told_and_starts_nothing() {
     assert_eq!(cause.raw_os_error(), Some(rustix::io::Errno::TOOBIG.raw_os_error()));
 }
 
-/// A launch that must be refused before it is ready, with a reason naming what is wrong.
+/// Expects that a launch is refused before it is ready, with a useful reason.
 async fn refused(place: &Place, names: &str, change: impl FnOnce(&mut LaunchSpec)) {
     let mut spec = place.shell(": > started");
     change(&mut spec);
@@ -274,7 +275,7 @@ async fn whatever_is_wrong_with_the_order_is_told_before_anything_starts() {
     let place = Place::new();
     let log = place.path("planted");
     symlink(place.path("out"), &log).unwrap();
-    // F15: nothing planted in the place of the log is written to or waited for.
+    // F15: whatever is in the place of the log is neither written to nor waited for.
     refused(&place, "planted", |spec| spec.output = log.clone()).await;
     refused(&place, "absent.log", |spec| spec.output = place.path("absent.log")).await;
     let pipe = place.path("pipe");
@@ -341,7 +342,7 @@ fn h79_without_a_free_descriptor_nothing_is_started_signalled_or_taken_for_dead(
     assert!(said.starts_with(expected), "{said}");
     assert!(said.ends_with("None"), "{said}");
     assert!(victim.is_running());
-    // With descriptors again the next launch goes through.
+    // With free descriptors the next launch succeeds.
     assert!(service.collect().success());
     eventually("the agent", || place.path("started").exists().then_some(()));
 }

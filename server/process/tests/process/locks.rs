@@ -38,7 +38,7 @@ async fn h99_a_lock_of_another_process_excludes_until_that_process_is_killed() {
 #[tokio::test]
 async fn h99_many_waiters_hold_a_lock_one_after_the_other() {
     let place = Place::new();
-    // Each value has its own mutexes, like a process: only the file excludes.
+    // Each value has its own mutexes, like a process: only the file lock excludes the other.
     let inside = std::sync::Arc::new(tokio::sync::Semaphore::new(1));
     let mut waiters = tokio::task::JoinSet::new();
     for _ in 0..8 {
@@ -77,7 +77,7 @@ async fn f83_h109_a_second_server_is_refused_and_told_who_runs_until_the_first_i
     assert_eq!(seen.identity().unwrap(), first.identity(&place.host));
     assert_eq!(RunLock::read(&place.root).unwrap(), Some(seen.clone()));
 
-    // F84: what a killed server leaves behind keeps nobody out.
+    // F84: the lock file of a killed server locks nobody out.
     first.kill();
     first.collect();
     let stale = RunLock::read(&place.root).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Signals: who gets one, and above all who does not.
+//! Signals: which process gets one, and above all which does not.
 
 use crate::support::{Place, Stranger, eventually, eventually_gone, host};
 use std::os::unix::process::CommandExt;
@@ -7,11 +7,11 @@ use svc_domain::identity::{GoneBecause, Pid, ProcessIdentity, Verdict};
 use svc_ports::process::{ProcessHost, Signal, Signalled, Target};
 use svc_process::launcher::read_identity;
 
-/// Writes a line for each signal it gets, and lives on.
+/// A shell that writes a line for each signal it gets.
 const COUNTER: &str = "trap 'echo INT >> signals' INT; echo ready >> signals; \
                        while :; do sleep 1000 & wait $!; done";
 
-/// Starts the counter in its own group; it is no launch of ours.
+/// Starts the counter in its own process group, not as a launch.
 fn counter(place: &Place) -> Stranger {
     let stranger = Stranger::start(
         // A shell cannot trap what was ignored when it began, as in a background job of CI.
@@ -35,7 +35,7 @@ fn f1_f3_h102_a_process_that_only_has_the_recorded_pid_never_gets_a_signal() {
         boot_id: "00000000-0000-0000-0000-000000000000".parse().unwrap(),
         ..real.clone()
     };
-    // A forged launch file is only another way to the same wrong identity.
+    // A forged launch file leads to the same wrong identity.
     let file = place.path("forged.launch.json");
     let launch_id = "0123456789abcdef0123456789abcdef";
     std::fs::write(
@@ -64,7 +64,7 @@ fn f1_f3_h102_a_process_that_only_has_the_recorded_pid_never_gets_a_signal() {
             }
         }
     }
-    // The counter does count: one signal with the right identity, and only that one is seen.
+    // The counter works: it sees one signal, the one with the right identity.
     assert!(victim.is_running());
     let sent = place.host.signal(&real, Signal::Interrupt, Target::Process);
     assert_eq!(sent, Signalled::Sent);
@@ -103,7 +103,7 @@ fn f5_f8_a_zombie_is_gone_and_gets_no_signal() {
     let mut child = Stranger::shell("exec sleep 1000");
     let identity = child.identity(&host);
     child.kill();
-    // Nobody collected it: its entry is still in the table.
+    // Its status is not collected: its entry is still in the table.
     eventually_gone(&host, &identity);
     let entry = format!("/proc/{}", identity.pid);
     assert!(std::path::Path::new(&entry).exists());
@@ -146,7 +146,7 @@ async fn h36_the_interrupt_of_a_group_reaches_an_agent_with_default_handling() {
 #[tokio::test]
 async fn h104_a_tree_with_double_forked_stopped_and_deaf_members_is_found_and_ended() {
     let place = Place::new();
-    // One stays in the family, one left it by a double fork into its own session.
+    // One stays in the process tree, one leaves it by a double fork into its own session.
     let script = "trap '' INT TERM HUP; \
                   (setsid sh -c 'echo stray >> ready; sleep 1000' > /dev/null 2>&1 &); \
                   sh -c 'echo child >> ready; sleep 1000' & \
@@ -171,7 +171,7 @@ async fn h104_a_tree_with_double_forked_stopped_and_deaf_members_is_found_and_en
     let raw = rustix::process::Pid::from_raw(stray.identity.pid.get()).unwrap();
     rustix::process::kill_process(raw, rustix::process::Signal::STOP).unwrap();
 
-    // The agent goes first: what it leaves behind is still found by the launch.
+    // The agent ends first: the rest is still found by the launch id.
     place.host.signal(&identity, Signal::Kill, Target::Process);
     place.end_of(&identity).await;
     assert!(place.host.descendants(&identity).is_empty());

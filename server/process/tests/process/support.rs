@@ -1,4 +1,4 @@
-//! A folder, a host, and processes that end with their test.
+//! A folder, a process host, and processes that end with their test.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -120,7 +120,7 @@ fn new_launch_id() -> LaunchId {
     format!("{:016x}{number:016x}", std::process::id()).parse().unwrap()
 }
 
-/// A process that is no launch of ours; killed and collected in the end.
+/// A process that is no launch of ours. It is killed and collected on drop.
 pub struct Stranger {
     pub child: Child,
     collected: bool,
@@ -135,7 +135,7 @@ impl Stranger {
         Self::start(Command::new("/bin/sh").args(["-c", script]))
     }
 
-    /// The helper with a command; its standard input stays open, its first line is awaited.
+    /// Starts the helper with a command and waits for its first line.
     pub fn helper(args: &[&str]) -> (Self, String) {
         let mut stranger = Self::start(
             Command::new(HELPER)
@@ -181,7 +181,7 @@ impl Drop for Stranger {
     }
 }
 
-/// Waits until a question has an answer.
+/// Waits until a condition gives a value.
 #[track_caller]
 pub fn eventually<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + DEADLINE;
