@@ -6,15 +6,17 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 /// Longest session name in characters (`http-api` §0.5).
 pub const SESSION_NAME_CHARS: usize = 128;
 
-/// Whether a character has no place in a name: controls, format characters (bidi overrides and
-/// zero-width ones among them), surrogates, private use, unassigned, and the two line separators.
+/// Whether a character has no place in a name.
+///
+/// True for controls, format characters (bidi overrides and zero-width ones among them),
+/// surrogates, private use, unassigned characters and the two line separators.
 ///
 /// In the page (wasm32) unassigned characters pass: their table alone would be a twentieth of the
 /// module, and the server has the last word on every name.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     #[cfg(target_arch = "wasm32")]
-    let is = is_assigned_unprintable(c);
+    let is = crate::characters::is_assigned_unprintable(c);
     #[cfg(not(target_arch = "wasm32"))]
     let is = matches!(
         get_general_category(c),
@@ -27,20 +29,6 @@ pub fn is_unprintable(c: char) -> bool {
             | GeneralCategory::ParagraphSeparator
     );
     is
-}
-
-/// The same without unassigned characters (Unicode 16).
-#[cfg(any(target_arch = "wasm32", test))]
-fn is_assigned_unprintable(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
-            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{180e}' | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2064}' | '\u{2066}'..='\u{206f}'
-            | '\u{e000}'..='\u{f8ff}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{110bd}'
-            | '\u{110cd}' | '\u{13430}'..='\u{1343f}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}'
-            | '\u{f0000}'..='\u{ffffd}' | '\u{100000}'..='\u{10fffd}')
 }
 
 /// Why a session name was refused.
@@ -57,7 +45,7 @@ pub enum BadSessionName {
     LeadingDash,
 }
 
-/// The session name a caller meant: trimmed, and `None` when nothing is left (the default).
+/// The session name that a caller gave: trimmed; `None` is the default.
 ///
 /// # Errors
 /// The rule of `http-api` §0.5 that the name breaks.
@@ -141,6 +129,7 @@ pub(crate) use string_schema;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::characters::is_assigned_unprintable;
 
     #[test]
     fn a_session_name_is_trimmed_and_blank_means_default() {

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+use svc_shared::characters::is_invisible;
 use svc_shared::text::is_unprintable;
 
 /// Larger files are no settings.
@@ -208,7 +209,8 @@ fn content(file: File) -> Option<Vec<u8>> {
 
 /// A foreign name for display: nothing invisible, nothing endless.
 fn shown(name: &str) -> String {
-    let safe = |c| if is_unprintable(c) { char::REPLACEMENT_CHARACTER } else { c };
+    let is_hidden = |c| is_unprintable(c) || is_invisible(c);
+    let safe = |c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c };
     name.chars().take(NAME_CHARS).map(safe).collect()
 }
 
@@ -408,6 +410,7 @@ mod tests {
             for name in names {
                 prop_assert!(name.chars().count() <= NAME_CHARS);
                 prop_assert!(!name.chars().any(is_unprintable), "{:?}", name);
+                prop_assert!(!name.chars().any(is_invisible), "{:?}", name);
             }
         }
     }

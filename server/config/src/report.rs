@@ -5,6 +5,8 @@ use crate::secret::MASK;
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
+use svc_shared::characters::is_invisible;
+use svc_shared::text::is_unprintable;
 
 /// Longest piece of foreign text repeated in a message.
 const LONGEST_ECHO: usize = 80;
@@ -147,11 +149,11 @@ impl ConfigErrors {
     }
 }
 
-/// `text` with everything that is not printable escaped.
+/// `text` with everything that is invisible or not printable escaped.
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if svc_shared::text::is_unprintable(c) {
+        if is_unprintable(c) || is_invisible(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);
@@ -223,6 +225,7 @@ mod tests {
         assert_eq!(shown_value("me:pw@host"), MASK);
         assert_eq!(shown_value("://me:pw@"), MASK);
         assert_eq!(shown_value("a\nb\u{202e}"), "a\\u{a}b\\u{202e}");
+        assert_eq!(shown_value("a\u{3164}b\u{34f}"), "a\\u{3164}b\\u{34f}");
         assert!(shown_value(&"x".repeat(500)).len() < 100);
     }
 

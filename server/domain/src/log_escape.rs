@@ -2,37 +2,33 @@
 
 use std::borrow::Cow;
 use std::fmt::Write;
+use svc_shared::characters::rewrite_invisible;
 
 /// Longest piece of a request that an error text repeats, in characters (`http-api` §0.3).
 const ECHO: usize = 80;
 
-/// Whether a character can change how the text around it is shown or where a line ends.
-fn is_unsafe(c: char) -> bool {
-    c.is_control() || is_directional(c) || matches!(c, '\u{2028}' | '\u{2029}')
-}
-
-/// Marks, embeddings, overrides and isolates of the bidirectional algorithm.
-fn is_directional(c: char) -> bool {
-    matches!(
-        c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+/// Text for a log line or a table cell: one line, nothing invisible.
+///
+/// Invisible characters are written out: up to U+00FF as `\x..`, others as `\u....`.
+#[must_use]
+pub fn escape(text: &str) -> Cow<'_, str> {
+    rewrite_invisible(
+        text,
+        |_| false,
+        |out, c| {
+            // Writing to a string cannot fail.
+            let _ = match u32::from(c) {
+                code @ 0..=0xff => write!(out, "\\x{code:02x}"),
+                code => write!(out, "\\u{code:04x}"),
+            };
+        },
     )
 }
 
-/// Text for a log line or a table cell: one line, every control character visible as `\x..`,
-/// every directional one as `\u....`.
-#[must_use]
-pub fn escape(text: &str) -> Cow<'_, str> {
-    rewrite(text, is_unsafe, |out, c| match u32::from(c) {
-        code @ 0..=0xff => write!(out, "\\x{code:02x}"),
-        code => write!(out, "\\u{code:04x}"),
-    })
-}
-
-/// A line of foreign text for a terminal: control characters but tabs, and directional ones, gone.
+/// A line of foreign text for a terminal: invisible characters but tabs are gone.
 #[must_use]
 pub fn strip_controls(text: &str) -> Cow<'_, str> {
-    rewrite(text, |c| c != '\t' && is_unsafe(c), |_, _| Ok(()))
+    rewrite_invisible(text, |c| c == '\t', |_, _| {})
 }
 
 /// A finished JSON document in which no string can steer a terminal.
@@ -41,8 +37,13 @@ pub fn strip_controls(text: &str) -> Cow<'_, str> {
 /// inside strings, where their `\u....` form means the same. Line ends between values stay.
 #[must_use]
 pub fn escape_json(document: &str) -> Cow<'_, str> {
-    let steers = |c: char| !matches!(c, '\t' | '\r' | '\n') && is_unsafe(c);
-    rewrite(document, steers, |out, c| write!(out, "\\u{:04x}", u32::from(c)))
+    let stays = |c| matches!(c, '\t' | '\r' | '\n');
+    rewrite_invisible(document, stays, |out, c| {
+        // Beyond U+FFFF JSON wants a pair.
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    })
 }
 
 /// A piece of a request as an error text repeats it: quoted, escaped, clipped to 80 characters.
@@ -54,31 +55,19 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-fn rewrite(
-    text: &str,
-    wanted: impl Fn(char) -> bool,
-    replace: impl Fn(&mut String, char) -> std::fmt::Result,
-) -> Cow<'_, str> {
-    if !text.chars().any(&wanted) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if wanted(c) {
-            // Writing to a string cannot fail.
-            let _ = replace(&mut out, c);
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Marks, embeddings, overrides and isolates of the bidirectional algorithm.
+    fn is_directional(c: char) -> bool {
+        matches!(
+            c,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+    }
 
     #[test]
     fn a_forged_log_line_stays_inside_its_own() {
@@ -92,6 +81,14 @@ mod tests {
     #[test]
     fn a_terminal_line_loses_what_steers_it_and_keeps_tabs() {
         assert_eq!(strip_controls("a\tb\u{1b}[31m\r\n\u{9d}\u{200f}c"), "a\tb[31mc");
+    }
+
+    #[test]
+    fn what_shows_nothing_is_written_out_everywhere() {
+        assert_eq!(escape("a\u{200b}\u{2060}\u{ad}\u{feff}b"), "a\\u200b\\u2060\\xad\\ufeffb");
+        assert_eq!(strip_controls("a\u{200b}\u{2060}\u{ad}b"), "ab");
+        assert_eq!(escape_json("\"\u{2060}\u{e0041}\""), r#""\u2060\udb40\udc41""#);
+        assert_eq!(escape("👩‍💻"), "👩‍💻");
     }
 
     #[test]

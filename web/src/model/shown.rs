@@ -1,38 +1,13 @@
 //! Text of records as it may stand on the page: nothing invisible, nothing that turns the line.
 
 use std::borrow::Cow;
+use svc_shared::characters::rewrite_invisible;
 
-/// Characters that would hide or reorder text.
-fn is_hidden(c: char) -> bool {
-    (c.is_control() && c != '\n' && c != '\t')
-        || matches!(
-            c,
-            '\u{061c}'
-                | '\u{200e}'
-                | '\u{200f}'
-                | '\u{2028}'
-                | '\u{2029}'
-                | '\u{202a}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}'
-                | '\u{feff}'
-        )
-}
-
-/// The text with control characters and direction overrides written out, e.g. `\u{202e}`.
+/// The text with everything invisible but line ends and tabs written out, e.g. `\u{202e}`.
 #[must_use]
 pub fn shown(raw: &str) -> Cow<'_, str> {
-    if !raw.chars().any(is_hidden) {
-        return Cow::Borrowed(raw);
-    }
-    let mut out = String::with_capacity(raw.len() + 8);
-    for c in raw.chars() {
-        if is_hidden(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
+    let stays = |c| matches!(c, '\n' | '\t');
+    rewrite_invisible(raw, stays, |out, c| out.extend(c.escape_unicode()))
 }
 
 #[cfg(test)]
@@ -44,6 +19,7 @@ mod tests {
         assert_eq!(shown("a\u{202e}b"), "a\\u{202e}b");
         assert_eq!(shown("a\u{1b}[31m"), "a\\u{1b}[31m");
         assert_eq!(shown("a\u{0}"), "a\\u{0}");
+        assert_eq!(shown("a\u{200b}\u{2060}\u{ad}b"), "a\\u{200b}\\u{2060}\\u{ad}b");
     }
 
     #[test]

@@ -39,32 +39,9 @@ pub(super) fn clean(text: &str) -> Clean {
     clean
 }
 
-/// Whether a character shows nothing: C0 but tab and line ends, DEL, C1, and the
-/// `Default_Ignorable_Code_Point`s of Unicode 16 with the interlinear annotation marks.
+/// Whether a character shows nothing and is no tab or line end.
 pub(super) fn is_invisible(c: char) -> bool {
-    match c {
-        '\t' | '\r' | '\n' => false,
-        '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' => true,
-        c if c.is_ascii() => false,
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{61c}'
-        | '\u{115f}'..='\u{1160}'
-        | '\u{17b4}'..='\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200f}'
-        | '\u{202a}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff0}'..='\u{fffb}'
-        | '\u{1bca0}'..='\u{1bca3}'
-        | '\u{1d173}'..='\u{1d17a}'
-        | '\u{e0000}'..='\u{e0fff}' => true,
-        _ => false,
-    }
+    !matches!(c, '\t' | '\r' | '\n') && svc_shared::characters::is_invisible(c)
 }
 
 fn is_introducer(c: char) -> bool {
