@@ -213,7 +213,7 @@ const DATA: &[Leaf] = rows! {
     "metrics.sample_interval_seconds" seconds(Range::above(0.0).up_to(2.0)) => real(0.15); B L; "Window of a sample."
     "metrics.poll_seconds" seconds(Range::at_least(1.0)) => real(4.0); B L; "Refresh of the dashboard."
     "observability.prometheus_enabled" BOOL => OFF; B R; "Serves metrics for Prometheus."
-    "observability.metrics_token_hash" text(TextRule::Sha256Hex) => NULL; F R secret blank_is_null later; "SHA-256 of the scrape token."
+    "observability.metrics_token_hash" text(TextRule::Sha256Hex) => NULL; F R secret blank_is_null; "SHA-256 of the token that reads the metrics."
 };
 
 const OUTBOUND: &[Leaf] = rows! {

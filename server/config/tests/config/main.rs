@@ -6,6 +6,7 @@
     reason = "helpers of tests: a panic is how they fail"
 )]
 
+mod announced;
 mod corpus;
 mod json_schema;
 mod posture;

@@ -1,0 +1,93 @@
+//! What the schema says of a key against what the service reads: a key that works is not announced
+//! as missing, and a key that does nothing yet is.
+
+use crate::good;
+use std::fs;
+use std::path::Path;
+use svc_config::schema::{Leaf, Stage, leaves};
+
+/// Keys that this crate carries out by itself; no other reads them.
+const CARRIED_OUT_WHILE_LOADING: [&str; 2] = ["schema_version", "config_strict"];
+
+/// The production code of one file, without comments, blanks and line ends.
+struct Source(String);
+
+impl Source {
+    fn read(path: &Path) -> Self {
+        let text = fs::read_to_string(path).unwrap();
+        let production = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        let code = production.lines().map(|line| line.split("//").next().unwrap_or_default());
+        Self(code.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect())
+    }
+
+    /// Whether this field path stands here: not as the start of a longer name, and not as a call.
+    fn has(&self, path: &str) -> bool {
+        self.0.match_indices(path).any(|(at, _)| {
+            let next = self.0[at + path.len()..].chars().next();
+            next.is_none_or(|c| !c.is_alphanumeric() && c != '_' && c != '(')
+        })
+    }
+
+    /// Whether the field of a key is read here, in one expression or by way of its section.
+    fn reads(&self, leaf: &Leaf) -> bool {
+        // The type of a span of time says its unit; the field does not.
+        let field = leaf.name().trim_end_matches("_seconds");
+        if leaf.is_per_project() {
+            return self.0.contains(".project(") && self.has(&format!(".{field}"));
+        }
+        match leaf.key.rsplit_once('.') {
+            None => self.has(&format!("config.{field}")),
+            Some((section, _)) => {
+                let section = section.rsplit('.').next().unwrap_or(section);
+                self.has(&format!(".{section}")) && self.has(&format!(".{field}"))
+            }
+        }
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let server = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut found = Vec::new();
+    let mut open = vec![server.to_path_buf()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            if path.is_dir() {
+                // This crate defines the keys; tests set them.
+                if !["config", "tests"].contains(&name.as_str()) {
+                    open.push(path);
+                }
+            } else if name.ends_with(".rs") && !name.ends_with("tests.rs") {
+                found.push(Source::read(&path));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn a_key_is_announced_as_missing_exactly_when_nothing_reads_it() {
+    let sources = sources();
+    assert!(sources.len() > 100, "the sources are found");
+    let mut wrong = Vec::new();
+    for leaf in leaves() {
+        let is_read = CARRIED_OUT_WHILE_LOADING.contains(&leaf.key)
+            || sources.iter().any(|source| source.reads(leaf));
+        let is_announced = leaf.stage == Stage::Later;
+        if is_read == is_announced {
+            wrong
+                .push((leaf.key, if is_read { "works, announced" } else { "unread, unannounced" }));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_token_of_the_metrics_works_and_gets_no_warning() {
+    let hash = "0123456789abcdef".repeat(4);
+    let loaded = good(&format!("observability: {{metrics_token_hash: {hash}}}\n"));
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    let configured = loaded.config.observability.metrics_token_hash.as_ref();
+    assert_eq!(configured.map(|hash| hash.expose()), Some(hash.as_str()));
+}
