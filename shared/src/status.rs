@@ -19,6 +19,9 @@ macro_rules! words {
             /// Every value, in the order of the documents.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
+            /// Every word, in the same order.
+            pub const WORDS: &[&str] = &[$($word),+];
+
             /// The word on the wire.
             #[must_use]
             pub fn as_str(self) -> &'static str {
@@ -39,7 +42,7 @@ macro_rules! words {
             fn from_str(raw: &str) -> Result<Self, UnknownWord> {
                 match raw {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord { allowed: &[$($word),+] }),
+                    _ => Err(UnknownWord { allowed: Self::WORDS }),
                 }
             }
         }

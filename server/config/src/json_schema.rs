@@ -82,7 +82,7 @@ fn property(leaf: &Leaf) -> Json {
     if let Some(variable) = leaf.variable() {
         about.push_str(&format!(" Environment: {variable}."));
     }
-    if leaf.stage == Stage::Later {
+    if leaf.stage == Stage::Planned {
         about.push_str(" Not part of this version.");
     }
     if let Some(property) = property.as_object_mut() {

@@ -8,6 +8,7 @@ mod config;
 mod environment;
 mod find;
 mod json_schema;
+mod keys;
 mod load;
 mod nearest;
 mod report;

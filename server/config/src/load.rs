@@ -173,7 +173,7 @@ struct Draft {
     roots: PathRoots,
     settings: Settings,
     projects: ProjectSettings,
-    /// Optional sections of which something is written.
+    /// Sections of which something is written.
     sections: BTreeSet<String>,
     /// Keys with a problem: checks that involve them stay silent.
     failed: BTreeSet<&'static str>,

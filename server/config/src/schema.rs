@@ -1,10 +1,11 @@
 //! What a configuration key is, and the table of all of them.
 //!
-//! The table in [`leaves`] is the only list of keys. Loading, environment names, `config show`,
-//! warnings and suggestions read it; the typed [`crate::Config`] is filled from it and refuses to
-//! build when the two disagree.
+//! The table is made from the definitions of [`crate::Config`]. Loading, environment names,
+//! `config show`, warnings, suggestions, the JSON Schema and the manual read it.
 
-mod leaves;
+use crate::config::Config;
+use crate::keys::Section as _;
+use std::sync::LazyLock;
 
 /// One key of the configuration.
 #[derive(Debug, Clone, Copy)]
@@ -178,14 +179,11 @@ pub enum Apply {
 /// Whether a key does something in this build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// It does.
-    Here,
-    /// Its feature comes later: the key is accepted and named in a warning.
-    Later,
+    /// The key works.
+    Working,
+    /// The feature behind the key comes later: the key is accepted and named in a warning.
+    Planned,
 }
-
-/// Sections that are off as long as nothing of them is written anywhere.
-pub const OPTIONAL_SECTIONS: [&str; 1] = ["tls"];
 
 /// The section whose children are named by the operator.
 pub const PROJECTS: &str = "projects";
@@ -203,7 +201,12 @@ pub const WEBHOOK_EVENTS: [&str; 7] =
 
 /// Every key, in the order of the documentation.
 pub fn leaves() -> impl Iterator<Item = &'static Leaf> {
-    leaves::GROUPS.iter().copied().flatten()
+    static KEYS: LazyLock<Vec<&'static Leaf>> = LazyLock::new(|| {
+        let mut keys = Vec::new();
+        Config::list(&mut keys);
+        keys
+    });
+    KEYS.iter().copied()
 }
 
 /// The key with exactly this dotted path; for project keys the pattern with `<name>`.
@@ -243,7 +246,7 @@ pub fn children(section: &str) -> Vec<&'static str> {
 }
 
 impl Leaf {
-    const fn new(
+    pub(crate) const fn new(
         key: &'static str,
         kind: Kind,
         preset: Preset,
@@ -260,28 +263,29 @@ impl Leaf {
             secret: false,
             edit,
             apply,
-            stage: Stage::Here,
+            stage: Stage::Working,
             protects: false,
-            about,
+            // A doc comment begins with a blank.
+            about: about.trim_ascii(),
         }
     }
 
-    const fn secret(mut self) -> Self {
+    pub(crate) const fn secret(mut self) -> Self {
         self.secret = true;
         self
     }
 
-    const fn blank_is_null(mut self) -> Self {
+    pub(crate) const fn blank_is_null(mut self) -> Self {
         self.blank_is_null = true;
         self
     }
 
-    const fn later(mut self) -> Self {
-        self.stage = Stage::Later;
+    pub(crate) const fn planned(mut self) -> Self {
+        self.stage = Stage::Planned;
         self
     }
 
-    const fn protects(mut self) -> Self {
+    pub(crate) const fn protects(mut self) -> Self {
         self.protects = true;
         self
     }

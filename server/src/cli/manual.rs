@@ -106,7 +106,7 @@ fn sentences(leaf: &Leaf) -> String {
         Apply::NextSpawn => " A change takes effect for the next bridge.",
         Apply::Live | Apply::NextMcpStart => "",
     });
-    if leaf.stage == Stage::Later {
+    if leaf.stage == Stage::Planned {
         text.push_str(" Not part of this version.");
     }
     text

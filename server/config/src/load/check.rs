@@ -272,7 +272,7 @@ impl Draft {
 
     /// One warning for all keys that are set and whose feature is not part of this build.
     fn note_later(&mut self) {
-        let is_later = |leaf: &Leaf| leaf.stage == Stage::Later && !leaf.protects;
+        let is_later = |leaf: &Leaf| leaf.stage == Stage::Planned && !leaf.protects;
         let mut keys: Vec<String> = schema::leaves()
             .filter(|leaf| is_later(leaf))
             .filter(|leaf| {
@@ -316,7 +316,7 @@ pub fn is_password_hash(hash: &Secret) -> bool {
 
 /// What this build enforces: exactly the protecting keys whose stage says so.
 fn enforced() -> Enforced {
-    let is_here = |key: &str| schema::leaf(key).is_some_and(|leaf| leaf.stage == Stage::Here);
+    let is_here = |key: &str| schema::leaf(key).is_some_and(|leaf| leaf.stage == Stage::Working);
     Enforced {
         sign_in: is_here("auth.enabled"),
         reverse_proxy: is_here("auth.reverse_proxy.enabled"),

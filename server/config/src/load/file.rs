@@ -3,7 +3,7 @@
 use super::{Draft, Setting, Source, with_value};
 use crate::nearest::nearest;
 use crate::report::{Concern, ConfigErrors, Place, shown_key, shown_project};
-use crate::schema::{self, Kind, Leaf, OPTIONAL_SECTIONS, SECURITY_SECTIONS};
+use crate::schema::{self, Kind, Leaf, SECURITY_SECTIONS};
 use crate::tree::{self, Body, Duplicate, Entry, Node};
 use crate::value::{self, Value};
 use std::collections::BTreeMap;
@@ -111,9 +111,7 @@ impl Draft {
     }
 
     fn take_subsection(&mut self, key: &str, entry: &Entry) {
-        if OPTIONAL_SECTIONS.contains(&key) {
-            self.sections.insert(key.to_owned());
-        }
+        self.sections.insert(key.to_owned());
         match &entry.value.body {
             Body::Map(entries) => self.take_section(key, entries),
             _ if entry.value.is_null() => self.warn_empty(key, entry),

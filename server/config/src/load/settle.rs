@@ -1,12 +1,12 @@
 //! Old spellings, defaults, and the typed configuration.
 
-use super::{Draft, Setting, Settings, Source};
+use super::{Draft, Setting, Source};
 use crate::config::Config;
 use crate::environment::{Environment, default_state_dir};
+use crate::keys::{Section as _, Values};
 use crate::report::{Concern, Place, Problem};
-use crate::schema::{self, OPTIONAL_SECTIONS, Preset};
+use crate::schema::{self, Preset};
 use crate::value::Value;
-use serde_json::{Map, Value as Json};
 
 impl Draft {
     /// Gives every key a value: what is set, else what an old key says, else the default.
@@ -95,66 +95,20 @@ impl Draft {
         }
     }
 
-    /// The typed configuration; none only when table and types disagree.
+    /// The typed configuration; none only when a field's type cannot hold a value of its kind.
     pub(super) fn build(&mut self) -> Option<Config> {
-        match serde_json::from_value(self.as_json()) {
-            Ok(config) => Some(config),
-            Err(_) => {
-                // The cause may quote a value, a secret one included: it is not repeated.
-                self.problems.push(Problem {
-                    place: Place::Nowhere,
-                    key: None,
-                    reason: "cannot be represented by this version; this is a defect of the \
-                             program, please report it"
-                        .to_owned(),
-                });
-                None
-            }
-        }
-    }
-
-    fn as_json(&self) -> Json {
-        let mut root = Map::new();
-        for (key, setting) in &self.settings {
-            let is_absent = OPTIONAL_SECTIONS.iter().any(|section| {
-                !self.sections.contains(*section)
-                    && key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.'))
+        let values =
+            Values { settings: &self.settings, projects: &self.projects, written: &self.sections };
+        let config = Config::read(&values);
+        if config.is_none() {
+            self.problems.push(Problem {
+                place: Place::Nowhere,
+                key: None,
+                reason: "cannot be represented by this version; this is a defect of the program, \
+                         please report it"
+                    .to_owned(),
             });
-            if !is_absent {
-                insert(&mut root, key, setting.value.to_json());
-            }
         }
-        let projects = self.projects.iter().map(|(name, settings)| {
-            (name.as_str().to_owned(), Json::Object(project_json(settings)))
-        });
-        root.insert(schema::PROJECTS.to_owned(), Json::Object(projects.collect()));
-        Json::Object(root)
-    }
-}
-
-fn project_json(settings: &Settings) -> Map<String, Json> {
-    schema::project_leaves()
-        .filter_map(|leaf| {
-            let value = match settings.get(leaf.key) {
-                Some(setting) => setting.value.clone(),
-                None => Value::preset(leaf.preset)?,
-            };
-            Some((leaf.name().to_owned(), value.to_json()))
-        })
-        .collect()
-}
-
-/// Puts a value at a dotted path, making the objects on the way.
-fn insert(object: &mut Map<String, Json>, key: &str, value: Json) {
-    match key.split_once('.') {
-        None => {
-            object.insert(key.to_owned(), value);
-        }
-        Some((first, rest)) => {
-            let below = object.entry(first).or_insert_with(|| Json::Object(Map::new()));
-            if let Json::Object(below) = below {
-                insert(below, rest, value);
-            }
-        }
+        config
     }
 }

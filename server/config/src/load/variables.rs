@@ -4,7 +4,7 @@ use super::{Draft, Setting, Source, with_value};
 use crate::environment::Environment;
 use crate::nearest::nearest;
 use crate::report::{Concern, Place, printable, shown_key};
-use crate::schema::{self, Kind, Leaf, OPTIONAL_SECTIONS};
+use crate::schema::{self, Kind, Leaf};
 use crate::secret::Secret;
 use crate::value::{self, Value};
 use std::collections::BTreeMap;
@@ -96,10 +96,8 @@ impl Draft {
 
     fn take_leaf(&mut self, leaf: &'static Leaf, pair: &Pair<'_>) {
         let Some(setting) = self.setting_of(leaf, pair) else { return };
-        for section in OPTIONAL_SECTIONS {
-            if leaf.key.strip_prefix(section).is_some_and(|rest| rest.starts_with('.')) {
-                self.sections.insert(section.to_owned());
-            }
+        if let Some((section, _)) = leaf.key.rsplit_once('.') {
+            self.sections.insert(section.to_owned());
         }
         // A good value in the environment covers a bad one in the file, but the file's problem
         // was reported already: it would bite on the day the variable goes away.

@@ -1,5 +1,4 @@
-//! What the schema says of a key against what the service reads: a key that works is not announced
-//! as missing, and a key that does nothing yet is.
+//! Keys that are announced as missing, compared with the keys that nothing reads.
 
 use crate::good;
 use std::fs;
@@ -74,7 +73,7 @@ fn a_key_is_announced_as_missing_exactly_when_nothing_reads_it() {
     for leaf in leaves() {
         let is_read = CARRIED_OUT_WHILE_LOADING.contains(&leaf.key)
             || sources.iter().any(|source| source.reads(leaf));
-        let is_announced = leaf.stage == Stage::Later;
+        let is_announced = leaf.stage == Stage::Planned;
         if is_read == is_announced {
             wrong
                 .push((leaf.key, if is_read { "works, announced" } else { "unread, unannounced" }));

@@ -1,0 +1,143 @@
+//! Keys about figures, notifications, event posts and the hosted-session daemon.
+
+use crate::keys::terms::*;
+use crate::keys::{choice, section};
+use crate::schema::{ItemRule, Kind, Preset, Range, TextRule, WEBHOOK_EVENTS};
+use crate::secret::Secret;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The events of [`WEBHOOK_EVENTS`], and whether each is posted by default.
+const EVENT_STATES: &[(&str, bool)] = &[
+    ("spawn", true),
+    ("ready", true),
+    ("stop", true),
+    ("crash", true),
+    ("bg-settled", false),
+    ("permission-needed", false),
+    ("clone-done", false),
+];
+
+section! {
+    /// The usage badge.
+    Usage "usage." {
+        /// What the usage badge shows.
+        mode: UsageMode = one_of(UsageMode::WORDS) => is("cost"), Basic Live planned;
+        /// Currency code.
+        /// Upper-case.
+        currency: String = text(TextRule::Currency) => is("USD"), Basic Live planned;
+        /// Currency symbol; null follows the currency.
+        /// See [`Usage::symbol`].
+        currency_symbol: Option<String> = LINE => NULL, Basic Live blank_is_null planned;
+        /// Factor from US dollars to the currency.
+        fx_rate: f64 = float(Range::above(0.0)) => real(1.0), Basic Live planned;
+        /// Counts cache tokens as well.
+        token_total_includes_cache: bool = BOOL => ON, Basic Live planned;
+        /// Deprecated: use usage.mode.
+        /// Already applied to `mode`.
+        show_cost: bool = BOOL => ON, Basic Live planned;
+    }
+}
+
+choice! {
+    /// What the usage badge shows.
+    UsageMode {
+        /// Money.
+        Cost = "cost",
+        /// Tokens.
+        Tokens = "tokens",
+        /// Nothing, and nothing is fetched.
+        Off = "off",
+    }
+}
+
+section! {
+    /// Metrics for Prometheus.
+    Observability "observability." {
+        /// Serves metrics for Prometheus.
+        prometheus_enabled: bool = BOOL => OFF, Basic Restart;
+        /// SHA-256 of the token that reads the metrics.
+        metrics_token_hash: Option<Secret> = text(TextRule::Sha256Hex)
+            => NULL, File Restart secret blank_is_null;
+    }
+}
+
+section! {
+    /// Notifications.
+    Notifications "notifications." {
+        /// Sends notifications.
+        enabled: bool = BOOL => OFF, Basic Live planned;
+        /// URLs that notifications are sent to.
+        urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret planned;
+        /// Shows notifications in the browser.
+        browser_enabled: bool = BOOL => OFF, Basic Live planned;
+        /// Notifies when a bridge crashes.
+        notify_on_crash: bool = BOOL => ON, Basic Live planned;
+        /// Notifies when a bridge becomes ready.
+        notify_on_ready: bool = BOOL => OFF, Basic Live planned;
+        /// Notifies when a bridge stops.
+        notify_on_stop: bool = BOOL => OFF, Basic Live planned;
+        /// Notifies when a session asks for a permission.
+        notify_on_permission: bool = BOOL => OFF, Basic Live planned;
+        /// Notifies when a session ends.
+        notify_on_session_end: bool = BOOL => OFF, Basic Live planned;
+        /// Notifies when a reconnect fails.
+        notify_on_reconnect_failed: bool = BOOL => OFF, Basic Live planned;
+    }
+}
+
+section! {
+    /// Event posts.
+    Webhooks "webhooks." {
+        /// Posts events to the URLs.
+        enabled: bool = BOOL => OFF, Advanced Live planned;
+        /// URLs that events are posted to.
+        /// An entry that is no http or https URL is no target.
+        urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret planned;
+        /// Key that signs the posts.
+        secret: Option<Secret> = LINE => NULL, File Restart secret blank_is_null planned;
+        /// Longest time a post may take.
+        timeout as "timeout_seconds": Duration = seconds(Range::above(0.0))
+            => real(10.0), Advanced Live planned;
+        /// Posts nothing to private networks.
+        block_private_targets: bool = BOOL => OFF, Advanced Live planned;
+        /// Events that are posted.
+        /// State of every known event.
+        events: BTreeMap<String, bool> = Kind::Switches(&WEBHOOK_EVENTS)
+            => Preset::Switches(EVENT_STATES), Advanced Live planned;
+    }
+}
+
+section! {
+    /// The hosted-session daemon.
+    Hosted "hosted." {
+        /// Uses the hosted-session daemon.
+        enabled: bool = BOOL => OFF, Basic Restart planned;
+        /// The daemon program: a name to look up in PATH, or a path.
+        binary: String = PROGRAM => is("svc-hosted"), File Restart planned;
+        /// Socket of the daemon; null is one in the state directory.
+        /// See [`crate::Config::hosted_socket`].
+        socket_path: Option<PathBuf> = Kind::SocketPath => NULL, Basic Restart planned;
+        /// Longest time until the daemon accepts connections.
+        spawn_timeout as "spawn_timeout_seconds": Duration = seconds(Range::above(0.0))
+            => real(10.0), Basic Restart planned;
+        /// Sessions outlive the daemon.
+        keep_children: bool = BOOL => ON, Basic Restart planned;
+        /// Longest time a request to the daemon may take.
+        request_timeout as "request_timeout_seconds": Duration = seconds(Range::above(0.0))
+            => real(30.0), Basic Live planned;
+    }
+}
+
+impl Usage {
+    /// The symbol to print: the configured one, `$` for USD, else the code and a blank.
+    #[must_use]
+    pub fn symbol(&self) -> String {
+        match (&self.currency_symbol, self.currency.as_str()) {
+            (Some(symbol), _) => symbol.clone(),
+            (None, "USD") => "$".to_owned(),
+            (None, code) => format!("{code} "),
+        }
+    }
+}
