@@ -1,5 +1,6 @@
-//! The command line: reads the arguments, runs one command, turns its end into output and exit
-//! code.
+//! The command line: reads the arguments and runs one command.
+//!
+//! The end of the command becomes output and an exit code.
 
 mod arguments;
 mod completions;
@@ -146,8 +147,8 @@ impl Call {
     }
 }
 
-/// Runs a command on a runtime of its own. What still blocks at the end is left behind: the
-/// process ends with it.
+/// Runs a command on a runtime of its own.
+/// Blocking work that is still running at the end is abandoned, because the process ends.
 fn block_on<T>(work: impl Future<Output = Result<T, End>>) -> Result<T, End> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -1,4 +1,4 @@
-//! The composition root: the only file that names adapters and puts the service together.
+//! The composition root: the only file that names adapters and builds the service.
 
 use crate::cli::chain_of;
 use std::collections::BTreeMap;
@@ -78,8 +78,8 @@ pub(crate) async fn command(around: &Surroundings) -> Result<Composed, ComposeEr
     scanned(around, Role::Command, store, refs).await
 }
 
-/// Whether a server runs on the state directory. Unclear counts as yes: it then records what it
-/// sees, and better than a command could.
+/// Whether a server runs on the state directory.
+/// Unclear counts as yes: that server then records what it sees, and better than a command could.
 pub(crate) async fn is_served(around: &Surroundings) -> bool {
     let state_dir = around.config.state_dir.clone();
     let asked = spawn_blocking(move || {
@@ -89,8 +89,8 @@ pub(crate) async fn is_served(around: &Surroundings) -> bool {
     asked.await.ok().flatten().unwrap_or(true)
 }
 
-/// A command that only looks. Where nothing was started yet there is nothing to see, and nothing
-/// is created.
+/// A command that only reads.
+/// Where nothing was ever started there is nothing to read, and nothing is created.
 pub(crate) async fn reader(around: &Surroundings) -> Result<Composed, ComposeError> {
     let store = match Store::open(&around.config.state_dir, Access::ReadOnly).await {
         Err(OpenError::Missing(_)) => Store::empty().await,

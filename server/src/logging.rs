@@ -202,8 +202,8 @@ impl Entry<'_> {
     }
 }
 
-/// A value as it is shown: the id of an instance by its beginning, as tables show it. Whole, the
-/// redactor would take it for a session id and mask all of it.
+/// A value for display. The id of an instance is shortened, as in tables.
+/// The redactor would take the whole id for a session id and mask all of it.
 fn shown(name: &str, value: &Value) -> Value {
     match value {
         Value::String(text) if name == "bridge.id" => match text.parse::<InstanceId>() {

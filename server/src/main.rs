@@ -1,4 +1,4 @@
-//! The program `svc`: hidden launcher first, then the safety of the process, then the command line.
+//! The program `svc`: hidden launcher first, then process safety, then commands.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What a defect of the service must not leave behind: core dumps and unredacted panic texts (H73).
+//! Prevents core dumps and unredacted panic messages (H73).
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::backtrace::{Backtrace, BacktraceStatus};

@@ -64,7 +64,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts the service, on a listener that exists already or on the configured address.
+    /// Starts the service on an existing listener or on the configured address.
     pub(crate) async fn start(
         around: &Surroundings,
         listener: Option<TcpListener>,
@@ -165,7 +165,7 @@ pub(crate) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartErro
     })
 }
 
-/// The configured name is what the operator will type; an IPv6 address needs its brackets.
+/// The address to type: the configured name, and brackets around an IPv6 address.
 fn shown(host: &str, address: SocketAddr) -> String {
     if host.contains(':') {
         format!("[{host}]:{}", address.port())

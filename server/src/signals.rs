@@ -12,8 +12,8 @@ pub(crate) enum Asked {
     Terminate,
 }
 
-/// From its creation on, SIGINT and SIGTERM no longer end the process by themselves; none that
-/// comes later is lost.
+/// Receives SIGINT and SIGTERM, which no longer end the process by themselves.
+/// No signal after its creation is lost.
 #[derive(Debug)]
 pub(crate) struct Signals {
     interrupt: Signal,

@@ -1,5 +1,6 @@
-//! The house rules that the compiler does not check: who may depend on whom, which modules may
-//! name what, and how long a file may be.
+//! The house rules that the compiler does not check.
+//!
+//! Who may depend on whom, which modules may name what, and how long a file may be.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Who may depend on which packages of this workspace; the arrows of `docs/architecture.md`.
+/// Allowed dependencies between packages, as in `docs/architecture.md`.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("svc-shared", &[]),
     ("svc-domain", &["svc-shared"]),
@@ -133,8 +134,8 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Packages of this workspace among the dependencies, those of single platforms and builds
-/// included, those of tests left out.
+/// Packages of this workspace among the dependencies.
+/// Those of single platforms and of builds are included, those of tests are not.
 fn depends_on(manifest: &toml::Table, own: &BTreeSet<&String>) -> BTreeSet<String> {
     let of_table = |table: &toml::Table| -> Vec<String> {
         ["dependencies", "build-dependencies"]
@@ -198,7 +199,7 @@ fn no_package_depends_against_the_arrows() {
     assert_eq!(ALLOWED.len(), manifests.len(), "the table names a package that is gone");
 }
 
-/// Whether code takes something from a package or module; a text of the same letters does not.
+/// Whether code names a package or module. The same letters in a text do not count.
 fn is_named(code: &str, word: &str) -> bool {
     code.match_indices(word).any(|(at, _)| {
         let after = code.get(at + word.len()..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Identifiers. Each has one checked constructor; a raw string never stands for an id.
+//! Identifiers. Each has one checked constructor; no raw string stands for an id.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Borrow;
@@ -176,7 +176,7 @@ id! {
 }
 
 id! {
-    /// Id of a background job, made by the agent: 8 lower-case hex digits (agent 2.1.197).
+    /// Id of a background job: 8 lower-case hex digits, from the agent (2.1.197).
     JobId, BadJobId, "job",
     |raw| is_lower_hex(raw, 8).then_some(()).ok_or(BadJobId)
 }

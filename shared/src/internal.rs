@@ -388,7 +388,8 @@ pub struct HistoryEvent {
     pub cost_usd: Option<f64>,
 }
 
-/// What a list of projects may be sorted by beside its own members; null: never, or unknown.
+/// What a list of projects may be sorted by beside its own members.
+/// Null means never, or unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SortData {
     /// When a bridge last did something there.

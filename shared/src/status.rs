@@ -280,7 +280,7 @@ words! {
         NotTrusted = "not_trusted",
         /// The stored permission mode is no longer allowed.
         BypassForbidden = "bypass_forbidden",
-        /// The hosted-session daemon is not connected, or the kind is not part of this build.
+        /// The daemon of hosted sessions is not connected, or this build has none.
         HostedUnavailable = "hosted_unavailable",
         /// The surviving process must be killed first.
         Orphan = "orphan",

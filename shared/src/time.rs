@@ -1,11 +1,11 @@
-//! Points in time as the wire and the database carry them. There is no `now()` here.
+//! Points in time, as wire and database have them. There is no `now()` here.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-/// Milliseconds since the Unix epoch, UTC. RFC 3339 with milliseconds and `Z` on the wire.
+/// Milliseconds since the Unix epoch, UTC. On the wire RFC 3339 with milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 

@@ -1,7 +1,7 @@
-//! `svc completions`: the script of a shell, and what it calls to find out what fits.
+//! `svc completions`: the script of a shell, and the values that complete a word.
 //!
 //! Scripts and matching come from `clap_complete`. The script calls `svc __complete`, which never
-//! writes, never asks, and says nothing at all when something is wrong or takes too long.
+//! writes, never asks, and prints nothing at all when something is wrong or takes too long.
 
 use crate::cli::arguments::{Arguments, Completions, Shell};
 use crate::cli::exit_code::Exit;
@@ -24,7 +24,7 @@ use svc_shared::status::{LaunchMode, PermissionMode, SandboxMode, SpawnMode};
 /// First argument of the call that scripts make.
 pub(crate) const HIDDEN: &str = "__complete";
 
-/// Nobody waits longer for a proposal; the rest of half a second is for starting the process.
+/// Longest wait for a proposal; starting the process takes up to 100 ms more.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Stands in the generated script for the call back.

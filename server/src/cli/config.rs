@@ -17,7 +17,7 @@ use svc_config::{
 pub(crate) enum Heard {
     /// All: somebody is about to rely on the whole configuration.
     All,
-    /// Old names only, which warn at every load; the rest is for `run` and `config check`.
+    /// Old names only. They warn at every load; `run` and `config check` show the rest.
     Deprecated,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn quiet(call: &Call) -> Option<Loaded> {
     load(&needed(call).ok()?, &call.environment).ok()
 }
 
-/// The file of this call; the inner error: there is none, or none that may be examined.
+/// The file of this call. The inner error says that there is none that may be read.
 pub(crate) fn found(call: &Call) -> Result<Result<Found, FindError>, End> {
     let here = std::env::current_dir().or_else(|error| match &call.config {
         // A complete path needs no working directory.

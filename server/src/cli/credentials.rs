@@ -1,5 +1,6 @@
-//! Commands that make credentials and take them back: `api-token`, `hash-password`, `hash-token`,
-//! `hash-metrics-token` (`command-line` §2.2).
+//! Commands that create and revoke credentials (`command-line` §2.2).
+//!
+//! `api-token`, `hash-password`, `hash-token` and `hash-metrics-token`.
 
 use crate::cli::Call;
 use crate::cli::arguments::{ApiToken, HashPassword, IssueToken, Labelled, Listing};

@@ -70,7 +70,7 @@ fn simulator() -> Result<PathBuf, End> {
     Err(Failure::new(Exit::Failed, "simulator_missing", words).into())
 }
 
-/// The simulator is started in other directories, so the path must not depend on ours.
+/// The absolute path, because the simulator is started in other directories.
 fn scenario(path: &Path) -> Result<PathBuf, End> {
     path.canonicalize()
         .map_err(|error| refused(format!("--scenario {} cannot be used: {error}", path.display())))
@@ -161,8 +161,8 @@ impl Stage<'_> {
     }
 }
 
-/// Starts what makes the page worth a look; in a kept tree what was there last time goes on. A
-/// sample that does not start is no reason to stop.
+/// Starts the samples. In a kept tree, what ran last time continues.
+/// A sample that does not start does not end the demo.
 async fn start_samples(app: &App) {
     for (project, spawn_mode) in STARTED {
         let ended = app.read_model().snapshot();
@@ -205,8 +205,9 @@ fn sample(project: &str, spawn_mode: &str) -> SpawnRequest {
     }
 }
 
-/// Stops every bridge of the tree, each by its proven identity. A start that was under way when
-/// the demo ended may show up late: looked again until there is nothing.
+/// Stops every bridge of the tree, each by its proven identity.
+/// A start that was under way when the demo ended may appear late, so this repeats until there is
+/// none.
 async fn stop_everything(app: &App) {
     for _ in 0..3 {
         let live: Vec<Instance> =

@@ -1,4 +1,4 @@
-//! Exit codes of commands: the one table from what happened to the number a script sees.
+//! Exit codes of commands: the one table from a result to the number a script sees.
 
 use svc_app::{AppError, Class};
 use svc_shared::error::ErrorCode;
@@ -43,8 +43,9 @@ pub(crate) fn of(error: &AppError) -> Exit {
     }
 }
 
-/// A conflict over what was asked for is the caller's to solve; one over the present state of
-/// things is a failed attempt.
+/// Whose turn it is after a conflict.
+/// A conflict over the request is for the caller to solve. One over the present state is a failed
+/// attempt.
 fn of_conflict(code: ErrorCode) -> Exit {
     if matches!(
         code,

@@ -49,7 +49,7 @@ fn row(job: &BackgroundJob) -> [Cell; 5] {
     ]
 }
 
-/// What it waits for, else what it is doing, else what it was asked to do; one short line.
+/// What the job waits for, else what it does, else its prompt. One short line.
 fn about(job: &BackgroundJob) -> String {
     let texts = [
         job.needs.as_deref().unwrap_or_default(),

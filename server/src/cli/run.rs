@@ -11,7 +11,7 @@ use crate::signals::Signals;
 use svc_config::{Config, FindError, Loaded};
 use tokio::net::TcpListener;
 
-/// Serves the configured projects; where nothing is configured, the setup page before that.
+/// Serves the configured projects; without a configuration the setup page is first.
 pub(crate) fn run(call: &Call) -> Result<Exit, End> {
     if let Err(FindError::NotFound { searched }) = found(call)? {
         let first = FirstRun::prepare(call, &searched)?;
@@ -34,7 +34,7 @@ pub(crate) fn run(call: &Call) -> Result<Exit, End> {
     })
 }
 
-/// Starts the service, on a listener that exists already or on the configured address.
+/// Starts the service on an existing listener or on the configured address.
 async fn start(
     call: &Call,
     loaded: &Loaded,
@@ -50,7 +50,7 @@ async fn start(
     Ok(Exit::Done)
 }
 
-/// Says that the service is there, serves, and ends it. A second signal ends the process at once.
+/// Announces the service, serves, and ends it. A second signal ends it at once.
 async fn serve(call: &Call, mut running: Running, config: &Config, signals: &mut Signals) {
     let banner = {
         let running = &running;

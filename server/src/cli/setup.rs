@@ -1,5 +1,6 @@
-//! The first run: where there is no configuration, `svc run` serves the page that writes one, and
-//! then goes on as the service (`command-line` §9).
+//! The first run: a page that writes the configuration (`command-line` §9).
+//!
+//! `svc run` shows it when there is no configuration, and then continues as the service.
 
 use crate::cli::Call;
 use crate::cli::config::{Heard, loaded};
@@ -40,8 +41,8 @@ pub(crate) enum Outcome {
 }
 
 impl FirstRun {
-    /// Reads what the environment says about the page and about the configuration to be, and
-    /// starts the log.
+    /// Reads the settings of page and new configuration from the environment.
+    /// Also starts the log.
     pub(crate) fn prepare(call: &Call, searched: &[Candidate]) -> Result<Self, End> {
         let Some(first) = searched.first() else {
             let words = "no place for a configuration is known; name a file with -c";

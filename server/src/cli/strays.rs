@@ -1,4 +1,4 @@
-//! `svc strays`: processes of bridges that no live bridge answers for, and the end of one.
+//! `svc strays`: lists processes without a live bridge, and ends one of them.
 
 use crate::cli::Call;
 use crate::cli::arguments::Strays;

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// How long a start waits for its outcome when nobody says (`http-api` §2.6).
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// How often a start by somebody else is looked at; their process tells only its server.
+/// How often a start by another process is checked. It notifies only its server.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// `svc start`.
@@ -222,7 +222,8 @@ fn resumed(result: &SpawnResult) -> String {
     format!("already running: {id} ({project}) status={status} — {reason}")
 }
 
-/// A target that is live itself is as good as resumed; another bridge in its way is not.
+/// Why the target was not resumed. A live target counts as resumed.
+/// Another bridge in its way does not.
 fn not_resumed(result: &SpawnResult) -> Option<Failure> {
     if result.outcome.created {
         return why_not(&result.instance, false);

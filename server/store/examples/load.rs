@@ -1,6 +1,7 @@
-//! How long the registry takes with many rows: `cargo run -p svc-store --example load [rows]`.
+//! Times the registry with many rows.
 //!
-//! Prints figures of this machine and this build; nothing is asserted.
+//! `cargo run -p svc-store --example load [rows]` prints figures of this machine and this build.
+//! Nothing is asserted.
 
 use std::collections::BTreeMap;
 use std::error::Error;

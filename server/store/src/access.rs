@@ -109,7 +109,7 @@ fn sign_in(row: &SqliteRow) -> Result<SignInRow, sqlx::Error> {
     })
 }
 
-/// The rows that can be understood; the others are told, again only when their number changes.
+/// The rows that can be read. The others are logged when their number changes.
 fn readable<T>(
     rows: &[SqliteRow],
     read: impl Fn(&SqliteRow) -> Result<T, sqlx::Error>,
@@ -131,8 +131,8 @@ fn readable<T>(
 }
 
 impl Store {
-    /// The named tokens that were not withdrawn, oldest first. A row that cannot be understood opens
-    /// nothing and is left out.
+    /// The named tokens that were not withdrawn, oldest first.
+    /// A row that cannot be read gives no access and is left out.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -164,8 +164,8 @@ impl Store {
         Ok(done.rows_affected() == 1)
     }
 
-    /// Gives a token another secret, or none: then it is gone. The hash it had is withdrawn for
-    /// good. `false` when there is no such label.
+    /// Gives a token another secret, or none, which deletes the token.
+    /// The old hash is withdrawn for good. `false` when there is no such label.
     ///
     /// # Errors
     /// Nothing was written.
@@ -206,8 +206,8 @@ impl Store {
         self.noted(self.touch(USED_TOKEN, hash, at).await).map(drop)
     }
 
-    /// The sign-ins that were not revoked, oldest first. A row that cannot be understood opens
-    /// nothing and is left out.
+    /// The sign-ins that were not revoked, oldest first.
+    /// A row that cannot be read gives no access and is left out.
     ///
     /// # Errors
     /// The database cannot be read.

@@ -37,7 +37,7 @@ const THESE: &str =
 /// One row instead of one for each bridge: that is what takes the time with many.
 pub(crate) const REVISIONS: &str = "SELECT json_group_array(number), json_group_array(\
      CASE typeof(revision) WHEN 'integer' THEN revision ELSE 0 END) FROM bridges";
-/// The sequence remembers rows that are gone, in the transaction that wrote the first one.
+/// Whether no bridge was ever recorded. The sequence remembers deleted rows.
 const IS_UNUSED: &str = "SELECT NOT EXISTS (SELECT 1 FROM bridges) AND NOT EXISTS \
      (SELECT 1 FROM sqlite_sequence WHERE name = 'bridges' AND seq > 0)";
 pub(crate) const COUNT_LIVE: &str =
@@ -243,7 +243,7 @@ fn any_text(row: &SqliteRow, column: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// One row after the other: as the driver holds them, ten thousand are fifty megabytes.
+/// Reads one row after the other. In the driver ten thousand take fifty megabytes.
 async fn collect(
     mut rows: impl Stream<Item = Result<SqliteRow, sqlx::Error>> + Unpin,
 ) -> Result<Vec<Stored>, sqlx::Error> {
@@ -272,8 +272,8 @@ impl Store {
         Ok(row.as_ref().map(stored).transpose()?)
     }
 
-    /// What differs from the rows that the caller knows, given as revisions by number. Reads only
-    /// what differs. A row that somebody edited by hand without a new revision is not seen.
+    /// The rows that differ from what the caller knows, given as revisions by number.
+    /// Reads only those rows. A manual change without a new revision is not seen.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -301,7 +301,7 @@ impl Store {
         Ok(Changes { changed, gone: gone.into_keys().collect() })
     }
 
-    /// Records a new bridge. The cap is counted in the same transaction, so it is exact.
+    /// Records a new bridge. The same transaction counts the cap, so it is exact.
     ///
     /// # Errors
     /// The row is not there.
@@ -370,8 +370,8 @@ impl Store {
         Ok(sqlx::query_scalar(IS_UNUSED).fetch_one(&self.readers).await?)
     }
 
-    /// Records ended bridges of an earlier service, all or none, and only where there is none
-    /// yet. Tells whether that was so.
+    /// Records ended bridges of an earlier service, all or none.
+    /// Does so only if the table is still empty; returns whether it was.
     ///
     /// # Errors
     /// None is there.
@@ -398,7 +398,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Writes a record back if nobody has written it since, with its history in one transaction.
+    /// Writes a record and its history in one transaction.
+    /// Does so only if nobody has written the record since it was read.
     ///
     /// # Errors
     /// Nothing was written.
@@ -448,7 +449,8 @@ impl Store {
         Ok(Saved::Yes(revision.saturating_add(1)))
     }
 
-    /// Removes a row if nobody has written it since; tells whether it did. Its history stays.
+    /// Deletes a row if nobody has written it since; returns whether it did.
+    /// Its history stays.
     ///
     /// # Errors
     /// Nothing was removed.
@@ -515,7 +517,7 @@ fn integers(json: &str) -> Result<Vec<i64>, sqlx::Error> {
     serde_json::from_str(json).map_err(|error| sqlx::Error::Decode(error.into()))
 }
 
-/// Whether more bridges are live than the cap allows, the one just written included.
+/// Whether more bridges are live than the cap allows, the new one included.
 async fn exceeds(
     transaction: &mut sqlx::Transaction<'static, Sqlite>,
     cap: Cap,

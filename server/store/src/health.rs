@@ -14,7 +14,7 @@ pub struct Health {
 }
 
 impl Store {
-    /// Looks through every page. Takes about a second per gigabyte; readers and writers go on.
+    /// Checks every page. Takes about a second per gigabyte and blocks nobody.
     ///
     /// # Errors
     /// It cannot be read.

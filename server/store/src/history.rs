@@ -1,4 +1,4 @@
-//! Statements on `session_events`: what happened to bridges, kept after they are forgotten.
+//! Statements on `session_events`, the history that outlives the records.
 
 use crate::{Store, StoreError};
 use sqlx::sqlite::SqliteRow;
@@ -141,8 +141,8 @@ impl Store {
         Ok(rows.into_iter().map(|(name, at)| (name, Timestamp::from_millis(at))).collect())
     }
 
-    /// Drops history beyond the newest 10,000 rows or older than a year, and tells how many rows
-    /// that were.
+    /// Deletes history beyond the newest 10,000 rows or older than a year.
+    /// Returns how many rows that were.
     ///
     /// # Errors
     /// Nothing was dropped.

@@ -25,8 +25,9 @@ pub use open_error::OpenError;
 pub use store::{Others, Store, Watch};
 pub use ui_prefs::UiPrefsRow;
 
-/// Every statement on our tables. A database in which one of them cannot be prepared has another
-/// schema, whatever version it claims.
+/// Every statement on our tables.
+/// A database in which one of them cannot be prepared has another schema, whatever version it
+/// claims.
 const STATEMENTS: &[&[&str]] =
     &[access::STATEMENTS, bridges::STATEMENTS, history::STATEMENTS, ui_prefs::STATEMENTS];
 
@@ -55,11 +56,11 @@ const BUSY: u32 = 5;
 const LOCKED: u32 = 6;
 const READONLY: u32 = 8;
 const FULL: u32 = 13;
-/// A write failed with another errno than ENOSPC, which SQLite reports as FULL: EDQUOT, or a
-/// failing device.
+/// A write failed with an errno other than ENOSPC: EDQUOT, or a failing device.
+/// SQLite reports ENOSPC as FULL.
 const IOERR_WRITE: u32 = 778;
-/// The index of the write-ahead log could not be extended: it is allocated in advance, so a full
-/// file system shows here first.
+/// The index of the write-ahead log could not be extended.
+/// It is allocated in advance, so a full file system shows here first.
 const IOERR_SHMSIZE: u32 = 4874;
 
 /// What an error of SQLite means for whoever asked.

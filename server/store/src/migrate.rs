@@ -91,7 +91,8 @@ pub(crate) async fn migrate(
     Ok(())
 }
 
-/// All pending migrations in one transaction: the migrator's own become savepoints of it.
+/// Applies all pending migrations in one transaction.
+/// The migrator's own transactions become savepoints of it.
 pub(crate) async fn apply(
     connection: &mut SqliteConnection,
     scripts: &[Script],

@@ -30,10 +30,10 @@ pub enum Access {
     ReadOnly,
 }
 
-/// How long a start waits for another one that creates or migrates. A migration copies the whole
-/// database first; a slow disk takes some seconds for 100 MB.
+/// How long a start waits for another one that creates or migrates the database.
+/// A migration copies the whole database first; a slow disk takes some seconds for 100 MB.
 const LOCK_WAIT: Duration = Duration::from_secs(60);
-/// Between two tries: a waiting `flock` would need a thread that nobody can take back.
+/// Pause between two tries. A blocking `flock` would need a thread without an end.
 const LOCK_RETRY: Duration = Duration::from_millis(20);
 
 /// Looks at a database that another process changes under them.
@@ -189,9 +189,9 @@ impl Drop for Opened {
     }
 }
 
-/// A file that was put back by hand is as private as one of our own, and what is beside it can be
-/// written when it can: SQLite gives an empty log the mode that the database has at that moment,
-/// which is not taken back with it (H88).
+/// Makes a restored file as private as one of our own.
+/// The files beside it must be as writable as it is: SQLite gives an empty log the mode that the
+/// database has at that moment, and does not change it later (H88).
 pub(crate) fn tighten(path: &Path) -> Result<(), OpenError> {
     let Some(mode) = mode(path)? else {
         return Ok(());
@@ -230,8 +230,8 @@ fn make_private(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Creates the database under another name and moves it into place when it is complete: a file
-/// that a crash left half-made would otherwise refuse every later start.
+/// Creates the database under another name, then moves it into place.
+/// A half-made file after a crash would otherwise stop every later start.
 async fn create(state_dir: &Path, path: &Path, scripts: &[Script]) -> Result<(), OpenError> {
     let io = |cause| OpenError::Io { path: path.to_owned(), cause };
     let sqlite = |cause| OpenError::Sqlite { path: path.to_owned(), cause };
@@ -281,7 +281,7 @@ fn remove_with_sides(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits for the lock of creation and migration; released when the descriptor closes.
+/// Waits for the lock of creation and migration. Closing the descriptor frees it.
 async fn lock(state_dir: &Path) -> Result<OwnedFd, OpenError> {
     let path = state_dir.join("locks/store.lock");
     let io = |cause: io::Error| OpenError::Io { path: path.clone(), cause };

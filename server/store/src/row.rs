@@ -183,9 +183,9 @@ impl BridgeRow {
         }))
     }
 
-    /// A pid that means no ordinary process is no pid (F7): it never gets near a signal, and the
-    /// process is looked for by its launch instead. An incomplete identity is no identity either,
-    /// but nothing that we would have written.
+    /// The recorded process. An impossible pid counts as none (F7).
+    /// It is then never signalled, and the process is found by its launch id. An incomplete
+    /// identity is an error, because the service never writes one.
     fn process(&self) -> Result<Option<ProcessIdentity>, Corrupt> {
         match (self.bridge_pid, self.bridge_start_ticks, &self.bridge_boot_id) {
             (None, None, None) => Ok(None),

@@ -1,4 +1,4 @@
-//! Snapshots of the registry before a migration: written whole or not at all, few are kept.
+//! Snapshots of the registry before a migration: complete or absent, few are kept.
 
 use crate::open_error::OpenError;
 use rustix::fs::{Mode, OFlags};
@@ -102,7 +102,8 @@ pub(crate) fn newest(state_dir: &Path, known: i64) -> Option<PathBuf> {
     found.filter(|(from, _)| *from <= known).map(|(_, path)| path).next()
 }
 
-/// Keeps the newest ones. `just_taken` stays whatever the clock says: it may be the only good one.
+/// Keeps the newest snapshots, and always `just_taken`, whatever the clock says.
+/// It may be the only good one.
 fn prune(dir: &Path, just_taken: &Path) {
     let older = complete(dir).into_iter().filter(|(_, path)| path != just_taken);
     for (_, path) in older.skip(KEPT - 1) {

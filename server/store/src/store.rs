@@ -17,11 +17,12 @@ use tracing::warn;
 
 /// 5 s: how long a write waits for another process (H87).
 const BUSY: Duration = Duration::from_secs(5);
-/// Looks for the connection that writes, and the pause between two: it comes back from a write of a
-/// moment ago, or from the rollback of one that was given up.
+/// How often the write connection is asked for, and the pause between two tries.
+/// It may be in use for a moment, by a write or by the rollback of an abandoned one.
 const TRIES: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(1);
-/// A write that waits behind others of this process gives up together with the first of them.
+/// How long a write waits behind other writes of this process.
+/// It gives up together with the first of them.
 const WRITER_WAIT: Duration = Duration::from_secs(6);
 const READERS: u32 = 4;
 /// More than connections that can be coming back.
@@ -30,11 +31,11 @@ const CLOSES: u32 = 8;
 /// The open registry. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
-    /// A writer that waits for another process must not keep readers waiting (H87), and SQLite
-    /// lets one write at a time: so readers have connections of their own, writers share one.
+    /// Connections for reading. Writers share another one: SQLite has one writer.
+    /// A writer that waits for another process must not block readers (H87).
     pub(crate) readers: SqlitePool,
     writer: SqlitePool,
-    /// How often a connection was opened to write; `None` where nothing is ever written.
+    /// How often a write connection was opened; `None` where nothing is ever written.
     writers_opened: Option<Arc<AtomicU64>>,
     distrust: Distrust,
     path: PathBuf,
@@ -50,7 +51,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Whether anybody committed since the last call. Costs no disk access when nobody did.
+    /// Whether any process committed since the last call. Reads the disk only then.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -61,8 +62,8 @@ impl Watch {
     }
 }
 
-/// How much of what others committed this store's writer has before it. Equal values at two moments
-/// mean that in between nobody committed but this store.
+/// A position in what other processes have committed.
+/// Two equal values mean that in between only this store committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Others {
     connection: u64,
@@ -133,8 +134,8 @@ impl Store {
         Ok(store)
     }
 
-    /// A registry without a row and without a file: what a reader sees where nothing was started
-    /// yet. Nothing written to it is kept.
+    /// A registry without rows and without a file, where nothing was ever started.
+    /// Nothing written to it is kept.
     ///
     /// # Errors
     /// SQLite has no memory for it.
@@ -176,10 +177,10 @@ impl Store {
         Ok(Watch { connection, last, _opened: Arc::clone(&self.opened) })
     }
 
-    /// What others have committed so far, by a question that costs the same however many rows there
-    /// are. `None` where that cannot be told within some milliseconds: nothing is written here, no
-    /// connection to write with is open, or it waits for another process, which nobody who only reads
-    /// may do (H87).
+    /// What others have committed so far, at the same cost for any number of rows.
+    /// `None` where that cannot be told within some milliseconds: nothing is written here, no write
+    /// connection is open, or the writer waits for another process, for which a reader must not
+    /// wait (H87).
     pub async fn others(&self) -> Option<Others> {
         let opened = self.writers_opened.as_ref()?;
         for _ in 0..TRIES {
@@ -198,8 +199,8 @@ impl Store {
         None
     }
 
-    /// Closes all connections. The last one to close copies the log into the database, which only
-    /// the writer can.
+    /// Closes all connections.
+    /// The last one to close copies the log into the database, which only the writer can.
     pub async fn close(&self) {
         for pool in [&self.readers, &self.writer] {
             // A connection that is just coming back can slip past the first call (sqlx 0.8.6).
@@ -212,8 +213,8 @@ impl Store {
         }
     }
 
-    /// A transaction that takes the write lock at once: a later upgrade from reading to writing
-    /// would fail under WAL whatever the busy timeout is.
+    /// Begins a transaction that takes the write lock at once.
+    /// Under WAL a later upgrade from reading to writing would fail, whatever the busy timeout is.
     pub(crate) async fn begin(&self) -> Result<sqlx::Transaction<'static, Sqlite>, StoreError> {
         self.opened.is_in_place(&self.path).map_err(sqlx::Error::Io)?;
         if self.distrust.is_awake() {
@@ -223,8 +224,8 @@ impl Store {
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
 
-    /// Every result of a write passes here: where it was refused as read-only is not known earlier,
-    /// such a connection even begins a transaction.
+    /// Sees the result of every write, to notice a read-only database.
+    /// Such a database is not noticed earlier: it even begins a transaction.
     pub(crate) fn noted<T>(&self, result: Result<T, StoreError>) -> Result<T, StoreError> {
         if let Err(StoreError::ReadOnly(_)) = &result {
             self.distrust.since_now();
@@ -246,7 +247,7 @@ impl Store {
 }
 
 impl Opened {
-    /// A file that was moved away or replaced would take writes that nobody finds again.
+    /// Checks that the file was not moved or replaced. Its writes would be lost.
     fn is_in_place(&self, path: &Path) -> io::Result<()> {
         if self.has_no_file() {
             return Ok(());
@@ -262,17 +263,18 @@ impl Opened {
     }
 }
 
-/// Whether a connection that comes back is outside of every transaction. After some errors, a full
-/// disk first of all, SQLite takes the transaction back by itself; sqlx (0.8.6) still counts it
-/// and would let such a connection begin no other one ever again.
+/// Whether a returned connection is outside of every transaction.
+/// After some errors, such as a full disk, SQLite rolls the transaction back by itself. sqlx
+/// (0.8.6) still counts it, and such a connection could never begin another one.
 async fn is_at_rest(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
     // Behind the rollback of the transaction that was dropped, if there was one.
     connection.ping().await?;
     Ok(!connection.is_in_transaction())
 }
 
-/// Connections are kept: when the last one of a machine closes, the log is copied and removed, and
-/// an idle server would do that again and again.
+/// A pool that keeps its connections.
+/// When the last one of a machine closes, SQLite copies and removes the log; an idle server would
+/// do that again and again.
 fn pool(connections: u32) -> SqlitePoolOptions {
     SqlitePoolOptions::new()
         .max_connections(connections)

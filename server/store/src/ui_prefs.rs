@@ -29,8 +29,8 @@ impl Store {
         row.map(|row| Ok(UiPrefsRow { rev: row.try_get(0)?, prefs: row.try_get(1)? })).transpose()
     }
 
-    /// Replaces the document that had this revision, 0 for none yet; `false` when another change
-    /// came first.
+    /// Replaces the document that had this revision, 0 for none yet.
+    /// `false` when another change came first.
     ///
     /// # Errors
     /// Nothing was written.

@@ -1,5 +1,6 @@
-//! Bridges through commands alone, and beside a server. The agent is a script that writes what a
-//! ready agent writes (agent 2.1.197) and waits.
+//! Bridges through commands alone, and beside a server.
+//!
+//! The agent is a script that writes what a ready agent writes (agent 2.1.197) and waits.
 
 use crate::place::{Ended, Place, Server};
 use rustix::process::{Pid, Signal, kill_process};

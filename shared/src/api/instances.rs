@@ -9,7 +9,7 @@ use crate::status::{
 use crate::{Timestamp, Word};
 use serde::{Deserialize, Serialize};
 
-/// Whether a link for the remote client exists. The link itself is only given by `connect`.
+/// Whether a link for the remote client exists. Only `connect` returns the link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(poem_openapi::Object))]
 pub struct ConnectInfo {
@@ -123,7 +123,7 @@ pub struct Instance {
     pub is_orphan: bool,
     /// Release the live process runs; null when unknown.
     pub agent_version: Option<String>,
-    /// Redacted tail of the output, at most 2000 characters; `error` and `crashed` only.
+    /// Redacted end of the output, at most 2000 characters; `error` and `crashed` only.
     pub error_detail: Option<String>,
     /// Last known exit code.
     pub exit_code: Option<i32>,
@@ -239,7 +239,7 @@ pub struct SpawnResult {
     pub outcome: Outcome,
 }
 
-/// The kind of launch that a combination of `mode`, `channel` and `resume_mode` asks for.
+/// The kind of launch that `mode`, `channel` and `resume_mode` ask for together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Server Mode or Interactive Session.

@@ -27,8 +27,8 @@ pub struct WorkingSession {
     pub parent_instance: Option<InstanceId>,
     /// `tracked`, `hosted`, `untracked` or `external`.
     pub attribution: String,
-    /// Other processes that work on the same session: they do not see what each other writes.
-    /// Left out when there are none.
+    /// Other processes that work on the same session. Left out when there are none.
+    /// Neither sees what the others write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", oai(default, skip_serializing_if_is_empty))]
     pub also_in: Vec<i32>,

@@ -1,5 +1,6 @@
-//! Measured use of processor, memory and disk: the bodies of `/api/metrics`, of
-//! `/api/projects/{name}/metrics` and of the sample frames.
+//! Measured use of processor, memory and disk.
+//!
+//! The bodies of `/api/metrics` and `/api/projects/{name}/metrics`, and the sample frames.
 
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ pub struct Metrics {
     pub running: bool,
     /// Live processes.
     pub procs: u32,
-    /// Processor time in percent; 100 is one busy core, or the whole machine if `cpu_normalized`.
+    /// Processor time in percent of one core, or of all if `cpu_normalized`.
     pub cpu_percent: f64,
     /// `cpu_percent` is a share of all cores.
     pub cpu_normalized: bool,

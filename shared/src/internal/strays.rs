@@ -11,7 +11,7 @@ pub struct Stray {
     pub pid: i32,
     /// `leftover`: its bridge has ended. `duplicate`: a second agent of a live bridge.
     pub kind: String,
-    /// The project of the bridge; null when no record names the launch and it works elsewhere.
+    /// The project of the bridge; null when neither a record nor its directory tells.
     pub project: Option<String>,
     /// The record; null when it was forgotten or has gone on to another generation.
     pub instance_id: Option<InstanceId>,

@@ -1,6 +1,6 @@
-//! The private tree of a demo: sample projects, an agent home for the simulator, a state directory.
+//! The private tree of a demo: sample projects, agent home, state directory.
 //!
-//! Nothing outside the tree is read or written, whatever the environment says; programs started
+//! Nothing outside the tree is read or written, whatever the environment says. Programs started
 //! here get an environment of their own.
 
 use crate::cli::exit_code::Exit;
@@ -188,8 +188,8 @@ impl Tree {
         self.root.join("projects")
     }
 
-    /// Ends the agent's background service of this tree, and with it every job. It answers only for
-    /// this agent home, and only as the process it wrote itself down as.
+    /// Ends the agent's background service of this tree, and with it every job.
+    /// It answers only for this agent home, and only as the process that its own file names.
     pub(crate) async fn end_jobs(&self, simulator: &Path) {
         let mut command = tokio::process::Command::new(simulator);
         command.args(["daemon", "stop", "--any"]).current_dir(&self.root);
@@ -200,7 +200,8 @@ impl Tree {
         }
     }
 
-    /// Fills the tree; what an earlier demo left in it stays. Returns what should be said about it.
+    /// Fills the tree and keeps what an earlier demo left in it.
+    /// Returns a note for the user, if there is one.
     pub(crate) fn build(&self, simulator: &Path) -> Result<Option<String>, Failure> {
         let filled = self.fill();
         let note = filled.map_err(|error| {
@@ -273,7 +274,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Marks the samples as trusted, in the agent's own file, unless it was there before.
+    /// Marks the samples as trusted in the agent's own file, unless that file existed.
     fn trust(&self) -> io::Result<()> {
         let file = self.agent_home().join(".claude.json");
         if file.exists() {
@@ -315,7 +316,7 @@ impl Tree {
             .output()
     }
 
-    /// The whole environment that the service passes on to agents, instead of the real one.
+    /// The whole environment of agents in the demo, instead of the real one.
     pub(crate) fn variables(&self) -> Vec<(OsString, OsString)> {
         let path = std::env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
         vec![
@@ -330,7 +331,7 @@ impl Tree {
         self.root.join("svc.yml")
     }
 
-    /// The configuration of the demo. JSON, which is YAML, so that no path needs thought.
+    /// The configuration of the demo as JSON, which is YAML: no path needs quoting.
     pub(crate) fn config_text(&self, wishes: &Wishes<'_>) -> String {
         let mut env = Map::from_iter([
             ("AGENT_SIM".to_owned(), Value::from("1")),

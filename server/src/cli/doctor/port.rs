@@ -1,5 +1,6 @@
-//! Checks for commands only: `port`, and `server` when something answers there. The service itself
-//! holds its port and would only find itself.
+//! Checks for commands only: `port`, and `server` when something answers there.
+//!
+//! The service itself holds its port and would only find itself.
 
 use crate::compose::Surroundings;
 use http_body_util::{BodyExt as _, Empty, Limited};
@@ -21,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A refusal of ours has a few hundred bytes.
 const ANSWER_CAP: usize = 16 * 1024;
 
-/// `port`, and `server` behind it when the port is in use by something that speaks HTTP.
+/// `port`, and also `server` when a program that speaks HTTP uses the port.
 pub(super) async fn checks(around: &Surroundings) -> Vec<Check> {
     let config = &around.config;
     let (host, port) = (config.host.as_str(), config.port);

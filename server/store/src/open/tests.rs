@@ -1,4 +1,4 @@
-//! Migrations from and to schemas that are not released, and what every connection is set to.
+//! Migrations between unreleased schemas, and the settings of every connection.
 
 use super::*;
 use crate::{Cap, StoreError};

@@ -39,7 +39,7 @@ fn states() -> Vec<State> {
     states
 }
 
-/// One bridge for every state and every word, and one with nothing that may be missing.
+/// One bridge for every state and every word, and one without optional values.
 fn every_kind() -> Vec<Bridge> {
     let mut all: Vec<Bridge> = states()
         .into_iter()

@@ -1,4 +1,4 @@
-//! Rows that somebody else wrote: each is a problem of its own, never of the others (F7, F88).
+//! Rows that another program wrote: each spoils only itself (F7, F88).
 
 use crate::support::*;
 use std::path::Path;
@@ -165,7 +165,7 @@ async fn f88_wrong_types_do_not_stop_the_start_and_stay_byte_for_byte() {
     }
 }
 
-/// Runs a statement while the table of bridges does not mind types or missing values.
+/// Runs a statement while the table of bridges checks no types or missing values.
 async fn without_types(dir: &Path, sql: &str) {
     let mut connection = raw(dir).await;
     let schema: String = sqlx::query_scalar("SELECT sql FROM sqlite_schema WHERE name = 'bridges'")

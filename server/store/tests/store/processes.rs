@@ -128,7 +128,7 @@ async fn h87_a_foreign_lock_makes_writes_fail_as_busy_while_readers_are_answered
     assert_eq!(save(&store, 1, &bridge(1, "api", live(Stage::Ready))).await, Saved::Yes(2));
 }
 
-/// On a full disk SQLite ends the transaction by itself; here a rule of somebody else does.
+/// SQLite ends the transaction on a full disk; here a foreign trigger does.
 #[tokio::test]
 async fn h91_a_transaction_that_the_database_ended_itself_does_not_spoil_the_next_one() {
     let dir = state_dir();

@@ -19,7 +19,7 @@ async fn filled(rows: u32) -> TempDir {
     dir
 }
 
-/// The same, left behind by a process that was killed while its log held all changes.
+/// The same, left by a process that was killed while its log held all changes.
 fn killed() -> TempDir {
     let dir = state_dir();
     let mut helper = Helper::start("insert", dir.path(), &["1", "3"]);
@@ -31,7 +31,7 @@ fn killed() -> TempDir {
     dir
 }
 
-/// Refused in one line that names file and remedy, and nothing changed, nothing was left.
+/// The open is refused in one line with file and remedy, and changed nothing.
 async fn assert_refused(dir: &Path, access: Access, problem: &str) {
     let before = files(dir);
     let error = refusal(dir, access).await;
