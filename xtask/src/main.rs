@@ -16,6 +16,7 @@ mod precompress;
 mod progress;
 mod rows;
 mod run;
+mod skips;
 mod smoke;
 mod tally;
 mod test;

@@ -7,6 +7,7 @@ mod named;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
@@ -93,13 +94,24 @@ fn compare(place: &Place) -> Result<Comparison> {
     let text =
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let rows = read_table(&text)?;
-    let mut tests = Vec::new();
-    for folder in SOURCES {
-        named::find(&place.root, &place.root.join(folder), &mut tests)?;
-    }
+    let tests = tests_of(&place.root)?;
     let mut comparison = Comparison::new(rows, &tests);
     comparison.faults.extend(comparison.missing_rows());
     Ok(comparison)
+}
+
+fn tests_of(root: &Path) -> Result<Vec<Test>> {
+    let mut tests = Vec::new();
+    for folder in SOURCES {
+        named::find(root, &root.join(folder), &mut tests)?;
+    }
+    Ok(tests)
+}
+
+/// The names of all tests of a checkout.
+#[cfg(test)]
+pub(crate) fn all_tests(root: &Path) -> Result<Vec<String>> {
+    Ok(tests_of(root)?.into_iter().map(|test| test.name).collect())
 }
 
 /// Rows, their tests, and the contradictions between them.

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -19,18 +20,47 @@ const START_WITHIN: Duration = Duration::from_secs(60);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// Builds page and release, starts `svc demo` and asks it for its health and its page.
+/// The variable that arms fail points. A program that never reads it has none.
+pub(crate) const FAIL_POINTS: &str = "SVC_FAILPOINTS";
+
+/// Builds page and release, looks for fail points in it, starts `svc demo` and asks it for its
+/// health and its page.
 pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
     dist::run(progress, place)?;
     run::build(progress, place)?;
-    let started = start(progress, place);
-    if let Err(error) = &started {
-        progress.say(format_args!("smoke start FAILED: {error:#}"));
-    }
     let mut tally = Tally::take(place);
-    tally.add(Tally::of(started.is_ok()));
+    let mut all_passed = true;
+    let checks =
+        [("fail points", without_fail_points(place)), ("smoke start", start(progress, place))];
+    for (name, outcome) in checks {
+        if let Err(error) = &outcome {
+            progress.say(format_args!("{name} FAILED: {error:#}"));
+        }
+        tally.add(Tally::of(outcome.is_ok()));
+        all_passed &= outcome.is_ok();
+    }
     progress.print(&tally.closing_line());
-    Ok(if started.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn without_fail_points(place: &Place) -> Result<()> {
+    let program = place.target.join("release/svc");
+    ensure!(
+        !has_fail_points(&program)?,
+        "{} reads `{FAIL_POINTS}`: it was built with the feature `failpoints`",
+        program.display()
+    );
+    Ok(())
+}
+
+/// Whether a program holds the name of the variable that arms fail points.
+pub(crate) fn has_fail_points(program: &Path) -> Result<bool> {
+    let found = Command::new("grep").args(["-q", "-a", "-F", FAIL_POINTS]).arg(program).status();
+    match found.context("cannot start grep")?.code() {
+        Some(0) => Ok(true),
+        Some(1) => Ok(false),
+        _ => bail!("grep cannot read {}", program.display()),
+    }
 }
 
 fn start(progress: &Progress, place: &Place) -> Result<()> {

@@ -27,9 +27,15 @@ impl Tally {
         self.skipped += other.skipped;
     }
 
+    /// Counts tests that reported a skip of their own, which their runner counted as passed.
+    pub(crate) fn move_to_skipped(&mut self, count: u64) {
+        self.passed = self.passed.saturating_sub(count);
+        self.skipped += count;
+    }
+
     /// The last line of a run, alone on its line.
     pub(crate) fn closing_line(&self) -> String {
-        format!("{} passed, {} failed\n", self.passed, self.failed)
+        format!("{} passed, {} failed, {} skipped\n", self.passed, self.failed, self.skipped)
     }
 
     /// From the output of `cargo test`: one `test result:` line per test program.
@@ -138,7 +144,7 @@ test result: ok. 120 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fi
     fn every_test_program_counts() {
         let tally = Tally::from_cargo(CARGO);
         assert_eq!(tally, Tally { passed: 121, failed: 1, skipped: 3 });
-        assert_eq!(tally.closing_line(), "121 passed, 1 failed\n");
+        assert_eq!(tally.closing_line(), "121 passed, 1 failed, 3 skipped\n");
     }
 
     #[test]

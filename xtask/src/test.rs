@@ -14,8 +14,9 @@ use crate::bootstrap::{self, Page};
 use crate::browser::{self, Browser};
 use crate::place::Place;
 use crate::progress::{self, Progress, Step};
+use crate::skips::{self, Skip};
 use crate::tally::{self, Tally};
-use crate::{dist, endurance, fuzz, pins, rows};
+use crate::{dist, endurance, fuzz, pins, rows, smoke};
 
 /// The workspace as it is tested on the host; the page is compiled for it only where it can be.
 const HOST: [&str; 3] = ["--workspace", "--exclude", "svc-web"];
@@ -83,7 +84,7 @@ struct Run<'a> {
     /// Names of the steps that failed.
     failed: Vec<String>,
     /// What could not be tested here, and why.
-    skipped: Vec<String>,
+    skipped: Vec<Skip>,
 }
 
 /// Runs everything wished for. The exit code tells whether all of it passed.
@@ -209,6 +210,10 @@ impl Run<'_> {
         fs::copy(debug.join("svc"), &service_failpoints)
             .context("cannot keep the build with fail points")?;
         self.build("build", &[])?;
+        // Shows that the same question to a release binary means something.
+        if !smoke::has_fail_points(&service_failpoints)? {
+            bail!("the build with fail points does not read `{}`", smoke::FAIL_POINTS);
+        }
         Ok(Programs {
             service: debug.join("svc"),
             service_failpoints,
@@ -244,6 +249,9 @@ impl Run<'_> {
             if let Some(sums) = log.lines().find(|line| line.starts_with("seed ")) {
                 self.progress.say(format_args!("{name}: {sums}"));
             }
+            let not_tried = log.lines().filter_map(|line| line.strip_prefix("not tried here: "));
+            let skips: Vec<Skip> = not_tried.map(|what| Skip::new(name, what)).collect();
+            self.skip(skips);
         }
         Ok(())
     }
@@ -254,7 +262,7 @@ impl Run<'_> {
             return Ok(());
         }
         match fuzz::obstacle() {
-            Some(why) => self.skipped.push(format!("fuzz: {why}")),
+            Some(why) => self.skip([Skip::new("fuzz", why)]),
             None => {
                 let is_clean = fuzz::short(self.progress, self.place)?;
                 self.note("fuzz", is_clean);
@@ -273,9 +281,10 @@ impl Run<'_> {
     fn cargo_tests(&mut self, name: &str, expect: &str, command: &mut Command) -> Result<()> {
         let log = self.place.log(name)?;
         let step = Step { name, expect, crates: 330, log: &log };
-        let passed = self.progress.step(&step, command)?;
+        let reported = skips::empty_file(self.place)?;
+        let passed = self.progress.step(&step, command.env(skips::FILE, &reported))?;
         let output = progress::read(&log);
-        let tally = Tally::from_cargo(&output);
+        let mut tally = Tally::from_cargo(&output);
         if !passed {
             for line in tally::failure_reports(&output).into_iter().take(REPORT_LINES) {
                 self.progress.say(format_args!("| {line}"));
@@ -284,7 +293,11 @@ impl Run<'_> {
                 self.progress.say(format_args!("failed: {test}"));
             }
         }
+        let reported = skips::reported(&reported)?;
+        tally.move_to_skipped(reported.len() as u64);
         self.count(name, passed, tally);
+        self.skipped.extend(reported);
+        self.skipped.extend(skips::ignored(&output));
         Ok(())
     }
 
@@ -293,10 +306,9 @@ impl Run<'_> {
         let chromium = match browser {
             Browser::Found(chromium) => chromium,
             Browser::Missing(why) => {
-                for file in &files {
-                    let name = file.file_name().unwrap_or_default().to_string_lossy();
-                    self.skipped.push(format!("browser test {name}: {why}"));
-                }
+                let name = |file: &PathBuf| file.file_name().unwrap_or_default().to_owned();
+                let skip = |file| Skip::new(name(file).to_string_lossy(), why.as_str());
+                self.skip(files.iter().map(skip));
                 return Ok(());
             }
         };
@@ -320,6 +332,7 @@ impl Run<'_> {
             self.progress.say(format_args!("failed: {}", line.trim()));
         }
         self.count("tests-browser", passed, Tally::from_tap(&output));
+        self.skipped.extend(skips::in_tap(&output));
         Ok(())
     }
 
@@ -351,17 +364,23 @@ impl Run<'_> {
         }
     }
 
+    /// Adds skips that no test runner counted.
+    fn skip(&mut self, skips: impl IntoIterator<Item = Skip>) {
+        for skip in skips {
+            self.tally.skipped += 1;
+            self.skipped.push(skip);
+        }
+    }
+
     fn close(mut self) -> Result<ExitCode> {
-        for skipped in &self.skipped {
-            self.progress.say(format_args!("skipped: {skipped}"));
-            if self.place.ci && !self.wish.fast {
-                self.failed.push(format!("skipped {skipped}"));
+        let allowed = skips::Allowed::read(self.place)?;
+        for skip in &self.skipped {
+            self.progress.say(format_args!("skipped: {}: {}", skip.name, skip.reason));
+            if self.place.ci && !self.wish.fast && !allowed.accepts(skip) {
+                self.failed.push(format!("{}, which CI may not skip", skip.name));
+                self.tally.skipped = self.tally.skipped.saturating_sub(1);
                 self.tally.add(Tally::of(false));
             }
-        }
-        if self.tally.skipped > 0 {
-            self.progress
-                .say(format_args!("{} tests were skipped by themselves", self.tally.skipped));
         }
         if !self.failed.is_empty() {
             self.progress.say(format_args!("FAILED: {}", self.failed.join(", ")));

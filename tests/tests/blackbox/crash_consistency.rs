@@ -6,8 +6,9 @@ use crate::harness::{Balance, Books, Dice, Server, Start, World, service_with_fa
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::os::unix::process::ExitStatusExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 const SPAWN_POINTS: [&str; 5] = [
     "spawn.before_record",
@@ -23,14 +24,6 @@ const STOP_POINTS: [&str; 5] = [
     "stop.before_record",
     "stop.after_record",
 ];
-
-fn with_fail_points(test: &str) -> Option<PathBuf> {
-    let program = service_with_fail_points();
-    if program.is_none() {
-        eprintln!("skipped: {test}: SVC_FAILPOINTS_BIN names no build with fail points");
-    }
-    program
-}
 
 /// A service that kills itself at a point.
 async fn armed<'w>(world: &'w World, program: &Path, point: &str) -> Server<'w> {
@@ -53,7 +46,7 @@ async fn dies_of(mut server: Server<'_>, method: Method, path: &str, body: Optio
 
 #[tokio::test]
 async fn h98_f11_a_launch_interrupted_at_any_point_is_repaired_and_repeatable() {
-    let Some(program) = with_fail_points("launch") else { return };
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     for point in SPAWN_POINTS {
         let world = World::new();
         world.project("app");
@@ -80,7 +73,7 @@ async fn h98_f11_a_launch_interrupted_at_any_point_is_repaired_and_repeatable() 
 
 #[tokio::test]
 async fn h98_a_resume_interrupted_at_any_point_is_repaired_and_repeatable() {
-    let Some(program) = with_fail_points("resume") else { return };
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     for point in &SPAWN_POINTS[1..] {
         let world = World::new();
         world.project("app");
@@ -106,7 +99,7 @@ async fn h98_a_resume_interrupted_at_any_point_is_repaired_and_repeatable() {
 
 #[tokio::test]
 async fn h98_a_stop_interrupted_at_any_point_is_finished_and_never_a_crash() {
-    let Some(program) = with_fail_points("stop") else { return };
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     for point in STOP_POINTS {
         let world = World::new();
         world.project("app");
@@ -130,7 +123,7 @@ async fn h98_a_stop_interrupted_at_any_point_is_finished_and_never_a_crash() {
 
 #[tokio::test]
 async fn h98_a_forget_interrupted_is_repeatable() {
-    let Some(program) = with_fail_points("forget") else { return };
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     let world = World::new();
     world.project("app");
     let server = armed(&world, &program, "forget.before_delete").await;
@@ -147,7 +140,7 @@ async fn h98_a_forget_interrupted_is_repeatable() {
 /// The same points in a command, with a service that has to repair behind it.
 #[tokio::test]
 async fn h98_a_command_interrupted_at_any_point_is_repaired_by_the_running_service() {
-    let Some(program) = with_fail_points("command") else { return };
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     for point in SPAWN_POINTS.into_iter().chain(STOP_POINTS) {
         let world = World::new();
         world.project("app");

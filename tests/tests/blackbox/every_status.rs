@@ -11,6 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use svc_skip::skip;
+
+const NO_DISK: &str = "this user may not mount a small file system";
 
 /// Asks below one prefix, and remembers what was answered.
 struct Asker<'s, 'w> {
@@ -69,22 +72,27 @@ fn reason(operation: &str, status: &str, has_small_disk: bool) -> Option<&'stati
             Some("only the daemon of Direct Sessions fails this way")
         }
         "503" if is_reading => Some("only during the end of the service: server/http/tests/door"),
-        "507" if !has_small_disk => Some("this user may mount no small file system"),
+        "507" if !has_small_disk => Some(NO_DISK),
         _ => None,
     }
 }
 
 #[tokio::test]
 async fn every_documented_status_is_reached_below_the_versioned_prefix() {
-    Box::pin(reach_all("/api/v1")).await;
+    if !Box::pin(reach_all("/api/v1")).await {
+        skip!("{NO_DISK}");
+    }
 }
 
 #[tokio::test]
 async fn every_documented_status_is_reached_below_the_short_prefix() {
-    Box::pin(reach_all("/api")).await;
+    if !Box::pin(reach_all("/api")).await {
+        skip!("{NO_DISK}");
+    }
 }
 
-async fn reach_all(prefix: &'static str) {
+/// Answers whether the statuses of a full disk were reached too.
+async fn reach_all(prefix: &'static str) -> bool {
     let world = World::new();
     let disk = SmallDisk::at(&world.state, 100);
     let agent = world.root.join("the-agent");
@@ -124,6 +132,7 @@ async fn reach_all(prefix: &'static str) {
         assert!(is_seen || reason.is_some(), "{operation} never answered {status}: {seen:#?}");
         assert!(!is_seen || reason.is_none(), "{operation} did answer {status}: {reason:?}");
     }
+    disk.is_some()
 }
 
 /// The statuses of each public operation.

@@ -5,6 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 const PASSWORD: &str = "correct horse";
 
@@ -72,8 +73,7 @@ async fn a_first_run_that_cannot_work_is_refused_by_the_name_of_the_variable() {
 #[tokio::test]
 async fn h26_killed_while_writing_it_starts_over_or_is_complete() {
     let Some(program) = service_with_fail_points() else {
-        eprintln!("skipped: SVC_FAILPOINTS_BIN names no build with fail points");
-        return;
+        skip!("{NO_FAIL_POINTS}");
     };
     let (world, env) = fresh();
     for (armed, is_written) in [("setup.before_write=abort", false), ("setup.written=abort", true)]

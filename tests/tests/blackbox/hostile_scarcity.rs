@@ -7,6 +7,7 @@ use crate::harness::{
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
+use svc_skip::skip;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -14,7 +15,9 @@ use tokio::net::TcpStream;
 #[tokio::test]
 async fn f14_f62_h91_a_full_disk_refuses_writes_harms_no_bridge_and_is_recovered_from() {
     let world = World::new();
-    let Some(disk) = SmallDisk::at(&world.state, 100) else { return };
+    let Some(disk) = SmallDisk::at(&world.state, 100) else {
+        skip!("this user may not mount a small file system");
+    };
     world.project_with("runs", json!({ "chatter_ms": 5 }));
     world.project("new");
     let server = world.serve().await;
@@ -55,8 +58,7 @@ async fn h79_a_service_out_of_descriptors_fails_launches_cleanly_and_recovers() 
     server.client.run("other").await;
     let floor = open_descriptors(server.pid) + 12;
     if !limit(server.pid, "nofile", &format!("{floor}:20000")) {
-        eprintln!("nothing was tested: the limit of another process cannot be set here");
-        return;
+        skip!("the limit of another process cannot be set here");
     }
     let address = server.base.trim_start_matches("http://").to_owned();
     let mut crowd = Vec::new();
@@ -122,8 +124,7 @@ async fn launch_raw(server: &Server<'_>, address: &str, project: &str) -> String
 #[tokio::test]
 async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves_nothing() {
     if !rustix::process::geteuid().is_root() {
-        eprintln!("nothing was tested: only root can start a service of another user");
-        return;
+        skip!("only root can start a service of another user");
     }
     let world = World::inside(Path::new("/tmp"), json!({}));
     world.project("app");
@@ -192,8 +193,7 @@ fn threads_of(uid: u32) -> usize {
 async fn h104_a_tree_of_five_thousand_is_ended_whole() {
     const TREE: usize = 5000;
     if most_processes() < TREE + 1000 {
-        eprintln!("nothing was tested: this machine allows no {TREE} processes");
-        return;
+        skip!("this machine allows no {TREE} processes");
     }
     // Making so many takes long where others work, too.
     let patient = json!({ "stop_grace_seconds": 1, "startup_grace_seconds": 300 });
@@ -205,8 +205,7 @@ async fn h104_a_tree_of_five_thousand_is_ended_whole() {
     world.project_with("app", knobs);
     let server = world.serve().await;
     if !limit(server.pid, "nofile", "20000:20000") {
-        eprintln!("nothing was tested: the agent may not open enough pipes here");
-        return;
+        skip!("the agent may not open enough pipes here");
     }
     let mut page = server.events().await;
     server.client.launch("app").await.expect(201);

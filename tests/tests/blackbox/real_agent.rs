@@ -6,6 +6,9 @@ use crate::harness::{Client, World};
 use crate::jobs::{dir, id_of, job, until_state};
 use serde_json::{Value, json};
 use std::process::Command;
+use svc_skip::skip;
+
+const NO_AGENT: &str = "SVC_CONTRACT_AGENT names no agent";
 
 /// The end of the agent's background service, also for a test that fails.
 struct Real<'w> {
@@ -16,10 +19,7 @@ struct Real<'w> {
 impl<'w> Real<'w> {
     /// The named agent in a home without anything of the double.
     fn of(world: &'w World) -> Option<Self> {
-        let Ok(program) = std::env::var("SVC_CONTRACT_AGENT") else {
-            eprintln!("skipped: real agent: SVC_CONTRACT_AGENT names none");
-            return None;
-        };
+        let program = std::env::var("SVC_CONTRACT_AGENT").ok()?;
         std::fs::remove_dir_all(world.agent_home.join(".agent-sim")).unwrap();
         world.configure(json!({ "claude": { "binary": program } }));
         Some(Self { world, program })
@@ -66,7 +66,7 @@ async fn listed(client: &Client) -> Vec<[Value; 3]> {
 async fn the_real_agent_is_reported_truthfully_and_fails_with_its_own_words() {
     let world = World::new();
     world.project("app");
-    let Some(agent) = Real::of(&world) else { return };
+    let Some(agent) = Real::of(&world) else { skip!("{NO_AGENT}") };
     let version = agent.run(&["--version"]);
     let version = version.split_whitespace().next().unwrap().to_owned();
 
@@ -101,7 +101,7 @@ async fn the_real_agent_is_reported_truthfully_and_fails_with_its_own_words() {
 async fn jobs_of_the_real_agent_are_started_listed_stopped_and_removed() {
     let world = World::new();
     let app = world.project("app");
-    let Some(agent) = Real::of(&world) else { return };
+    let Some(agent) = Real::of(&world) else { skip!("{NO_AGENT}") };
     let server = world.serve().await;
     let mut page = server.events().await;
     let body = json!({ "project": "app", "prompt": "look around" });

@@ -12,6 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use svc_skip::skip;
 
 const PROGRAM: &str = "/lib/systemd/systemd";
 
@@ -153,8 +154,7 @@ fn world_with(settings: serde_json::Value) -> World {
 #[tokio::test]
 async fn f81_a_unit_leaves_its_bridges_and_finds_each_of_them_once() {
     if let Some(why) = obstacle() {
-        eprintln!("skipped: systemd: {why}");
-        return;
+        skip!("{why}");
     }
     let world = world_with(json!({ "claude": { "scope": "off" } }));
     for name in ["a", "b"] {
@@ -249,8 +249,7 @@ async fn check(client: &Client) -> serde_json::Value {
 #[tokio::test]
 async fn f81_f41_h104_a_scope_of_its_own_outlives_the_unit_and_lets_nothing_escape() {
     if let Some(why) = obstacle() {
-        eprintln!("skipped: systemd: {why}");
-        return;
+        skip!("{why}");
     }
     let world = world_with(json!({ "claude": { "scope": "require" } }));
     for name in ["a", "b", "c"] {
@@ -339,8 +338,7 @@ async fn f81_f41_h104_a_scope_of_its_own_outlives_the_unit_and_lets_nothing_esca
 #[tokio::test]
 async fn f81_a_manager_that_hangs_holds_up_no_start_and_where_a_scope_is_required_none_is_made() {
     if let Some(why) = obstacle() {
-        eprintln!("skipped: systemd: {why}");
-        return;
+        skip!("{why}");
     }
     let world = world_with(json!({ "claude": { "scope": "auto" } }));
     for name in ["a", "b", "c"] {

@@ -4,6 +4,7 @@
 
 use crate::harness::{World, service_with_fail_points};
 use svc_shared::status::Phase;
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// A command is killed after the service has seen its stop.
 /// The service left the stop alone, because the command held the lock of the project. No later
@@ -11,8 +12,7 @@ use svc_shared::status::Phase;
 #[tokio::test]
 async fn h98_a_stop_whose_command_dies_after_the_service_has_seen_it_is_finished() {
     let Some(program) = service_with_fail_points() else {
-        eprintln!("skipped: SVC_FAILPOINTS_BIN names no build with fail points");
-        return;
+        skip!("{NO_FAIL_POINTS}");
     };
     let world = World::new();
     world.project("app");

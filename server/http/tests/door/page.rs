@@ -53,7 +53,7 @@ async fn files_are_served_by_exact_name_only() {
         assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");
     }
     if !svc_http::has_page() {
-        return;
+        svc_skip::skip!("dist/ holds no page");
     }
     let document = server.get("/").await.text();
     let script = document
