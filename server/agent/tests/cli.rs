@@ -79,7 +79,7 @@ async fn a_reader_gets_the_version_in_the_background() {
     let mut changes = bench.cli.version_changes();
     assert_eq!(bench.cli.version(), Version::Unasked);
     let waited = tokio::time::timeout(
-        Duration::from_secs(20),
+        Duration::from_secs(60),
         changes.wait_for(|version| *version != Version::Unasked),
     );
     assert!(matches!(*waited.await.unwrap().unwrap(), Version::Known { .. }));

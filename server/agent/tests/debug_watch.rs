@@ -41,7 +41,7 @@ impl Bench {
 async fn until(watch: &DebugWatch, wanted: Readiness) -> Evidence {
     let mut changes = watch.changes();
     let waiting = changes.wait_for(|evidence| evidence.readiness() == wanted);
-    let waited = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+    let waited = tokio::time::timeout(Duration::from_secs(60), waiting).await;
     waited.unwrap().unwrap().clone()
 }
 

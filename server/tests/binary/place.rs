@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Long enough for a loaded machine; nothing waits for it to pass.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A private directory with a home, a project and a configuration.
 pub struct Place {

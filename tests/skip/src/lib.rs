@@ -31,7 +31,9 @@ macro_rules! skip {
     }};
 }
 
-/// Writes the line of one skip to standard error and to the file. Called by [`skip!`].
+/// Writes the line of one skip to standard error and to the file.
+///
+/// Called by [`skip!`].
 ///
 /// # Panics
 /// When the named file cannot be written: a skip that nobody counts would look like a proof.

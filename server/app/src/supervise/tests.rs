@@ -17,7 +17,7 @@ async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> boo
             changes.changed().await.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), seen).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), seen).await.unwrap();
 }
 
 /// The registry as another process has it open.
@@ -54,7 +54,7 @@ async fn is_current(app: &App) -> bool {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), asked).await.unwrap()
+    tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap()
 }
 
 async fn read(app: &App) {
@@ -63,12 +63,12 @@ async fn read(app: &App) {
             app.reload().await.unwrap();
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), read).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), read).await.unwrap();
 }
 
 /// Waits until the reconciler would be woken, and takes that away.
 async fn woken(app: &App) {
-    tokio::time::timeout(Duration::from_secs(30), app.wake().notified()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), app.wake().notified()).await.unwrap();
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     let task = lock(&watchers.tasks).get(&bridge.id).map(|watching| watching.task.clone()).unwrap();
     drop(sleeper);
     until(&app, &bridge.id, |row| row.is_some_and(|row| !row.is_live())).await;
-    tokio::time::timeout(Duration::from_secs(30), async {
+    tokio::time::timeout(Duration::from_secs(60), async {
         while !task.is_finished() {
             tokio::task::yield_now().await;
         }

@@ -4,7 +4,6 @@ use crate::client::Sent;
 use crate::harness::{DEADLINE, Server, instance, many_projects};
 use futures_util::{SinkExt as _, StreamExt as _};
 use serde_json::{Value, json};
-use std::time::Duration;
 use svc_http::ServeOptions;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -286,5 +285,5 @@ async fn shutdown_tells_every_socket_to_come_back() {
     next_json(&mut socket).await;
     server.app.shutdown().cancel();
     assert_eq!(close(&mut socket).await, (1001, "shutting_down".into()));
-    tokio::time::timeout(Duration::from_secs(15), server.task).await.unwrap().unwrap().unwrap();
+    tokio::time::timeout(DEADLINE, server.task).await.unwrap().unwrap().unwrap();
 }

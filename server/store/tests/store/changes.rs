@@ -85,7 +85,7 @@ async fn commits_of_others_are_told_apart_from_those_of_oneself() {
                 }
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), asked).await.unwrap()
+        tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap()
     }
     let before = others(&store).await;
     add(&store, &bridge(1, "api", stopped())).await;

@@ -2,6 +2,7 @@
 
 use super::canary::{self, Audience};
 use super::{Client, Events, LogSocket, World, service, within};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -170,8 +171,8 @@ impl<'w> Server<'w> {
 
     /// Asks it to end as a service manager does. The exit code and all it said.
     pub async fn stop(mut self) -> (Option<i32>, String) {
-        let pid = rustix::process::Pid::from_raw(self.pid).expect("a process id");
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
+        let pid = Pid::from_raw(self.pid).expect("a process id");
+        kill_process(pid, Signal::TERM).expect("it runs");
         let status = self.ended().await;
         within("the last words", self.voice.clone().all()).await;
         (status.code(), self.log())
@@ -188,9 +189,20 @@ impl<'w> Server<'w> {
     }
 }
 
-/// A failed test shows what the service said.
+/// Ends the service, waits for its end, and shows its output after a failed test.
+///
+/// The next service of this world needs the lock and the port of this one.
 impl Drop for Server<'_> {
     fn drop(&mut self) {
+        // Without an id it has ended and was waited for.
+        let running = self.child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+        if let Some(pid) = running
+            && self.child.start_kill().is_ok()
+        {
+            // Not collected here: the runtime does that.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            let _ = waitid(WaitId::Pid(pid), options); // collected meanwhile: it has ended
+        }
         if std::thread::panicking() {
             eprintln!("--- the service on {} said:\n{}", self.base, self.log());
         } else {

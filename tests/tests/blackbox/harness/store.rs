@@ -3,7 +3,6 @@
 use super::World;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Row as _};
-use std::time::Duration;
 
 /// One bridge as it is recorded.
 #[derive(Debug, Clone)]
@@ -39,7 +38,7 @@ impl World {
     async fn database(&self) -> SqliteConnection {
         let options = SqliteConnectOptions::new()
             .filename(self.state.join("svc.db"))
-            .busy_timeout(Duration::from_secs(10));
+            .busy_timeout(super::DEADLINE);
         options.connect().await.expect("the database opens")
     }
 

@@ -114,7 +114,7 @@ async fn f42_h104_a_process_that_cannot_be_killed_is_said_to_be_alive_and_stays_
             changes.changed().await.unwrap();
         }
     };
-    let ended = tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(60), ended).await.unwrap();
     assert_eq!((ended.status(), ended.quarantine), (BridgeStatus::Stopped, None));
     app.close().await;
 }
