@@ -1,4 +1,6 @@
-//! Every version that must fit another, once. The tests compare the files that repeat them.
+//! Every version that must fit another, once.
+//!
+//! The tests compare the files that repeat them.
 
 /// The oldest compiler that builds the workspace (`rust-version` in `Cargo.toml`).
 pub(crate) const RUSTC_AT_LEAST: (u32, u32) = (1, 89);
@@ -17,7 +19,7 @@ pub(crate) const CARGO_DENY: &str = "0.20.2";
 /// The oldest Node that runs the tools from npm.
 pub(crate) const NODE_AT_LEAST: u32 = 20;
 
-/// The folder of the tools: another version is another folder, so going back costs nothing.
+/// The folder of the tools. Each set of versions has its own.
 pub(crate) fn folder_name() -> String {
     format!("trunk-{TRUNK}+bindgen-{WASM_BINDGEN}+binaryen-{BINARYEN}")
 }
@@ -51,19 +53,17 @@ mod tests {
         has_line("web/Cargo.toml", "wasm-bindgen.workspace = true");
         let tool = "tools/wasm-bindgen/Cargo.toml";
         has_line(tool, &format!("version = \"{WASM_BINDGEN}\""));
-        has_line(
-            tool,
-            &format!(
-                "wasm-bindgen-cli = {{ version = \"={WASM_BINDGEN}\", default-features = false }}"
-            ),
-        );
+        has_line(tool, &format!("wasm-bindgen-cli-support = \"={WASM_BINDGEN}\""));
     }
 
     #[test]
     fn the_locked_wasm_bindgen_is_the_tool() {
-        for lock in ["Cargo.lock", "tools/wasm-bindgen/Cargo.lock"] {
+        for (lock, name) in [
+            ("Cargo.lock", "wasm-bindgen"),
+            ("tools/wasm-bindgen/Cargo.lock", "wasm-bindgen-cli-support"),
+        ] {
             let text = text(lock);
-            let (_, after) = text.split_once("name = \"wasm-bindgen\"\n").expect(lock);
+            let (_, after) = text.split_once(&format!("name = \"{name}\"\n")).expect(lock);
             let version = after.lines().next().unwrap_or_default();
             assert_eq!(version, format!("version = \"{WASM_BINDGEN}\""), "{lock}");
         }
