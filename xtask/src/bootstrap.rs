@@ -1,4 +1,4 @@
-//! Installs what is missing, in the order of dependence, and touches nothing that is there.
+//! Installs missing tools, and leaves the others alone.
 //!
 //! A tool counts as present only when it answers with exactly the pinned version, so an
 //! interrupted installation is simply done again.
@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use crate::place::{self, Place};
 use crate::progress::{Progress, Step};
+use crate::workspace::{self, Workspace};
 use crate::{Stop, pins};
 
 /// Whether the page is built too, and its tools are needed.
@@ -22,7 +22,9 @@ pub(crate) enum Page {
     Unwanted,
 }
 
-/// Free space a first build needs; 4.2 GB were seen for debug, release and wasm together.
+/// Free space a first build needs.
+///
+/// 4.2 GB were seen for debug, release and wasm together.
 const FIRST_BUILD_GB: u64 = 8;
 /// Free space needed where everything was built before.
 const NEXT_BUILD_GB: u64 = 1;
@@ -53,8 +55,8 @@ const TRUNK: Compiled = Compiled {
 const WASM_BINDGEN: Compiled = Compiled {
     name: "wasm-bindgen",
     version: pins::WASM_BINDGEN,
-    expect: "about 3 min",
-    crates: 150,
+    expect: "under a minute",
+    crates: 45,
     origin: Origin::Checkout("tools/wasm-bindgen"),
 };
 const CARGO_DENY: Compiled = Compiled {
@@ -66,33 +68,38 @@ const CARGO_DENY: Compiled = Compiled {
 };
 
 /// Checks the machine, then installs what building the page needs.
-pub(crate) fn run(progress: &Progress, place: &Place, page: Page) -> Result<()> {
-    preflight(place, page)?;
+pub(crate) fn run(progress: &Progress, workspace: &Workspace, page: Page) -> Result<()> {
+    preflight(workspace, page)?;
     if page == Page::Unwanted {
         return Ok(());
     }
-    let _turn = turn(progress, place)?;
-    wasm_target(progress, place)?;
-    compiled(progress, place, &[&TRUNK, &WASM_BINDGEN])?;
-    wasm_opt(progress, place)
+    let _turn = turn(progress, workspace)?;
+    wasm_target(progress, workspace)?;
+    compiled(progress, workspace, &[&TRUNK, &WASM_BINDGEN])?;
+    wasm_opt(progress, workspace)
+}
+
+/// Whether a tool of the page is missing, so that [`run`] would take minutes.
+pub(crate) fn lacks_tools(workspace: &Workspace) -> bool {
+    [&TRUNK, &WASM_BINDGEN].iter().any(|tool| !is_present(workspace, tool))
 }
 
 /// Installs what only the checks need, after [`run`].
-pub(crate) fn licence_check(progress: &Progress, place: &Place) -> Result<()> {
-    let _turn = turn(progress, place)?;
-    compiled(progress, place, &[&CARGO_DENY])
+pub(crate) fn licence_check(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    let _turn = turn(progress, workspace)?;
+    compiled(progress, workspace, &[&CARGO_DENY])
 }
 
 /// Whether `cargo deny` is there without installing it.
-pub(crate) fn has_licence_check(place: &Place) -> bool {
-    is_present(place, &CARGO_DENY)
+pub(crate) fn has_licence_check(workspace: &Workspace) -> bool {
+    is_present(workspace, &CARGO_DENY)
 }
 
 /// Makes two callers wait for each other instead of installing over each other.
-pub(crate) fn turn(progress: &Progress, place: &Place) -> Result<File> {
-    fs::create_dir_all(&place.tools)
-        .with_context(|| format!("cannot create the tools folder {}", place.tools.display()))?;
-    exclusive(progress, &place.tools.join("lock"))
+pub(crate) fn turn(progress: &Progress, workspace: &Workspace) -> Result<File> {
+    fs::create_dir_all(&workspace.tools)
+        .with_context(|| format!("cannot create the tools folder {}", workspace.tools.display()))?;
+    exclusive(progress, &workspace.tools.join("lock"))
 }
 
 /// Holds the lock on `path` for as long as the answer lives.
@@ -110,9 +117,10 @@ pub(crate) fn exclusive(progress: &Progress, path: &Path) -> Result<File> {
     Ok(file)
 }
 
-fn preflight(place: &Place, page: Page) -> Result<()> {
+/// Refuses a machine that lacks what only its owner can install.
+pub(crate) fn preflight(workspace: &Workspace, page: Page) -> Result<()> {
     let (major, minor) = pins::RUSTC_AT_LEAST;
-    match output(place, "rustc", &["--version"]).as_deref().and_then(rustc_version) {
+    match output(workspace, "rustc", &["--version"]).as_deref().and_then(rustc_version) {
         Some(found) if found >= pins::RUSTC_AT_LEAST => {}
         Some((a, b)) => {
             return Err(Stop::prerequisite(format!(
@@ -123,18 +131,18 @@ fn preflight(place: &Place, page: Page) -> Result<()> {
             return Err(Stop::prerequisite("rustc is missing; install it from https://rustup.rs"));
         }
     }
-    if output(place, "cc", &["--version"]).is_none() {
+    if output(workspace, "cc", &["--version"]).is_none() {
         return Err(Stop::prerequisite(
             "no C compiler `cc`; install one (Debian: `apt-get install gcc libc6-dev`)",
         ));
     }
-    let first = !place.target.join("release").is_dir()
-        || (page == Page::Wanted && !is_present(place, &TRUNK));
+    let built = ["release", "quick"].iter().any(|kind| workspace.target.join(kind).is_dir());
+    let first = !built || (page == Page::Wanted && !is_present(workspace, &TRUNK));
     let needed = if first { FIRST_BUILD_GB } else { NEXT_BUILD_GB };
-    match free_gb(&place.root) {
+    match free_gb(&workspace.root) {
         Some(free) if free < needed => Err(Stop::prerequisite(format!(
             "only {free} GB are free at {}, {needed} GB are needed; make room or set CARGO_TARGET_DIR",
-            place.root.display()
+            workspace.root.display()
         ))),
         Some(_) | None => Ok(()), // what cannot be asked is not refused
     }
@@ -153,18 +161,18 @@ pub(crate) fn free_gb(path: &Path) -> Option<u64> {
 }
 
 /// Where the compiler keeps the target, whether or not it is installed.
-pub(crate) fn wasm_target_folder(place: &Place) -> Option<PathBuf> {
-    let sysroot = output(place, "rustc", &["--print", "sysroot"])?;
+pub(crate) fn wasm_target_folder(workspace: &Workspace) -> Option<PathBuf> {
+    let sysroot = output(workspace, "rustc", &["--print", "sysroot"])?;
     Some(PathBuf::from(sysroot.trim()).join("lib/rustlib").join(pins::WASM_TARGET).join("lib"))
 }
 
-fn wasm_target(progress: &Progress, place: &Place) -> Result<()> {
-    if wasm_target_folder(place).is_some_and(|folder| folder.is_dir()) {
+fn wasm_target(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    if wasm_target_folder(workspace).is_some_and(|folder| folder.is_dir()) {
         return Ok(());
     }
-    let log = place.log("wasm-target")?;
+    let log = workspace.log("wasm-target")?;
     let step = Step { name: "wasm target", expect: "a few seconds", crates: 0, log: &log };
-    let mut add = place.command("rustup");
+    let mut add = workspace.command("rustup");
     add.args(["target", "add", pins::WASM_TARGET]);
     let advice = "without it the page cannot be built: `cargo xtask run --no-web` goes on without";
     match progress.step(&step, &mut add) {
@@ -182,12 +190,14 @@ fn wasm_target(progress: &Progress, place: &Place) -> Result<()> {
     }
 }
 
-/// Installs the missing ones of `wanted` at the same time: one alone leaves a core idle.
-fn compiled(progress: &Progress, place: &Place, wanted: &[&Compiled]) -> Result<()> {
-    let missing: Vec<_> = wanted.iter().filter(|tool| !is_present(place, tool)).collect();
+/// Installs the missing tools at the same time: one alone leaves a core idle.
+fn compiled(progress: &Progress, workspace: &Workspace, wanted: &[&Compiled]) -> Result<()> {
+    let missing: Vec<_> = wanted.iter().filter(|tool| !is_present(workspace, tool)).collect();
     std::thread::scope(|threads| {
-        let running: Vec<_> =
-            missing.iter().map(|tool| threads.spawn(|| compile(progress, place, tool))).collect();
+        let running: Vec<_> = missing
+            .iter()
+            .map(|tool| threads.spawn(|| compile(progress, workspace, tool)))
+            .collect();
         running.into_iter().try_for_each(|tool| match tool.join() {
             Ok(result) => result,
             Err(_) => Err(anyhow::anyhow!("an installation stopped unexpectedly")),
@@ -195,21 +205,21 @@ fn compiled(progress: &Progress, place: &Place, wanted: &[&Compiled]) -> Result<
     })
 }
 
-fn compile(progress: &Progress, place: &Place, tool: &Compiled) -> Result<()> {
-    let log = place.log(&format!("install-{}", tool.name))?;
+fn compile(progress: &Progress, workspace: &Workspace, tool: &Compiled) -> Result<()> {
+    let log = workspace.log(&format!("install-{}", tool.name))?;
     let step = Step { name: tool.name, expect: tool.expect, crates: tool.crates, log: &log };
-    let build = place.tools.join("build").join(tool.name);
-    let mut done = progress.step(&step, &mut install(place, tool, &build, Lock::Kept))?;
+    let build = workspace.tools.join("build").join(tool.name);
+    let mut done = progress.step(&step, &mut install(workspace, tool, &build, Lock::Kept))?;
     if !done && is_refused_lock(&crate::progress::read(&log)) {
         progress.say(format_args!(
             "warning: the registry lacks a version of {}'s lock file; once more without it",
             tool.name
         ));
-        done = progress.step(&step, &mut install(place, tool, &build, Lock::Dropped))?;
+        done = progress.step(&step, &mut install(workspace, tool, &build, Lock::Dropped))?;
     }
     // Only for speed of a second try; 1 GB otherwise stays for ever.
     let _ = fs::remove_dir_all(&build); // left-overs do no harm
-    if done && is_present(place, tool) {
+    if done && is_present(workspace, tool) {
         return Ok(());
     }
     Err(Stop::unreachable(format!(
@@ -228,8 +238,8 @@ enum Lock {
     Dropped,
 }
 
-fn install(place: &Place, tool: &Compiled, build: &Path, lock: Lock) -> Command {
-    let mut install = place.cargo(&["install"]);
+fn install(workspace: &Workspace, tool: &Compiled, build: &Path, lock: Lock) -> Command {
+    let mut install = workspace.cargo(&["install"]);
     match tool.origin {
         // Their own profile is fat LTO: 7 min instead of 3, for tools that hardly compute.
         // Default features would bring TLS for downloads that are not wanted.
@@ -245,7 +255,7 @@ fn install(place: &Place, tool: &Compiled, build: &Path, lock: Lock) -> Command 
     if lock == Lock::Kept {
         install.arg("--locked");
     }
-    install.arg("--root").arg(&place.tools).env("CARGO_TARGET_DIR", build);
+    install.arg("--root").arg(&workspace.tools).env("CARGO_TARGET_DIR", build);
     install
 }
 
@@ -256,37 +266,37 @@ fn is_refused_lock(log: &str) -> bool {
         .any(|sign| log.contains(sign))
 }
 
-fn is_present(place: &Place, tool: &Compiled) -> bool {
-    found(place, tool.name).as_deref() == Some(tool.version)
+fn is_present(workspace: &Workspace, tool: &Compiled) -> bool {
+    found(workspace, tool.name).as_deref() == Some(tool.version)
 }
 
 /// The version a tool in our folder answers with.
-pub(crate) fn found(place: &Place, name: &str) -> Option<String> {
-    let program = place.tools.join("bin").join(name);
+pub(crate) fn found(workspace: &Workspace, name: &str) -> Option<String> {
+    let program = workspace.tools.join("bin").join(name);
     // `cargo-deny` reads its first argument as cargo's subcommand only when it is `deny`.
-    let text = output(place, program.to_str()?, &["--version"])?;
+    let text = output(workspace, program.to_str()?, &["--version"])?;
     text.split_whitespace().nth(1).map(ToString::to_string)
 }
 
 /// wasm-opt makes the module 9 % smaller: wanted, but nothing fails without it.
-fn wasm_opt(progress: &Progress, place: &Place) -> Result<()> {
-    if wasm_opt_version(place).is_some() {
+fn wasm_opt(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    if wasm_opt_version(workspace).is_some() {
         return Ok(());
     }
-    let log = place.log("install-wasm-opt")?;
+    let log = workspace.log("install-wasm-opt")?;
     let step = Step { name: "wasm-opt", expect: "a few seconds", crates: 0, log: &log };
-    let mut npm = place.command("npm");
+    let mut npm = workspace.command("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"])
-        .arg(place.tools.join("npm"))
+        .arg(workspace.tools.join("npm"))
         .arg(format!("binaryen@{}", pins::BINARYEN));
     let installed = progress.step(&step, &mut npm).unwrap_or_else(|error| {
         progress.say(format_args!("npm did not start: {error:#}"));
         false
     });
-    if installed && wasm_opt_version(place).is_some() {
+    if installed && wasm_opt_version(workspace).is_some() {
         return Ok(());
     }
-    if place::on_path("wasm-opt").is_some() || debian(progress, place, "binaryen")? {
+    if workspace::on_path("wasm-opt").is_some() || debian(progress, workspace, "binaryen")? {
         return Ok(());
     }
     progress.say(format_args!(
@@ -294,18 +304,20 @@ fn wasm_opt(progress: &Progress, place: &Place) -> Result<()> {
          your distribution's `binaryen`, and run this again",
         pins::NODE_AT_LEAST
     ));
-    write_stand_in(&place.stand_in())
+    write_stand_in(&workspace.stand_in())
 }
 
 /// The version of the wasm-opt that npm installed for us, if it runs.
-pub(crate) fn wasm_opt_version(place: &Place) -> Option<String> {
-    let program = place.modules("npm").join(".bin/wasm-opt");
-    let text = output(place, program.to_str()?, &["--version"])?;
+pub(crate) fn wasm_opt_version(workspace: &Workspace) -> Option<String> {
+    let program = workspace.modules("npm").join(".bin/wasm-opt");
+    let text = output(workspace, program.to_str()?, &["--version"])?;
     let major = pins::BINARYEN.split('.').next()?;
     text.contains(&format!("version_{major}")).then(|| text.trim().to_string())
 }
 
-/// A program that answers like wasm-opt and copies. trunk would otherwise try to download one.
+/// A program that answers like wasm-opt and copies.
+///
+/// Trunk would otherwise try to download one.
 fn write_stand_in(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     const SCRIPT: &str = "#!/bin/sh\n\
@@ -319,9 +331,11 @@ fn write_stand_in(folder: &Path) -> Result<()> {
         .with_context(|| format!("cannot write {}", file.display()))
 }
 
-/// Installs a Debian package where that is possible: as root, with apt. `Ok(false)`: it is not.
-pub(crate) fn debian(progress: &Progress, place: &Place, package: &str) -> Result<bool> {
-    if place::on_path("apt-get").is_none() {
+/// Installs a Debian package where that is possible: as root, with apt.
+///
+/// `Ok(false)`: it is not.
+pub(crate) fn debian(progress: &Progress, workspace: &Workspace, package: &str) -> Result<bool> {
+    if workspace::on_path("apt-get").is_none() {
         return Ok(false);
     }
     if !rustix::process::geteuid().is_root() {
@@ -330,9 +344,9 @@ pub(crate) fn debian(progress: &Progress, place: &Place, package: &str) -> Resul
         ));
         return Ok(false);
     }
-    let log = place.log(&format!("apt-{package}"))?;
+    let log = workspace.log(&format!("apt-{package}"))?;
     let step = Step { name: package, expect: "under a minute (apt-get)", crates: 0, log: &log };
-    let mut apt = place.command("sh");
+    let mut apt = workspace.command("sh");
     apt.env("DEBIAN_FRONTEND", "noninteractive").args([
         "-c",
         "apt-get update -q && apt-get install -q -y --no-install-recommends \"$0\"",
@@ -342,8 +356,8 @@ pub(crate) fn debian(progress: &Progress, place: &Place, package: &str) -> Resul
 }
 
 /// Standard output of a tool that ended well.
-pub(crate) fn output(place: &Place, program: &str, args: &[&str]) -> Option<String> {
-    let out = place.command(program).args(args).stdin(Stdio::null()).output().ok()?;
+pub(crate) fn output(workspace: &Workspace, program: &str, args: &[&str]) -> Option<String> {
+    let out = workspace.command(program).args(args).stdin(Stdio::null()).output().ok()?;
     out.status.success().then(|| String::from_utf8_lossy(&out.stdout).into_owned())
 }
 

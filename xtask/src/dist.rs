@@ -1,4 +1,4 @@
-//! Builds the page into `dist/` with trunk, unless it was built from the same inputs already.
+//! Builds the page into `dist/` with trunk when its inputs changed.
 //!
 //! The gallery of its components is built first, in a folder of its own; the hook of the page's
 //! build takes it along, so that `dist/` is still replaced in one step.
@@ -12,9 +12,9 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::bootstrap::{self, Page};
 use crate::pins;
-use crate::place::{self, Place};
 use crate::precompress;
 use crate::progress::{Progress, Step};
+use crate::workspace::{self, Workspace};
 
 /// Everything in the checkout that can change a byte of the page.
 const INPUTS: [&str; 7] = [
@@ -35,38 +35,77 @@ const HTML_LIMIT: u64 = 20 * 1024;
 /// From here on growth is worth a word.
 const MODULE_WARNING: u64 = 240 * 1024;
 
-/// Installs what is missing and builds the page when it is not up to date.
-pub(crate) fn run(progress: &Progress, place: &Place) -> Result<()> {
-    bootstrap::run(progress, place, Page::Wanted)?;
-    fs::create_dir_all(place.target.join("xtask"))
+/// Whether the gallery of components comes with the page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gallery {
+    /// It is built, and tested with the page.
+    Wanted,
+    /// Nobody waits for it. One that is there already stays.
+    Optional,
+}
+
+impl Gallery {
+    /// The first lines of the stamps of a page that needs no build.
+    fn accepted(self) -> &'static [&'static str] {
+        match self {
+            Self::Wanted => &["with gallery"],
+            Self::Optional => &["with gallery", "without gallery"],
+        }
+    }
+}
+
+/// Installs missing tools, and builds page and gallery when their inputs changed.
+pub(crate) fn run(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    build_page(progress, workspace, Gallery::Wanted)
+}
+
+/// Installs missing tools, and builds the page when its inputs changed.
+pub(crate) fn build_page(
+    progress: &Progress,
+    workspace: &Workspace,
+    gallery: Gallery,
+) -> Result<()> {
+    bootstrap::run(progress, workspace, Page::Wanted)?;
+    fs::create_dir_all(workspace.target.join("xtask"))
         .context("cannot create cargo's output folder")?;
     // trunk builds in `dist/.stage`: two at a time would mix their files.
-    let _turn = bootstrap::exclusive(progress, &place.target.join("xtask/dist.lock"))?;
-    let dist = place.root.join("dist");
-    let stamp = place.target.join("xtask/dist.stamp");
-    let inputs = inputs(place)?;
+    let _turn = bootstrap::exclusive(progress, &workspace.target.join("xtask/dist.lock"))?;
+    let dist = workspace.root.join("dist");
+    let stamp = workspace.target.join("xtask/dist.stamp");
+    let inputs = inputs(workspace)?;
     if let (Ok(built), Some(state)) = (fs::read_to_string(&stamp), listing(&dist))
-        && built == format!("{inputs}\n{state}")
+        && gallery.accepted().iter().any(|kind| built == format!("{kind}\n{inputs}\n{state}"))
     {
         progress.say(format_args!("page is up to date in dist/"));
         return Ok(());
     }
-    let gallery = place.target.join("xtask/gallery");
-    let mut first = trunk(place);
-    first.arg("--html-output").arg("gallery.html");
-    first.arg("--dist").arg(&gallery).arg("web/gallery/index.html");
-    build(progress, place, "trunk-build-gallery", &mut first)?;
-    let mut second = trunk(place);
-    second.env(precompress::JOINS, &gallery);
-    build(progress, place, "trunk-build", &mut second)?;
+    let mut page = trunk(workspace);
+    let kind = match gallery {
+        Gallery::Wanted => {
+            let folder = workspace.target.join("xtask/gallery");
+            let mut first = trunk(workspace);
+            first.arg("--html-output").arg("gallery.html");
+            first.arg("--dist").arg(&folder).arg("web/gallery/index.html");
+            build(progress, workspace, "trunk-build-gallery", &mut first)?;
+            page.env(precompress::JOINS, &folder);
+            "with gallery"
+        }
+        Gallery::Optional => "without gallery",
+    };
+    build(progress, workspace, "trunk-build", &mut page)?;
     let state = listing(&dist).context("trunk succeeded but left no dist/index.html")?;
-    fs::write(&stamp, format!("{inputs}\n{state}"))
+    fs::write(&stamp, format!("{kind}\n{inputs}\n{state}"))
         .with_context(|| format!("cannot write {}", stamp.display()))?;
     Ok(())
 }
 
-fn build(progress: &Progress, place: &Place, name: &str, trunk: &mut Command) -> Result<()> {
-    let log = place.log(name)?;
+fn build(
+    progress: &Progress,
+    workspace: &Workspace,
+    name: &str,
+    trunk: &mut Command,
+) -> Result<()> {
+    let log = workspace.log(name)?;
     let expect = "about 90 s the first time, then 20 s";
     let step = Step { name, expect, crates: 230, log: &log };
     if !progress.step(&step, trunk)? {
@@ -75,11 +114,11 @@ fn build(progress: &Progress, place: &Place, name: &str, trunk: &mut Command) ->
     Ok(())
 }
 
-fn trunk(place: &Place) -> Command {
-    let mut trunk = place.command("trunk");
+fn trunk(workspace: &Workspace) -> Command {
+    let mut trunk = workspace.command("trunk");
     trunk.args(["build", "--release", "--cargo-profile", "wasm-release"]);
     trunk.env("NO_COLOR", "true").env("CARGO_TERM_COLOR", "never");
-    let home = place::set("CARGO_HOME")
+    let home = workspace::set("CARGO_HOME")
         .map(PathBuf::from)
         .or_else(|| env::home_dir().map(|home| home.join(".cargo")));
     let mut flags = String::new();
@@ -93,15 +132,15 @@ fn trunk(place: &Place) -> Command {
 }
 
 /// One line that changes with any input, tool versions included.
-fn inputs(place: &Place) -> Result<String> {
+fn inputs(workspace: &Workspace) -> Result<String> {
     let mut hasher = DefaultHasher::new();
     for input in INPUTS {
-        hash(&place.root.join(input), &mut hasher)?;
+        hash(&workspace.root.join(input), &mut hasher)?;
     }
-    let compiler = bootstrap::output(place, "rustc", &["--version"]).unwrap_or_default();
+    let compiler = bootstrap::output(workspace, "rustc", &["--version"]).unwrap_or_default();
     hasher.write(compiler.as_bytes());
     hasher.write(pins::folder_name().as_bytes());
-    hasher.write(bootstrap::wasm_opt_version(place).unwrap_or_default().as_bytes());
+    hasher.write(bootstrap::wasm_opt_version(workspace).unwrap_or_default().as_bytes());
     Ok(format!("{:016x}", hasher.finish()))
 }
 
@@ -139,10 +178,11 @@ fn listing(dist: &Path) -> Option<String> {
     Some(lines.join("\n"))
 }
 
-/// Refuses a page that has grown too large to load at once. The gallery's module is only told:
-/// nobody waits for it.
-pub(crate) fn check_size(progress: &Progress, place: &Place) -> Result<bool> {
-    let weight = weigh(&place.root.join("dist"))?;
+/// Refuses a page that has grown too large to load at once.
+///
+/// The gallery's module is only told: nobody waits for it.
+pub(crate) fn check_size(progress: &Progress, workspace: &Workspace) -> Result<bool> {
+    let weight = weigh(&workspace.root.join("dist"))?;
     let mut fits = true;
     for (what, size, warning, limit) in [
         ("module of the page, by brotli", weight.module, MODULE_WARNING, MODULE_LIMIT),
@@ -159,7 +199,7 @@ pub(crate) fn check_size(progress: &Progress, place: &Place) -> Result<bool> {
         progress.say(format_args!("{what}: {size} bytes, {verdict} (limit {limit})"));
         fits &= size <= limit;
     }
-    let gallery = module_size(place, "svc-gallery");
+    let gallery = module_size(workspace, "svc-gallery");
     let gallery = gallery.context("dist/ lacks the gallery; remove dist/ and build it again")?;
     progress.say(format_args!("module of the gallery: {gallery} bytes by brotli"));
     Ok(fits)
@@ -201,8 +241,8 @@ fn weigh(dist: &Path) -> Result<Weight> {
 }
 
 /// Bytes of a compressed module.
-fn module_size(place: &Place, name: &str) -> Option<u64> {
-    let files = fs::read_dir(place.root.join("dist")).ok()?.filter_map(Result::ok);
+fn module_size(workspace: &Workspace, name: &str) -> Option<u64> {
+    let files = fs::read_dir(workspace.root.join("dist")).ok()?.filter_map(Result::ok);
     let mut ours = files.filter(|entry| {
         let file = entry.file_name();
         let file = file.to_string_lossy();

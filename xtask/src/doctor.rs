@@ -1,4 +1,6 @@
-//! `cargo xtask doctor`: each prerequisite with found and wanted version. Changes nothing.
+//! `cargo xtask doctor`: each prerequisite with found and wanted version.
+//!
+//! Changes nothing.
 
 use std::process::ExitCode;
 
@@ -7,8 +9,8 @@ use anyhow::Result;
 use crate::bootstrap::{self, output};
 use crate::browser;
 use crate::pins;
-use crate::place::Place;
 use crate::progress::Progress;
+use crate::workspace::Workspace;
 
 struct Line {
     what: &'static str,
@@ -17,9 +19,9 @@ struct Line {
     fits: bool,
 }
 
-/// Success when nothing is left for `bootstrap` or the user to do.
-pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
-    let lines = lines(place)?;
+/// Prints a line for each prerequisite. Succeeds when all are met.
+pub(crate) fn run(progress: &Progress, workspace: &Workspace) -> Result<ExitCode> {
+    let lines = lines(workspace)?;
     for line in &lines {
         let mark = if line.fits { "ok  " } else { "miss" };
         let found = line.found.as_deref().unwrap_or("not found");
@@ -27,21 +29,21 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
     }
     progress.print(&format!(
         "tools: {}\nbuilds: {}\n",
-        place.tools.display(),
-        place.target.display()
+        workspace.tools.display(),
+        workspace.target.display()
     ));
     Ok(if lines.iter().all(|line| line.fits) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn lines(place: &Place) -> Result<Vec<Line>> {
+fn lines(workspace: &Workspace) -> Result<Vec<Line>> {
     let (major, minor) = pins::RUSTC_AT_LEAST;
-    let rustc = output(place, "rustc", &["--version"]);
-    let node = output(place, "node", &["--version"]);
-    let free = bootstrap::free_gb(&place.root);
-    let wasm = bootstrap::wasm_target_folder(place).filter(|folder| folder.is_dir());
+    let rustc = output(workspace, "rustc", &["--version"]);
+    let node = output(workspace, "node", &["--version"]);
+    let free = bootstrap::free_gb(&workspace.root);
+    let wasm = bootstrap::wasm_target_folder(workspace).filter(|folder| folder.is_dir());
     let chromium = browser::chromium()?;
-    let driver = browser::driver_version(place);
-    let wasm_opt = bootstrap::wasm_opt_version(place);
+    let driver = browser::driver_version(workspace);
+    let wasm_opt = bootstrap::wasm_opt_version(workspace);
     Ok(vec![
         Line {
             what: "rustc",
@@ -49,11 +51,11 @@ fn lines(place: &Place) -> Result<Vec<Line>> {
             fits: rustc.as_deref().and_then(bootstrap::rustc_version) >= Some((major, minor)),
             found: rustc.map(first_line),
         },
-        any("C compiler", output(place, "cc", &["--version"]).map(first_line)),
-        any("git", output(place, "git", &["--version"]).map(first_line)),
+        any("C compiler", output(workspace, "cc", &["--version"]).map(first_line)),
+        any("git", output(workspace, "git", &["--version"]).map(first_line)),
         any(pins::WASM_TARGET, wasm.map(|folder| folder.display().to_string())),
-        exactly("trunk", pins::TRUNK, bootstrap::found(place, "trunk")),
-        exactly("wasm-bindgen", pins::WASM_BINDGEN, bootstrap::found(place, "wasm-bindgen")),
+        exactly("trunk", pins::TRUNK, bootstrap::found(workspace, "trunk")),
+        exactly("wasm-bindgen", pins::WASM_BINDGEN, bootstrap::found(workspace, "wasm-bindgen")),
         Line {
             what: "node",
             wanted: format!("{} or newer", pins::NODE_AT_LEAST),
@@ -66,7 +68,7 @@ fn lines(place: &Place) -> Result<Vec<Line>> {
             fits: wasm_opt.is_some(),
             found: wasm_opt,
         },
-        exactly("cargo-deny", pins::CARGO_DENY, bootstrap::found(place, "cargo-deny")),
+        exactly("cargo-deny", pins::CARGO_DENY, bootstrap::found(workspace, "cargo-deny")),
         any("Chromium", chromium.map(|program| program.display().to_string())),
         exactly("puppeteer-core", pins::PUPPETEER, driver),
         Line {

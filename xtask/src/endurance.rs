@@ -1,22 +1,23 @@
-//! `cargo xtask soak` and `cargo xtask chaos`: the whole program for long and under faults. Builds
-//! what they need and calls it; what happens then is `tests/examples/endurance`.
+//! `cargo xtask soak` and `chaos`: long runs, and runs with injected faults.
+//!
+//! Builds the programs and starts `tests/examples/endurance`, which does the rest.
 
 use std::ffi::OsString;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Result, bail};
 
-use crate::place::{self, Place};
 use crate::progress::{Progress, Step};
 use crate::run;
+use crate::workspace::{self, Workspace};
 
-/// Which build of the service is tried.
+/// The builds of the service that can be chosen.
 const BUILDS: [&str; 2] = ["--release", "--debug"];
 
-/// Runs one of the two with its arguments. The exit code is its own.
+/// Builds and runs `soak` or `chaos`, and returns its exit code.
 pub(crate) fn run(
     progress: &Progress,
-    place: &Place,
+    workspace: &Workspace,
     name: &str,
     mut args: Vec<OsString>,
 ) -> Result<ExitCode> {
@@ -26,7 +27,7 @@ pub(crate) fn run(
         // Memory is that of the program that is shipped; faults are best met with every check in.
         None => name == "soak",
     };
-    let log = place.log("build-endurance")?;
+    let log = workspace.log("build-endurance")?;
     let step = Step {
         name: "build-endurance",
         expect: "about 3 min the first time",
@@ -34,20 +35,20 @@ pub(crate) fn run(
         log: &log,
     };
     let args_of_build = ["build", "--locked", "-p", "svc-server", "-p", "svc-tests", "--bins"];
-    let mut build = place.cargo(&args_of_build);
+    let mut build = workspace.cargo(&args_of_build);
     if !progress.step(&step, build.args(["--example", "endurance"]))? {
         bail!("the programs do not build, see {}", log.display());
     }
     if is_release {
-        run::build(progress, place)?;
+        run::build(progress, workspace)?;
     }
     let kind = if is_release { "release" } else { "debug" };
-    let mut endurance = program(place);
+    let mut endurance = program(workspace);
     endurance
         .arg(name)
         .args(args)
-        .env("SVC_BIN", place.target.join(kind).join("svc"))
-        .env("SVC_SIM_BIN", place.target.join(kind).join("svc-agent-sim"));
+        .env("SVC_BIN", workspace.target.join(kind).join("svc"))
+        .env("SVC_SIM_BIN", workspace.target.join(kind).join("svc-agent-sim"));
     // Its own words as it goes; it ends what it started when it is interrupted.
     match endurance.status()?.code() {
         Some(code) => Ok(ExitCode::from(u8::try_from(code).unwrap_or(1))),
@@ -55,10 +56,10 @@ pub(crate) fn run(
     }
 }
 
-/// The program that does it, built with the tests.
-pub(crate) fn program(place: &Place) -> Command {
-    let mut command = Command::new(place.target.join("debug/examples/endurance"));
-    place::forget_cargo(&mut command);
-    command.current_dir(&place.root);
+/// The program of the long runs, built with the tests.
+pub(crate) fn program(workspace: &Workspace) -> Command {
+    let mut command = Command::new(workspace.target.join("debug/examples/endurance"));
+    workspace::forget_cargo(&mut command);
+    command.current_dir(&workspace.root);
     command
 }

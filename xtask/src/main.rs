@@ -1,7 +1,9 @@
-//! The task runner: `cargo xtask COMMAND`. Reads the arguments and turns failures into exit codes.
+//! The task runner: `cargo xtask COMMAND`.
 //!
-//! What each command does lives in its own module; versions stand in `pins`, folders and
-//! environment in `place`, everything that is said to the user goes through `progress`.
+//! Reads the arguments and turns failures into exit codes.
+//!
+//! Each command has its own module. `pins` has the versions, `workspace` the folders and the
+//! environment, and `progress` prints everything the user reads.
 
 mod bench;
 mod bootstrap;
@@ -11,7 +13,6 @@ mod doctor;
 mod endurance;
 mod fuzz;
 mod pins;
-mod place;
 mod precompress;
 mod progress;
 mod rows;
@@ -21,6 +22,7 @@ mod smoke;
 mod tally;
 mod test;
 mod times;
+mod workspace;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -28,18 +30,21 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 
 use crate::bootstrap::Page;
-use crate::place::Place;
 use crate::progress::Progress;
+use crate::workspace::Workspace;
 
 const HELP: &str = "\
 cargo xtask COMMAND
 
   run [ARGS]              page, service and agent simulator are built, then the service runs:
                           with the config it finds, else as `svc demo`; ARGS are passed on
-                          (--no-web before ARGS: go on without the page's tools)
+                          (before ARGS: --no-web goes on without the page's tools, --release
+                          builds what is shipped, which takes minutes longer)
   test [FILTER]           formatting, lints, licences, every test, browser tests included;
                           with FILTER only the tests whose name contains it
-                          (--fast: nothing that needs WebAssembly, Node or a browser)
+                          (--fast: nothing that needs WebAssembly, Node or a browser;
+                          --quick: formatting, lints and the tests of the single packages,
+                          for the loop while working)
   dist                    builds only the page, into dist/
   bootstrap               installs the tools that are missing
   rows                    every failure case and hardening row: proved by which tests, not yet,
@@ -57,20 +62,23 @@ cargo xtask COMMAND
   fuzz [TARGET]           searches the parsers of foreign input for inputs that break them
                           (--seconds N: each target, 60 by default; --keep: what reaches new code
                           goes into tests/fuzz/corpus)
-  smoke                   release build, one start of `svc demo`, page and health asked for
+  smoke                   release build without fail points, one start of `svc demo`, page and
+                          health asked for
   bench [--only NAME] [--compare FILE] [--json FILE]
                           release build, then requests, latencies, memory, processor time and
                           endurance as a table with budgets; at most 15 minutes
                           (--short: debug build, only that every answer is right)
   times                   release build, then how long the page takes, as a table; only printed
-  ci                      test, then smoke
+  ci                      test, then smoke; the release is built beside the tests
   doctor                  shows what is needed and what is there; changes nothing
 
 Environment: SVC_TOOLS_DIR (where tools are kept), CHROMIUM (program for the browser tests),
 CARGO_TARGET_DIR, CI=true (what cannot be tested is a failure, not a skip).
 ";
 
-/// A failure that has its own exit code: 3 for the machine, 4 for something out of reach.
+/// A failure with an exit code of its own.
+///
+/// 3: the machine lacks something. 4: something is out of reach.
 #[derive(Debug)]
 pub(crate) struct Stop {
     code: u8,
@@ -116,63 +124,59 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
         precompress::run(progress)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let place = Place::find()?;
+    let workspace = Workspace::find()?;
     match name.to_str() {
         Some("help" | "--help" | "-h") => progress.print(HELP),
         Some("bootstrap") => {
             no_more(&args)?;
-            bootstrap::run(progress, &place, Page::Wanted)?;
+            bootstrap::run(progress, &workspace, Page::Wanted)?;
         }
         Some("dist") => {
             no_more(&args)?;
-            dist::run(progress, &place)?;
+            dist::run(progress, &workspace)?;
         }
         Some("run") => {
-            let page = if args.first().is_some_and(|first| first == "--no-web") {
-                args.remove(0);
-                Page::Unwanted
-            } else {
-                Page::Wanted
-            };
-            return Err(run::run(progress, &place, page, &args)?);
+            let options = run::Options::take(&mut args);
+            return Err(run::run(progress, &workspace, &options, &args)?);
         }
-        Some("test") => return test::run(progress, &place, &test::Wish::parse(&args)?),
+        Some("test") => return test::run(progress, &workspace, &test::Options::parse(&args)?),
         Some("rows") => {
             no_more(&args)?;
-            return rows::run(progress, &place);
+            return rows::run(progress, &workspace);
         }
         Some("fuzz") => {
-            return fuzz::run(progress, &place, &fuzz::Wish::parse(&args)?);
+            return fuzz::run(progress, &workspace, &fuzz::Options::parse(&args)?);
         }
         Some("model") => {
             // Its own words and its own exit code, as it goes.
-            let mut search = place.cargo(&["run", "--locked", "--quiet", "-p", "svc-model", "--"]);
+            let mut search =
+                workspace.cargo(&["run", "--locked", "--quiet", "-p", "svc-model", "--"]);
             return match search.args(&args).status()?.code() {
                 Some(code) => Ok(ExitCode::from(u8::try_from(code).unwrap_or(1))),
                 None => bail!("the search was ended by a signal"),
             };
         }
-        Some(name @ ("soak" | "chaos")) => return endurance::run(progress, &place, name, args),
+        Some(name @ ("soak" | "chaos")) => return endurance::run(progress, &workspace, name, args),
         Some("smoke") => {
             no_more(&args)?;
-            return smoke::run(progress, &place);
+            return smoke::run(progress, &workspace);
         }
-        Some("bench") => return bench::run(progress, &place, &args),
+        Some("bench") => return bench::run(progress, &workspace, &args),
         Some("times") => {
             no_more(&args)?;
-            return times::run(progress, &place);
+            return times::run(progress, &workspace);
         }
         Some("ci") => {
             no_more(&args)?;
-            let tests = test::run(progress, &place, &test::Wish::everything())?;
+            let tests = test::run(progress, &workspace, &test::Options::before_smoke())?;
             if tests != ExitCode::SUCCESS {
                 return Ok(tests);
             }
-            return smoke::run(progress, &place);
+            return smoke::run(progress, &workspace);
         }
         Some("doctor") => {
             no_more(&args)?;
-            return doctor::run(progress, &place);
+            return doctor::run(progress, &workspace);
         }
         _ => bail!("`{}` is not a command; `cargo xtask help` lists them", name.to_string_lossy()),
     }

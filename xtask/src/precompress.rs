@@ -1,4 +1,4 @@
-//! Compresses the files of the page once, at build time: `.br` and `.gz` beside each.
+//! Compresses the files of the page at build time, to `.br` and `.gz` beside each.
 //!
 //! Runs as trunk's hook inside its staging folder, so the page and its compressed forms appear
 //! together. Documents are left out: the server changes them per request.
@@ -12,12 +12,12 @@ use anyhow::{Context as _, Result};
 
 use crate::progress::Progress;
 
-/// What gains from compressing; pictures and fonts are compressed already.
+/// Files worth compressing. Pictures and fonts are compressed already.
 const EXTENSIONS: [&str; 5] = ["wasm", "js", "css", "svg", "json"];
 const BROTLI_QUALITY: i32 = 11;
 const BROTLI_WINDOW: i32 = 22;
 
-/// Names the folder of a page that was built before and goes into the same folder.
+/// Names the folder of the gallery, whose files are added to the page.
 pub(crate) const JOINS: &str = "XTASK_PAGE_JOINS";
 
 /// Compresses trunk's staging folder, or `dist/` when called by hand.
@@ -39,7 +39,9 @@ pub(crate) fn run(progress: &Progress) -> Result<()> {
     Ok(())
 }
 
-/// Copies the files of another page. Names carry hashes: the same name has the same bytes.
+/// Copies the files of another page.
+///
+/// Names carry hashes: the same name has the same bytes.
 fn join(other: &Path, folder: &Path) -> Result<()> {
     let unreadable = || format!("cannot read the folder of the page {}", other.display());
     for entry in fs::read_dir(other).with_context(unreadable)? {

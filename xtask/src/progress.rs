@@ -1,8 +1,10 @@
-//! What the user sees: every line starts with the elapsed seconds, and no step is silent long.
+//! Prints what the user sees.
 //!
-//! The output of tools goes to a log file per step; its end is shown when the step fails.
+//! Every line starts with the elapsed seconds; no step is silent long.
+//!
+//! The output of each step goes to a log file. The end of the file is shown when the step fails.
 
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is where the runner speaks")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the only module that prints")]
 
 use std::fmt::Arguments;
 use std::fs::{self, File};
@@ -14,16 +16,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// Nothing may be silent for longer.
+/// The longest time without a line.
 const BEAT: Duration = Duration::from_secs(15);
-/// No step of ours comes near; a hanging test must not eat a build machine's whole allowance.
+/// Ends a step that hangs. The longest step takes about ten minutes.
 const LIMIT: Duration = Duration::from_secs(40 * 60);
-/// How much of a log is shown when its step failed.
+/// Lines of a log that are shown when its step failed.
 const TAIL_LINES: usize = 25;
-/// The longest piece of a log line repeated in a sign of life.
+/// Longest part of a log line that is repeated as progress.
 const LINE_CHARS: usize = 90;
 
-/// The clock of this run and the way to speak.
+/// The start of this run, and its output.
 #[derive(Debug)]
 pub(crate) struct Progress {
     started: Instant,
@@ -33,11 +35,11 @@ pub(crate) struct Progress {
 pub(crate) struct Step<'a> {
     /// Short name, also that of the log file.
     pub(crate) name: &'a str,
-    /// What to expect, for a person who waits: "about 3 min the first time".
+    /// The expected duration, for a person who waits: "about 3 min the first time".
     pub(crate) expect: &'a str,
     /// How many crates it compiles when nothing is there yet; 0 when it compiles none.
     pub(crate) crates: usize,
-    /// Where its output goes; begun anew.
+    /// The file of its output. An old one is replaced.
     pub(crate) log: &'a Path,
 }
 
@@ -56,7 +58,9 @@ impl Progress {
         print!("{text}");
     }
 
-    /// Runs one tool to its end and says so. `Ok(false)`: it ran and failed, its end was shown.
+    /// Runs one tool to its end and says so.
+    ///
+    /// `Ok(false)`: it ran and failed, its end was shown.
     pub(crate) fn step(&self, step: &Step<'_>, command: &mut Command) -> Result<bool> {
         self.say(format_args!("{} … {} (log: {})", step.name, step.expect, step.log.display()));
         let begun = Instant::now();
@@ -95,7 +99,7 @@ impl Progress {
                 match wait.recv_timeout(BEAT) {
                     Ok(status) => return status.context("cannot wait for a tool"),
                     Err(mpsc::RecvTimeoutError::Timeout) => {
-                        self.say(format_args!("{} … {}", step.name, sign_of_life(step)));
+                        self.say(format_args!("{} … {}", step.name, latest(step)));
                         if let Some(pid) = pid
                             && begun.elapsed() > LIMIT
                         {
@@ -114,8 +118,8 @@ impl Progress {
     }
 }
 
-/// What a long step is at: crates compiled of about how many, or the last line of its log.
-fn sign_of_life(step: &Step<'_>) -> String {
+/// The progress of a long step: its compiled crates, or the last line of its log.
+fn latest(step: &Step<'_>) -> String {
     let text = read(step.log);
     let compiled = text.lines().filter(|line| is_compiling(line)).count();
     let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("running");
@@ -138,7 +142,9 @@ fn tail(log: &Path) -> Vec<String> {
     lines.iter().skip(lines.len().saturating_sub(TAIL_LINES)).map(ToString::to_string).collect()
 }
 
-/// A log as text; what is not UTF-8 is replaced, what cannot be read is empty.
+/// A log as text.
+///
+/// Bytes that are not UTF-8 are replaced; an unreadable log is empty.
 pub(crate) fn read(log: &Path) -> String {
     fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }

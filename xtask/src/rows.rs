@@ -1,4 +1,4 @@
-//! `cargo xtask rows`: the failure cases and hardening rows, and the tests that prove them.
+//! `cargo xtask rows`: failure cases and hardening rows, and the tests for each.
 //!
 //! The table is `tests/rows.md`; its head explains the form. A test names its rows at the
 //! beginning of its own name (`f4_…`, `h32_h35_…`, `H4 H5: …`).
@@ -13,8 +13,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 
 use self::named::{Kind, Number, Test};
-use crate::place::Place;
 use crate::progress::Progress;
+use crate::workspace::Workspace;
 
 /// The table, relative to the checkout.
 const TABLE: &str = "tests/rows.md";
@@ -68,9 +68,11 @@ enum Verdict {
     Missing,
 }
 
-/// Shows the table with its tests. Fails when table and tests contradict each other.
-pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
-    let comparison = compare(place)?;
+/// Shows the table with its tests.
+///
+/// Fails when table and tests contradict each other.
+pub(crate) fn run(progress: &Progress, workspace: &Workspace) -> Result<ExitCode> {
+    let comparison = compare(workspace)?;
     progress.print(&comparison.listing());
     for fault in &comparison.faults {
         progress.say(format_args!("{fault}"));
@@ -80,8 +82,8 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
 }
 
 /// The same comparison as one check of the tests: prints only faults and sums.
-pub(crate) fn check(progress: &Progress, place: &Place) -> Result<bool> {
-    let comparison = compare(place)?;
+pub(crate) fn check(progress: &Progress, workspace: &Workspace) -> Result<bool> {
+    let comparison = compare(workspace)?;
     for fault in &comparison.faults {
         progress.say(format_args!("{fault}"));
     }
@@ -89,12 +91,12 @@ pub(crate) fn check(progress: &Progress, place: &Place) -> Result<bool> {
     Ok(comparison.faults.is_empty())
 }
 
-fn compare(place: &Place) -> Result<Comparison> {
-    let path = place.root.join(TABLE);
+fn compare(workspace: &Workspace) -> Result<Comparison> {
+    let path = workspace.root.join(TABLE);
     let text =
         fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let rows = read_table(&text)?;
-    let tests = tests_of(&place.root)?;
+    let tests = tests_of(&workspace.root)?;
     let mut comparison = Comparison::new(rows, &tests);
     comparison.faults.extend(comparison.missing_rows());
     Ok(comparison)

@@ -2,33 +2,87 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
 use crate::bootstrap::{self, Page};
-use crate::dist;
-use crate::place::{self, Place};
+use crate::dist::{self, Gallery};
 use crate::progress::{Progress, Step};
+use crate::workspace::{self, Workspace};
+
+/// What the caller wants run, before the arguments of the service.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    page: Page,
+    build: Build,
+}
+
+impl Options {
+    /// Takes the options at the beginning of `args`.
+    pub(crate) fn take(args: &mut Vec<OsString>) -> Self {
+        let mut options = Self { page: Page::Wanted, build: Build::Quick };
+        loop {
+            match args.first().and_then(|first| first.to_str()) {
+                Some("--no-web") => options.page = Page::Unwanted,
+                Some("--release") => options.build = Build::Release,
+                _ => return options,
+            }
+            args.remove(0);
+        }
+    }
+}
+
+/// Which build of the service is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Build {
+    /// Built in a third of the time, without optimisation across crates.
+    Quick,
+    /// The build that is shipped.
+    Release,
+}
+
+impl Build {
+    fn profile(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Release => "release",
+        }
+    }
+}
 
 /// Returns only when the service could not be started.
 pub(crate) fn run(
     progress: &Progress,
-    place: &Place,
-    page: Page,
+    workspace: &Workspace,
+    options: &Options,
     args: &[OsString],
 ) -> Result<anyhow::Error> {
+    let Options { page, build } = *options;
     match page {
+        Page::Unwanted => bootstrap::run(progress, workspace, page)?,
         Page::Wanted => {
-            dist::run(progress, place).context("use `--no-web` to go on without the page")?
+            bootstrap::preflight(workspace, page)?;
+            let advice = "use `--no-web` to go on without the page";
+            if bootstrap::lacks_tools(workspace) {
+                // The tools leave a core idle for minutes. With the page only two crates of the
+                // service are built again.
+                std::thread::scope(|threads| {
+                    // May meet a page that is being replaced: only the build below counts.
+                    threads.spawn(|| build_service(progress, workspace, build));
+                    dist::build_page(progress, workspace, Gallery::Optional).context(advice)
+                })?;
+            } else {
+                dist::build_page(progress, workspace, Gallery::Optional).context(advice)?;
+            }
         }
-        Page::Unwanted => bootstrap::run(progress, place, page)?,
     }
-    build(progress, place)?;
-    let service = place.target.join("release/svc");
+    build_service(progress, workspace, build)?;
+    let service = workspace.target.join(build.profile()).join("svc");
     let mut command = Command::new(&service);
-    place::forget_cargo(&mut command);
-    let mode = mode(progress, place, args)?;
+    workspace::forget_cargo(&mut command);
+    let mode = mode(progress, &service, args)?;
     progress.say(format_args!("{}; Ctrl-C stops it", mode.describe()));
     match mode {
         Mode::Configured(_) => command.arg("run"),
@@ -40,16 +94,20 @@ pub(crate) fn run(
 }
 
 /// Release build of the service and of the simulator beside it.
-pub(crate) fn build(progress: &Progress, place: &Place) -> Result<()> {
-    let log = place.log("release-build")?;
-    let step = Step {
-        name: "service",
-        expect: "release build, about 7 min the first time, then 3",
-        crates: 300,
-        log: &log,
+pub(crate) fn build(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    build_service(progress, workspace, Build::Release)
+}
+
+fn build_service(progress: &Progress, workspace: &Workspace, build: Build) -> Result<()> {
+    let log = workspace.log(&format!("{}-build", build.profile()))?;
+    let expect = match build {
+        Build::Quick => "about 3 min the first time, then half a minute",
+        Build::Release => "release build, about 7 min the first time, then 3",
     };
-    let args = ["build", "--release", "--locked", "-p", "svc-server", "-p", "svc-tests", "--bins"];
-    if !progress.step(&step, &mut place.cargo(&args))? {
+    let step = Step { name: "service", expect, crates: 300, log: &log };
+    let mut cargo = workspace.cargo(&["build", "--locked", "--profile", build.profile()]);
+    cargo.args(["-p", "svc-server", "-p", "svc-tests", "--bins"]);
+    if !progress.step(&step, &mut cargo)? {
         bail!("the service does not build, see {}", log.display());
     }
     Ok(())
@@ -73,17 +131,17 @@ impl Mode {
     }
 }
 
-/// Asks the service itself where its configuration is, so that there is one search order.
-fn mode(progress: &Progress, place: &Place, args: &[OsString]) -> Result<Mode> {
+/// Asks the service for its configuration, so that there is one search order.
+fn mode(progress: &Progress, service: &Path, args: &[OsString]) -> Result<Mode> {
     // Named by the user: then a mistake in the name must be said, not answered with a demo.
     if args.iter().any(names_a_config) {
         return Ok(Mode::Configured("the config named".into()));
     }
-    if let Some(file) = place::set("SVC_CONFIG") {
+    if let Some(file) = workspace::set("SVC_CONFIG") {
         return Ok(Mode::Configured(file.to_string_lossy().into_owned()));
     }
-    let mut asked = Command::new(place.target.join("release/svc"));
-    place::forget_cargo(&mut asked);
+    let mut asked = Command::new(service);
+    workspace::forget_cargo(&mut asked);
     let answer = asked
         .args(["config", "path"])
         .stdin(Stdio::null())
@@ -111,6 +169,17 @@ fn names_a_config(arg: &OsString) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_before_the_arguments_of_the_service_are_taken() {
+        let mut args =
+            ["--release", "--no-web", "--port", "9000", "--release"].map(Into::into).into();
+        let options = Options::take(&mut args);
+        assert_eq!(options, Options { page: Page::Unwanted, build: Build::Release });
+        assert_eq!(args, ["--port", "9000", "--release"]);
+        let options = Options::take(&mut Vec::new());
+        assert_eq!(options, Options { page: Page::Wanted, build: Build::Quick });
+    }
 
     #[test]
     fn a_config_named_in_any_form_is_never_answered_with_a_demo() {

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::place::Place;
+use crate::workspace::Workspace;
 
-/// The environment variable that names the file; the package `svc-skip` has the same constant.
+/// The environment variable that names the file.
+///
+/// The package `svc-skip` has the same constant.
 pub(crate) const FILE: &str = "SVC_TEST_SKIPS";
 /// The skips that CI accepts, relative to the checkout.
 const ALLOWED: &str = ".ci/skips";
@@ -35,9 +37,9 @@ impl Skip {
 }
 
 /// Names an empty file for the skips of one run of tests.
-pub(crate) fn empty_file(place: &Place) -> Result<PathBuf> {
-    let file = place.target.join("xtask/skips");
-    fs::create_dir_all(place.target.join("xtask"))
+pub(crate) fn empty_file(workspace: &Workspace) -> Result<PathBuf> {
+    let file = workspace.target.join("xtask/skips");
+    fs::create_dir_all(workspace.target.join("xtask"))
         .and_then(|()| fs::write(&file, ""))
         .with_context(|| format!("cannot write {}", file.display()))?;
     Ok(file)
@@ -81,8 +83,8 @@ pub(crate) fn in_tap(output: &str) -> Vec<Skip> {
 pub(crate) struct Allowed(Vec<String>);
 
 impl Allowed {
-    pub(crate) fn read(place: &Place) -> Result<Self> {
-        let path = place.root.join(ALLOWED);
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self> {
+        let path = workspace.root.join(ALLOWED);
         let text =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(&text)
@@ -100,8 +102,9 @@ impl Allowed {
         Ok(Self(names))
     }
 
-    /// Whether CI may skip this test. `${…}` in a listed name stands for any text, as in the
-    /// source of a browser test.
+    /// Whether CI may skip this test.
+    ///
+    /// `${…}` in a listed name stands for any text, as in the source of a browser test.
     pub(crate) fn accepts(&self, skip: &Skip) -> bool {
         self.0.iter().any(|name| {
             let parts = name.split_once("${");

@@ -1,4 +1,4 @@
-//! `cargo xtask smoke`: the release binary as a user would get it, started once.
+//! `cargo xtask smoke`: starts the release binary once, as a user would get it.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::net::TcpStream;
@@ -9,29 +9,32 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::place::{self, Place};
 use crate::progress::Progress;
 use crate::tally::Tally;
+use crate::workspace::{self, Workspace};
 use crate::{dist, run};
 
-/// A release binary starts within a second; this is for a machine that does much else.
+/// A release binary starts within a second. A busy machine may take longer.
 const START_WITHIN: Duration = Duration::from_secs(60);
-/// Stopping ends the demo's bridges first.
+/// The demo ends its bridges before it ends.
 const STOP_WITHIN: Duration = Duration::from_secs(30);
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// The variable that arms fail points. A program that never reads it has none.
 pub(crate) const FAIL_POINTS: &str = "SVC_FAILPOINTS";
 
-/// Builds page and release, looks for fail points in it, starts `svc demo` and asks it for its
-/// health and its page.
-pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
-    dist::run(progress, place)?;
-    run::build(progress, place)?;
-    let mut tally = Tally::take(place);
+/// Builds and starts the release, and checks it.
+///
+/// It has no fail points, and `svc demo` answers with its health and its page.
+pub(crate) fn run(progress: &Progress, workspace: &Workspace) -> Result<ExitCode> {
+    dist::run(progress, workspace)?;
+    run::build(progress, workspace)?;
+    let mut tally = Tally::take(workspace);
     let mut all_passed = true;
-    let checks =
-        [("fail points", without_fail_points(place)), ("smoke start", start(progress, place))];
+    let checks = [
+        ("fail points", without_fail_points(workspace)),
+        ("smoke start", start(progress, workspace)),
+    ];
     for (name, outcome) in checks {
         if let Err(error) = &outcome {
             progress.say(format_args!("{name} FAILED: {error:#}"));
@@ -43,8 +46,8 @@ pub(crate) fn run(progress: &Progress, place: &Place) -> Result<ExitCode> {
     Ok(if all_passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn without_fail_points(place: &Place) -> Result<()> {
-    let program = place.target.join("release/svc");
+fn without_fail_points(workspace: &Workspace) -> Result<()> {
+    let program = workspace.target.join("release/svc");
     ensure!(
         !has_fail_points(&program)?,
         "{} reads `{FAIL_POINTS}`: it was built with the feature `failpoints`",
@@ -63,11 +66,11 @@ pub(crate) fn has_fail_points(program: &Path) -> Result<bool> {
     }
 }
 
-fn start(progress: &Progress, place: &Place) -> Result<()> {
-    let program = place.target.join("release/svc");
+fn start(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    let program = workspace.target.join("release/svc");
     progress.say(format_args!("smoke start: {} demo", program.display()));
     let mut command = Command::new(&program);
-    place::forget_cargo(&mut command);
+    workspace::forget_cargo(&mut command);
     let mut service = command
         .arg("demo")
         .stdin(Stdio::null())
@@ -122,7 +125,9 @@ fn address(heard: &Receiver<String>) -> Result<String> {
     }
 }
 
-/// `see http://127.0.0.1:8080/ui.` → `127.0.0.1:8080`. Lines without a port name no listener.
+/// `see http://127.0.0.1:8080/ui.` → `127.0.0.1:8080`.
+///
+/// Lines without a port name no listener.
 fn address_in(line: &str) -> Option<&str> {
     let (_, after) = line.split_once("http://")?;
     let address = after.split(|c: char| !c.is_ascii_digit() && c != '.' && c != ':').next()?;
@@ -148,7 +153,7 @@ fn get(address: &str, path: &str) -> Result<String> {
     Ok(text.into_owned())
 }
 
-/// Asks the service to end as a terminal would, and insists when it does not.
+/// Sends SIGTERM to the service, and SIGKILL when it does not end.
 fn stop(service: &mut Child) -> Result<()> {
     let pid = i32::try_from(service.id()).ok().and_then(rustix::process::Pid::from_raw);
     if let Some(pid) = pid {

@@ -1,11 +1,11 @@
-//! Counts tests from what the test runners print, and writes the closing line.
+//! Counts the tests in the output of the test runners, and writes the closing line.
 
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use crate::place::Place;
+use crate::workspace::Workspace;
 
 /// How many tests passed, failed, or could not be run here.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Tally {
         self.skipped += other.skipped;
     }
 
-    /// Counts tests that reported a skip of their own, which their runner counted as passed.
+    /// Counts tests as skipped that their runner counted as passed.
     pub(crate) fn move_to_skipped(&mut self, count: u64) {
         self.passed = self.passed.saturating_sub(count);
         self.skipped += count;
@@ -62,16 +62,16 @@ impl Tally {
         }
     }
 
-    /// Kept for `smoke`, which adds itself to the tests run before it.
-    pub(crate) fn save(&self, place: &Place) -> Result<()> {
-        let file = file(place);
+    /// Keeps the count for `smoke`, which adds its own checks to the tests before it.
+    pub(crate) fn save(&self, workspace: &Workspace) -> Result<()> {
+        let file = file(workspace);
         fs::write(&file, format!("{} {} {}\n", self.passed, self.failed, self.skipped))
             .with_context(|| format!("cannot write {}", file.display()))
     }
 
-    /// What [`Tally::save`] kept, once: a later run begins at nothing.
-    pub(crate) fn take(place: &Place) -> Self {
-        let file = file(place);
+    /// Takes the count that [`Tally::save`] kept. A second call finds none.
+    pub(crate) fn take(workspace: &Workspace) -> Self {
+        let file = file(workspace);
         let text = fs::read_to_string(&file).unwrap_or_default();
         let _ = fs::remove_file(&file); // absent is what is wanted
         let mut numbers = text.split_whitespace().map(|n| n.parse().unwrap_or(0));
@@ -80,8 +80,8 @@ impl Tally {
     }
 }
 
-fn file(place: &Place) -> PathBuf {
-    place.target.join("xtask/tests.count")
+fn file(workspace: &Workspace) -> PathBuf {
+    workspace.target.join("xtask/tests.count")
 }
 
 /// `…; 12 failed; …`, ` failed` → 12.

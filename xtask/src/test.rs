@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every check and every test, in the order in which they are cheap.
+//! `cargo xtask test`: every check and every test, the cheap ones first.
 //!
 //! A failed check does not end the run, so one run shows everything that is wrong; only what
 //! later steps stand on does (the page, the programs under test).
@@ -12,15 +12,22 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::bootstrap::{self, Page};
 use crate::browser::{self, Browser};
-use crate::place::Place;
 use crate::progress::{self, Progress, Step};
 use crate::skips::{self, Skip};
 use crate::tally::{self, Tally};
-use crate::{dist, endurance, fuzz, pins, rows, smoke};
+use crate::workspace::{self, Workspace};
+use crate::{dist, endurance, fuzz, pins, rows, run, smoke};
 
-/// The workspace as it is tested on the host; the page is compiled for it only where it can be.
+/// The workspace as it is tested on the host.
+///
+/// The page is compiled for it only where it can be.
 const HOST: [&str; 3] = ["--workspace", "--exclude", "svc-web"];
 const FAIL_POINTS: &str = "svc-server/failpoints";
+/// Left out by the quick run: tests that start whole services, and a long search.
+const SLOW: [&str; 6] =
+    ["--exclude", "svc-tests", "--exclude", "svc-bench", "--exclude", "svc-model"];
+/// Files of browser tests at once. By default Node leaves one core to itself.
+const AT_ONCE: &str = "--test-concurrency=2";
 /// One round of every kind of trouble, and a soak as short as one can be.
 const SHORT_FORMS: [(&str, &[&str]); 2] = [
     ("chaos", &["--seed", "1", "--rounds", "10", "--steps", "5"]),
@@ -31,31 +38,51 @@ const REPORT_LINES: usize = 120;
 
 /// What the caller wants tested.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct Options {
     filter: Option<String>,
-    fast: bool,
+    extent: Extent,
+    /// Builds the release beside the tests, for the smoke test after them.
+    release: bool,
 }
 
-impl Wish {
-    pub(crate) fn everything() -> Self {
-        Self::default()
+/// How much is tested.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Extent {
+    #[default]
+    Everything,
+    /// Nothing that needs WebAssembly, Node or a browser.
+    Fast,
+    /// Formatting, lints and the tests of the single packages: the loop while working.
+    Quick,
+}
+
+impl Options {
+    /// All tests, and the release build that the smoke test needs next.
+    pub(crate) fn before_smoke() -> Self {
+        Self { release: true, ..Self::default() }
     }
 
     pub(crate) fn parse(args: &[OsString]) -> Result<Self> {
-        let mut wish = Self::default();
+        let mut options = Self::default();
         for arg in args {
             match arg.to_str() {
-                Some("--fast") => wish.fast = true,
-                Some(name) if !name.starts_with('-') && wish.filter.is_none() => {
-                    wish.filter = Some(name.to_string());
+                Some("--fast") if options.extent == Extent::Everything => {
+                    options.extent = Extent::Fast;
+                }
+                Some("--quick") if options.extent == Extent::Everything => {
+                    options.extent = Extent::Quick;
+                }
+                Some(name) if !name.starts_with('-') && options.filter.is_none() => {
+                    options.filter = Some(name.to_string());
                 }
                 _ => bail!(
-                    "`{}` is not understood; the command is `cargo xtask test [FILTER] [--fast]`",
+                    "`{}` is not understood; the command is `cargo xtask test [FILTER] [--fast | \
+                     --quick]`",
                     arg.to_string_lossy()
                 ),
             }
         }
-        Ok(wish)
+        Ok(options)
     }
 }
 
@@ -78,8 +105,8 @@ impl Programs {
 
 struct Run<'a> {
     progress: &'a Progress,
-    place: &'a Place,
-    wish: &'a Wish,
+    workspace: &'a Workspace,
+    options: &'a Options,
     tally: Tally,
     /// Names of the steps that failed.
     failed: Vec<String>,
@@ -87,11 +114,21 @@ struct Run<'a> {
     skipped: Vec<Skip>,
 }
 
-/// Runs everything wished for. The exit code tells whether all of it passed.
-pub(crate) fn run(progress: &Progress, place: &Place, wish: &Wish) -> Result<ExitCode> {
-    Tally::take(place);
-    let mut run =
-        Run { progress, place, wish, tally: Tally::default(), failed: vec![], skipped: vec![] };
+/// Runs what is wanted. The exit code tells whether all of it passed.
+pub(crate) fn run(
+    progress: &Progress,
+    workspace: &Workspace,
+    options: &Options,
+) -> Result<ExitCode> {
+    Tally::take(workspace);
+    let mut run = Run {
+        progress,
+        workspace,
+        options,
+        tally: Tally::default(),
+        failed: vec![],
+        skipped: vec![],
+    };
     if let Err(error) = run.all() {
         // What later steps stand on is missing: the count is closed with that failure.
         run.note("everything after this", false);
@@ -104,16 +141,27 @@ pub(crate) fn run(progress: &Progress, place: &Place, wish: &Wish) -> Result<Exi
 impl Run<'_> {
     fn all(&mut self) -> Result<()> {
         let browser = self.prepare()?;
-        if self.wish.filter.is_none() {
+        let is_filtered = self.options.filter.is_some();
+        if !is_filtered {
             self.checks()?;
         }
-        let programs = self.programs()?;
-        self.host_tests(&programs)?;
-        if self.wish.filter.is_none() {
-            self.endurance(&programs)?;
+        if self.options.extent == Extent::Quick {
+            return self.package_tests();
         }
-        if !self.wish.fast {
-            self.fuzz()?;
+        let programs = self.programs()?;
+        if is_filtered {
+            self.host_tests(&programs)?;
+        } else {
+            // Tests wait for processes most of the time: there is room beside them.
+            let (progress, workspace, options) = (self.progress, self.workspace, self.options);
+            let beside = std::thread::scope(|threads| {
+                let beside = threads.spawn(|| Beside::run(progress, workspace, options, &programs));
+                self.host_tests(&programs)?;
+                beside.join().unwrap_or_else(|_| bail!("a step beside the tests panicked"))
+            })?;
+            self.record(beside)?;
+        }
+        if self.options.extent == Extent::Everything {
             self.page_tests()?;
             self.browser_tests(browser, &programs)?;
         }
@@ -122,52 +170,57 @@ impl Run<'_> {
 
     /// Tools and page. Without the page nothing else is worth starting.
     fn prepare(&self) -> Result<Browser> {
-        if self.wish.fast {
-            bootstrap::run(self.progress, self.place, Page::Unwanted)?;
-            return Ok(Browser::Missing("--fast".into()));
+        if self.options.extent != Extent::Everything {
+            bootstrap::run(self.progress, self.workspace, Page::Unwanted)?;
+            return Ok(Browser::Missing("only the whole run has a browser".into()));
         }
-        dist::run(self.progress, self.place)?;
-        browser::bootstrap(self.progress, self.place)
+        dist::run(self.progress, self.workspace)?;
+        browser::bootstrap(self.progress, self.workspace)
     }
 
     fn checks(&mut self) -> Result<()> {
-        let place = self.place;
-        self.check("fmt", "a second", 0, &mut place.cargo(&["fmt", "--all", "--check"]))?;
-        let proved = rows::check(self.progress, place)?;
+        let workspace = self.workspace;
+        self.check("fmt", "a second", 0, &mut workspace.cargo(&["fmt", "--all", "--check"]))?;
+        let proved = rows::check(self.progress, workspace)?;
         self.note("rows", proved);
         let clippy = |features: &[&str]| {
-            let mut clippy = place.cargo(&["clippy", "--locked"]);
+            let mut clippy = workspace.cargo(&["clippy", "--locked"]);
             clippy.args(HOST).arg("--all-targets").args(features).args(["--", "-D", "warnings"]);
             clippy
         };
         let first = "about 3 min the first time";
         self.check("clippy", first, 330, &mut clippy(&[]))?;
+        if self.options.extent == Extent::Quick {
+            return Ok(());
+        }
         let fail_points = ["--features", FAIL_POINTS];
         self.check("clippy-failpoints", "the service alone", 10, &mut clippy(&fail_points))?;
-        if self.wish.fast {
-            if bootstrap::has_licence_check(place) {
+        if self.options.extent == Extent::Fast {
+            if bootstrap::has_licence_check(workspace) {
                 self.licences()?;
             }
             return Ok(());
         }
-        let mut page = place.cargo(&["clippy", "--locked", "-p", "svc-web", "--target"]);
+        let mut page = workspace.cargo(&["clippy", "--locked", "-p", "svc-web", "--target"]);
         page.args([pins::WASM_TARGET, "--", "-D", "warnings"]);
         self.check("clippy-page", "about 90 s the first time", 230, &mut page)?;
         // Its tests run on the host, so that is where they are linted.
-        let mut rules = place.cargo(&["clippy", "--locked", "-p", "svc-web", "--lib"]);
+        let mut rules = workspace.cargo(&["clippy", "--locked", "-p", "svc-web", "--lib"]);
         rules.args(["--profile", "test", "--", "-D", "warnings"]);
         self.check("clippy-page-rules", "a few seconds", 20, &mut rules)?;
         self.page_pulls_no_server()?;
-        let fits = dist::check_size(self.progress, place)?;
+        let fits = dist::check_size(self.progress, workspace)?;
         self.note("page-size", fits);
-        bootstrap::licence_check(self.progress, place)?;
+        bootstrap::licence_check(self.progress, workspace)?;
         self.licences()
     }
 
-    /// `advisories` is left out: its database comes from a host that is not always in reach,
-    /// and a check that fails with the network says nothing about the change under test.
+    /// Checks licences, sources and bans of the dependencies.
+    ///
+    /// `advisories` is left out: its database comes from a host that is not always in reach, and a
+    /// check that fails with the network says nothing about the change under test.
     fn licences(&mut self) -> Result<()> {
-        let mut deny = self.place.cargo(&[
+        let mut deny = self.workspace.cargo(&[
             "deny",
             "--workspace",
             "--locked",
@@ -181,7 +234,8 @@ impl Run<'_> {
 
     /// The wire types reach the page without the server's `OpenAPI` machinery.
     fn page_pulls_no_server(&mut self) -> Result<()> {
-        let mut tree = self.place.cargo(&["tree", "--locked", "-p", "svc-web", "--prefix", "none"]);
+        let mut tree =
+            self.workspace.cargo(&["tree", "--locked", "-p", "svc-web", "--prefix", "none"]);
         let out =
             tree.args(["--target", pins::WASM_TARGET]).output().context("cannot run cargo tree")?;
         let text = String::from_utf8_lossy(&out.stdout);
@@ -200,8 +254,8 @@ impl Run<'_> {
 
     /// Builds the service twice, once with fail points, and the simulator.
     fn programs(&self) -> Result<Programs> {
-        let debug = self.place.target.join("debug");
-        let kept = self.place.target.join("xtask/failpoints");
+        let debug = self.workspace.target.join("debug");
+        let kept = self.workspace.target.join("xtask/failpoints");
         fs::create_dir_all(&kept).context("cannot create a folder for the fail points' build")?;
         let service_failpoints = kept.join("svc");
         // Same selection in both builds, so that nothing but the service itself is built twice;
@@ -222,9 +276,9 @@ impl Run<'_> {
     }
 
     fn build(&self, name: &str, features: &[&str]) -> Result<()> {
-        let log = self.place.log(name)?;
+        let log = self.workspace.log(name)?;
         let step = Step { name, expect: "about 3 min the first time", crates: 330, log: &log };
-        let mut build = self.place.cargo(&["build", "--locked"]);
+        let mut build = self.workspace.cargo(&["build", "--locked"]);
         build.args(HOST).args(["--bins", "--examples"]).args(features);
         if !self.progress.step(&step, &mut build)? {
             bail!("the programs under test do not build, see {}", log.display());
@@ -233,56 +287,45 @@ impl Run<'_> {
     }
 
     fn host_tests(&mut self, programs: &Programs) -> Result<()> {
-        let mut tests = self.place.cargo(&["test", "--locked", "--no-fail-fast"]);
-        tests.args(HOST).args(&self.wish.filter);
+        let mut tests = self.workspace.cargo(&["test", "--locked", "--no-fail-fast"]);
+        tests.args(HOST).args(&self.options.filter);
         programs.hand_to(&mut tests);
         self.cargo_tests("tests", "every test outside the browser", &mut tests)
     }
 
-    /// The short forms of soak and chaos: always the same seed, and nothing depends on times.
-    fn endurance(&mut self, programs: &Programs) -> Result<()> {
-        for (name, args) in SHORT_FORMS {
-            let mut run = endurance::program(self.place);
-            programs.hand_to(run.arg(name).args(args));
-            self.check(name, "the short form, under a minute and a half", 0, &mut run)?;
-            let log = progress::read(&self.place.log(name)?);
-            if let Some(sums) = log.lines().find(|line| line.starts_with("seed ")) {
-                self.progress.say(format_args!("{name}: {sums}"));
-            }
-            let not_tried = log.lines().filter_map(|line| line.strip_prefix("not tried here: "));
-            let skips: Vec<Skip> = not_tried.map(|what| Skip::new(name, what)).collect();
-            self.skip(skips);
-        }
-        Ok(())
+    /// The tests that need no other program than their own.
+    fn package_tests(&mut self) -> Result<()> {
+        let mut tests = self.workspace.cargo(&["test", "--locked", "--no-fail-fast"]);
+        tests.args(HOST).args(SLOW).args(&self.options.filter);
+        self.cargo_tests("tests-quick", "the tests of the single packages", &mut tests)
     }
 
-    /// Every kept input of the parsers of foreign input, and half a minute of search.
-    fn fuzz(&mut self) -> Result<()> {
-        if self.wish.filter.is_some() {
-            return Ok(());
+    /// Takes over what ran beside the tests.
+    fn record(&mut self, beside: Beside) -> Result<()> {
+        for (name, passed) in beside.outcomes {
+            self.note(name, passed);
         }
-        match fuzz::obstacle() {
-            Some(why) => self.skip([Skip::new("fuzz", why)]),
-            None => {
-                let is_clean = fuzz::short(self.progress, self.place)?;
-                self.note("fuzz", is_clean);
-            }
-        }
+        self.skip(beside.skips);
         Ok(())
     }
 
     /// The page's rules are plain Rust: they are tested on the host.
     fn page_tests(&mut self) -> Result<()> {
-        let mut tests = self.place.cargo(&["test", "--locked", "--no-fail-fast", "-p", "svc-web"]);
-        tests.arg("--lib").args(&self.wish.filter);
+        let mut tests =
+            self.workspace.cargo(&["test", "--locked", "--no-fail-fast", "-p", "svc-web"]);
+        tests.arg("--lib").args(&self.options.filter);
         self.cargo_tests("tests-page", "the page's rules", &mut tests)
     }
 
     fn cargo_tests(&mut self, name: &str, expect: &str, command: &mut Command) -> Result<()> {
-        let log = self.place.log(name)?;
+        let log = self.workspace.log(name)?;
         let step = Step { name, expect, crates: 330, log: &log };
-        let reported = skips::empty_file(self.place)?;
-        let passed = self.progress.step(&step, command.env(skips::FILE, &reported))?;
+        let reported = skips::empty_file(self.workspace)?;
+        command.env(skips::FILE, &reported);
+        if workspace::set("RUST_TEST_THREADS").is_none() {
+            command.env("RUST_TEST_THREADS", threads().to_string());
+        }
+        let passed = self.progress.step(&step, command)?;
         let output = progress::read(&log);
         let mut tally = Tally::from_cargo(&output);
         if !passed {
@@ -302,7 +345,7 @@ impl Run<'_> {
     }
 
     fn browser_tests(&mut self, browser: Browser, programs: &Programs) -> Result<()> {
-        let files = browser::files(self.place)?;
+        let files = browser::files(self.workspace)?;
         let chromium = match browser {
             Browser::Found(chromium) => chromium,
             Browser::Missing(why) => {
@@ -315,16 +358,19 @@ impl Run<'_> {
         if files.is_empty() {
             return Ok(());
         }
-        let log = self.place.log("tests-browser")?;
+        let log = self.workspace.log("tests-browser")?;
         let step =
             Step { name: "tests-browser", expect: "the page in Chromium", crates: 0, log: &log };
-        let mut node = self.place.command("node");
+        let mut node = self.workspace.command("node");
         node.args(["--test", "--test-reporter=tap"]);
-        if let Some(filter) = &self.wish.filter {
+        if bootstrap::output(self.workspace, "node", &[AT_ONCE, "--version"]).is_some() {
+            node.arg(AT_ONCE); // Node 20.10 and newer; one file at a time otherwise
+        }
+        if let Some(filter) = &self.options.filter {
             node.arg("--test-name-pattern").arg(filter);
         }
         node.args(&files).env("CHROMIUM", chromium);
-        node.env("SVC_BROWSER_MODULES", self.place.modules("browser"));
+        node.env("SVC_BROWSER_MODULES", self.workspace.modules("browser"));
         programs.hand_to(&mut node);
         let passed = self.progress.step(&step, &mut node)?;
         let output = progress::read(&log);
@@ -343,7 +389,7 @@ impl Run<'_> {
         crates: usize,
         command: &mut Command,
     ) -> Result<()> {
-        let log = self.place.log(name)?;
+        let log = self.workspace.log(name)?;
         let passed = self.progress.step(&Step { name, expect, crates, log: &log }, command)?;
         self.note(name, passed);
         Ok(())
@@ -353,7 +399,7 @@ impl Run<'_> {
         self.count(name, passed, Tally::of(passed));
     }
 
-    /// A runner that failed without a failed test (it did not compile, it was killed) is one.
+    /// Adds the count of a runner. One that failed without a failed test is a failure.
     fn count(&mut self, name: &str, passed: bool, tally: Tally) {
         self.tally.add(tally);
         if !passed {
@@ -373,10 +419,11 @@ impl Run<'_> {
     }
 
     fn close(mut self) -> Result<ExitCode> {
-        let allowed = skips::Allowed::read(self.place)?;
+        let allowed = skips::Allowed::read(self.workspace)?;
         for skip in &self.skipped {
             self.progress.say(format_args!("skipped: {}: {}", skip.name, skip.reason));
-            if self.place.ci && !self.wish.fast && !allowed.accepts(skip) {
+            let is_whole = self.options.extent == Extent::Everything;
+            if self.workspace.ci && is_whole && !allowed.accepts(skip) {
                 self.failed.push(format!("{}, which CI may not skip", skip.name));
                 self.tally.skipped = self.tally.skipped.saturating_sub(1);
                 self.tally.add(Tally::of(false));
@@ -385,32 +432,98 @@ impl Run<'_> {
         if !self.failed.is_empty() {
             self.progress.say(format_args!("FAILED: {}", self.failed.join(", ")));
         }
-        self.tally.save(self.place)?;
+        self.tally.save(self.workspace)?;
         self.progress.print(&self.tally.closing_line());
         Ok(if self.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
+}
+
+/// What runs beside the tests of the host, and came of it.
+#[derive(Default)]
+struct Beside {
+    outcomes: Vec<(&'static str, bool)>,
+    skips: Vec<Skip>,
+}
+
+impl Beside {
+    fn run(
+        progress: &Progress,
+        workspace: &Workspace,
+        options: &Options,
+        programs: &Programs,
+    ) -> Result<Self> {
+        let mut beside = Self::default();
+        beside.endurance(progress, workspace, programs)?;
+        if options.extent == Extent::Everything {
+            beside.fuzz(progress, workspace)?;
+        }
+        if options.release {
+            // A failure is reported by the smoke test, which needs it.
+            let _ = run::build(progress, workspace);
+        }
+        Ok(beside)
+    }
+
+    /// The short forms of soak and chaos, always with the same seed.
+    fn endurance(
+        &mut self,
+        progress: &Progress,
+        workspace: &Workspace,
+        programs: &Programs,
+    ) -> Result<()> {
+        for (name, args) in SHORT_FORMS {
+            let mut run = endurance::program(workspace);
+            programs.hand_to(run.arg(name).args(args));
+            let log = workspace.log(name)?;
+            let expect = "the short form, under a minute and a half";
+            let passed = progress.step(&Step { name, expect, crates: 0, log: &log }, &mut run)?;
+            self.outcomes.push((name, passed));
+            let said = progress::read(&log);
+            if let Some(sums) = said.lines().find(|line| line.starts_with("seed ")) {
+                progress.say(format_args!("{name}: {sums}"));
+            }
+            let not_tried = said.lines().filter_map(|line| line.strip_prefix("not tried here: "));
+            self.skips.extend(not_tried.map(|what| Skip::new(name, what)));
+        }
+        Ok(())
+    }
+
+    /// Every kept input of the parsers of foreign input, and half a minute of search.
+    fn fuzz(&mut self, progress: &Progress, workspace: &Workspace) -> Result<()> {
+        match fuzz::obstacle() {
+            Some(why) => self.skips.push(Skip::new("fuzz", why)),
+            None => self.outcomes.push(("fuzz", fuzz::short(progress, workspace)?)),
+        }
+        Ok(())
+    }
+}
+
+/// Twice as many tests at once as there are cores: most of them wait for a process.
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from) * 2
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parse(args: &[&str]) -> Result<Wish> {
-        Wish::parse(&args.iter().map(OsString::from).collect::<Vec<_>>())
+    fn parse(args: &[&str]) -> Result<Options> {
+        Options::parse(&args.iter().map(OsString::from).collect::<Vec<_>>())
     }
 
     #[test]
-    fn filter_and_fast_come_in_any_order() {
-        let wish = Wish { filter: Some("spawn".into()), fast: true };
-        assert_eq!(parse(&["spawn", "--fast"]).unwrap(), wish);
-        assert_eq!(parse(&["--fast", "spawn"]).unwrap(), wish);
-        assert_eq!(parse(&[]).unwrap(), Wish::everything());
+    fn filter_and_extent_come_in_any_order() {
+        let wanted = |extent| Options { filter: Some("spawn".into()), extent, release: false };
+        assert_eq!(parse(&["spawn", "--fast"]).unwrap(), wanted(Extent::Fast));
+        assert_eq!(parse(&["--quick", "spawn"]).unwrap(), wanted(Extent::Quick));
+        assert_eq!(parse(&[]).unwrap(), Options::default());
     }
 
     #[test]
     fn what_is_not_understood_is_named() {
-        let error = parse(&["--quick"]).unwrap_err().to_string();
-        assert!(error.contains("--quick"), "{error}");
+        let error = parse(&["--slow"]).unwrap_err().to_string();
+        assert!(error.contains("--slow"), "{error}");
+        assert!(parse(&["--fast", "--quick"]).is_err());
         assert!(parse(&["one", "two"]).is_err());
     }
 }

@@ -64,7 +64,7 @@ pub(super) struct Test {
 }
 
 impl Test {
-    /// The rows at the beginning of the name: `f4_f5_a_sentence` or `H4 H5: a sentence`.
+    /// The rows at the beginning of the name: `f4_f5_words` or `H4 H5: words`.
     pub(super) fn rows(&self) -> impl Iterator<Item = Number> {
         let separators = |c: char| !c.is_ascii_alphanumeric();
         self.name.split(separators).filter(|word| !word.is_empty()).map_while(Number::read)
@@ -128,7 +128,9 @@ fn function(line: &str) -> Option<&str> {
     rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next()
 }
 
-/// Names of the calls of `test` and `t.test`. `test.skip` and `test.todo` are not counted.
+/// Names of the calls of `test` and `t.test`.
+///
+/// `test.skip` and `test.todo` are not counted.
 fn in_browser_tests(source: &str) -> Vec<String> {
     let mut names = Vec::new();
     for line in source.lines().map(str::trim_start) {

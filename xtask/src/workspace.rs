@@ -1,4 +1,4 @@
-//! Where things are: the checkout, the tools, cargo's output; and the environment of children.
+//! The folders of a run, and the environment of its commands.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,12 @@ use crate::pins;
 
 /// Folders of this run. Nothing here is created before it is needed.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub(crate) struct Workspace {
     /// The checkout.
     pub(crate) root: PathBuf,
-    /// Tools of exactly the pinned versions; outside the checkout, so that a fresh clone has them.
+    /// Tools of exactly the pinned versions.
+    ///
+    /// Outside the checkout, so that a fresh clone has them.
     pub(crate) tools: PathBuf,
     /// Cargo's output.
     pub(crate) target: PathBuf,
@@ -22,7 +24,7 @@ pub(crate) struct Place {
     pub(crate) ci: bool,
 }
 
-impl Place {
+impl Workspace {
     pub(crate) fn find() -> Result<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
@@ -42,7 +44,7 @@ impl Place {
         Ok(Self { tools: kept.join(pins::folder_name()), root, target, ci })
     }
 
-    /// Where the output of one step goes; its folder is created.
+    /// The log file of one step. Creates its folder.
     pub(crate) fn log(&self, step: &str) -> Result<PathBuf> {
         let folder = self.target.join("xtask").join("log");
         fs::create_dir_all(&folder)
@@ -55,7 +57,7 @@ impl Place {
         self.tools.join(set).join("node_modules")
     }
 
-    /// Where a program stands in for a tool that could not be installed.
+    /// The folder of the program that replaces a tool that could not be installed.
     pub(crate) fn stand_in(&self) -> PathBuf {
         self.tools.join("stand-in")
     }
@@ -82,8 +84,10 @@ impl Place {
         command
     }
 
-    /// The `PATH` of children. trunk takes the first tool on it and no other; the stand-in is
-    /// last so that it never hides the real one.
+    /// The `PATH` of children.
+    ///
+    /// Trunk takes the first tool on it and no other, so the folder of the replacement comes last
+    /// and never hides the real tool.
     fn path(&self) -> OsString {
         let inherited = env::var_os("PATH").unwrap_or_default();
         let parts = [self.tools.join("bin"), self.modules("npm").join(".bin")]
@@ -94,7 +98,7 @@ impl Place {
     }
 }
 
-/// Removes what the cargo that started us set for this package only.
+/// Removes the variables that the calling cargo set for this package only.
 pub(crate) fn forget_cargo(command: &mut Command) {
     for (name, _) in env::vars_os() {
         let text = name.to_string_lossy();
