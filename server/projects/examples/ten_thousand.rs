@@ -1,7 +1,8 @@
-//! Measures discovery (H125): `cargo run --release -p svc-projects --example ten_thousand [COUNT]`.
+//! Measures the discovery of projects (H125).
 //!
-//! Builds COUNT directories (10,000), every third a repository, in a temporary directory and prints
-//! how long a list, a change and an idle half minute take, and how much memory.
+//! Run `cargo run --release -p svc-projects --example ten_thousand [COUNT]`. It creates COUNT (10,000)
+//! directories in a temporary directory, every third a repository. It prints the time for a list and
+//! for a change, the processor time of an idle half minute, and the memory.
 
 #![expect(clippy::print_stdout, reason = "figures are what it is for")]
 
@@ -85,14 +86,14 @@ async fn timed(
     Ok(started.elapsed())
 }
 
-/// 0 where the system does not say.
+/// Resident memory; 0 if the system does not report it.
 fn resident_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
-/// Of all threads; in steps of 10 ms.
+/// Processor time of all threads, in steps of 10 ms.
 fn cpu_time() -> Duration {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();

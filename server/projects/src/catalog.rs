@@ -1,8 +1,8 @@
-//! The entries of `projects_root` as last seen, and which of them to look at again.
+//! The entries of `projects_root` as last read, and which of them to read again.
 
-use crate::crew::Crew;
-use crate::examine::{Examiner, Look, Rules, is_hidden};
-use crate::project::{Project, Projects, Skipped, Why};
+use crate::examine::{Examined, Examiner, Rules, is_hidden};
+use crate::path_workers::PathWorkers;
+use crate::project::{Project, Projects, SkipReason, Skipped};
 use crate::stamp::{Seen, Stamp};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsString;
@@ -11,14 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// H116.
+/// The longest time for one entry (H116).
 const ENTRY_LIMIT: Duration = Duration::from_secs(2);
 
-/// Ten thousand names on a cold disk take about a second.
+/// The longest time for the root. Ten thousand names on a cold disk take about 1 s.
 const ROOT_LIMIT: Duration = Duration::from_secs(10);
 
-/// Reads the projects once. Blocks, at most a few seconds per dead mount; see
-/// [`Projects::trouble`] for a root that cannot be read.
+/// Reads the projects once.
+///
+/// Blocks, at most a few seconds for each dead mount. If the root cannot be read,
+/// [`Projects::trouble`] says why.
 #[must_use]
 pub fn scan(rules: &Rules) -> Projects {
     let mut catalog = Catalog::new(rules.clone());
@@ -26,12 +28,12 @@ pub fn scan(rules: &Rules) -> Projects {
     catalog.assemble()
 }
 
-/// Everything known about the entries.
+/// All that is known about the entries.
 #[derive(Debug)]
 pub(crate) struct Catalog {
     rules: Rules,
-    entry_crew: Crew,
-    root_crew: Crew,
+    entry_workers: PathWorkers,
+    root_workers: PathWorkers,
     root: Option<PathBuf>,
     root_seen: Seen,
     root_identity: Option<(u64, u64)>,
@@ -50,14 +52,14 @@ struct Entry {
 #[derive(Debug)]
 enum State {
     Project { project: Arc<Project>, linked: bool },
-    Skipped(Why),
+    Skipped(SkipReason),
 }
 
-/// What listing the root gave.
+/// The result of listing the root.
 struct Listing {
     root: PathBuf,
     stamp: Stamp,
-    /// `None`: the same as last time.
+    /// `None`: the same names as last time.
     names: Option<BTreeSet<OsString>>,
 }
 
@@ -65,8 +67,8 @@ impl Catalog {
     pub(crate) fn new(rules: Rules) -> Self {
         Self {
             rules,
-            entry_crew: Crew::new(ENTRY_LIMIT),
-            root_crew: Crew::new(ROOT_LIMIT),
+            entry_workers: PathWorkers::new(ENTRY_LIMIT),
+            root_workers: PathWorkers::new(ROOT_LIMIT),
             root: None,
             root_seen: Seen::default(),
             root_identity: None,
@@ -77,28 +79,30 @@ impl Catalog {
         }
     }
 
-    /// Whether [`Catalog::assemble`] may give something new since the last time this was asked.
+    /// Whether something changed since the last call of this function.
     pub(crate) fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// Another number whenever another directory is the root: what was known of the entries, and
-    /// every watch on them, is then about the wrong ones.
+    /// A number that changes when another directory becomes the root.
+    ///
+    /// Then all that is known about entries, and every watch on them, is about the wrong directory.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// Where the root really is, when it could be read.
+    /// The real path of the root, if it could be read.
     pub(crate) fn root(&self) -> Option<&Path> {
         self.root.as_deref()
     }
 
-    /// Reads the names in the root unless nothing changed there, looks at those that are new and
-    /// forgets those that are gone.
+    /// Reads the names in the root if it changed.
+    ///
+    /// Examines new entries and forgets entries that are gone.
     pub(crate) fn list(&mut self) {
         let (configured, root, seen) = (self.rules.root.clone(), self.root.clone(), self.root_seen);
         let mut listing = None;
-        self.root_crew.each(
+        self.root_workers.each(
             vec![OsString::new()],
             move |_| list_root(&configured, root.as_deref(), seen),
             |_, found| listing = found,
@@ -151,27 +155,27 @@ impl Catalog {
         self.entries.clear();
     }
 
-    /// Something happened to these names.
-    pub(crate) fn named(&mut self, names: BTreeSet<OsString>) {
+    /// Examines entries for which a change was reported.
+    pub(crate) fn examine_changed(&mut self, names: BTreeSet<OsString>) {
         if names.iter().any(|name| name == ".git") {
-            // Whether the projects lie in a repository may have changed for all of them.
+            // All projects may have become part of a repository, or have left one.
             return self.examine(self.entries.keys().chain(&names).cloned().collect());
         }
         self.examine(names.into_iter().collect());
     }
 
-    /// Looks at these names closely.
+    /// Reads all facts about these entries.
     fn examine(&mut self, names: Vec<OsString>) {
         let Some(examiner) = self.examiner() else { return };
         let (entries, changed) = (&mut self.entries, &mut self.changed);
-        self.entry_crew.each(
+        self.entry_workers.each(
             names,
             move |name| examiner.examine(name),
-            |name, look| *changed |= learn(entries, name, look),
+            |name, examined| *changed |= update(entries, name, examined),
         );
     }
 
-    /// Looks at these names for the price of a glance where nothing changed.
+    /// Examines these entries. An unchanged entry costs one `stat` call.
     pub(crate) fn sweep(&mut self, names: Vec<OsString>) {
         let Some(examiner) = self.examiner() else { return };
         let known: HashMap<_, _> = names
@@ -184,7 +188,7 @@ impl Catalog {
             })
             .collect();
         let (entries, changed) = (&mut self.entries, &mut self.changed);
-        self.entry_crew.each(
+        self.entry_workers.each(
             names,
             move |name| {
                 let is_current = known.get(name).is_some_and(|(project, seen)| {
@@ -192,10 +196,10 @@ impl Catalog {
                 });
                 (!is_current).then(|| examiner.examine(name))
             },
-            |name, look| match look {
+            |name, examined| match examined {
                 Some(None) => {}
-                Some(Some(look)) => *changed |= learn(entries, name, Some(look)),
-                None => *changed |= learn(entries, name, None),
+                Some(Some(examined)) => *changed |= update(entries, name, Some(examined)),
+                None => *changed |= update(entries, name, None),
             },
         );
     }
@@ -204,8 +208,9 @@ impl Catalog {
         Some(Examiner::new(self.rules.clone(), self.root.clone()?))
     }
 
-    /// Projects that are directories of the root themselves: a watch tells of all that concerns
-    /// them. With real path.
+    /// Projects that are directories directly in the root, with their real paths.
+    ///
+    /// A watch reports all changes that matter for them.
     pub(crate) fn watchable(&self) -> impl Iterator<Item = (&OsString, &Path)> {
         self.entries.iter().filter_map(|(name, entry)| match &entry.state {
             State::Project { project, linked: false } => Some((name, project.path.as_path())),
@@ -213,18 +218,22 @@ impl Catalog {
         })
     }
 
-    /// Entries that nothing tells of unless `is_watched`: linked ones, because what a link passes
-    /// through is not watched, and those whose obstacle may pass.
+    /// Entries whose changes no watch reports.
+    ///
+    /// These are projects without a watch, linked projects, because the path of a link is not watched,
+    /// and skipped directories whose obstacle may disappear.
     pub(crate) fn unwatched(&self, is_watched: impl Fn(&OsString) -> bool) -> Vec<OsString> {
         let unwatched = self.entries.iter().filter(|(name, entry)| match &entry.state {
             State::Project { linked: false, .. } => !is_watched(name),
             State::Project { linked: true, .. } => true,
-            State::Skipped(why) => why.may_pass(),
+            State::Skipped(why) => why.may_disappear(),
         });
         unwatched.map(|(name, _)| name.clone()).collect()
     }
 
-    /// The list for everybody. Of the names of one directory the first by bytes is the project.
+    /// The list of projects.
+    ///
+    /// If several names lead to one directory, the first by bytes is the project.
     pub(crate) fn assemble(&self) -> Projects {
         let (mut projects, mut skipped) = (Vec::with_capacity(self.entries.len()), Vec::new());
         let mut owners = HashMap::with_capacity(self.entries.len());
@@ -249,13 +258,19 @@ impl Catalog {
     }
 }
 
-/// Takes in what a look at `name` gave, `None` when it did not come back; says whether that is news.
-fn learn(entries: &mut BTreeMap<OsString, Entry>, name: OsString, look: Option<Look>) -> bool {
-    let look = look.unwrap_or(Look::Skipped(Why::Unresponsive));
-    match (entries.get_mut(&name), look) {
-        (None, Look::Nothing) => false,
-        (Some(_), Look::Nothing) => entries.remove(&name).is_some(),
-        (Some(entry), Look::Project { project, stamp, linked }) => {
+/// Updates an entry and returns whether it changed.
+///
+/// `examined` is `None` if the file system did not answer.
+fn update(
+    entries: &mut BTreeMap<OsString, Entry>,
+    name: OsString,
+    examined: Option<Examined>,
+) -> bool {
+    let examined = examined.unwrap_or(Examined::Skipped(SkipReason::Unresponsive));
+    match (entries.get_mut(&name), examined) {
+        (None, Examined::Nothing) => false,
+        (Some(_), Examined::Nothing) => entries.remove(&name).is_some(),
+        (Some(entry), Examined::Project { project, stamp, linked }) => {
             entry.seen = entry.seen.again(stamp);
             // An unchanged record stays the same object: that makes comparing long lists cheap.
             let is_same = matches!(
@@ -267,18 +282,18 @@ fn learn(entries: &mut BTreeMap<OsString, Entry>, name: OsString, look: Option<L
             }
             !is_same
         }
-        (None, Look::Project { project, stamp, linked }) => {
+        (None, Examined::Project { project, stamp, linked }) => {
             let state = State::Project { project: Arc::new(project), linked };
             entries.insert(name, Entry { state, seen: Seen::Once(stamp) });
             true
         }
-        (Some(entry), Look::Skipped(why)) => {
+        (Some(entry), Examined::Skipped(why)) => {
             entry.seen = Seen::default();
             let is_same = matches!(&entry.state, State::Skipped(same) if *same == why);
             entry.state = State::Skipped(why);
             !is_same
         }
-        (None, Look::Skipped(why)) => {
+        (None, Examined::Skipped(why)) => {
             entries.insert(name, Entry { state: State::Skipped(why), seen: Seen::default() });
             true
         }

@@ -1,4 +1,4 @@
-//! The projects kept up to date: what wakes it, what it looks at then, and who learns of it.
+//! Keeps the list of projects up to date and announces its changes.
 
 use crate::catalog::Catalog;
 use crate::examine::Rules;
@@ -16,21 +16,23 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
-/// What comes in bursts, a clone or an unpacking, is looked at together.
+/// Changes within this time are handled together: a clone makes many of them.
 const GATHER: Duration = Duration::from_millis(50);
 
-/// How long the start waits for the watch on the root, which saves it a second look.
+/// How long the start waits for the watch on the root, to read the root only once.
 const ROOT_WATCH_WAIT: Duration = Duration::from_millis(250);
 
-/// A long sweep takes four steps, one a second: a change is seen within five (H125).
+/// Pause between two steps of a long sweep.
+///
+/// It has four steps, so a change is seen within five seconds (H125).
 const LONG_STEP: Duration = Duration::from_secs(1);
 const LONG_STEPS: usize = 4;
 
-/// A short one is done at once (`agent-cli` §8.1).
+/// A sweep of at most this many entries takes one step (`agent-cli` §8.1).
 const SHORT: usize = 256;
 const SHORT_PAUSE: Duration = Duration::from_secs(2);
 
-/// A live view of the projects. Ends when dropped.
+/// The projects, kept up to date. Ends when dropped.
 #[derive(Debug)]
 pub struct Discovery {
     view: Arc<View>,
@@ -53,7 +55,7 @@ impl View {
 }
 
 impl Discovery {
-    /// Looks once, then keeps looking where something changes.
+    /// Reads all projects, then follows their changes.
     pub async fn start(rules: Rules, watcher: &Watcher) -> Self {
         let mut root = RootWatch::new(&rules.root, watcher.clone());
         let _ = timeout(ROOT_WATCH_WAIT, root.changed()).await;
@@ -66,26 +68,26 @@ impl Discovery {
             catalog,
             view: Arc::clone(&view),
         };
-        driver.look(Work::List).await;
+        driver.read(Work::List).await;
         let mut tasks = JoinSet::new();
         tasks.spawn(driver.run());
         Self { view, _tasks: tasks }
     }
 
-    /// The projects as they are known now.
+    /// The projects as known now.
     #[must_use]
     pub fn snapshot(&self) -> Arc<Projects> {
         self.view.current.load_full()
     }
 
-    /// Changes its value with every change of the snapshot; closed when discovery ends.
+    /// A channel whose value changes with the snapshot. Closed when discovery ends.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.view.version.subscribe()
     }
 }
 
-/// What to look at.
+/// What to read.
 #[derive(Debug)]
 enum Work {
     List,
@@ -113,7 +115,7 @@ impl Driver {
         loop {
             let woken = tokio::select! {
                 changes = self.root.changed() => Woken::Root(changes),
-                name = self.watches.heard() => Woken::Project(name),
+                name = self.watches.next_change() => Woken::Project(name),
                 () = self.sweep.due() => Woken::Sweep,
             };
             let work = match woken {
@@ -123,29 +125,29 @@ impl Driver {
                 Woken::Project(Some(name)) => self.gather(BTreeSet::from([name])).await,
                 Woken::Project(None) => Work::Names(BTreeSet::new()),
             };
-            self.look(work).await;
+            self.read(work).await;
         }
     }
 
     async fn gather(&mut self, mut names: BTreeSet<OsString>) -> Work {
         tokio::time::sleep(GATHER).await;
-        names.extend(self.watches.heard_by_now());
+        names.extend(self.watches.pending_changes());
         match timeout(Duration::ZERO, self.root.changed()).await {
             Ok(Changes::Names(more)) => names.extend(more),
-            // The names are still to be looked at: a listing looks only at new ones.
-            Ok(Changes::Everything) => self.root.owe_everything(),
+            // The names must still be examined: a listing examines only new names. It comes next.
+            Ok(Changes::Everything) => self.root.report_everything_next(),
             Err(_) => {}
         }
         Work::Names(names)
     }
 
-    async fn look(&mut self, work: Work) {
+    async fn read(&mut self, work: Work) {
         let (catalog, view) = (Arc::clone(&self.catalog), Arc::clone(&self.view));
-        let looked = tokio::task::spawn_blocking(move || {
+        let read = tokio::task::spawn_blocking(move || {
             let mut catalog = catalog.lock().unwrap_or_else(PoisonError::into_inner);
             match work {
                 Work::List => catalog.list(),
-                Work::Names(names) => catalog.named(names),
+                Work::Names(names) => catalog.examine_changed(names),
                 Work::Sweep(names) => catalog.sweep(names),
             }
             let changed = catalog.take_changed();
@@ -154,10 +156,10 @@ impl Driver {
             }
             (changed, catalog.root().map(Path::to_owned))
         });
-        let (changed, root) = match looked.await {
-            Ok(looked) => looked,
+        let (changed, root) = match read.await {
+            Ok(read) => read,
             Err(error) if error.is_panic() => {
-                tracing::error!(error = %error, "looking at the projects failed; going on");
+                tracing::error!(error = %error, "reading the projects failed; going on");
                 (true, None)
             }
             // The runtime shuts down, and this task with it.
@@ -174,13 +176,13 @@ impl Driver {
     }
 }
 
-/// The watch on the root: on the directory where it really is, and on the link that leads there.
+/// The watch on the root: on its real directory, and on the link to it.
 struct RootWatch {
     watcher: Watcher,
     path: PathBuf,
     dir: Subscription,
     link: Option<Subscription>,
-    owes_everything: bool,
+    everything_next: bool,
 }
 
 impl RootWatch {
@@ -190,7 +192,7 @@ impl RootWatch {
             dir: watcher.dir(configured, Pace::DIRECTORY),
             link: is_link.then(|| watcher.file(configured, Pace::DIRECTORY)),
             path: configured.to_owned(),
-            owes_everything: false,
+            everything_next: false,
             watcher,
         }
     }
@@ -202,12 +204,12 @@ impl RootWatch {
         }
     }
 
-    fn owe_everything(&mut self) {
-        self.owes_everything = true;
+    fn report_everything_next(&mut self) {
+        self.everything_next = true;
     }
 
     async fn changed(&mut self) -> Changes {
-        if std::mem::take(&mut self.owes_everything) {
+        if std::mem::take(&mut self.everything_next) {
             return Changes::Everything;
         }
         let link = async {
@@ -223,10 +225,10 @@ impl RootWatch {
     }
 }
 
-/// The slow round over what no watch tells of; silent when there is nothing of that kind.
+/// The slow round over entries that no watch reports. Pauses if there are none.
 #[derive(Debug, Default)]
 struct Sweep {
-    /// Left in this round.
+    /// Entries left in this round.
     round: VecDeque<OsString>,
     per_step: usize,
     next: Option<Instant>,
@@ -246,7 +248,7 @@ impl Sweep {
         self.round.drain(..most).collect()
     }
 
-    /// Plans the next step. Names that are gone meanwhile cost one look.
+    /// Plans the next step. An entry that is gone meanwhile costs one read.
     fn follow(&mut self, unwatched: impl FnOnce() -> Vec<OsString>) {
         if self.next.is_some() && !self.round.is_empty() {
             return;

@@ -1,7 +1,9 @@
-//! What one entry of `projects_root` is. Blocks as long as its file system does.
+//! Finds out what one entry of `projects_root` is.
+//!
+//! Blocks as long as its file system does.
 
 use crate::git;
-use crate::project::{Project, Why};
+use crate::project::{Project, SkipReason};
 use crate::stamp::Stamp;
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -11,13 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use svc_shared::ids::ProjectName;
 
-/// Where projects are, and where none may be.
+/// Where projects are, and which directories may not be projects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// `projects_root`, absolute.
     pub root: PathBuf,
-    /// Real paths of directories that are no projects, nor is one that contains them (H38): state
-    /// and configuration directory of the service, home of its user.
+    /// Real paths of directories that may not be projects (H38).
+    ///
+    /// These are the state and configuration directory of the service and the home of its user. A
+    /// directory that contains one of them may not be a project either.
     pub refused: Vec<PathBuf>,
 }
 
@@ -27,25 +31,25 @@ impl Rules {
     }
 }
 
-/// What an entry turned out to be.
+/// What an entry is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Examined {
     /// A project.
     Project {
-        /// Its record, alias or not.
+        /// Its facts. Whether it is an alias is not known yet.
         project: Project,
-        /// Its state before its facts were read.
+        /// The stamp of the directory before its facts were read.
         stamp: Stamp,
-        /// It is reached through a link.
+        /// The entry is a link.
         linked: bool,
     },
     /// A directory, or perhaps one, that is no project.
-    Skipped(Why),
-    /// Gone, hidden or a file: nothing to speak of.
+    Skipped(SkipReason),
+    /// Gone, hidden or a file: not mentioned anywhere.
     Nothing,
 }
 
-/// One round of looking: what is above the projects is looked at once.
+/// Examines entries. Reads directories above the projects once per round.
 #[derive(Debug)]
 pub(crate) struct Examiner {
     rules: Rules,
@@ -58,57 +62,57 @@ impl Examiner {
         Self { rules, real_root, above: Mutex::default() }
     }
 
-    pub(crate) fn examine(&self, name: &OsStr) -> Look {
+    pub(crate) fn examine(&self, name: &OsStr) -> Examined {
         if is_hidden(name) {
-            return Look::Nothing;
+            return Examined::Nothing;
         }
         let entry = self.real_root.join(name);
         let facts = match std::fs::symlink_metadata(&entry) {
             Ok(facts) => facts,
-            Err(error) if is_gone(&error) => return Look::Nothing,
-            Err(error) => return Look::Skipped(Why::Inaccessible(error.kind())),
+            Err(error) if is_gone(&error) => return Examined::Nothing,
+            Err(error) => return Examined::Skipped(SkipReason::Inaccessible(error.kind())),
         };
         if !facts.is_dir() && !facts.is_symlink() {
-            return Look::Nothing;
+            return Examined::Nothing;
         }
         let name = match name.to_str().map(str::parse::<ProjectName>) {
-            None => return Look::Skipped(Why::Undecodable),
-            Some(Err(bad)) => return Look::Skipped(Why::Name(bad)),
+            None => return Examined::Skipped(SkipReason::Undecodable),
+            Some(Err(bad)) => return Examined::Skipped(SkipReason::Name(bad)),
             Some(Ok(name)) => name,
         };
         let linked = facts.is_symlink();
         let resolved = if linked { resolve(&entry) } else { Ok((entry, facts)) };
         match resolved {
-            Ok((_, target)) if !target.is_dir() => Look::Nothing,
-            Ok((real, _)) if real.to_str().is_none() => Look::Skipped(Why::Undecodable),
-            Ok((real, _)) if self.rules.refuse(&real) => Look::Skipped(Why::Refused),
+            Ok((_, target)) if !target.is_dir() => Examined::Nothing,
+            Ok((real, _)) if real.to_str().is_none() => Examined::Skipped(SkipReason::Undecodable),
+            Ok((real, _)) if self.rules.refuse(&real) => Examined::Skipped(SkipReason::Refused),
             Ok((real, target)) => self.facts(name, real, &target, linked),
-            Err(why) => Look::Skipped(why),
+            Err(why) => Examined::Skipped(why),
         }
     }
 
-    fn facts(&self, name: ProjectName, real: PathBuf, dir: &Metadata, linked: bool) -> Look {
+    fn facts(&self, name: ProjectName, real: PathBuf, dir: &Metadata, linked: bool) -> Examined {
         let stamp = Stamp::new(dir);
         let own_git = match git::has_dot_git(&real) {
             Ok(own) => own,
-            // Replaced while it was looked at.
-            Err(error) if is_gone(&error) => return Look::Nothing,
-            Err(error) => return Look::Skipped(Why::Inaccessible(error.kind())),
+            // Replaced while it was examined.
+            Err(error) if is_gone(&error) => return Examined::Nothing,
+            Err(error) => return Examined::Skipped(SkipReason::Inaccessible(error.kind())),
         };
-        let stands = |name: &str, fits: fn(&Metadata) -> bool| {
+        let exists = |name: &str, fits: fn(&Metadata) -> bool| {
             std::fs::symlink_metadata(real.join(name))
                 .is_ok_and(|facts| facts.is_symlink() || fits(&facts))
         };
         let project = Project {
             shown_path: self.rules.root.join(name.as_str()),
             git_root: if own_git { Some(real.clone()) } else { self.git_above(&real) },
-            has_claude_md: stands("CLAUDE.md", Metadata::is_file),
-            has_claude_dir: stands(".claude", Metadata::is_dir),
+            has_claude_md: exists("CLAUDE.md", Metadata::is_file),
+            has_claude_dir: exists(".claude", Metadata::is_dir),
             alias_of: None,
             name,
             path: real,
         };
-        Look::Project { project, stamp, linked }
+        Examined::Project { project, stamp, linked }
     }
 
     fn git_above(&self, real: &Path) -> Option<PathBuf> {
@@ -117,7 +121,7 @@ impl Examiner {
         if let Some(root) = known(&self.above.lock().unwrap_or_else(PoisonError::into_inner)) {
             return root;
         }
-        // Not under the lock: it may hang.
+        // Without the lock, because this may hang.
         let root = git::root_at_or_above(parent);
         let mut above = self.above.lock().unwrap_or_else(PoisonError::into_inner);
         above.insert(parent.to_owned(), root.clone());
@@ -125,7 +129,7 @@ impl Examiner {
     }
 }
 
-/// Hidden entries are never projects and never mentioned.
+/// Whether an entry is hidden. Hidden entries are never projects.
 pub(crate) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
@@ -134,18 +138,18 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-fn resolve(link: &Path) -> Result<(PathBuf, Metadata), Why> {
+fn resolve(link: &Path) -> Result<(PathBuf, Metadata), SkipReason> {
     let resolved = std::fs::canonicalize(link)
         .and_then(|real| std::fs::symlink_metadata(&real).map(|facts| (real, facts)));
     resolved.map_err(|error| {
-        // The kind of this error has no stable name yet.
+        // `ErrorKind` has no stable variant for this error yet.
         let is_loop = error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error());
         if is_loop {
-            Why::Loop
+            SkipReason::Loop
         } else if is_gone(&error) {
-            Why::Dangling
+            SkipReason::Dangling
         } else {
-            Why::Inaccessible(error.kind())
+            SkipReason::Inaccessible(error.kind())
         }
     })
 }

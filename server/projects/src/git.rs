@@ -1,22 +1,25 @@
-//! Git facts, read from its files. A repository is content of strangers: whatever is odd in it,
-//! too large, not a regular file or longer than a few steps ends the look.
+//! Facts about a git repository, read from its files.
+//!
+//! The content of a repository is not trusted. Reading ends at files that are too large or not
+//! regular, and at references that are not valid or take more than a few steps.
 
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 
-/// `HEAD`, loose references and pointers between directories hold one line.
+/// Most bytes of `HEAD`, loose references and links between directories: one line.
 const LINE_FILE: usize = 8 * 1024;
 
-/// About 120,000 references; a repository with more has a commit.
+/// Most bytes of packed references, about 120,000. With more there is a commit.
 const PACKED_REFS: usize = 8 * 1024 * 1024;
 
-/// Symbolic references git itself follows.
+/// Most symbolic references to follow; the same limit as git's.
 const MAX_HOPS: usize = 5;
 
-/// Whether `dir` holds a `.git` (`agent-cli` §6.3). A link counts without being followed: the
-/// rule of trust for repositories is the strict one.
+/// Whether `dir` contains a `.git` (`agent-cli` §6.3).
+///
+/// A link counts and is not followed, because the trust rule for repositories is the stricter one.
 pub(crate) fn has_dot_git(dir: &Path) -> io::Result<bool> {
     match std::fs::symlink_metadata(dir.join(".git")) {
         Ok(facts) => Ok(facts.is_dir() || facts.is_file() || facts.is_symlink()),
@@ -25,7 +28,9 @@ pub(crate) fn has_dot_git(dir: &Path) -> io::Result<bool> {
     }
 }
 
-/// Nearest directory with a `.git` at `dir` or above it. What cannot be looked at has none.
+/// The nearest directory with a `.git`, at `dir` or above it.
+///
+/// A directory that cannot be read has none.
 pub(crate) fn root_at_or_above(dir: &Path) -> Option<PathBuf> {
     let found = dir.ancestors().find(|above| has_dot_git(above).unwrap_or(false));
     found.map(Path::to_owned)
@@ -33,9 +38,9 @@ pub(crate) fn root_at_or_above(dir: &Path) -> Option<PathBuf> {
 
 /// Whether `HEAD` of the repository at `root` leads to a commit.
 pub(crate) fn has_commit(root: &Path) -> bool {
-    let Some(places) = Places::of(root) else { return false };
-    let Some(mut head) = read_line(&places.own.join("HEAD")) else { return false };
-    if is_table(&places.common) {
+    let Some(dirs) = GitDirs::of(root) else { return false };
+    let Some(mut head) = read_line(&dirs.own.join("HEAD")) else { return false };
+    if is_table(&dirs.common) {
         return true;
     }
     for _ in 0..MAX_HOPS {
@@ -45,21 +50,23 @@ pub(crate) fn has_commit(root: &Path) -> bool {
         if !is_ref_name(name) {
             return false;
         }
-        match places.loose(name) {
+        match dirs.loose(name) {
             Some(next) => head = next,
-            None => return places.packed(name),
+            None => return dirs.packed(name),
         }
     }
     false
 }
 
-/// Where a repository keeps what belongs to this checkout and what all its worktrees share.
-struct Places {
+/// The directories of a repository.
+struct GitDirs {
+    /// Belongs to this checkout.
     own: PathBuf,
+    /// Shared by all worktrees.
     common: PathBuf,
 }
 
-impl Places {
+impl GitDirs {
     fn of(root: &Path) -> Option<Self> {
         let dot_git = root.join(".git");
         let own = if dot_git.is_dir() {
@@ -94,19 +101,19 @@ impl Places {
     }
 }
 
-/// Newer repositories may keep references in binary tables, with a `HEAD` that says nothing.
+/// Whether references are in binary tables. Then `HEAD` says nothing.
 fn is_table(common: &Path) -> bool {
     read_line(&common.join("reftable/tables.list")).is_some_and(|first| !first.is_empty())
 }
 
-/// SHA-1 or SHA-256; all zeros stand for "no object".
+/// Whether a text is a SHA-1 or SHA-256. All zeros mean "no object".
 fn is_object_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64)
         && text.bytes().all(|byte| byte.is_ascii_hexdigit())
         && text.bytes().any(|byte| byte != b'0')
 }
 
-/// A path below `refs/` that stays there.
+/// Whether a name is a path that stays below `refs/`.
 fn is_ref_name(name: &str) -> bool {
     name.starts_with("refs/")
         && !name.contains('\0')
@@ -118,7 +125,9 @@ fn read_line(file: &Path) -> Option<String> {
     content.lines().next().map(|line| line.trim().to_owned())
 }
 
-/// `None` when the file is longer than `limit` bytes. A pipe or a device is an error, at once.
+/// Reads a regular file. `None` if it is longer than `limit` bytes.
+///
+/// A pipe or a device is an error at once.
 fn read_bounded(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -146,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_leads_nowhere_or_astray_is_no_commit() {
+    fn a_head_that_leads_to_no_object_is_no_commit() {
         let secret = tempfile::NamedTempFile::new().unwrap();
         fs::write(secret.path(), ID).unwrap();
         for head in [

@@ -1,4 +1,4 @@
-//! One project, and the list of them in the order people see.
+//! One project, and the sorted list of all projects.
 
 use crate::git;
 use std::cmp::Ordering;
@@ -9,19 +9,19 @@ use svc_shared::ids::{BadProjectName, ProjectName};
 /// A directory that can hold sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
-    /// Its own name.
+    /// Its name, which is the name of its entry in `projects_root`.
     pub name: ProjectName,
-    /// Where it really is, links resolved: for the working directory, trust, slug and locks.
+    /// Its real path, with links resolved: for working directory, trust and locks.
     pub path: PathBuf,
-    /// Where it is found: `projects_root` joined with the name.
+    /// `projects_root` joined with the name.
     pub shown_path: PathBuf,
     /// The nearest directory at or above `path` with a `.git`.
     pub git_root: Option<PathBuf>,
-    /// `CLAUDE.md` stands in it as a file or a link; where a link leads is not looked at.
+    /// It contains a file or a link `CLAUDE.md`. The link is not followed.
     pub has_claude_md: bool,
-    /// `.claude` stands in it as a directory or a link: code in it may run when a session starts.
+    /// It contains a directory or a link `.claude`, whose code may run in a session.
     pub has_claude_dir: bool,
-    /// The project that is the same real directory and owns it.
+    /// The other project with the same real directory, if this is an alias.
     pub alias_of: Option<ProjectName>,
 }
 
@@ -32,74 +32,77 @@ impl Project {
         self.git_root.is_some()
     }
 
-    /// Whether the repository's `HEAD` leads to a commit, which a worktree needs to start from.
+    /// Whether the repository's `HEAD` leads to a commit. A worktree needs one.
     ///
-    /// Reads git's files and starts no process, so it blocks as files do. Where they cannot tell
-    /// cheaply (reference tables, huge files) the answer is yes: the agent then says it itself.
+    /// Reads git's files and starts no process, so it blocks as files do. If the files do not answer
+    /// cheaply (reference tables, huge files), the result is true, and the agent reports the error.
     #[must_use]
     pub fn has_commit(&self) -> bool {
         self.git_root.as_deref().is_some_and(git::has_commit)
     }
 }
 
-/// Why an entry of `projects_root` is no project although it is a directory, or may be one.
+/// Why a directory in `projects_root` is no project.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Why {
+pub enum SkipReason {
     /// The name breaks the rule for project names.
     #[error("{0}; rename the directory")]
     Name(BadProjectName),
-    /// The name, or the path a link leads to, is not UTF-8.
+    /// The name, or the target of the link, is not UTF-8.
     #[error("its name or path is not valid UTF-8; rename the directory")]
     Undecodable,
-    /// A link to nothing.
+    /// A link whose target is missing.
     #[error("it is a link to a directory that does not exist; correct or remove the link")]
     Dangling,
-    /// Links that lead to each other.
+    /// A link that leads back to itself.
     #[error("it is a link that leads back to itself; correct or remove the link")]
     Loop,
-    /// An agent at work there would have the service's own files, or everything.
+    /// An agent that works there could change the service's own files.
     #[error(
         "it is, or contains, the home, state or configuration directory of the service; \
          move the project to a directory of its own"
     )]
     Refused,
-    /// Not ours to enter, or the file system reports an error.
+    /// This user may not enter it, or the file system reports an error.
     #[error("it cannot be entered ({0}); check its permissions and its file system")]
     Inaccessible(std::io::ErrorKind),
-    /// A dead mount, most likely.
+    /// Its file system does not answer, as after the loss of a network mount.
     #[error("its file system does not answer; check the mount it is on")]
     Unresponsive,
 }
 
-impl Why {
-    /// Whether it may change without a change in `projects_root`.
-    pub(crate) fn may_pass(&self) -> bool {
+impl SkipReason {
+    /// Whether the reason may disappear without a change in `projects_root`.
+    pub(crate) fn may_disappear(&self) -> bool {
         match self {
             Self::Dangling | Self::Loop | Self::Inaccessible(_) | Self::Unresponsive => true,
-            // Where a link of these leads may change as well.
+            // The entry may be a link, whose target may change.
             Self::Undecodable | Self::Refused => true,
             Self::Name(_) => false,
         }
     }
 }
 
-/// A directory that is left out.
+/// A directory that is no project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its name; what is not UTF-8 in it is replaced. It may hold control characters: escape it
-    /// before showing it.
+    /// Its name, with invalid UTF-8 replaced.
+    ///
+    /// It may contain control characters: escape it before you show it.
     pub name: String,
     /// The reason.
-    pub why: Why,
+    pub why: SkipReason,
 }
 
-/// All projects, ordered by name: case-insensitive, then by bytes. Cheap to clone.
+/// All projects, sorted by name: ignoring case, then by bytes. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Projects {
     ordered: Vec<Arc<Project>>,
-    /// Directories that are no projects, with the reason; hidden ones and files are not listed.
+    /// Directories that are no projects. Hidden directories and files are not listed.
     pub skipped: Vec<Skipped>,
-    /// Why `projects_root` itself could not be read; the projects are then those known before.
+    /// Why `projects_root` could not be read.
+    ///
+    /// The projects are then those that were known before.
     pub trouble: Option<String>,
 }
 
@@ -113,33 +116,33 @@ impl Projects {
         Self { ordered, skipped, trouble }
     }
 
-    /// The project of that name.
+    /// The project with this name.
     #[must_use]
     pub fn get(&self, name: &ProjectName) -> Option<&Project> {
-        let place =
+        let index =
             self.ordered.binary_search_by(|at| in_order(at.name.as_str(), name.as_str())).ok()?;
-        self.ordered.get(place).map(AsRef::as_ref)
+        self.ordered.get(index).map(AsRef::as_ref)
     }
 
-    /// All of them, in order.
+    /// All projects, sorted.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Project> {
         self.ordered.iter().map(AsRef::as_ref)
     }
 
-    /// How many there are, aliases included.
+    /// The number of projects, including aliases.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ordered.len()
     }
 
-    /// Whether there are none.
+    /// Whether there is no project.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ordered.is_empty()
     }
 }
 
-/// For tests of those who use projects. Names are expected to be unique.
+/// Makes a list for the tests of other crates. Names must be unique.
 impl FromIterator<Project> for Projects {
     fn from_iter<I: IntoIterator<Item = Project>>(projects: I) -> Self {
         Self::new(projects.into_iter().map(Arc::new).collect(), Vec::new(), None)
@@ -149,7 +152,7 @@ impl FromIterator<Project> for Projects {
 /// The order of `http-api` §1.3.
 fn in_order(a: &str, b: &str) -> Ordering {
     let folded = |name: &'_ str| name.chars().flat_map(char::to_lowercase).collect::<Folded>();
-    // Nearly all names are ASCII, and the list may be long: no allocation for those.
+    // Nearly all names are ASCII, and the list may be long: no allocation for ASCII names.
     let by_case = if a.is_ascii() && b.is_ascii() {
         let lower = |name| str::bytes(name).map(|byte| byte.to_ascii_lowercase());
         lower(a).cmp(lower(b))

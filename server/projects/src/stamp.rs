@@ -1,12 +1,13 @@
-//! Whether a directory's entries may have changed, for the price of one look at it.
+//! Whether a directory's entries may have changed, found out with one `stat` call.
 
 use std::fs::Metadata;
 use std::io;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Which directory stands at a path and when its entries last changed, as far as its file system
-/// tells.
+/// Which directory is at a path, and when its entries last changed.
+///
+/// As exact as the clock of its file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     identity: (u64, u64),
@@ -15,12 +16,12 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// Follows links.
+    /// The stamp of a directory. Follows links.
     pub(crate) fn of(dir: &Path) -> io::Result<Self> {
         std::fs::metadata(dir).map(|facts| Self::new(&facts))
     }
 
-    /// Which directory it is, whatever happened in it.
+    /// Which directory it is, independent of its entries.
     pub(crate) fn identity(&self) -> (u64, u64) {
         self.identity
     }
@@ -35,24 +36,24 @@ impl Stamp {
     }
 }
 
-/// What was read under a stamp.
+/// How often a directory was read with the same stamp.
 ///
-/// Clocks of file systems tick as slowly as every two seconds, and a change within the tick of a
-/// look leaves the stamp as it was. So one look is not enough: only the second under an unchanged
-/// stamp, at least a round of sweeping later, settles it.
+/// Clocks of file systems tick as slowly as every two seconds. A change in the same tick as a read
+/// leaves the stamp as it was. So one read is not enough: only a second read with the same stamp, at
+/// least one sweep later, is reliable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Seen {
-    /// Nothing to rely on.
+    /// Not read.
     #[default]
     Unstamped,
-    /// Looked at once under this stamp.
+    /// Read once with this stamp.
     Once(Stamp),
-    /// Looked at twice: it is known as long as the stamp stands.
+    /// Read twice: reliable as long as the stamp is the same.
     Settled(Stamp),
 }
 
 impl Seen {
-    /// After one more look, under `stamp`.
+    /// The state after one more read.
     #[must_use]
     pub(crate) fn again(self, now: Stamp) -> Self {
         match self {
@@ -61,7 +62,7 @@ impl Seen {
         }
     }
 
-    /// Whether another look would find nothing new.
+    /// Whether another read would find nothing new.
     pub(crate) fn is_current(self, now: Stamp) -> bool {
         self == Self::Settled(now)
     }
@@ -72,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_look_is_never_taken_for_the_last_word() {
+    fn one_read_is_never_enough() {
         let dir = tempfile::tempdir().unwrap();
         let before = Stamp::of(dir.path()).unwrap();
         let once = Seen::default().again(before);
@@ -84,7 +85,7 @@ mod tests {
         std::fs::rename(dir.path(), &aside).unwrap();
         std::fs::create_dir(dir.path()).unwrap();
         let replaced = Stamp::of(dir.path()).unwrap();
-        assert!(!twice.is_current(replaced), "another directory took its place");
+        assert!(!twice.is_current(replaced), "another directory has its name");
         assert_eq!(twice.again(replaced), Seen::Once(replaced));
         std::fs::remove_dir(aside).unwrap();
     }

@@ -1,9 +1,9 @@
-//! Native watches on projects, as many as are fair, and who is without one.
+//! Native watches on projects.
 //!
-//! What is worth knowing of a project changes with the names in its directory. A kernel watch costs
-//! nothing while nothing happens, but their number per user is limited (as low as 8,192) and shared
-//! with editors and builds. So the first [`MAX_WATCHES`] projects get one; for the others the
-//! sweep looks at one stamp each.
+//! The facts about a project change with the names in its directory. A kernel watch costs nothing while
+//! nothing happens, but their number per user is limited (as low as 8,192) and shared with editors and
+//! builds. So the first [`MAX_WATCHES`] projects get a watch. For the others the sweep reads one stamp
+//! each.
 
 use crate::catalog::Catalog;
 use std::collections::{HashMap, HashSet};
@@ -15,55 +15,60 @@ use svc_watch::{Changes, Pace, Subscription, Watcher};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{AbortHandle, JoinSet};
 
-/// Most people have fewer projects; an eighth of the smallest usual limit.
+/// Most watches: an eighth of the smallest usual limit. Most people need fewer.
 const MAX_WATCHES: usize = 1024;
 
-/// Arming takes a thread each for a moment.
-const ARMING_AT_ONCE: usize = 8;
+/// Watches that are set up at a time. Each takes a thread for a moment.
+const SETUPS_AT_ONCE: usize = 8;
 
-/// Arming takes microseconds; longer means that it fails or that the file system is slow.
-const ARMING_LIMIT: Duration = Duration::from_millis(500);
+/// Longest time for the setup of one watch.
+///
+/// It takes microseconds. If it takes longer, it fails or the file system is slow.
+const SETUP_LIMIT: Duration = Duration::from_millis(500);
 
-/// After so many directories that cannot be watched, no further one is tried: the file system does
-/// not report changes, or the user is out of watches.
-const MAX_DEAF: usize = 16;
+/// Failed watches after which no further watch is tried.
+///
+/// The file system does not report changes, or the user has no watches left.
+const MAX_FAILED: usize = 16;
 
-/// A watch that stays lost for so many looks of its own timer (2 s each) is given up.
+/// A lost watch is given up after so many polls of its own timer (2 s each).
 const MAX_LOST: u32 = 2;
 
-/// Names in a project that are facts about it.
+/// The names in a project whose existence is a fact about the project.
 const FACTS: [&str; 3] = [".git", "CLAUDE.md", ".claude"];
 
-/// What a watch tells. The channel holds 64; when it is full the watches wait, and what happens
-/// meanwhile collapses in their mailboxes.
+/// A report of one watch.
+///
+/// The channel holds 64 reports. When it is full the watches wait, and further changes are merged in
+/// their mailboxes.
 #[derive(Debug)]
-struct Heard {
+struct Report {
     name: OsString,
-    /// Which watch says it: a name may have had others.
+    /// The number of the watch: the same name may have had other watches before.
     serial: u64,
-    what: What,
+    event: WatchEvent,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum What {
-    /// The watch stands; look once more, for what happened before.
-    Stands,
+enum WatchEvent {
+    /// The watch works now. The project must be examined once, for earlier changes.
+    Ready,
     /// A fact may have changed.
     Change,
-    /// It cannot be watched.
-    Deaf,
+    /// The project cannot be watched.
+    Failed,
 }
 
-/// Ends with its tasks when dropped.
+/// The watches on projects. Dropping it ends their tasks.
 #[derive(Debug)]
 pub(crate) struct Watches {
     watcher: Watcher,
-    arming: Arc<Semaphore>,
-    tx: mpsc::Sender<Heard>,
-    rx: mpsc::Receiver<Heard>,
+    setups: Arc<Semaphore>,
+    tx: mpsc::Sender<Report>,
+    rx: mpsc::Receiver<Report>,
     tasks: JoinSet<()>,
     watched: HashMap<OsString, Watched>,
-    deaf: HashSet<OsString>,
+    failed: HashSet<OsString>,
     serial: u64,
     generation: u64,
 }
@@ -72,7 +77,7 @@ pub(crate) struct Watches {
 struct Watched {
     serial: u64,
     path: PathBuf,
-    stands: bool,
+    is_ready: bool,
     task: AbortHandle,
 }
 
@@ -87,80 +92,82 @@ impl Watches {
         let (tx, rx) = mpsc::channel(64);
         Self {
             watcher,
-            arming: Arc::new(Semaphore::new(ARMING_AT_ONCE)),
+            setups: Arc::new(Semaphore::new(SETUPS_AT_ONCE)),
             tx,
             rx,
             tasks: JoinSet::new(),
             watched: HashMap::new(),
-            deaf: HashSet::new(),
+            failed: HashSet::new(),
             serial: 0,
             generation: 0,
         }
     }
 
-    /// Whether every change of a project's facts is reported.
+    /// Whether a watch reports every change of a project's facts.
     pub(crate) fn is_watched(&self, name: &OsString) -> bool {
-        self.watched.get(name).is_some_and(|watched| watched.stands)
+        self.watched.get(name).is_some_and(|watched| watched.is_ready)
     }
 
-    /// Ends the watches of what is gone and starts those of what is new.
+    /// Ends the watches of projects that are gone and starts those of new projects.
     pub(crate) fn follow(&mut self, catalog: &Catalog) {
         if self.generation != catalog.generation() {
             self.generation = catalog.generation();
             self.watched.clear();
-            self.deaf.clear();
+            self.failed.clear();
         }
         let wanted: HashMap<&OsString, &Path> = catalog.watchable().collect();
         self.watched.retain(|name, watched| wanted.get(name) == Some(&watched.path.as_path()));
-        self.deaf.retain(|name| wanted.contains_key(name));
+        self.failed.retain(|name| wanted.contains_key(name));
         for (name, path) in catalog.watchable() {
-            let has_room = self.watched.len() < MAX_WATCHES && self.deaf.len() < MAX_DEAF;
-            if has_room && !self.watched.contains_key(name) && !self.deaf.contains(name) {
+            let has_room = self.watched.len() < MAX_WATCHES && self.failed.len() < MAX_FAILED;
+            if has_room && !self.watched.contains_key(name) && !self.failed.contains(name) {
                 let subscription = self.watcher.dir(path, Pace::DIRECTORY);
-                let arming = Arc::clone(&self.arming);
+                let setups = Arc::clone(&self.setups);
                 self.serial = self.serial.wrapping_add(1);
                 let serial = self.serial;
-                let teller = Teller { tx: self.tx.clone(), name: name.clone(), serial };
-                let task = self.tasks.spawn(listen(subscription, teller, arming));
-                let watched = Watched { serial, path: path.to_owned(), stands: false, task };
+                let reporter = Reporter { tx: self.tx.clone(), name: name.clone(), serial };
+                let task = self.tasks.spawn(follow(subscription, reporter, setups));
+                let watched = Watched { serial, path: path.to_owned(), is_ready: false, task };
                 self.watched.insert(name.clone(), watched);
             }
         }
         while self.tasks.try_join_next().is_some() {}
     }
 
-    /// The next name to look at, if any in what was heard. Losing the future loses nothing.
-    pub(crate) async fn heard(&mut self) -> Option<OsString> {
-        // The channel is never closed: one sender is our own.
-        let heard = self.rx.recv().await?;
-        self.take_in(heard)
+    /// Waits for the next report. Returns the name to examine, if any.
+    ///
+    /// Dropping the future loses nothing.
+    pub(crate) async fn next_change(&mut self) -> Option<OsString> {
+        // The channel is never closed: this value has a sender too.
+        let report = self.rx.recv().await?;
+        self.apply(report)
     }
 
-    /// What else was heard by now.
-    pub(crate) fn heard_by_now(&mut self) -> Vec<OsString> {
+    /// The names to examine in the reports that have arrived by now.
+    pub(crate) fn pending_changes(&mut self) -> Vec<OsString> {
         let mut names = Vec::new();
-        while let Ok(heard) = self.rx.try_recv() {
-            names.extend(self.take_in(heard));
+        while let Ok(report) = self.rx.try_recv() {
+            names.extend(self.apply(report));
         }
         names
     }
 
-    fn take_in(&mut self, heard: Heard) -> Option<OsString> {
-        let watched = self.watched.get_mut(&heard.name)?;
-        if watched.serial != heard.serial {
+    fn apply(&mut self, report: Report) -> Option<OsString> {
+        let watched = self.watched.get_mut(&report.name)?;
+        if watched.serial != report.serial {
             return None;
         }
-        match heard.what {
-            What::Stands => {
-                watched.stands = true;
-                Some(heard.name)
+        match report.event {
+            WatchEvent::Ready => {
+                watched.is_ready = true;
+                Some(report.name)
             }
-            What::Change => Some(heard.name),
-            What::Deaf => {
-                self.watched.remove(&heard.name);
-                self.deaf.insert(heard.name);
-                if self.deaf.len() >= MAX_DEAF {
-                    self.watched.retain(|_, watched| watched.stands);
+            WatchEvent::Change => Some(report.name),
+            WatchEvent::Failed => {
+                self.watched.remove(&report.name);
+                self.failed.insert(report.name);
+                if self.failed.len() >= MAX_FAILED {
+                    self.watched.retain(|_, watched| watched.is_ready);
                 }
                 None
             }
@@ -168,32 +175,32 @@ impl Watches {
     }
 }
 
-/// One watch's end of the channel.
-struct Teller {
-    tx: mpsc::Sender<Heard>,
+/// Sends the reports of one watch.
+struct Reporter {
+    tx: mpsc::Sender<Report>,
     name: OsString,
     serial: u64,
 }
 
-impl Teller {
-    /// False when nobody follows the projects any more.
-    async fn tell(&self, what: What) -> bool {
-        let heard = Heard { name: self.name.clone(), serial: self.serial, what };
-        self.tx.send(heard).await.is_ok()
+impl Reporter {
+    /// Sends a report. Returns false if nobody receives reports any more.
+    async fn send(&self, event: WatchEvent) -> bool {
+        let report = Report { name: self.name.clone(), serial: self.serial, event };
+        self.tx.send(report).await.is_ok()
     }
 }
 
-async fn listen(mut changes: Subscription, teller: Teller, arming: Arc<Semaphore>) {
+async fn follow(mut changes: Subscription, reporter: Reporter, setups: Arc<Semaphore>) {
     {
-        // Never closed; and without a permit it would only be less fair.
-        let _permit = arming.acquire().await.ok();
-        let _ = tokio::time::timeout(ARMING_LIMIT, changes.changed()).await;
+        // Never closed. Without a permit only the limit of setups at a time would be missed.
+        let _permit = setups.acquire().await.ok();
+        let _ = tokio::time::timeout(SETUP_LIMIT, changes.changed()).await;
     }
     if !changes.is_native() {
-        teller.tell(What::Deaf).await;
+        reporter.send(WatchEvent::Failed).await;
         return;
     }
-    if !teller.tell(What::Stands).await {
+    if !reporter.send(WatchEvent::Ready).await {
         return;
     }
     let mut lost = 0;
@@ -202,14 +209,13 @@ async fn listen(mut changes: Subscription, teller: Teller, arming: Arc<Semaphore
             Changes::Everything => true,
             Changes::Names(names) => FACTS.iter().any(|fact| names.iter().any(|n| n == fact)),
         };
-        // A directory that was replaced is watched anew; until then its subscription asks for
-        // a look by timer.
+        // A replaced directory is watched anew. Until then its subscription reports by timer.
         lost = if changes.is_native() { 0 } else { lost + 1 };
         if lost > MAX_LOST {
-            teller.tell(What::Deaf).await;
+            reporter.send(WatchEvent::Failed).await;
             return;
         }
-        if is_fact && !teller.tell(What::Change).await {
+        if is_fact && !reporter.send(WatchEvent::Change).await {
             return;
         }
     }

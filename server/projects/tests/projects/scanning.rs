@@ -6,7 +6,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
-use svc_projects::{Rules, Why, scan};
+use svc_projects::{Rules, SkipReason, scan};
 use svc_shared::ids::BadProjectName;
 
 /// H37, F24.
@@ -25,11 +25,11 @@ fn h37_every_legal_directory_name_is_a_project_and_no_other() {
     let projects = bench.scan();
     assert_eq!(names(&projects), ["-dash", "a", "has space", "has.dot", &long, "übung", "ａ"]);
     for (name, expected) in [
-        ("CON", Why::Name(BadProjectName::Reserved)),
-        ("a ", Why::Name(BadProjectName::NotAComponent)),
-        ("b\\c", Why::Name(BadProjectName::NotAComponent)),
-        ("tab\there", Why::Name(BadProjectName::Unprintable)),
-        ("bad\u{fffd}", Why::Undecodable),
+        ("CON", SkipReason::Name(BadProjectName::Reserved)),
+        ("a ", SkipReason::Name(BadProjectName::NotAComponent)),
+        ("b\\c", SkipReason::Name(BadProjectName::NotAComponent)),
+        ("tab\there", SkipReason::Name(BadProjectName::Unprintable)),
+        ("bad\u{fffd}", SkipReason::Undecodable),
     ] {
         assert_eq!(why(&projects, name), Some(&expected), "{name}");
     }
@@ -77,11 +77,11 @@ fn a_link_that_leads_nowhere_is_left_out_with_its_reason() {
     bench.link("too-long", "x".repeat(300));
     let projects = bench.scan();
     assert_eq!(names(&projects), [""; 0]);
-    assert_eq!(why(&projects, "dangling"), Some(&Why::Dangling));
-    assert_eq!(why(&projects, "through-file"), Some(&Why::Dangling));
-    assert_eq!(why(&projects, "loop"), Some(&Why::Loop));
-    assert_eq!(why(&projects, "no-text"), Some(&Why::Undecodable));
-    assert!(matches!(why(&projects, "too-long"), Some(Why::Inaccessible(_))));
+    assert_eq!(why(&projects, "dangling"), Some(&SkipReason::Dangling));
+    assert_eq!(why(&projects, "through-file"), Some(&SkipReason::Dangling));
+    assert_eq!(why(&projects, "loop"), Some(&SkipReason::Loop));
+    assert_eq!(why(&projects, "no-text"), Some(&SkipReason::Undecodable));
+    assert!(matches!(why(&projects, "too-long"), Some(SkipReason::Inaccessible(_))));
     assert_eq!(why(&projects, "file"), None);
 }
 
@@ -100,15 +100,19 @@ fn h38_the_service_s_own_places_and_what_contains_them_are_no_projects() {
     let projects = bench.scan();
     assert_eq!(names(&projects), ["fine"]);
     for name in ["state", "home", "above", "conf", "everything", "round-about"] {
-        assert_eq!(why(&projects, name), Some(&Why::Refused), "{name}");
+        assert_eq!(why(&projects, name), Some(&SkipReason::Refused), "{name}");
     }
 
     let rules = Rules { root: bench.base.clone(), ..bench.rules() };
     let projects = scan(&rules);
     assert_eq!(names(&projects), ["elsewhere", "projects"]);
-    assert_eq!(why(&projects, "home"), Some(&Why::Refused), "a directory is no better than a link");
+    assert_eq!(
+        why(&projects, "home"),
+        Some(&SkipReason::Refused),
+        "a directory is no better than a link"
+    );
     let only_root = scan(&Rules { root: bench.root.clone(), refused: vec![] });
-    assert_eq!(why(&only_root, "everything"), Some(&Why::Refused));
+    assert_eq!(why(&only_root, "everything"), Some(&SkipReason::Refused));
 }
 
 /// H41: what a repository brings along decides nothing by where it points.

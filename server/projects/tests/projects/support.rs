@@ -1,9 +1,9 @@
-//! A private tree: `projects`, and the places beside it that are no projects.
+//! A private tree: `projects`, and directories beside it that are no projects.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use svc_projects::{Project, Projects, Rules, Why, scan};
+use svc_projects::{Project, Projects, Rules, SkipReason, scan};
 
 pub struct Bench {
     _dir: tempfile::TempDir,
@@ -16,7 +16,7 @@ impl Bench {
         Self::inside(tempfile::tempdir().unwrap(), directories)
     }
 
-    /// In memory where the system has a place for that: for more entries than a disk likes.
+    /// A tree in memory if the system can: for more entries than a disk handles well.
     pub fn large() -> Self {
         let memory = tempfile::tempdir_in("/dev/shm");
         Self::inside(memory.unwrap_or_else(|_| tempfile::tempdir().unwrap()), &[])
@@ -68,6 +68,6 @@ pub fn alias_of<'a>(projects: &'a Projects, name: &str) -> Option<&'a str> {
     get(projects, name).unwrap().alias_of.as_ref().map(AsRef::as_ref)
 }
 
-pub fn why<'a>(projects: &'a Projects, name: &str) -> Option<&'a Why> {
+pub fn why<'a>(projects: &'a Projects, name: &str) -> Option<&'a SkipReason> {
     projects.skipped.iter().find(|skipped| skipped.name == name).map(|skipped| &skipped.why)
 }

@@ -1,10 +1,10 @@
-//! Changes that show by themselves.
+//! Changes that discovery reports by itself.
 
 use crate::support::{Bench, alias_of, get, names, why};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::Duration;
-use svc_projects::{Discovery, Projects, Rules, Why};
+use svc_projects::{Discovery, Projects, Rules, SkipReason};
 use svc_watch::Watcher;
 
 /// Far beyond any machine's latency; only reached when the test fails.
@@ -82,7 +82,7 @@ async fn what_links_lead_to_is_followed_although_nothing_reports_it() {
     bench.link("through", place.join("current/app"));
     bench.link("alias", "real");
     let discovery = start(&bench).await;
-    assert_eq!(why(&discovery.snapshot(), "through"), Some(&Why::Dangling));
+    assert_eq!(why(&discovery.snapshot(), "through"), Some(&SkipReason::Dangling));
     assert_eq!(alias_of(&discovery.snapshot(), "real"), Some("alias"));
 
     for version in ["one/app/.git", "two/app"] {

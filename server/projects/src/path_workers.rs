@@ -1,8 +1,8 @@
-//! Looking at many paths with few threads, none of which may be missed for long.
+//! A pool of threads that read many paths, each with a deadline.
 //!
-//! A call into a dead network mount blocks its thread in the kernel, beyond any cancelling. So each
-//! look has a deadline; whoever overruns it is given up with its thread, of which there is a bounded
-//! number, and its path is not touched again before that thread returns (H116).
+//! A call into a dead network mount blocks its thread in the kernel and cannot be cancelled. So each
+//! path has a deadline. After it the thread is given up, and its path is not read again before that
+//! thread returns. The number of such threads is bounded (H116).
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -11,56 +11,59 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Looks under way at a time: waiting for disks overlaps, and a few slow paths stop nobody.
-const HANDS: usize = 4;
+/// Threads of one batch: waits for disks overlap, and a slow path delays no other.
+const WORKERS: usize = 4;
 
-/// Threads that may hang for good; with more paths dead, the rest is not looked at either.
+/// Most threads that may hang. With that many, the remaining paths are not read.
 const MAX_STUCK: usize = 16;
 
-/// Answers that may wait for their reader; a thread that is faster waits.
-const WAITING: usize = 256;
+/// Results that may wait for the caller. A thread with one more result waits.
+const MAX_WAITING: usize = 256;
 
-/// Paths whose look has not come back.
+/// Names whose thread has not returned.
 type Stuck = Arc<Mutex<HashSet<OsString>>>;
 
 type Job<T> = Arc<dyn Fn(&OsStr) -> T + Send + Sync>;
 
-/// Remembers which paths hang.
+/// The pool. It remembers which paths hang.
 #[derive(Debug)]
-pub(crate) struct Crew {
+pub(crate) struct PathWorkers {
     limit: Duration,
     stuck: Stuck,
 }
 
-/// One batch.
+/// The names of one call, and the progress with them.
 struct Batch<T> {
     names: Vec<OsString>,
-    board: Mutex<Board>,
+    progress: Mutex<Progress>,
     job: Job<T>,
 }
 
-struct Board {
+struct Progress {
+    /// The first name that no thread has taken.
     next: usize,
-    seats: Vec<Seat>,
+    workers: Vec<Worker>,
 }
 
-/// One thread.
+/// The state of one thread.
 #[derive(Debug, Clone, Copy)]
-enum Seat {
-    Free,
-    Looking { at: usize, since: Instant },
+enum Worker {
+    Idle,
+    Working { at: usize, since: Instant },
     GivenUp { at: usize },
-    Left,
+    Ended,
 }
 
-impl Crew {
-    /// `limit`: the longest a look may take.
+impl PathWorkers {
+    /// `limit`: the longest time that one path may take.
     pub(crate) fn new(limit: Duration) -> Self {
         Self { limit, stuck: Stuck::default() }
     }
 
-    /// Runs `job` for every name and hands over what it found, in any order; `None` for a name
-    /// that does not answer. Blocks until each has its answer.
+    /// Runs `job` for every name and passes each result to `answer`, in any order.
+    ///
+    /// The result is `None` for a name whose file system does not answer. Blocks until every name has
+    /// a result.
     pub(crate) fn each<T: Send + 'static>(
         &self,
         names: Vec<OsString>,
@@ -72,12 +75,12 @@ impl Crew {
             names.into_iter().partition(|name| !stuck.contains(name))
         };
         hanging.into_iter().for_each(|name| answer(name, None));
-        let hands = HANDS.min(names.len());
-        let board = Mutex::new(Board { next: 0, seats: Vec::new() });
-        let batch = Arc::new(Batch { names, board, job: Arc::new(job) });
-        let (tx, rx) = sync_channel(WAITING);
-        for _ in 0..hands {
-            self.hire(&batch, &tx);
+        let workers = WORKERS.min(names.len());
+        let progress = Mutex::new(Progress { next: 0, workers: Vec::new() });
+        let batch = Arc::new(Batch { names, progress, job: Arc::new(job) });
+        let (tx, rx) = sync_channel(MAX_WAITING);
+        for _ in 0..workers {
+            self.start_worker(&batch, &tx);
         }
         self.collect(&batch, &tx, &rx, &mut answer);
     }
@@ -112,9 +115,9 @@ impl Crew {
                         if answer(at, None) == 0 {
                             return;
                         }
-                        self.hire(batch, tx);
+                        self.start_worker(batch, tx);
                     }
-                    for at in batch.abandoned_rest() {
+                    for at in batch.take_abandoned() {
                         if answer(at, None) == 0 {
                             return;
                         }
@@ -124,66 +127,66 @@ impl Crew {
         }
     }
 
-    /// One more thread, unless too many hang or the system has none.
-    fn hire<T: Send + 'static>(&self, batch: &Arc<Batch<T>>, tx: &SyncSender<(usize, T)>) {
+    /// Starts one more thread, unless too many hang or the system has no more.
+    fn start_worker<T: Send + 'static>(&self, batch: &Arc<Batch<T>>, tx: &SyncSender<(usize, T)>) {
         if lock(&self.stuck).len() >= MAX_STUCK {
             return;
         }
-        let seat = {
-            let mut board = lock(&batch.board);
-            board.seats.push(Seat::Free);
-            board.seats.len() - 1
+        let worker = {
+            let mut progress = lock(&batch.progress);
+            progress.workers.push(Worker::Idle);
+            progress.workers.len() - 1
         };
         let (theirs, tx, stuck) = (Arc::clone(batch), tx.clone(), Arc::clone(&self.stuck));
-        let thread = thread::Builder::new().name("projects-look".to_owned());
-        if let Err(error) = thread.spawn(move || theirs.work(seat, &tx, &stuck)) {
-            tracing::warn!(error = %error, "cannot start a thread to look at projects");
-            lock(&batch.board).set(seat, Seat::Left);
+        let thread = thread::Builder::new().name("projects-read".to_owned());
+        if let Err(error) = thread.spawn(move || theirs.work(worker, &tx, &stuck)) {
+            tracing::warn!(error = %error, "cannot start a thread to read projects");
+            lock(&batch.progress).set(worker, Worker::Ended);
         }
     }
 
     fn give_up_the_late<T>(&self, batch: &Batch<T>) -> Vec<usize> {
-        let mut board = lock(&batch.board);
+        let mut progress = lock(&batch.progress);
         let mut late = Vec::new();
-        for seat in &mut board.seats {
-            if let Seat::Looking { at, since } = *seat
+        for worker in &mut progress.workers {
+            if let Worker::Working { at, since } = *worker
                 && since.elapsed() >= self.limit
             {
-                *seat = Seat::GivenUp { at };
+                *worker = Worker::GivenUp { at };
                 late.push(at);
             }
         }
-        // Under the board's lock: its thread, back at last, finds the name here or has not left.
+        // Under the same lock: a thread that returns now finds its name here and removes it.
         lock(&self.stuck).extend(late.iter().filter_map(|at| batch.names.get(*at).cloned()));
         late
     }
 }
 
 impl<T> Batch<T> {
-    fn work(&self, seat: usize, tx: &SyncSender<(usize, T)>, stuck: &Stuck) {
+    fn work(&self, worker: usize, tx: &SyncSender<(usize, T)>, stuck: &Stuck) {
         loop {
             let at = {
-                let mut board = lock(&self.board);
-                let at = board.next;
+                let mut progress = lock(&self.progress);
+                let at = progress.next;
                 if at >= self.names.len() {
-                    board.set(seat, Seat::Left);
+                    progress.set(worker, Worker::Ended);
                     return;
                 }
-                board.next += 1;
-                board.set(seat, Seat::Looking { at, since: Instant::now() });
+                progress.next += 1;
+                progress.set(worker, Worker::Working { at, since: Instant::now() });
                 at
             };
             let Some(name) = self.names.get(at) else { return };
             let found = (self.job)(name);
             {
-                let mut board = lock(&self.board);
-                if let Some(Seat::GivenUp { at }) = board.seats.get(seat).copied() {
+                let mut progress = lock(&self.progress);
+                if let Some(Worker::GivenUp { at }) = progress.workers.get(worker).copied() {
                     if let Some(name) = self.names.get(at) {
                         lock(stuck).remove(name);
                     }
                     return;
                 }
-                board.set(seat, Seat::Free);
+                progress.set(worker, Worker::Idle);
             }
             if tx.send((at, found)).is_err() {
                 return;
@@ -191,26 +194,26 @@ impl<T> Batch<T> {
         }
     }
 
-    /// What nobody is left to look at. Takes it off the board.
-    fn abandoned_rest(&self) -> Vec<usize> {
-        let mut board = lock(&self.board);
-        let working = board.seats.iter().any(|seat| match seat {
-            Seat::Free | Seat::Looking { .. } => true,
-            Seat::GivenUp { .. } | Seat::Left => false,
+    /// The names that no thread is left to read. They count as taken from now on.
+    fn take_abandoned(&self) -> Vec<usize> {
+        let mut progress = lock(&self.progress);
+        let is_working = progress.workers.iter().any(|worker| match worker {
+            Worker::Idle | Worker::Working { .. } => true,
+            Worker::GivenUp { .. } | Worker::Ended => false,
         });
-        if working {
+        if is_working {
             return Vec::new();
         }
-        let rest = (board.next..self.names.len()).collect();
-        board.next = self.names.len();
+        let rest = (progress.next..self.names.len()).collect();
+        progress.next = self.names.len();
         rest
     }
 }
 
-impl Board {
-    fn set(&mut self, seat: usize, now: Seat) {
-        if let Some(seat) = self.seats.get_mut(seat) {
-            *seat = now;
+impl Progress {
+    fn set(&mut self, worker: usize, now: Worker) {
+        if let Some(worker) = self.workers.get_mut(worker) {
+            *worker = now;
         }
     }
 }
@@ -225,7 +228,7 @@ mod tests {
     use std::collections::BTreeMap;
     use std::sync::Condvar;
 
-    /// Blocks whoever looks at a name beginning with `dead` until it is opened.
+    /// Blocks reads of names that begin with `dead` until it is opened.
     #[derive(Default)]
     struct Gate {
         open: Mutex<bool>,
@@ -233,7 +236,7 @@ mod tests {
     }
 
     impl Gate {
-        fn look(&self, name: &OsStr) -> usize {
+        fn read(&self, name: &OsStr) -> usize {
             if name.to_string_lossy().starts_with("dead") {
                 let mut open = lock(&self.open);
                 while !*open {
@@ -249,13 +252,17 @@ mod tests {
         }
     }
 
-    fn run(crew: &Crew, gate: &Arc<Gate>, names: &[String]) -> BTreeMap<String, Option<usize>> {
+    fn run(
+        workers: &PathWorkers,
+        gate: &Arc<Gate>,
+        names: &[String],
+    ) -> BTreeMap<String, Option<usize>> {
         let gate = Arc::clone(gate);
         let mut answers = BTreeMap::new();
         let names = names.iter().map(OsString::from).collect();
-        crew.each(
+        workers.each(
             names,
-            move |name| gate.look(name),
+            move |name| gate.read(name),
             |name, found| {
                 let before = answers.insert(name.into_string().unwrap(), found);
                 assert_eq!(before, None, "answered twice");
@@ -265,13 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn h85_h116_a_path_that_hangs_is_reported_and_holds_up_no_other() {
-        let (crew, gate) = (Crew::new(Duration::from_millis(40)), Arc::default());
+    fn h85_h116_a_path_that_hangs_is_reported_and_delays_no_other() {
+        let (workers, gate) = (PathWorkers::new(Duration::from_millis(40)), Arc::default());
         let mut names: Vec<_> = (0..500).map(|n| format!("live{n}")).collect();
         for (n, place) in [3, 4, 5, 6, 200, 499].into_iter().enumerate() {
             names.insert(place, format!("dead{n}"));
         }
-        let answers = run(&crew, &gate, &names);
+        let answers = run(&workers, &gate, &names);
         assert_eq!(answers.len(), 506);
         for (name, found) in answers {
             assert_eq!(found.is_none(), name.starts_with("dead"), "{name}");
@@ -281,27 +288,27 @@ mod tests {
 
     #[test]
     fn a_path_that_hangs_costs_one_thread_until_it_returns() {
-        let (crew, gate) = (Crew::new(Duration::from_millis(40)), Arc::<Gate>::default());
+        let (workers, gate) = (PathWorkers::new(Duration::from_millis(40)), Arc::<Gate>::default());
         let dead = ["dead".to_owned()];
         for _ in 0..3 {
-            assert_eq!(run(&crew, &gate, &dead)["dead"], None);
+            assert_eq!(run(&workers, &gate, &dead)["dead"], None);
         }
-        assert_eq!(lock(&crew.stuck).len(), 1);
+        assert_eq!(lock(&workers.stuck).len(), 1);
         gate.open();
-        while !lock(&crew.stuck).is_empty() {
+        while !lock(&workers.stuck).is_empty() {
             thread::yield_now();
         }
-        assert_eq!(run(&crew, &gate, &dead)["dead"], Some(4));
+        assert_eq!(run(&workers, &gate, &dead)["dead"], Some(4));
     }
 
     #[test]
-    fn h85_h116_more_dead_paths_than_threads_still_come_to_an_end() {
-        let (crew, gate) = (Crew::new(Duration::from_millis(20)), Arc::<Gate>::default());
+    fn h85_h116_more_dead_paths_than_threads_are_all_reported() {
+        let (workers, gate) = (PathWorkers::new(Duration::from_millis(20)), Arc::<Gate>::default());
         let names: Vec<_> = (0..200).map(|n| format!("dead{n}")).collect();
-        let answers = run(&crew, &gate, &names);
+        let answers = run(&workers, &gate, &names);
         assert_eq!(answers.len(), 200);
         assert!(answers.values().all(Option::is_none));
-        assert!(lock(&crew.stuck).len() <= MAX_STUCK + HANDS);
+        assert!(lock(&workers.stuck).len() <= MAX_STUCK + WORKERS);
         gate.open();
     }
 }
