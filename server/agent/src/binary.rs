@@ -1,4 +1,4 @@
-//! Which file the agent CLI is: resolved to an absolute path before it is run.
+//! Finds the program file of the agent CLI, as an absolute path.
 
 use crate::environment::{absolute_elements, expand_home};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
@@ -11,13 +11,13 @@ use std::sync::Arc;
 /// Why there is no agent CLI to run.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum BinaryError {
-    /// Nothing of that name or at that path.
+    /// There is no such program.
     #[error(
         "the agent CLI `{name}` was not found; install it, or set claude.binary to its full path \
          or claude.path_append to its directory"
     )]
     NotFound {
-        /// What was looked for.
+        /// The name or path that was searched for.
         name: String,
     },
     /// A file that this user may not execute.
@@ -29,13 +29,13 @@ pub enum BinaryError {
         /// What was found.
         path: PathBuf,
     },
-    /// A directory, device or the like.
+    /// It is a directory, a device or the like.
     #[error("the agent CLI {path} is not a file; correct claude.binary")]
     NotAFile {
         /// What was found.
         path: PathBuf,
     },
-    /// A path that means something else in every directory.
+    /// A relative path, which depends on the directory.
     #[error(
         "claude.binary is the relative path `{path}`; give a plain name or an absolute path, so \
          that no project can put its own program there"
@@ -44,12 +44,12 @@ pub enum BinaryError {
         /// The configured text.
         path: String,
     },
-    /// The file system refused to say.
+    /// The file system reported an error.
     #[error("the agent CLI {path} cannot be examined; check its directory's permissions")]
     Unreadable {
         /// What was examined.
         path: PathBuf,
-        /// Why not.
+        /// The error.
         #[source]
         cause: Arc<io::Error>,
     },
@@ -58,8 +58,8 @@ pub enum BinaryError {
 /// The absolute path of the agent CLI.
 ///
 /// `configured` is a path (`~` is `home`) or a name, looked up on the child's `PATH` whose relative
-/// elements never count (H34). Symbolic links are kept: a native installation names its program by
-/// version behind the link. May block as long as the file systems on `PATH` do.
+/// elements are ignored (H34). Symbolic links are kept, because the link of a native installation leads
+/// to a file that is named by version. May block as long as the file systems on `PATH` do.
 ///
 /// # Errors
 /// See [`BinaryError`].
@@ -80,7 +80,7 @@ pub fn resolve(
     if configured.is_empty() || configured == "." || configured == ".." {
         return Err(BinaryError::NotFound { name });
     }
-    // As a shell does it: what cannot be run is passed over, and named when nothing can.
+    // Like a shell: files that cannot be run are skipped, and reported only if none can be run.
     let mut obstacle = None;
     for dir in std::env::split_paths(&absolute_elements(child_path)) {
         let candidate = dir.join(configured);
@@ -118,7 +118,7 @@ pub struct BinaryIdentity {
 }
 
 impl BinaryIdentity {
-    /// Of the file that `path` leads to.
+    /// The state of the file that `path` leads to.
     ///
     /// # Errors
     /// The file is gone or unreadable.

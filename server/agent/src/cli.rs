@@ -1,6 +1,6 @@
-//! The agent CLI behind a cache: bounded, one probe of each kind at a time.
+//! The agent CLI behind a cache.
 //!
-//! Readers never wait for a probe.
+//! At most one probe of each kind runs at a time, with a time limit. Readers never wait for a probe.
 
 use crate::binary::{self, BinaryError, BinaryIdentity};
 use crate::environment::Variables;
@@ -29,10 +29,10 @@ const SESSIONS_TIMEOUT: Duration = Duration::from_secs(10);
 /// A failed version probe is not repeated for as long.
 const FRESH: Duration = Duration::from_secs(30);
 
-/// How often a reader may cause a look at the program file.
+/// How often readers may cause a check of the program file.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// How long the path of the program stands before it is looked up again.
+/// How long the path of the program is used before it is looked up again.
 const RESOLVED: Duration = Duration::from_secs(1);
 
 /// Least time between two session list calls (300 MB resident each, agent 2.1.197).
@@ -41,7 +41,7 @@ const SESSIONS_PAUSE: Duration = Duration::from_secs(5);
 const SMALL_CAP: usize = 1024 * 1024;
 const SESSIONS_CAP: usize = 8 * 1024 * 1024;
 
-/// What the agent CLI is run as.
+/// How the agent CLI is run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSetup {
     /// `claude.binary`.
@@ -54,10 +54,10 @@ pub struct AgentSetup {
     pub locks: PathBuf,
 }
 
-/// Which version would run.
+/// The version of the agent CLI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Version {
-    /// Not asked yet.
+    /// Not known yet.
     Unasked,
     /// The program and its version.
     Known {
@@ -66,14 +66,14 @@ pub enum Version {
         /// Its version.
         version: AgentVersion,
     },
-    /// There is no usable agent CLI: what is wrong, as a sentence.
+    /// There is no usable agent CLI.
     Failed {
-        /// Why.
+        /// What is wrong, as a sentence.
         reason: String,
     },
 }
 
-/// The agent's own list of sessions, as of the last usable answer.
+/// The agent's own list of sessions, from its last usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Sessions {
     /// Live sessions; empty before the first answer.
@@ -89,28 +89,28 @@ pub struct Sessions {
 /// Why the CLI gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// There is no program to ask.
+    /// The program was not found.
     #[error(transparent)]
     Binary(#[from] BinaryError),
-    /// It could not be run to its end.
+    /// The program could not be run to its end.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// It printed something else than a version.
+    /// The program printed something else than a version.
     #[error(
         "{program} is not the agent CLI or is broken, because `--version` printed no version; \
          check claude.binary"
     )]
     NoVersion {
-        /// What was run.
+        /// The program.
         program: PathBuf,
     },
-    /// The session list was no JSON, was cut, or came with a failure.
+    /// The session list was no JSON, was too long, or the program failed.
     #[error("the agent CLI gave no usable session list: {0}")]
     NoSessions(String),
     /// The same program failed less than 30 s ago.
     #[error("{0}")]
     Remembered(String),
-    /// The probe was ended with the service.
+    /// The service ended during the probe.
     #[error("the agent CLI was not asked because the service is ending")]
     Ending,
 }
@@ -128,7 +128,7 @@ struct Inner {
     enabled: AtomicBool,
     program: Mutex<Option<(Instant, Result<PathBuf, BinaryError>)>>,
     version: Probe<Version>,
-    /// The program state that `version` is about.
+    /// The program file to which `version` belongs.
     version_of: Mutex<Option<BinaryIdentity>>,
     login: Probe<Login>,
     sessions: Probe<Sessions>,
@@ -137,11 +137,11 @@ struct Inner {
     tasks: Mutex<JoinSet<()>>,
 }
 
-/// The last answer of one kind, and the right to ask for the next.
+/// The last answer of one kind, and a lock for the next probe.
 #[derive(Debug)]
 struct Probe<T> {
     answer: watch::Sender<T>,
-    /// Held while asking.
+    /// Held during a probe.
     gate: tokio::sync::Mutex<()>,
     asked: Mutex<Option<Instant>>,
     looked: Mutex<Option<Instant>>,
@@ -157,7 +157,7 @@ impl<T> Probe<T> {
         }
     }
 
-    /// Whether the last question lies at least this far back.
+    /// Whether the last probe began at least this long ago.
     fn is_due(&self, after: Duration) -> bool {
         lock(&self.asked).is_none_or(|at| at.elapsed() >= after)
     }
@@ -166,7 +166,7 @@ impl<T> Probe<T> {
         *lock(&self.asked) = Some(Instant::now());
     }
 
-    /// True for one caller per `every`.
+    /// Returns true for one caller per `every`.
     fn may_look(&self, every: Duration) -> bool {
         let mut looked = lock(&self.looked);
         let due = looked.is_none_or(|at| at.elapsed() >= every);
@@ -183,7 +183,7 @@ impl<T> Probe<T> {
 }
 
 impl<T: PartialEq> Probe<T> {
-    /// Wakes listeners only for a difference.
+    /// Wakes subscribers only if the value differs.
     fn publish(&self, answer: T) {
         self.answer.send_if_modified(|current| {
             let changed = *current != answer;
@@ -198,7 +198,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl AgentCli {
-    /// Asks nothing yet.
+    /// Starts no probe yet.
     #[must_use]
     pub fn new(setup: AgentSetup) -> Self {
         Self {
@@ -217,7 +217,7 @@ impl AgentCli {
         }
     }
 
-    /// Takes over a changed configuration. The next question goes to the new program.
+    /// Takes over a changed configuration. The next probe runs the new program.
     pub fn set_up(&self, setup: AgentSetup) {
         let setup = Arc::new(setup);
         let before = std::mem::replace(&mut *lock(&self.inner.setup), Arc::clone(&setup));
@@ -233,7 +233,7 @@ impl AgentCli {
         }
     }
 
-    /// What the CLI is run as at the moment.
+    /// How the CLI is run at the moment.
     #[must_use]
     pub fn setup(&self) -> Arc<AgentSetup> {
         Arc::clone(&lock(&self.inner.setup))
@@ -297,7 +297,7 @@ impl AgentCli {
         self.inner.version.answer.borrow().clone()
     }
 
-    /// Told of every change of [`AgentCli::version`].
+    /// A channel that reports every change of [`AgentCli::version`].
     #[must_use]
     pub fn version_changes(&self) -> watch::Receiver<Version> {
         self.inner.version.answer.subscribe()
@@ -348,7 +348,7 @@ impl AgentCli {
             .map_err(|_| ProbeError::NoVersion { program })
     }
 
-    /// The last known login state; asks anew in the background after 30 s. Never waits.
+    /// The last known login state. Renews it in the background after 30 s.
     #[must_use]
     pub fn login(&self) -> Login {
         if self.inner.login.is_due(FRESH) && self.inner.login.may_look(LOOK) {
@@ -359,18 +359,18 @@ impl AgentCli {
         self.inner.login.answer.borrow().clone()
     }
 
-    /// Told of every change of [`AgentCli::login`].
+    /// A channel that reports every change of [`AgentCli::login`].
     #[must_use]
     pub fn login_changes(&self) -> watch::Receiver<Login> {
         self.inner.login.answer.subscribe()
     }
 
-    /// Asks for the login state, or joins a probe that is running; at most 5 s each.
+    /// Probes the login state, or waits for a running probe, each for at most 5 s.
     pub async fn login_now(&self) -> Login {
         let probe = &self.inner.login;
         let called = Instant::now();
         let _asking = probe.gate.lock().await;
-        // Somebody asked while this call waited for its turn.
+        // Another call has probed while this call waited.
         if lock(&probe.asked).is_some_and(|at| at >= called) {
             return probe.answer.borrow().clone();
         }
@@ -397,13 +397,13 @@ impl AgentCli {
             .map_err(|_| ProbeError::Ending)
     }
 
-    /// The agent's own session list as of its last usable answer. Never asks.
+    /// The agent's own session list, from its last usable answer. Starts no probe.
     #[must_use]
     pub fn sessions(&self) -> Sessions {
         self.inner.sessions.answer.borrow().clone()
     }
 
-    /// The same, unless the answer is stale or older than this.
+    /// The same list, unless it is stale or too old.
     /// Ages below two of the shortest pauses between probes always count as fresh.
     #[must_use]
     pub fn sessions_within(&self, age: Duration) -> Option<Sessions> {
@@ -419,13 +419,13 @@ impl AgentCli {
         asked.map_or(Duration::ZERO, |at| SESSIONS_PAUSE.saturating_sub(at.elapsed()))
     }
 
-    /// Told of every change of [`AgentCli::sessions`].
+    /// A channel that reports every change of [`AgentCli::sessions`].
     #[must_use]
     pub fn sessions_changes(&self) -> watch::Receiver<Sessions> {
         self.inner.sessions.answer.subscribe()
     }
 
-    /// Asks for the session list, or joins a probe that is running.
+    /// Probes the session list, or waits for a running probe.
     /// An answer less than 5 s old is returned again. A failure keeps the previous list and marks
     /// it stale.
     ///
@@ -490,7 +490,7 @@ impl AgentCli {
         F: Future<Output = ()> + Send + 'static,
     {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return; // a reader outside the runtime gets the last answer only
+            return; // outside the runtime there is only the last answer
         };
         let future = work(self.clone());
         let mut tasks = lock(&self.inner.tasks);

@@ -11,22 +11,22 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use svc_process::files::{sync_directory, temporary_in};
 
-/// Real ones have some MiB after years of use.
+/// Largest file. Real ones have some MiB after years of use.
 const SIZE_CAP: u64 = 64 * 1024 * 1024;
 
-/// How often a change is tried against concurrent writers.
+/// Most attempts to change the file while others write it.
 const TRIES: u32 = 3;
 
-/// Names the file for readers anywhere, without its path on this machine.
+/// The name of the file in messages, without its path on this machine.
 fn named(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!("the agent's configuration file {name} (in its home directory)")
 }
 
-/// Why the agent config file was not read or changed. It is as it was.
+/// Why the agent config file was not read or changed. The file is as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// Its content is not what an agent config file is.
+    /// Its content is not that of an agent config file.
     #[error(
         "{} was left unchanged because {problem}; repair the file, then try again",
         named(path)
@@ -34,7 +34,7 @@ pub enum TrustError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong, with line and column where there are some.
+        /// What is wrong, with line and column if known.
         problem: String,
     },
     /// It could not be read.
@@ -55,7 +55,7 @@ pub enum TrustError {
         #[source]
         cause: io::Error,
     },
-    /// It is a link to a place that is not the user's.
+    /// It is a link that leads out of the user's directories.
     #[error(
         "{} was left unchanged because it is a link that leads outside of the home directory; \
          replace the link by the file",
@@ -67,7 +67,7 @@ pub enum TrustError {
         /// Where it leads.
         target: PathBuf,
     },
-    /// Others changed it at the same time, again and again.
+    /// Other programs changed it during every attempt.
     #[error(
         "{} is being written by another program all the time; try again in a moment",
         named(path)
@@ -82,13 +82,13 @@ pub enum TrustError {
         /// The file.
         path: PathBuf,
     },
-    /// Nobody knows where it is.
+    /// Its path is not known.
     #[error(transparent)]
     Home(#[from] crate::home::HomeError),
 }
 
 impl TrustError {
-    /// Whether the content of the file is at fault, so that trying again cannot help.
+    /// Whether the content of the file is the cause: then trying again cannot help.
     #[must_use]
     pub fn is_content(&self) -> bool {
         match self {
@@ -102,7 +102,7 @@ impl TrustError {
     }
 }
 
-/// One state of a file; every way of writing changes it.
+/// One state of a file. Every write changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
     identity: (u64, u64),
@@ -121,7 +121,7 @@ impl Stamp {
         }
     }
 
-    /// Of the file that `path` leads to; `None` when there is none.
+    /// The state of the file that `path` leads to. `None` if there is none.
     pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
         match fs::metadata(path) {
             Ok(facts) => Ok(Some(Self::new(&facts))),
@@ -131,14 +131,14 @@ impl Stamp {
     }
 }
 
-/// A file as it was read.
+/// The content of a file, with its state.
 pub(crate) struct Content {
     pub text: String,
     pub stamp: Stamp,
     facts: fs::Metadata,
 }
 
-/// Reads the file; `None` when there is none. Never waits for a writer of a pipe.
+/// Reads the file. `None` if there is none. Never waits for the writer of a pipe.
 pub(crate) fn read(path: &Path) -> Result<Option<Content>, TrustError> {
     let unreadable = |cause: io::Error| TrustError::Unreadable { path: path.to_owned(), cause };
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -167,10 +167,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<Content>, TrustError> {
     Ok(Some(Content { text, stamp: Stamp::new(&facts), facts }))
 }
 
-/// What can happen between the steps of a change. Tests are other writers here.
+/// The steps of a change. Tests write the file between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The new content stands beside the file.
+    /// The new content is in a temporary file.
     Prepared,
     /// The new content is in place.
     Replaced,
@@ -198,7 +198,7 @@ pub(crate) fn set_flags(
             written = true;
             at(Moment::Replaced);
         }
-        // Around again: either somebody was faster, or it is read back to see whether it stayed.
+        // Again: either somebody was faster, or the file is read back to check the change.
     }
     match read(path)? {
         Some(content) if edited(path, &content.text, flags)?.is_none() => Ok(written),
@@ -228,7 +228,7 @@ fn target(path: &Path, homes: &[&Path]) -> Result<PathBuf, TrustError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
         Err(error) => return Err(unreadable(error)),
     }
-    // A link to nothing is not created through: the error is that of the missing target.
+    // The target of a dangling link is not created. The error is that of the missing target.
     let target = fs::canonicalize(path).map_err(unreadable)?;
     let inside = |home: &&Path| fs::canonicalize(home).is_ok_and(|home| target.starts_with(home));
     if homes.iter().any(inside) {
@@ -238,7 +238,7 @@ fn target(path: &Path, homes: &[&Path]) -> Result<PathBuf, TrustError> {
     }
 }
 
-/// Replaces the content that was read. False when the file has changed meanwhile.
+/// Replaces the content that was read. Returns false if the file changed meanwhile.
 fn replace(
     path: &Path,
     before: Option<&Content>,
@@ -278,7 +278,7 @@ fn replace(
     attempt(at).map_err(|cause| TrustError::Unwritable { path: path.to_owned(), cause })
 }
 
-/// Before the first change ever.
+/// Makes a backup before the first change.
 fn keep_backup(path: &Path, content: &Content) -> io::Result<()> {
     let mut name = path.as_os_str().to_owned();
     name.push(".bak");

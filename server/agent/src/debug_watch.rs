@@ -1,6 +1,6 @@
 //! Follows the agent's debug file and captured output as they grow.
 
-use crate::growing_file::{GrowingFile, Look};
+use crate::growing_file::{GrowingFile, ReadResult};
 use crate::log_set::LogSet;
 use crate::mirror::Mirror;
 use crate::rotation::{Copying, Cut, Limits, Plan, Trouble, plan};
@@ -16,25 +16,25 @@ use tokio::task::JoinHandle;
 /// explicit request do not wait.
 const BREATH: Duration = Duration::from_millis(4);
 
-/// The same while the agent starts and somebody waits for its last line.
+/// The pause while the agent starts and somebody waits for its last line.
 const START_BREATH: Duration = Duration::from_millis(1);
 
-/// A start takes no longer than this; what is not ready then may never be.
+/// Longest start. A bridge that is not ready then may never be.
 const START: Duration = Duration::from_secs(15);
 
 const CHUNK: usize = 64 * 1024;
 
-/// Bytes per file and round; a flood must not keep a thread from everything else.
+/// Bytes read of a file in one round, so that a flood does not occupy the thread.
 const ROUND: u64 = 8 * 1024 * 1024;
 
-/// A reader further behind than this skips the rest when the log is cut, in bytes.
-/// A flood must not fill the disk while it is read.
+/// A reader that is more bytes behind skips the rest when the log is truncated.
+/// Otherwise a flood would fill the disk while it is read.
 const FLOOD: u64 = 8 * 1024 * 1024;
 
-/// Attempts to see a log quiet before it is cut.
+/// Attempts to find a moment without writes before a log is truncated.
 const TRIES: u32 = 64;
 
-/// Sums up the lines of one log set and keeps its files small.
+/// Collects the evidence in the lines of one log set and keeps its files small.
 /// Ends when it is dropped.
 #[derive(Debug)]
 pub struct DebugWatch {
@@ -45,13 +45,13 @@ pub struct DebugWatch {
 }
 
 impl DebugWatch {
-    /// Reads both files of a set from their start and then whatever is added.
+    /// Reads both files of a set from their start, then everything that is added.
     /// `watcher` reports changes. Where nothing can be watched, the files are read every 250 ms for
     /// 15 s and every 2 s afterwards.
     ///
-    /// `before` is what earlier lines of the same launch said, in case they were rotated away.
-    /// `limits` is for the one process that keeps the files small; the lines that it drops have
-    /// been read.
+    /// `before` is the evidence of earlier lines of the same launch, which were rotated away.
+    /// `limits` is for the one process that keeps the files small. It reads lines before it drops
+    /// them.
     #[must_use]
     pub fn start(
         watcher: &Watcher,
@@ -61,7 +61,7 @@ impl DebugWatch {
     ) -> Self {
         let (tx, evidence) = watch::channel(before.clone());
         let (trouble_tx, trouble) = watch::channel(None);
-        // Full only while several callers wait for one round: they wait.
+        // Full only while several callers wait for one round. Then the next caller waits too.
         let (catch_up, requests) = mpsc::channel(8);
         let woken = [set.agent_file(), set.output_file()].map(|p| watcher.file(&p, Pace::START));
         let logs = Logs::new(set, before, limits);
@@ -69,13 +69,13 @@ impl DebugWatch {
         Self { evidence, trouble, catch_up, task }
     }
 
-    /// What the lines read so far say.
+    /// The evidence in the lines read so far.
     #[must_use]
     pub fn evidence(&self) -> Evidence {
         self.evidence.borrow().clone()
     }
 
-    /// Told of every change.
+    /// A channel that reports every change of the evidence.
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<Evidence> {
         self.evidence.clone()
@@ -89,8 +89,7 @@ impl DebugWatch {
     }
 
     /// Reads to the present end of both files, an unfinished last line included.
-    /// For the moment after an exit, when the last lines are written but may not have been noticed
-    /// yet.
+    /// For the moment after an exit: the last lines are written, but perhaps not read yet.
     pub async fn caught_up(&self) -> Evidence {
         let (tx, rx) = oneshot::channel();
         if self.catch_up.send(tx).await.is_err() {
@@ -106,7 +105,7 @@ impl Drop for DebugWatch {
     }
 }
 
-/// Reads a whole set once, for a launch that nobody watched. Blocks.
+/// Reads a whole set once, for a launch that was not watched. Blocks.
 #[must_use]
 pub fn scan(set: &LogSet) -> Evidence {
     let mut logs = Logs::new(set, rotated(set), None);
@@ -114,7 +113,7 @@ pub fn scan(set: &LogSet) -> Evidence {
     logs.concluded()
 }
 
-/// What the rotated files of a set say, for a reader of the later ones. Blocks.
+/// The evidence in the rotated files of a set. Blocks.
 #[must_use]
 pub fn rotated(set: &LogSet) -> Evidence {
     let mut evidence = Evidence::default();
@@ -122,7 +121,7 @@ pub fn rotated(set: &LogSet) -> Evidence {
     for path in crate::rotation::rotated(&set.agent_file()) {
         let mut file = GrowingFile::new(path, 0);
         let mut buffer = vec![0; CHUNK];
-        while let Look::Bytes(read) = file.look(&mut buffer) {
+        while let ReadResult::Bytes(read) = file.read(&mut buffer) {
             lines.feed(buffer.get(..read).unwrap_or_default(), |piece| evidence.debug_line(piece));
         }
     }
@@ -154,7 +153,8 @@ async fn follow(
             }
             changed
         });
-        // The first finding is news also when nothing is wrong: an earlier watch may have said so.
+        // The first state is reported even if nothing is wrong: an earlier watch may have reported
+        // trouble.
         let is_news = !more && std::mem::take(&mut is_first);
         trouble.send_if_modified(|known| {
             std::mem::replace(known, logs.trouble) != logs.trouble || is_news
@@ -163,7 +163,7 @@ async fn follow(
             continue;
         }
         for answer in asked.drain(..) {
-            let _ = answer.send(logs.concluded()); // no longer wanted: fine
+            let _ = answer.send(logs.concluded()); // the caller has gone: fine
         }
         let is_starting =
             logs.evidence.readiness() == Readiness::Waiting && began.elapsed() < START;
@@ -189,11 +189,11 @@ async fn follow(
     }
 }
 
-/// Both files and their sum.
+/// Both files and the evidence in them.
 struct Logs {
     debug: Reader,
     output: Reader,
-    /// The redacted copy of the debug file, where there is one.
+    /// The redacted copy of the debug file, if there is one.
     mirror: Option<Mirror>,
     evidence: Evidence,
     limits: Option<Limits>,
@@ -204,7 +204,7 @@ struct Reader {
     file: GrowingFile,
     lines: LogLines,
     complained: bool,
-    /// Of the last attempt to keep it small.
+    /// The trouble of the last attempt to keep the file small.
     trouble: Option<Trouble>,
 }
 
@@ -218,23 +218,23 @@ impl Reader {
         }
     }
 
-    /// Reads on; true when there may be more at once.
+    /// Reads the next part. Returns whether there may be more to read.
     fn round(&mut self, mut each: impl FnMut(LogPiece<'_>)) -> bool {
         let mut buffer = vec![0; CHUNK];
         let mut left = ROUND;
         while left > 0 {
-            match self.file.look(&mut buffer) {
-                Look::Bytes(read) => {
+            match self.file.read(&mut buffer) {
+                ReadResult::Bytes(read) => {
                     self.lines.feed(buffer.get(..read).unwrap_or_default(), &mut each);
                     left = left.saturating_sub(read as u64);
                     if self.file.behind() > FLOOD {
                         return true;
                     }
                 }
-                // What was said stays said: a rotated log does not undo a registration.
-                Look::Restarted => self.lines = LogLines::new(),
-                Look::UpToDate | Look::Missing => return false,
-                Look::Unusable(error) => {
+                // Earlier evidence stays: a rotation does not undo a registration.
+                ReadResult::Restarted => self.lines = LogLines::new(),
+                ReadResult::UpToDate | ReadResult::Missing => return false,
+                ReadResult::Unusable(error) => {
                     if !std::mem::replace(&mut self.complained, true) {
                         tracing::warn!(
                             path = %self.file.path().display(), error = %error,
@@ -248,7 +248,7 @@ impl Reader {
         true
     }
 
-    /// Keeps the file below its limit; the lines that go are read before.
+    /// Keeps the file below its limit. Lines are read before they are removed.
     fn keep_small(
         &mut self,
         limits: Limits,
@@ -257,7 +257,7 @@ impl Reader {
     ) {
         let is_large = self.file.offset() >= limits.max_bytes || self.file.behind() > FLOOD;
         let Some(identity) = self.file.identity().filter(|_| is_large) else { return };
-        // Between two lines if that can be had: then no line is torn.
+        // Between two lines if possible: then no line is torn.
         let can_wait =
             self.file.offset() < limits.max_bytes.saturating_mul(2) && self.file.behind() <= FLOOD;
         if self.lines.is_open() && can_wait {
@@ -309,7 +309,7 @@ impl Reader {
             if let Some(mirror) = &mut mirror {
                 mirror.round();
             }
-            // Last, so that next to nothing can come between it and the cut.
+            // Last, so that little can be written between this and the truncation.
             quiet = if copying.catch_up(cut)? == 0 { quiet + 1 } else { 0 };
             if quiet == 2 {
                 break;
@@ -318,7 +318,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads to the end; what is too much to read in time is left out.
+    /// Reads to the end. Skips lines if there are too many to read in time.
     fn catch_up(&mut self, end: u64, mut each: impl FnMut(LogPiece<'_>)) {
         if end.saturating_sub(self.file.offset()) > FLOOD {
             self.file.go_to(end);
@@ -357,7 +357,7 @@ impl Logs {
         more
     }
 
-    /// The sum if nothing more is added: last lines count even without a line end.
+    /// The evidence at the end: a last line counts without a line end.
     fn concluded(&self) -> Evidence {
         let mut evidence = self.evidence.clone();
         self.debug.lines.clone().finish(|piece| evidence.debug_line(piece));

@@ -1,4 +1,4 @@
-//! The environment of children: what is inherited, what is removed, what is added.
+//! The environment of child processes.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -40,7 +40,7 @@ const ANCESTRY_PREFIXES: [&str; 3] = ["CLAUDE_BG_", "CLAUDE_BRIDGE_", "CLAUDE_PT
 const LOADER: [&str; 2] = ["NODE_OPTIONS", "BUN_OPTIONS"];
 const LOADER_PREFIXES: [&str; 2] = ["LD_", "DYLD_"];
 
-/// With these a bridge could speak for the unit of the service.
+/// With these a bridge could send notifications as the service's unit.
 const PLUMBING: [&str; 4] =
     ["NOTIFY_SOCKET", "INVOCATION_ID", "JOURNAL_STREAM", "CREDENTIALS_DIRECTORY"];
 const PLUMBING_PREFIXES: [&str; 2] = ["LISTEN_", "WATCHDOG_"];
@@ -48,7 +48,7 @@ const PLUMBING_PREFIXES: [&str; 2] = ["LISTEN_", "WATCHDOG_"];
 /// The search path when the service itself was started without `PATH`.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
-/// What a child's environment is made of.
+/// The parts of a child's environment.
 #[derive(Debug, Clone, Copy)]
 pub struct ChildEnvironment<'a> {
     /// The service's own environment.
@@ -57,12 +57,12 @@ pub struct ChildEnvironment<'a> {
     pub overlay: &'a BTreeMap<String, String>,
     /// `claude.path_append`; a leading `~` is the user's home.
     pub path_append: &'a [PathBuf],
-    /// Directory of the default node version of nvm, when it is to come first.
+    /// The directory of nvm's default node version, if it should come first.
     pub node_bin: Option<&'a Path>,
 }
 
 impl ChildEnvironment<'_> {
-    /// The complete environment of probes, and of bridges but for the launch id.
+    /// The complete environment of probes, and of bridges without their launch id.
     ///
     /// `PATH` keeps absolute elements only: a child works inside a project, where an empty or
     /// relative element would run the project's own files (H34).
@@ -77,7 +77,7 @@ impl ChildEnvironment<'_> {
         for (name, value) in self.overlay {
             env.insert(name.into(), value.into());
         }
-        // Again: the overlay must not bring back what was removed.
+        // Once more: `claude.env` must not bring back what was removed.
         env.retain(|name, _| !is_own(name) && !is_ancestry(name));
         if self.overlay.contains_key("PATH") {
             let chosen =
@@ -100,7 +100,7 @@ impl ChildEnvironment<'_> {
     }
 }
 
-/// Adds the launch id, last, so that nothing else can set it.
+/// Adds the launch id. It comes last, so that nothing else can set it.
 #[must_use]
 pub fn with_launch_id(mut env: Variables, launch_id: &LaunchId) -> Variables {
     env.insert("SVC_LAUNCH_ID".into(), launch_id.as_str().into());
@@ -116,7 +116,7 @@ pub fn absolute_elements(path: &OsStr) -> OsString {
 
 fn join(elements: impl Iterator<Item = PathBuf>) -> OsString {
     let mut kept: Vec<PathBuf> = elements
-        // A separator inside an element cannot be expressed; it would silently be two elements.
+        // An element with a separator would silently become two elements.
         .filter(|path| path.is_absolute() && std::env::join_paths([path]).is_ok())
         .collect();
     if kept.is_empty() {
@@ -126,7 +126,7 @@ fn join(elements: impl Iterator<Item = PathBuf>) -> OsString {
     std::env::join_paths(kept).unwrap_or_else(|_| DEFAULT_PATH.into())
 }
 
-/// `~` and `~/…` in terms of the user's home; other paths as they are.
+/// Replaces a leading `~` by the user's home.
 #[must_use]
 pub fn expand_home(path: &Path, home: Option<&Path>) -> PathBuf {
     match (path.strip_prefix("~"), home) {

@@ -17,7 +17,7 @@ impl AgentCli {
 
     /// Whether the agent may work in a directory. Both paths are real paths.
     /// The agent config file is read only after a change, so this is cheap for thousands of
-    /// projects. Blocks for a look at the file.
+    /// projects. Blocks briefly.
     #[must_use]
     pub fn trust(&self, path: &Path, git_root: Option<&Path>) -> Trust {
         match self.config().and_then(|config| config.known()) {
@@ -41,7 +41,7 @@ impl AgentCli {
     }
 
     /// Answers the agent's questions about Remote Control in advance, once per process.
-    /// A failure is logged: the start itself will say more.
+    /// A failure is only logged, because the start itself will fail with a better message.
     pub async fn enable_remote_control(&self) {
         if self.is_enabled() {
             return;
@@ -91,7 +91,7 @@ impl AgentCli {
         }
     }
 
-    /// Where the pointer of a project (real path) lies.
+    /// The path of a project's pointer. `project` is its real path.
     #[must_use]
     pub fn pointer_file(&self, project: &Path) -> Option<PathBuf> {
         Some(self.home().ok()?.pointer_file(project.to_str()?))
@@ -111,7 +111,7 @@ impl AgentCli {
         self.home().is_ok_and(|home| Scopes::read(&home, project).may_bypass())
     }
 
-    /// Hooks and servers at work in a project. Blocks.
+    /// The hooks and servers that are active in a project. Blocks.
     #[must_use]
     pub fn project_settings(&self, project: &Path) -> ProjectSettings {
         let Ok(home) = self.home() else { return ProjectSettings::default() };

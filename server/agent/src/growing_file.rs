@@ -1,19 +1,19 @@
 //! Reads a file that another process writes, through truncation and replacement.
 
-use crate::log_set::open_regular;
+use crate::regular_file::open_regular;
 use rustix::fs::{Mode, fchmod};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// The file as far as it was read.
+/// A file, and how far it was read.
 #[derive(Debug)]
 pub(crate) struct GrowingFile {
     path: PathBuf,
     open: Option<Open>,
     offset: u64,
-    /// Length at the last look.
+    /// Length at the last read.
     len: u64,
 }
 
@@ -23,23 +23,23 @@ struct Open {
     identity: (u64, u64),
 }
 
-/// What one look found.
+/// The result of one read.
 #[derive(Debug)]
-pub(crate) enum Look {
+pub(crate) enum ReadResult {
     /// This many bytes, now in the buffer.
     Bytes(usize),
-    /// The file was truncated or replaced: the next look reads from its start.
+    /// The file was truncated or replaced: the next read begins at its start.
     Restarted,
     /// Nothing new.
     UpToDate,
-    /// There is no file at the path (any more).
+    /// There is no file at the path.
     Missing,
-    /// Something that cannot be read is there.
+    /// The file cannot be read.
     Unusable(io::Error),
 }
 
 impl GrowingFile {
-    /// Nothing is opened yet; the first look reads from `offset`.
+    /// Opens nothing yet. The first read begins at `offset`.
     pub(crate) fn new(path: PathBuf, offset: u64) -> Self {
         Self { path, open: None, offset, len: 0 }
     }
@@ -48,12 +48,12 @@ impl GrowingFile {
         &self.path
     }
 
-    /// How far it was read.
+    /// The offset up to which the file was read.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How much there was to read at the last look, in bytes.
+    /// Bytes that were left to read after the last read.
     pub(crate) fn behind(&self) -> u64 {
         self.len.saturating_sub(self.offset)
     }
@@ -64,21 +64,21 @@ impl GrowingFile {
     }
 
     /// Continues at another offset of the same file.
-    /// For a reader that has truncated it, or that skips what came too fast.
+    /// For a reader that has truncated the file, or that skips a part of it.
     pub(crate) fn go_to(&mut self, offset: u64) {
         self.offset = offset;
     }
 
-    /// Reads on. Blocks.
-    pub(crate) fn look(&mut self, buffer: &mut [u8]) -> Look {
-        match self.try_look(buffer) {
-            Ok(look) => look,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Look::Missing,
-            Err(error) => Look::Unusable(error),
+    /// Reads the next bytes. Blocks.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> ReadResult {
+        match self.try_read(buffer) {
+            Ok(result) => result,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => ReadResult::Missing,
+            Err(error) => ReadResult::Unusable(error),
         }
     }
 
-    fn try_look(&mut self, buffer: &mut [u8]) -> io::Result<Look> {
+    fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<ReadResult> {
         let open = match &self.open {
             Some(open) => open,
             None => self.open.insert(Open::new(&self.path)?),
@@ -86,20 +86,20 @@ impl GrowingFile {
         self.len = open.file.metadata()?.len();
         if self.len < self.offset {
             self.offset = 0;
-            return Ok(Look::Restarted);
+            return Ok(ReadResult::Restarted);
         }
         let read = open.file.read_at(buffer, self.offset)?;
         if read > 0 {
             self.offset += read as u64;
-            return Ok(Look::Bytes(read));
+            return Ok(ReadResult::Bytes(read));
         }
-        // Read to its end, so nothing of the old file is lost by turning to its successor.
+        // The old file was read to its end, so switching to its successor loses nothing.
         if identity(&fs::symlink_metadata(&self.path)?) == open.identity {
-            return Ok(Look::UpToDate);
+            return Ok(ReadResult::UpToDate);
         }
         self.open = Some(Open::new(&self.path)?);
         self.offset = 0;
-        Ok(Look::Restarted)
+        Ok(ReadResult::Restarted)
     }
 }
 
@@ -108,8 +108,8 @@ impl Open {
         let file = open_regular(path)?;
         let facts = file.metadata()?;
         if facts.permissions().mode() & 0o077 != 0 {
-            // F61: an agent that makes its debug file anew makes it readable to everybody.
-            let _ = fchmod(&file, Mode::from_raw_mode(0o600)); // another owner's: not ours to hide
+            // F61: when the agent creates its debug file again, it is readable for everybody.
+            let _ = fchmod(&file, Mode::from_raw_mode(0o600)); // the owner is another user: we may not
         }
         Ok(Self { identity: identity(&facts), file })
     }
@@ -128,18 +128,18 @@ mod tests {
         let (mut text, mut events) = (Vec::new(), Vec::new());
         let mut buffer = [0; 7];
         loop {
-            let end = match file.look(&mut buffer) {
-                Look::Bytes(read) => {
+            let end = match file.read(&mut buffer) {
+                ReadResult::Bytes(read) => {
                     text.extend_from_slice(&buffer[..read]);
                     continue;
                 }
-                Look::Restarted => {
+                ReadResult::Restarted => {
                     events.push("restarted");
                     continue;
                 }
-                Look::UpToDate => "up to date",
-                Look::Missing => "missing",
-                Look::Unusable(_) => "unusable",
+                ReadResult::UpToDate => "up to date",
+                ReadResult::Missing => "missing",
+                ReadResult::Unusable(_) => "unusable",
             };
             events.push(end);
             return (String::from_utf8(text).unwrap(), events);
@@ -161,7 +161,7 @@ mod tests {
         fs::write(&path, "short\n").unwrap();
         assert_eq!(all(&mut file), ("short\n".into(), vec!["restarted", "up to date"]));
 
-        // The rest of a file that was moved away is read before its successor.
+        // The rest of a renamed file is read before its successor.
         let mut writer = File::options().append(true).open(&path).unwrap();
         writer.write_all(b"rest\n").unwrap();
         fs::rename(&path, root.path().join("a.log.1")).unwrap();

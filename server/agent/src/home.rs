@@ -1,4 +1,4 @@
-//! Where the agent CLI keeps its files: agent home and agent config file.
+//! The paths of the agent's files: agent home and agent config file.
 
 use crate::environment::Variables;
 use std::ffi::OsStr;
@@ -22,13 +22,13 @@ pub enum HomeError {
          set one of them for the service or in claude.env"
     )]
     Unset,
-    /// The directory would depend on where a child happens to start.
+    /// The path is relative, so it would depend on the child's directory.
     #[error(
         "the agent's files cannot be found because {variable} is not an absolute path; \
          give it an absolute path in the service's environment or in claude.env"
     )]
     Relative {
-        /// The variable at fault.
+        /// The variable with the relative path.
         variable: &'static str,
     },
 }

@@ -7,7 +7,7 @@ pub mod answer;
 pub mod ending;
 pub mod roster;
 
-use crate::log_set::open_regular;
+use crate::regular_file::open_regular;
 use crate::stamp::Stamp;
 use rustix::process::geteuid;
 use serde_json::{Map, Value};
@@ -20,13 +20,14 @@ use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::ids::JobId;
 
-/// Prompt and final text are in it; a longer file is no job that could be shown.
+/// Largest state file. It contains the prompt and the final text.
 const SIZE_CAP: u64 = 4 * 1024 * 1024;
 
-/// Longest text that is taken from one of the short fields, bytes.
+/// Longest text of a short field, in bytes.
 const FIELD_CAP: usize = 64 * 1024;
 
-/// One job, as the agent describes it. Words that the agent may add to stay text.
+/// One job, as the agent describes it.
+/// Fields whose values a newer agent may extend are texts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JobFile {
     /// Its directory.
@@ -49,7 +50,7 @@ pub struct JobFile {
     pub session_id: Option<String>,
     /// Working directory.
     pub cwd: Option<PathBuf>,
-    /// It has a door to the remote service.
+    /// It is connected to the remote service.
     pub is_registered: bool,
     /// Flags with which the agent starts it again.
     pub flags: Vec<String>,
@@ -63,7 +64,7 @@ pub struct JobFile {
     pub written_at: Timestamp,
 }
 
-/// Shows neither prompt nor session.
+/// Leaves out prompt and session.
 impl std::fmt::Debug for JobFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("JobFile")
@@ -74,7 +75,7 @@ impl std::fmt::Debug for JobFile {
     }
 }
 
-/// What the directory of jobs held.
+/// The content of the directory of jobs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// Readable jobs, by id.
@@ -83,7 +84,7 @@ pub struct Reading {
     pub unreadable: Vec<JobId>,
 }
 
-/// Reads the jobs again and again, each time only the files that changed.
+/// Reads the jobs. Each later read opens only files that changed.
 #[derive(Debug, Default)]
 pub struct Jobs {
     known: HashMap<JobId, (Stamp, Option<Arc<JobFile>>)>,
@@ -95,7 +96,7 @@ pub fn state_file(jobs_dir: &Path, id: &JobId) -> PathBuf {
     jobs_dir.join(id.as_str()).join("state.json")
 }
 
-/// Whether a job has a directory of its own, which a link is not.
+/// Whether a job has a directory. A link does not count.
 #[must_use]
 pub fn exists(jobs_dir: &Path, id: &JobId) -> bool {
     fs::symlink_metadata(jobs_dir.join(id.as_str())).is_ok_and(|facts| facts.is_dir())
@@ -117,7 +118,7 @@ pub fn remove(jobs_dir: &Path, id: &JobId) -> io::Result<()> {
 }
 
 impl Jobs {
-    /// The jobs now; a missing directory holds none. Blocks.
+    /// Reads all jobs. A missing directory has none. Blocks.
     ///
     /// # Errors
     /// The directory cannot be listed: nothing is known about jobs.
@@ -134,7 +135,7 @@ impl Jobs {
         let mut reading = Reading::default();
         for entry in listed {
             let entry = entry?;
-            // Other names are other things: `pins.json` is a file among the jobs.
+            // Other names are no jobs, such as `pins.json`.
             let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
@@ -143,13 +144,13 @@ impl Jobs {
             }
             let path = state_file(jobs_dir, &id);
             let Ok(facts) = fs::symlink_metadata(&path) else {
-                // Between its directory and its first state, or between removal of both.
+                // The directory exists before its first state and is removed after it.
                 reading.unreadable.push(id);
                 continue;
             };
             let stamp = Stamp::of(&facts);
             let job = match before.remove(&id) {
-                // A torn file is looked at again: its rest may come without a new time.
+                // A torn file is read again: its rest may arrive without a new modification time.
                 Some((of, Some(job))) if of == stamp => Some(job),
                 Some(_) | None => read_job(&path, &id, &facts).map(Arc::new),
             };
@@ -166,7 +167,7 @@ impl Jobs {
 }
 
 fn read_job(path: &Path, id: &JobId, facts: &fs::Metadata) -> Option<JobFile> {
-    // Another user could describe our processes as they like.
+    // A file of another user proves nothing about our processes.
     if facts.uid() != geteuid().as_raw() || !facts.is_file() || facts.len() > SIZE_CAP {
         return None;
     }

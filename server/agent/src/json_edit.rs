@@ -15,12 +15,12 @@ pub(crate) enum EditError {
     /// The document is no JSON.
     #[error("it is not valid JSON at line {line}, column {column}")]
     NotJson {
-        /// From 1.
+        /// The line, counted from 1.
         line: usize,
-        /// From 0.
+        /// The column, counted from 0.
         column: usize,
     },
-    /// Something else stands where an object has to be. Empty: the document itself.
+    /// A value that must be an object is something else. Empty: the document itself.
     #[error("{}", not_an_object(.0))]
     NotAnObject(String),
 }
@@ -40,12 +40,12 @@ impl From<serde_json::Error> for EditError {
 }
 
 /// The document with `true` at `path`; missing objects are added.
-/// `None` when it is there already.
+/// `None` if it is already there.
 ///
 /// # Errors
 /// The document has another shape; see [`EditError`].
 pub(crate) fn with_true(document: &str, path: &[&str]) -> Result<Option<String>, EditError> {
-    // Also refuses what is nested deeper than any reader takes.
+    // Also refuses documents that are nested too deeply for any reader.
     let mut expected: Value = serde_json::from_str(document)?;
     let Some(edit) = find_edit(document, path)? else {
         return Ok(None);
@@ -53,7 +53,7 @@ pub(crate) fn with_true(document: &str, path: &[&str]) -> Result<Option<String>,
     let mut edited = document.to_owned();
     edited.replace_range(edit.range, &edit.text);
 
-    // The file holds somebody's whole set-up: a wrong edit must not get out of here.
+    // The file is somebody's whole configuration: a wrong edit must never be returned.
     set_true(&mut expected, path);
     let is_right = serde_json::from_str::<Value>(&edited).is_ok_and(|found| found == expected);
     if is_right { Ok(Some(edited)) } else { Err(EditError::NotAnObject(String::new())) }
@@ -87,7 +87,7 @@ fn find_edit(document: &str, path: &[&str]) -> Result<Option<Edit>, EditError> {
             return Err(EditError::NotAnObject(place));
         }
         let fields = fields(object)?;
-        // Of a repeated key the last one counts, as for every reader of such a file.
+        // The last of several equal keys counts, as for every reader of such a file.
         let Some(field) = fields.iter().rev().find(|field| field.key == *key) else {
             return Ok(Some(insertion(document, object, &fields, rest, &style)));
         };
@@ -140,9 +140,9 @@ fn insertion(
     }
 }
 
-/// How a document is laid out.
+/// The layout of a document.
 struct Style {
-    /// One step of indentation; `None` when everything stands on one line.
+    /// One step of indentation. `None` if everything is on one line.
     unit: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl Style {
     }
 }
 
-/// Where a part of a document stands in it.
+/// The position of a part of a document.
 fn range_in(document: &str, part: &str) -> Range<usize> {
     let start = part.as_ptr().addr().saturating_sub(document.as_ptr().addr());
     start..start + part.len()
@@ -301,7 +301,7 @@ mod tests {
                 let found: Value = serde_json::from_str(&edited).unwrap();
                 prop_assert_eq!(&found["projects"]["/p"]["ok"], &Value::Bool(true));
                 prop_assert_eq!(with_true(&edited, &PATH), Ok(None));
-                // Every other byte is kept: the rest stands before and behind one place.
+                // Every other byte is kept: the text before and after one position is the same.
                 let same = |a: &u8, b: &u8| a == b;
                 let (before, after) = (text.as_bytes(), edited.as_bytes());
                 let head = before.iter().zip(after).take_while(|(a, b)| same(a, b)).count();

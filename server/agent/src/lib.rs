@@ -18,6 +18,7 @@ pub mod node;
 pub mod pointer;
 mod project_file;
 pub mod registry;
+mod regular_file;
 pub mod retention;
 pub mod role;
 pub mod rotation;

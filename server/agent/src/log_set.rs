@@ -1,14 +1,15 @@
 //! The files of one launch: their names, their creation, their tails.
 //!
-//! A set shares the stem `<project>-<epoch ms>-<seq>`. The record names its set; nobody guesses
-//! the newest file of a project.
+//! A set shares the stem `<project>-<epoch ms>-<seq>`. The record of a bridge names its set, so nobody
+//! has to guess the newest file of a project.
 
 mod key;
 
 pub use key::{BadLogSetKey, LogFileName, LogSetKey};
 
+use crate::regular_file::open_regular;
 use key::escaped;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +18,7 @@ use svc_process::files::{FileError, create_new_private, private_directory};
 use svc_shared::Timestamp;
 use svc_shared::ids::ProjectName;
 
-/// Names tried before giving up; each try takes the next millisecond.
+/// Most names to try. Each try uses the next millisecond.
 const MAX_TRIES: u32 = 1000;
 
 /// How much of the debug file the search for an exit cause reads, in bytes.
@@ -32,18 +33,18 @@ static SEQUENCE: AtomicU64 = AtomicU64::new(1);
 /// Why there is no new log set.
 #[derive(Debug, thiserror::Error)]
 pub enum LogSetError {
-    /// The directory cannot take files.
+    /// No file can be created in the directory.
     #[error("the log directory cannot be used; check `state_dir` and its permissions")]
     Directory(#[source] FileError),
     /// A file could not be created.
     #[error("a log file could not be created; check the space and permissions of `state_dir`")]
     Create(#[source] FileError),
-    /// Somebody else has taken every name in sight.
+    /// Every name that was tried exists already.
     #[error("no free name for the logs of `{project}` was found; look into {directory}")]
     NoFreeName {
-        /// Whose logs.
+        /// The project.
         project: ProjectName,
-        /// Where.
+        /// The log directory.
         directory: PathBuf,
     },
 }
@@ -139,7 +140,7 @@ impl LogSet {
         Ok(())
     }
 
-    /// What the record stores.
+    /// The stem, which the record of the bridge stores.
     #[must_use]
     pub fn stem(&self) -> &str {
         &self.stem
@@ -165,20 +166,20 @@ impl LogSet {
         self.file(".raw.log")
     }
 
-    /// Whether the log that people see is a redacted copy. Blocks for one look.
+    /// Whether the log that people see is a redacted copy. Blocks briefly.
     #[must_use]
     pub fn is_mirrored(&self) -> bool {
         fs::symlink_metadata(self.raw_file()).is_ok_and(|facts| facts.is_file())
     }
 
     /// The argument of `--debug-file`: the log, or the raw file of a redacted copy.
-    /// Blocks for one look.
+    /// Blocks briefly.
     #[must_use]
     pub fn agent_file(&self) -> PathBuf {
         if self.is_mirrored() { self.raw_file() } else { self.debug_file() }
     }
 
-    /// How far the redacted copy came.
+    /// The progress of the redacted copy.
     pub(crate) fn mirror_file(&self) -> PathBuf {
         self.file(".mirror.json")
     }
@@ -195,7 +196,7 @@ impl LogSet {
         self.file(".launch.json")
     }
 
-    /// Whether there is a log to show. Blocks for one look.
+    /// Whether there is a log to show. Blocks briefly.
     #[must_use]
     pub fn has_log(&self) -> bool {
         fs::symlink_metadata(self.debug_file()).is_ok_and(|facts| facts.is_file())
@@ -236,7 +237,7 @@ impl LogSet {
     }
 }
 
-/// [`tail`], reaching into the last rotated file when the live one was just begun.
+/// Like [`tail`], but continues in the last rotated file if the live one is short.
 fn rotated_tail(path: &Path, limit: u64) -> String {
     let live = tail(path, limit);
     let left = limit.saturating_sub(u64::try_from(live.len()).unwrap_or(u64::MAX));
@@ -263,22 +264,6 @@ fn read_tail(path: &Path, limit: u64) -> io::Result<String> {
         _ => &bytes,
     };
     Ok(String::from_utf8_lossy(whole).into_owned())
-}
-
-/// Opens a regular file without waiting for a writer.
-/// A planted pipe, device or link is refused.
-///
-/// # Errors
-/// It is missing, unreadable, or no regular file.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags, open};
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
-    }
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ pub use reader::{Begin, TailItem};
 pub use viewer::{Broken, Viewer};
 
 use crate::log_set::LogSet;
-use fan_out::{Seat, Tailer};
+use fan_out::{Subscriber, Tailer};
 use files::LogFiles;
-use reader::{Lease, OpenLog, Reader};
+use reader::{OpenLog, Reader, ReaderHandle};
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -26,7 +26,7 @@ use svc_domain::redact::Colour;
 use svc_watch::Watcher;
 
 /// Most logs that are remembered.
-/// A forgotten log only loses the exact meaning of cursors older than its last rotation.
+/// For a forgotten log, only cursors older than its last rotation lose their exact meaning.
 const REMEMBERED: usize = 4096;
 
 /// The logs of this process, each opened once however many read it. Cheap to clone.
@@ -47,7 +47,7 @@ pub struct Log {
 
 #[derive(Debug, Default)]
 struct Shared {
-    lease: Weak<Lease>,
+    handle: Weak<ReaderHandle>,
     tailer: Weak<Tailer>,
 }
 
@@ -85,7 +85,7 @@ impl Log {
         Self { path, colour, files, shared: Mutex::default() }
     }
 
-    /// Shows the log from `begin` on and whatever is added. Nothing is read yet.
+    /// A viewer of the log from `begin` on. It reads nothing yet.
     #[must_use]
     pub fn view(self: &Arc<Self>, begin: Begin, watcher: &Watcher) -> Viewer {
         Viewer::new(Arc::clone(self), watcher.clone(), begin)
@@ -93,25 +93,25 @@ impl Log {
 
     fn open(&self) -> OpenLog {
         let mut shared = lock(&self.shared);
-        if let Some(lease) = shared.lease.upgrade() {
-            return OpenLog::from_lease(lease);
+        if let Some(handle) = shared.handle.upgrade() {
+            return OpenLog::from_handle(handle);
         }
         let open = OpenLog::new(Arc::clone(&self.files));
-        shared.lease = Arc::downgrade(open.lease());
+        shared.handle = Arc::downgrade(open.handle());
         open
     }
 
     /// Subscribes a viewer that has read all of `reader` to the shared tailer.
     /// The first viewer's reader becomes the tailer's. Any other viewer gets its own back when the
     /// tailer is out of reach.
-    fn seat(&self, reader: Box<Reader>, watcher: &Watcher) -> Result<Seat, Box<Reader>> {
+    fn subscribe(&self, reader: Box<Reader>, watcher: &Watcher) -> Result<Subscriber, Box<Reader>> {
         let mut shared = lock(&self.shared);
         if let Some(tailer) = shared.tailer.upgrade().filter(|tailer| tailer.is_alive()) {
             return tailer.join(reader.resting()).ok_or(reader);
         }
         let woken = watcher.file(&self.path, svc_watch::Pace::VIEW);
-        let seat = Tailer::start(*reader, woken);
-        shared.tailer = Arc::downgrade(seat.tailer());
-        Ok(seat)
+        let subscriber = Tailer::start(*reader, woken);
+        shared.tailer = Arc::downgrade(subscriber.tailer());
+        Ok(subscriber)
     }
 }

@@ -15,26 +15,26 @@ const CREDENTIALS_CAP: u64 = 1024 * 1024;
 /// The account's name, mail address and organisation are never read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Login {
-    /// Not asked yet. Nothing speaks against a start.
+    /// Not known yet. A start is allowed.
     Unasked,
     /// The CLI answered.
     Answered {
-        /// Whether it is logged in, by whatever method.
+        /// Whether it is logged in, with any method.
         logged_in: bool,
-        /// `claude.ai`, `api_key`, `none`, …: whatever word the CLI uses.
+        /// The CLI's word for the method: `claude.ai`, `api_key`, `none`, ….
         method: String,
-        /// When the login ends; only a login made with the CLI has an end.
+        /// When the login ends. Only a login made with the CLI has an end.
         expires_at: Option<Timestamp>,
     },
-    /// No usable answer: what happened, as a sentence.
+    /// No usable answer.
     Failed {
-        /// Why.
+        /// What happened, as a sentence.
         reason: String,
     },
 }
 
 impl Login {
-    /// Whether a start has a chance as far as is known.
+    /// Whether a start can succeed, as far as is known.
     #[must_use]
     pub fn is_ok(&self) -> bool {
         match self {
@@ -87,7 +87,7 @@ pub fn parse(stdout: &[u8]) -> Login {
         return failed("the agent CLI's answer to the login question has no `loggedIn`");
     };
     let method = answer.get("authMethod").and_then(Value::as_str);
-    // A word, not a text: the answer holds personal data in other fields.
+    // Only a word, not any text: other fields of the answer contain personal data.
     let is_word = |word: &&str| {
         (1..=40).contains(&word.len()) && word.bytes().all(|b| b.is_ascii_graphic() && b != b'@')
     };
@@ -99,7 +99,7 @@ pub fn parse(stdout: &[u8]) -> Login {
     }
 }
 
-/// Adds the end of the login from the credentials file, where the method has one.
+/// Adds the end of the login from the credentials file, if the method has one.
 #[must_use]
 pub fn with_expiry(login: Login, home: &AgentHome) -> Login {
     match login {

@@ -1,11 +1,12 @@
 //! The redacted copy of a debug log (`logs.redact_session_url`).
 //!
 //! The agent writes `.raw.log`, people read `.log`. Only whole lines are copied, each once, also
-//! across a restart of the service: the position is kept in `.mirror.json`. Keeping the raw file
-//! small happens elsewhere.
+//! across a restart of the service: the progress is kept in `.mirror.json`. Another part keeps the
+//! raw file small.
 
-use crate::growing_file::{GrowingFile, Look};
-use crate::log_set::{LogSet, open_regular};
+use crate::growing_file::{GrowingFile, ReadResult};
+use crate::log_set::LogSet;
+use crate::regular_file::open_regular;
 use crate::rotation::{Limits, Trouble, rename_away};
 use rustix::fs::{Mode, OFlags, ftruncate, open};
 use serde::{Deserialize, Serialize};
@@ -19,30 +20,30 @@ use svc_process::files::{create_new_private, replace_without_sync};
 
 const CHUNK: usize = 64 * 1024;
 
-/// Bytes read per round; a flood must not keep a thread from everything else.
+/// Bytes read in one round, so that a flood does not occupy the thread.
 const ROUND: usize = 8 * 1024 * 1024;
 
 /// How far before its position a mirror searches for the start of a long secret.
 const LOOK_BACK: u64 = 16 * 1024;
 
-/// The line in the place of lines that were lost while nothing could be written.
+/// Written instead of lines that were lost while nothing could be written.
 const LOST: &[u8] = b"[lines are missing here: the file system was full]\n";
 
-/// What was copied of which file.
+/// How much of which file was copied, as `.mirror.json` keeps it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Place {
+struct MirrorProgress {
     /// Inode of the raw file.
     inode: u64,
-    /// Bytes of it that were copied.
+    /// Bytes of the raw file that were copied.
     raw: u64,
-    /// Length of the redacted file then.
+    /// Length of the redacted file at that moment.
     public: u64,
     /// The raw file begins inside a line whose beginning is gone.
     /// The rest of that line is not shown, because it could be half of a secret.
     inside: bool,
 }
 
-/// See the module. Everything here blocks.
+/// The copy of one log. All functions block.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     raw: GrowingFile,
@@ -56,17 +57,17 @@ pub(crate) struct Mirror {
     file: Option<File>,
     /// Length of the redacted file.
     len: u64,
-    /// Redacted and not yet written, because nothing could be.
+    /// Redacted text that could not be written yet.
     pending: Vec<u8>,
-    place_file: PathBuf,
+    progress_file: PathBuf,
     limits: Limits,
     trouble: Option<Trouble>,
 }
 
 impl Mirror {
-    /// Goes on where the last mirror of this set stopped.
+    /// Continues where the last mirror of this set stopped.
     pub(crate) fn new(set: &LogSet, limits: Limits) -> Self {
-        let (raw, public, place_file) = (set.agent_file(), set.debug_file(), set.mirror_file());
+        let (raw, public, progress_file) = (set.agent_file(), set.debug_file(), set.mirror_file());
         let mut mirror = Self {
             raw: GrowingFile::new(raw.clone(), 0),
             lines: TailLines::from_start(),
@@ -77,38 +78,38 @@ impl Mirror {
             len: 0,
             public,
             pending: Vec::new(),
-            place_file,
+            progress_file,
             limits,
             trouble: None,
         };
-        let place = mirror.place_file_says().filter(|place| mirror.is_true(&raw, *place));
-        // Without a place, or one that is not true, everything is copied anew.
-        let place = place.unwrap_or_default();
-        let _ = mirror.open_at(place.public); // the first write says it
-        if place.inside {
+        let known = mirror.read_progress().filter(|known| mirror.is_valid(&raw, *known));
+        // Without valid progress everything is copied again.
+        let progress = known.unwrap_or_default();
+        let _ = mirror.open_at(progress.public); // the first write reports the error
+        if progress.inside {
             mirror.begin_inside();
-        } else if let Some(plan) = TailLines::resume(place.raw, u64::MAX) {
+        } else if let Some(plan) = TailLines::resume(progress.raw, u64::MAX) {
             mirror.raw = GrowingFile::new(raw.clone(), plan.offset);
             mirror.lines = plan.lines;
-            mirror.prime(&raw, place.raw);
+            mirror.prime(&raw, progress.raw);
         }
         mirror
     }
 
-    fn place_file_says(&self) -> Option<Place> {
+    fn read_progress(&self) -> Option<MirrorProgress> {
         let mut text = String::new();
-        open_regular(&self.place_file).ok()?.take(4096).read_to_string(&mut text).ok()?;
+        open_regular(&self.progress_file).ok()?.take(4096).read_to_string(&mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    fn is_true(&self, raw: &Path, place: Place) -> bool {
+    fn is_valid(&self, raw: &Path, progress: MirrorProgress) -> bool {
         let facts = |path: &Path| open_regular(path).and_then(|file| file.metadata());
-        let raw_fits =
-            facts(raw).is_ok_and(|facts| facts.ino() == place.inode && facts.len() >= place.raw);
-        raw_fits && facts(&self.public).is_ok_and(|facts| facts.len() >= place.public)
+        let raw_fits = facts(raw)
+            .is_ok_and(|facts| facts.ino() == progress.inode && facts.len() >= progress.raw);
+        raw_fits && facts(&self.public).is_ok_and(|facts| facts.len() >= progress.public)
     }
 
-    /// Opens the redacted file and drops everything unrecorded, which is after `len`.
+    /// Opens the redacted file and removes what is after `len`, which was not recorded.
     fn open_at(&mut self, len: u64) -> io::Result<()> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (file, len) = match open(&self.public, flags, Mode::empty()) {
@@ -127,7 +128,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Shows the redactor the lines before its place.
+    /// Feeds the redactor the lines before `at`, where a long secret may have begun.
     fn prime(&mut self, raw: &Path, at: u64) {
         let from = at.saturating_sub(LOOK_BACK);
         let mut before = vec![0; usize::try_from(at - from).unwrap_or(0)];
@@ -139,22 +140,22 @@ impl Mirror {
         }
     }
 
-    /// What is in the way.
+    /// What prevents copying, if anything.
     pub(crate) fn trouble(&self) -> Option<Trouble> {
         self.trouble
     }
 
-    /// Copies on; true when there may be more at once.
+    /// Copies the next part. Returns whether there may be more to copy.
     pub(crate) fn round(&mut self) -> bool {
         let mut buffer = vec![0; CHUNK];
         let mut left = ROUND;
         while left > 0 {
-            // Nothing is read that cannot be written: the copy lags, the memory does not grow.
+            // Nothing is read before it can be written: the copy lags, but memory does not grow.
             if !self.flush() {
                 return false;
             }
-            match self.raw.look(&mut buffer) {
-                Look::Bytes(read) => {
+            match self.raw.read(&mut buffer) {
+                ReadResult::Bytes(read) => {
                     left = left.saturating_sub(read);
                     for line in self.lines.feed(buffer.get(..read).unwrap_or_default()) {
                         self.pending
@@ -162,8 +163,8 @@ impl Mirror {
                         self.pending.push(b'\n');
                     }
                 }
-                Look::Restarted => self.begin_anew(),
-                Look::UpToDate | Look::Missing | Look::Unusable(_) => {
+                ReadResult::Restarted => self.begin_anew(),
+                ReadResult::UpToDate | ReadResult::Missing | ReadResult::Unusable(_) => {
                     self.flush();
                     return false;
                 }
@@ -173,17 +174,17 @@ impl Mirror {
     }
 
     /// Handles a truncation of the raw file after it was read.
-    /// An unfinished line continues in what comes next.
+    /// An unfinished line continues in the next bytes.
     pub(crate) fn raw_was_truncated(&mut self) {
         if !self.pending.is_empty() {
-            // What could not be written could not be read on either.
+            // While nothing could be written, nothing was read, so lines are missing.
             self.pending.extend_from_slice(LOST);
             self.begin_anew();
         }
         self.base = self.lines.offset();
         self.carries = self.lines.resting() < self.base;
         self.raw.go_to(0);
-        self.note_place();
+        self.write_progress();
     }
 
     fn begin_anew(&mut self) {
@@ -192,19 +193,19 @@ impl Mirror {
         self.carries = false;
     }
 
-    /// At the begin of the raw file, inside a line.
+    /// Begins again at the start of the raw file, inside a line.
     fn begin_inside(&mut self) {
         self.begin_anew();
         if let Some(plan) = TailLines::resume(1, u64::MAX) {
             self.lines = plan.lines;
-            // Stands for the begin that is gone.
+            // A stand-in for the lost beginning of the line.
             self.lines.feed(b"x");
             self.base = self.lines.offset();
             self.carries = true;
         }
     }
 
-    /// Writes what is redacted; false when that is not possible now.
+    /// Writes the redacted text. Returns false if it cannot be written now.
     fn flush(&mut self) -> bool {
         if self.pending.is_empty() {
             return true;
@@ -214,7 +215,7 @@ impl Mirror {
         match written {
             Ok(()) => {
                 self.pending.clear();
-                self.note_place();
+                self.write_progress();
                 true
             }
             Err(error) => {
@@ -242,14 +243,14 @@ impl Mirror {
         Ok(())
     }
 
-    fn note_place(&mut self) {
+    fn write_progress(&mut self) {
         let Some((_, inode)) = self.raw.identity() else { return };
         let raw = self.lines.resting().saturating_sub(self.base);
         self.carries &= raw == 0;
-        let place = Place { inode, raw, public: self.len, inside: self.carries };
-        if let Ok(text) = serde_json::to_vec(&place) {
-            // Without it the next service copies everything anew.
-            let _ = replace_without_sync(&self.place_file, &text);
+        let progress = MirrorProgress { inode, raw, public: self.len, inside: self.carries };
+        if let Ok(text) = serde_json::to_vec(&progress) {
+            // If this fails, the next service copies everything again.
+            let _ = replace_without_sync(&self.progress_file, &text);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The directory of nvm's default node version, read from nvm's own files.
 //!
 //! Servers of the model context protocol are executed directly and need `node` and `npx` on `PATH`.
-//! nvm is not asked: that would mean to run a shell script (H31); its alias files say the same.
+//! nvm itself is a shell script and is not run (H31). Its alias files contain the same.
 
 use crate::environment::Variables;
 use std::cmp::Reverse;
@@ -10,10 +10,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// An alias may name an alias; nvm itself stops at circles.
+/// Most aliases to follow: an alias may name another alias.
 const MAX_ALIASES: usize = 8;
 
-/// Longer than any healthy disk takes, shorter than anybody waits for a start.
+/// The time limit. A healthy disk is faster, and nobody waits longer for a start.
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// The `bin` directory of nvm's `default` alias, found within 5 s.
@@ -48,9 +48,9 @@ fn resolve(nvm: &Path) -> Option<PathBuf> {
     None
 }
 
-/// What the alias file of a name says.
+/// The content of the alias file of a name.
 fn alias(nvm: &Path, name: &str) -> Option<String> {
-    // A name becomes a path below `alias/`, nothing else.
+    // A name must be a path below `alias/`.
     let safe = name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
     let text = fs::read_to_string(nvm.join("alias").join(safe.then_some(name)?)).ok()?;
     let first = text.lines().next()?.trim();
@@ -74,7 +74,7 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
     digits.split('.').map(|part| part.parse().ok()).collect()
 }
 
-/// The newest installed version that nvm's word means, if it is a version word.
+/// The newest installed version that matches nvm's word, if it is a version.
 fn pick<'a>(installed: &'a [(Vec<u64>, String)], wanted: &str) -> Option<&'a str> {
     let prefix = match wanted {
         "node" | "stable" => Vec::new(),

@@ -9,10 +9,10 @@ use svc_domain::identity::Pid;
 use svc_process::files::{FileError, replace};
 use svc_shared::Timestamp;
 
-/// Real ones have some hundred bytes.
+/// Largest pointer file. Real ones have some hundred bytes.
 const SIZE_CAP: u64 = 64 * 1024;
 
-/// Deeper is no pointer.
+/// Deepest nesting of a pointer file.
 const DEPTH_CAP: u32 = 32;
 
 /// Larger integers are not exact in the agent's own language.
@@ -21,10 +21,10 @@ const INTEGER_CAP: u64 = 1 << 53;
 /// How long after its last write the agent reuses a pointer (agent 2.1.197).
 pub const REUSE_WINDOW: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// After this an ended bridge's pointer is garbage.
+/// Age after which the pointer of an ended bridge may be removed.
 pub const GARBAGE_AGE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
 
-/// What a pointer file says.
+/// The content of a pointer file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Pointer {
     /// The remote session; `None` after a strip. A credential: never shown.
@@ -41,7 +41,7 @@ pub struct Pointer {
     pub written_at: Timestamp,
 }
 
-/// Shows neither session nor environment.
+/// Leaves out session and environment.
 impl std::fmt::Debug for Pointer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Pointer")
@@ -67,23 +67,23 @@ impl Pointer {
         self.written_at < boot
     }
 
-    /// Whether it may be collected as garbage, should its bridge not live.
+    /// Whether it may be removed if its bridge does not live.
     #[must_use]
     pub fn is_garbage(&self, now: Timestamp) -> bool {
         now.since(self.written_at) > GARBAGE_AGE
     }
 }
 
-/// What stands at a pointer's place.
+/// What is at the path of a pointer.
 #[derive(Debug)]
 pub enum Found {
     /// Nothing.
     Nothing,
     /// A pointer.
     Pointer(Pointer),
-    /// Something that is no pointer and counts as none.
+    /// Something that is no pointer. It counts as none.
     Malformed(&'static str),
-    /// It exists and cannot be read: not to be deleted, worth a notice (F51).
+    /// It exists but cannot be read. It is not deleted, and reported (F51).
     Unreadable(io::Error),
 }
 
@@ -91,7 +91,7 @@ pub enum Found {
 /// Never waits for a pipe. Blocks.
 #[must_use]
 pub fn read(path: &Path) -> Found {
-    let file = match crate::log_set::open_regular(path) {
+    let file = match crate::regular_file::open_regular(path) {
         Ok(file) => file,
         Err(error) => return not_opened(error),
     };
@@ -118,7 +118,7 @@ fn not_opened(error: io::Error) -> Found {
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Found::Nothing,
         io::ErrorKind::InvalidInput => Found::Malformed("it is not a regular file"),
-        // A link: the agent never makes one.
+        // A link, which the agent never creates.
         _ if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
             Found::Malformed("it is a link")
         }
@@ -137,7 +137,7 @@ fn parse(bytes: &[u8], written_at: Timestamp) -> Result<Pointer, &'static str> {
         session_id: text(fields, "sessionId")?,
         environment_id: text(fields, "environmentId")?,
         source: fields.get("source").and_then(Value::as_str).ok_or("it has no source")?.to_owned(),
-        // Odd values make it unattributable, not unusable: its environment is still worth keeping.
+        // With invalid values no process can be found, but its environment can still be used.
         pid: fields.get("pid").and_then(Value::as_i64).and_then(Pid::new),
         start_ticks: fields
             .get("procStart")
@@ -147,7 +147,7 @@ fn parse(bytes: &[u8], written_at: Timestamp) -> Result<Pointer, &'static str> {
     })
 }
 
-/// An empty text is none.
+/// A text that is not empty.
 fn text(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, &'static str> {
     match fields.get(key) {
         None => Ok(None),
@@ -177,25 +177,25 @@ fn check(value: &Value, depth: u32) -> Result<(), &'static str> {
 pub enum Backup {
     /// `<file>.bak`, once.
     Once,
-    /// None: it was garbage.
+    /// Keeps no copy.
     None,
 }
 
-/// What a strip did.
+/// The result of a strip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stripped {
-    /// There was none, or it named no session any more.
+    /// There was no pointer, or it named no session any more.
     Nothing,
-    /// It names its environment only.
+    /// It now names only its environment.
     Rewritten,
-    /// Without an environment it was of no use and is gone.
+    /// It had no environment, so it was removed.
     Deleted,
 }
 
 /// Why a pointer was not stripped.
 #[derive(Debug, thiserror::Error)]
 pub enum StripError {
-    /// The agent wrote it meanwhile: whether it is live is to be judged anew.
+    /// The agent wrote it meanwhile. The caller must check again whether it is live.
     #[error("the bridge pointer changed while it was judged; nothing was done to it")]
     Changed,
     /// It could not be read, replaced or removed.
@@ -210,8 +210,8 @@ pub enum StripError {
 /// The next bridge of the directory then reuses it with a new session. If the pointer were deleted,
 /// agent 2.1.280 and later would refuse the directory. A malformed file is deleted.
 ///
-/// `judged` is the pointer that the caller found not live; when another one is there by now,
-/// nothing is done. Blocks.
+/// `judged` is the pointer that the caller found not live. If the file has another one by now, nothing
+/// is done. Blocks.
 ///
 /// # Errors
 /// See [`StripError`].
@@ -251,13 +251,13 @@ pub fn strip(path: &Path, judged: &Pointer, backup: Backup) -> Result<Stripped, 
     Ok(Stripped::Rewritten)
 }
 
-/// Removes a malformed pointer file once it is as old as a garbage pointer.
+/// Removes a malformed pointer file that is old enough to be removed.
 /// Links and everything else that is no plain file stay. Blocks.
 ///
 /// # Errors
 /// It could not be removed.
 pub fn remove_malformed(path: &Path, now: Timestamp) -> Result<Stripped, StripError> {
-    let Ok(facts) = crate::log_set::open_regular(path).and_then(|file| file.metadata()) else {
+    let Ok(facts) = crate::regular_file::open_regular(path).and_then(|file| file.metadata()) else {
         return Ok(Stripped::Nothing);
     };
     let written = facts.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -278,7 +278,7 @@ fn save(path: &Path, backup: Backup) -> Result<(), StripError> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    let read = crate::log_set::open_regular(path)
+    let read = crate::regular_file::open_regular(path)
         .and_then(|file| file.take(SIZE_CAP).read_to_end(&mut bytes));
     if read.is_ok() {
         replace(copy, &bytes)?;

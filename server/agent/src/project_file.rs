@@ -1,7 +1,6 @@
 //! Opens files of a project without leaving its directory (H38, H41).
 //!
-//! The content of a project comes from strangers. A link or a pipe instead of a file must neither
-//! lead elsewhere nor block.
+//! The content of a project is not trusted. A link must not lead out of it, and a pipe must not block.
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
@@ -12,11 +11,11 @@ use std::path::{Component, Path};
 
 /// Opens `inside`, a relative path of plain names, below `project` for reading.
 ///
-/// Links are followed where the system can tell that they stay inside, else not at all. The result
-/// may be a pipe or a directory: check the kind before reading.
+/// Links are followed if the kernel can guarantee that they stay inside, otherwise not at all. The
+/// result may be a pipe or a directory: check the kind before reading.
 ///
 /// # Errors
-/// `NotFound` when it does not exist; anything else when it may not be opened.
+/// `NotFound` if it does not exist. Another error if it may not be opened.
 pub(crate) fn open(project: &Path, inside: &Path) -> io::Result<File> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let project = openat(CWD, project, flags, Mode::empty())?;

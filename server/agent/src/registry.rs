@@ -1,8 +1,8 @@
 //! The agent's registry of live sessions: one file per process (agent 2.1.197).
 //!
-//! It says what exists; whether a process lives is for the kernel to say, by pid and start.
+//! It lists sessions. Whether their processes live is checked with the kernel, by pid and start.
 
-use crate::log_set::open_regular;
+use crate::regular_file::open_regular;
 use crate::session_list::text;
 use crate::stamp::Stamp;
 use rustix::process::geteuid;
@@ -15,14 +15,14 @@ use std::path::{Path, PathBuf};
 use svc_domain::identity::Pid;
 use svc_shared::Timestamp;
 
-/// Real ones have some hundred bytes.
+/// Largest entry. Real ones have some hundred bytes.
 const SIZE_CAP: u64 = 64 * 1024;
 
-/// The version of the entries' meaning that is known here.
+/// The version of the entries that is supported here.
 const PROTOCOL: i64 = 1;
 
 /// One session, as its process describes it.
-/// Words that the agent may add to stay text.
+/// Fields whose values a newer agent may extend are texts.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The process.
@@ -44,7 +44,7 @@ pub struct Entry {
     pub version: Option<String>,
     /// Its title.
     pub name: Option<String>,
-    /// Of a background job.
+    /// Id of the background job, if it is one.
     pub job_id: Option<String>,
     /// `busy`, `shell`, `idle`, `waiting`, ….
     pub status: Option<String>,
@@ -52,7 +52,7 @@ pub struct Entry {
     pub waiting_for: Option<String>,
 }
 
-/// Shows neither session nor title.
+/// Leaves out session and title.
 impl std::fmt::Debug for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Entry")
@@ -83,18 +83,18 @@ impl Entry {
     }
 }
 
-/// What the directory held.
+/// The content of the directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reading {
     /// Usable entries, by pid.
     pub entries: Vec<Entry>,
-    /// Files that looked like entries and were not usable.
-    /// They are torn, of another user, or of a shape that a newer agent writes. Then the agent
-    /// itself should be asked.
+    /// Files that look like entries and are not usable.
+    /// They are torn, of another user, or in the format of a newer agent. Then the caller should ask
+    /// the agent itself.
     pub unusable: usize,
 }
 
-/// Reads the registry again and again, each time only the files that changed.
+/// Reads the registry. Each later read opens only files that changed.
 #[derive(Debug)]
 pub struct Registry {
     dir: PathBuf,
@@ -123,7 +123,7 @@ impl Registry {
         Self { dir, known: HashMap::new() }
     }
 
-    /// The registry now; a missing directory is an empty one. Blocks.
+    /// Reads the registry. A missing directory is an empty registry. Blocks.
     ///
     /// # Errors
     /// The directory cannot be listed: nothing is known about sessions.
@@ -144,7 +144,7 @@ impl Registry {
             let Ok(facts) = entry.metadata() else { continue };
             let stamp = Stamp::of(&facts);
             let known = match before.remove(&number) {
-                // A torn file is looked at again: its rest may come without a new time.
+                // A torn file is read again: its rest may arrive without a new modification time.
                 Some((of, Some(entry))) if of == stamp => Some(entry),
                 Some(_) | None => read_entry(&entry.path(), number, &facts),
             };
@@ -157,7 +157,7 @@ impl Registry {
     }
 }
 
-/// The number that an entry's file is named after.
+/// The pid in the name of an entry's file.
 fn number(name: &std::ffi::OsStr) -> Option<i64> {
     let digits = name.to_str()?.strip_suffix(".json")?;
     let is_plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
@@ -165,7 +165,7 @@ fn number(name: &std::ffi::OsStr) -> Option<i64> {
 }
 
 fn read_entry(path: &Path, number: i64, facts: &fs::Metadata) -> Option<Entry> {
-    // Another user could describe our processes as they like.
+    // A file of another user proves nothing about our processes.
     if facts.uid() != geteuid().as_raw() || !facts.is_file() || facts.len() > SIZE_CAP {
         return None;
     }
@@ -178,7 +178,7 @@ fn read_entry(path: &Path, number: i64, facts: &fs::Metadata) -> Option<Entry> {
 fn parse(bytes: &[u8]) -> Option<Entry> {
     let document: Value = serde_json::from_slice(bytes).ok()?;
     let fields = document.as_object()?;
-    // An entry of a newer protocol may mean something else by the same words.
+    // An entry of a newer version may mean something else by the same fields.
     if fields.get("peerProtocol").is_some_and(|protocol| protocol.as_i64() != Some(PROTOCOL)) {
         return None;
     }
@@ -306,7 +306,7 @@ mod tests {
         let began = std::time::Instant::now();
         assert_eq!(registry.read().unwrap().entries.len(), 10_000);
         let first = began.elapsed();
-        // What is known is not opened again: its content may even be gone.
+        // Known files are not opened again, even if their content is gone.
         let began = std::time::Instant::now();
         assert_eq!(registry.read().unwrap().entries.len(), 10_000);
         println!("10,000 entries: first {first:?}, again {:?}", began.elapsed());

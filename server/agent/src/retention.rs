@@ -1,7 +1,7 @@
-//! Which log sets are there, and removing some of them.
+//! Lists and removes log sets.
 //!
-//! Only plain files with names that are given by this service and its agents count; links and
-//! look-alikes are left alone. Leaves alone: which ones go (`svc_domain::retention`).
+//! Only plain files with names that this service and its agents give count. Links and other files are
+//! never removed. Which sets are removed is decided in `svc_domain::retention`.
 
 use crate::log_set::LogFileName;
 use std::collections::HashMap;
@@ -11,26 +11,26 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 use svc_shared::Timestamp;
 
-/// Files that belong together.
+/// The files of one launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Group {
-    /// Newest change; `None` when none could be dated.
+    /// The newest change. `None` if no file has a known time.
     pub newest: Option<Timestamp>,
-    /// All files together.
+    /// Size of all files together.
     pub bytes: u64,
     files: Vec<String>,
 }
 
-/// What the log directory holds.
+/// The content of the log directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Inventory {
-    /// By stem.
+    /// Log sets by stem.
     pub sets: HashMap<String, Group>,
-    /// Transcripts of remote sessions whose bridge cannot be told any more, by session.
+    /// Transcripts of remote sessions without a known bridge, by session.
     pub strays: HashMap<String, Group>,
 }
 
-/// Looks at all files. A missing directory is an empty one. Blocks.
+/// Lists all files. A missing directory counts as empty. Blocks.
 ///
 /// # Errors
 /// The directory cannot be listed.
@@ -46,7 +46,7 @@ pub fn inventory(directory: &Path) -> io::Result<Inventory> {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else { continue };
         let Some(kind) = LogFileName::parse(&name) else { continue };
-        // Not following a link; a file that vanishes meanwhile is no news.
+        // Links are not followed. A file that vanishes meanwhile is ignored.
         let Ok(facts) = entry.metadata() else { continue };
         if !facts.is_file() {
             continue;
@@ -84,7 +84,7 @@ impl Group {
         self.files.extend(other.files);
     }
 
-    /// Removes the files; tells how many could not be. Blocks.
+    /// Removes the files. Returns how many could not be removed. Blocks.
     #[must_use]
     pub fn remove(&self, directory: &Path) -> usize {
         let gone = |name: &String| match fs::remove_file(directory.join(name)) {

@@ -1,4 +1,4 @@
-//! What an agent process is, told from its program and arguments (agent 2.1.197).
+//! The kind of an agent process, by its program and arguments (agent 2.1.197).
 
 use crate::version::AgentVersion;
 use std::ffi::OsStr;
@@ -11,11 +11,11 @@ pub enum Role {
     StandardBridge,
     /// An interactive agent with `--remote-control`.
     FlagForm,
-    /// Anything else, background jobs with `--rc` included.
+    /// Anything else, also background jobs with `--rc`.
     Other,
 }
 
-/// Judges a process by whole arguments, never by text inside them.
+/// Finds the kind by whole arguments, never by text inside them.
 ///
 /// `exe` is its program file, `configured` the agent CLI this service runs. A trailing ` (deleted)`
 /// of an upgraded program is ignored.
@@ -43,7 +43,7 @@ pub fn role(argv: &[String], exe: Option<&Path>, configured: &Path) -> Role {
 
 /// Whether a program file is the agent CLI.
 fn is_agent_program(exe: &Path, configured: &Path) -> bool {
-    // A native installation names its program by version: `…/claude/versions/2.1.197`.
+    // In a native installation the program file is named by version: `…/claude/versions/2.1.197`.
     has_agent_name(exe, configured) || AgentVersion::from_program(exe).is_some()
 }
 
@@ -82,9 +82,8 @@ pub fn debug_file(argv: &[String]) -> Option<PathBuf> {
     None
 }
 
-/// Version of a running agent, by its program file.
-/// Without one there, by that of a direct child, else by its first argument. Deeper descendants
-/// never count.
+/// The version of a running agent, by its program file.
+/// If that has no version: by the file of a direct child, then by its first argument.
 #[must_use]
 pub fn running_version<'a>(
     exe: Option<&Path>,

@@ -1,11 +1,11 @@
 //! Keeping a log small while somebody else writes it: copy, then truncate in place.
 //!
-//! The agent opens its debug file anew for each write, and its output is an inherited descriptor:
-//! a renamed file would be written on, or made anew readable to everybody (agent 2.1.197). The
-//! copy gets the number 1, older ones count up. Leaves alone: who reads the log meanwhile, and when
-//! it is time.
+//! The agent opens its debug file anew for each write, and its output is an inherited descriptor. If
+//! the file were renamed, the agent would go on writing to the old file, or create a new one that
+//! everybody can read (agent 2.1.197). The copy gets the number 1, and older copies get the next
+//! number. Other parts read the log and decide when to rotate it.
 
-use crate::log_set::open_regular;
+use crate::regular_file::open_regular;
 use rustix::fs::{Mode, OFlags, SeekFrom, ftruncate, open, seek};
 use std::fs::{self, File};
 use std::io;
@@ -13,14 +13,14 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use svc_process::files::{FileError, create_new_private, free_bytes};
 
-/// Most rotated files of one log; more are not looked for.
+/// Most rotated files of one log.
 const MAX_ROTATED: u32 = 100;
 
 /// With less free space than this nothing is copied, in bytes (`agent-cli` §12).
 const MIN_FREE: u64 = 64 * 1024 * 1024;
 
 /// How far the rotated files of a log may exceed their limit together, in bytes.
-/// A log is seen to be too large only once it is.
+/// A log is noticed only after it has become too large.
 const SLACK: u64 = 8 * 1024 * 1024;
 
 const CHUNK: usize = 256 * 1024;
@@ -30,7 +30,7 @@ const CHUNK: usize = 256 * 1024;
 pub struct Limits {
     /// Size of the live file at which it is rotated, in bytes.
     pub max_bytes: u64,
-    /// Rotated files kept; with 0 the live file is only truncated.
+    /// Rotated files to keep. With 0 the live file is only truncated.
     pub keep: u32,
 }
 
@@ -45,25 +45,25 @@ impl Limits {
     }
 }
 
-/// What stands in the way of keeping a log small.
+/// Why a log cannot be kept small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trouble {
-    /// The file system is full: what was written is dropped instead of kept.
+    /// The file system is full: the log is truncated without a copy.
     NoSpace,
     /// Its writer keeps its old offset after a truncation, which then frees nothing.
     Sparse,
 }
 
-/// What is to be done about a log.
+/// What to do about a log.
 #[derive(Debug)]
 pub(crate) enum Plan {
     /// It is small enough.
     Nothing,
     /// Nothing can be done.
     Stuck(Trouble),
-    /// Its content is given up.
+    /// Its content is dropped.
     Drop(Cut, Option<Trouble>),
-    /// Its content is copied, then given up.
+    /// Its content is copied, then dropped.
     Copy(Cut, Copying),
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Cut {
     file: File,
 }
 
-/// A copy in the making.
+/// An unfinished copy.
 #[derive(Debug)]
 pub(crate) struct Copying {
     path: PathBuf,
@@ -85,7 +85,7 @@ pub(crate) struct Copying {
 }
 
 impl Cut {
-    /// Empties the file in place: its writers go on with the same file.
+    /// Empties the file in place: its writers continue with the same file.
     pub(crate) fn truncate(self) -> io::Result<()> {
         Ok(ftruncate(&self.file, 0)?)
     }
@@ -104,7 +104,7 @@ pub(crate) fn plan(path: &Path, identity: (u64, u64), limits: Limits) -> io::Res
     if (facts.dev(), facts.ino()) != identity || facts.len() < limits.max_bytes {
         return Ok(Plan::Nothing);
     }
-    // What is not there cannot be copied, and comes back with the next write.
+    // A missing file cannot be copied. The next write creates it again.
     if seek(&file, SeekFrom::Data(0)).is_ok_and(|data| data > 0) {
         return Ok(Plan::Stuck(Trouble::Sparse));
     }
@@ -126,24 +126,24 @@ pub(crate) fn plan(path: &Path, identity: (u64, u64), limits: Limits) -> io::Res
 impl Copying {
     fn begin(path: &Path, len: u64, limits: Limits) -> Result<Self, FileError> {
         let new = with(path, ".new");
-        // Of a rotation that was interrupted; whatever else is there is nobody's log.
+        // The rest of an interrupted rotation, or something that is no log.
         if open_regular(&new).is_ok() {
-            let _ = fs::remove_file(&new); // the creation tells
+            let _ = fs::remove_file(&new); // creating the file reports the error
         }
         let copy = create_new_private(&new)?;
-        // The begin of a flood is given up rather than more kept than was allowed.
+        // The first part of a flood is dropped, so that the copy stays within the limit.
         let at = len.saturating_sub(limits.rotated_bytes());
         Ok(Self { path: path.to_owned(), copy, at, written: 0, is_in_place: false, limits })
     }
 
-    /// Copies what was added; tells how much that was.
+    /// Copies what was added. Returns the number of bytes.
     pub(crate) fn catch_up(&mut self, cut: &Cut) -> io::Result<u64> {
         let mut buffer = vec![0; CHUNK];
         let mut copied: u64 = 0;
         let end = cut.len()?;
         while self.at < end {
             if self.written >= self.limits.rotated_bytes() {
-                // A flood: what is too much to keep is given up.
+                // A flood: the part beyond the limit is dropped.
                 copied += end - self.at;
                 self.at = end;
                 break;
@@ -162,12 +162,12 @@ impl Copying {
         Ok(copied)
     }
 
-    /// How far it was copied.
+    /// The offset up to which it was copied.
     pub(crate) fn end(&self) -> u64 {
         self.at
     }
 
-    /// Gives the copy its number; older ones count up.
+    /// Gives the copy number 1. Older copies get the next number.
     pub(crate) fn put_in_place(&mut self) -> io::Result<()> {
         shift(&self.path, self.limits.keep());
         fs::rename(with(&self.path, ".new"), numbered(&self.path, 1))?;
@@ -179,10 +179,10 @@ impl Copying {
 impl Drop for Copying {
     fn drop(&mut self) {
         if self.is_in_place {
-            // It may have become longer than it was thought to be.
+            // The copy may be longer than expected.
             keep_within(&self.path, 0, self.limits.keep(), self.limits.rotated_bytes());
         } else {
-            let _ = fs::remove_file(with(&self.path, ".new")); // the next rotation does it
+            let _ = fs::remove_file(with(&self.path, ".new")); // the next rotation removes it
         }
     }
 }
@@ -213,9 +213,9 @@ fn keep_within(path: &Path, mut used: u64, keep: u32, most: u64) {
         };
         used = used.saturating_add(len);
         if number > keep || used > most {
-            // All older ones go as well.
+            // All older files are removed too.
             used = u64::MAX;
-            let _ = fs::remove_file(file); // the retention comes back to it
+            let _ = fs::remove_file(file); // the retention removes it later
         }
     }
 }
@@ -224,7 +224,7 @@ fn keep_within(path: &Path, mut used: u64, keep: u32, most: u64) {
 fn shift(path: &Path, keep: u32) {
     let last = (1..=MAX_ROTATED).find(|n| fs::symlink_metadata(numbered(path, *n)).is_err());
     for number in (1..last.unwrap_or(MAX_ROTATED).min(keep.max(1))).rev() {
-        let _ = fs::rename(numbered(path, number), numbered(path, number + 1)); // the copy replaces
+        let _ = fs::rename(numbered(path, number), numbered(path, number + 1)); // the copy replaces it
     }
 }
 

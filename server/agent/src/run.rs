@@ -1,4 +1,4 @@
-//! One bounded run of a program: absolute path, argument list, no shell.
+//! Runs a program with limits: absolute path, argument list, no shell.
 
 use crate::environment::Variables;
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -33,7 +33,7 @@ pub struct Run<'a> {
     pub stdout_cap: usize,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
     /// Exit code; `None` when a signal ended it.
@@ -49,27 +49,27 @@ pub struct Output {
 /// Why a run gave no output.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// It never ran.
+    /// The program was not started.
     #[error("{program} could not be started")]
     Start {
-        /// What was to run.
+        /// The program.
         program: PathBuf,
         /// The reason the system gave.
         #[source]
         cause: io::Error,
     },
-    /// Killed at the limit.
+    /// It was killed at the time limit.
     #[error("{program} gave no answer within {} s and was ended", after.as_secs())]
     TimedOut {
-        /// What ran.
+        /// The program.
         program: PathBuf,
-        /// The limit.
+        /// The time limit.
         after: Duration,
     },
     /// Its end could not be observed.
     #[error("{program} could not be waited for")]
     Wait {
-        /// What ran.
+        /// The program.
         program: PathBuf,
         /// The reason the system gave.
         #[source]
@@ -114,7 +114,7 @@ struct Group(Child);
 
 impl Group {
     fn kill(&self) {
-        // The pid is ours until it is reaped: `id` is empty afterwards.
+        // The pid is not reused before it is reaped. Afterwards `id` is empty.
         let pid = self.0.id().and_then(|id| i32::try_from(id).ok());
         if let Some(pid) = pid.and_then(Pid::from_raw) {
             let _ = kill_process_group(pid, Signal::KILL); // gone already: fine
@@ -135,7 +135,7 @@ async fn collect(child: &mut Child, stdout_cap: usize) -> io::Result<Output> {
         let reading = async { tokio::join!(stdout.fill(out), stderr.fill(err)) };
         tokio::pin!(reading);
         tokio::select! {
-            // Both pipes ended: the end of the program follows at once.
+            // Both pipes are closed: the program ends at once.
             _ = &mut reading => child.wait().await?,
             status = child.wait() => {
                 let _ = tokio::time::timeout(DRAIN, reading).await;
@@ -166,7 +166,7 @@ impl Capped {
     async fn fill(&mut self, pipe: Option<impl AsyncRead + Unpin>) {
         let Some(mut pipe) = pipe else { return };
         let mut chunk = vec![0; 16 * 1024];
-        // A broken pipe ends the output like its regular end does.
+        // A broken pipe counts as the end of the output.
         while let Ok(read @ 1..) = pipe.read(&mut chunk).await {
             let room = self.cap.saturating_sub(self.bytes.len());
             let fresh = chunk.get(..read).unwrap_or_default();

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use svc_domain::identity::Pid;
 use svc_shared::Timestamp;
 
-/// Longest text that is taken from one field.
+/// Longest text of a field.
 const FIELD_CAP: usize = 4096;
 
-/// One session of the agent. Words that the CLI may add to are kept as texts.
+/// One session of the agent.
+/// Fields whose values a newer CLI may extend are texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CliSession {
-    /// Its process; without one it is no proof of anything that lives.
+    /// Its process. Without one the entry does not prove that the session lives.
     pub pid: Option<Pid>,
     /// Id of a background job: 8 hex digits.
     pub job_id: Option<String>,
@@ -27,32 +28,32 @@ pub struct CliSession {
     pub name: Option<String>,
     /// `busy`, `shell`, `idle`, `waiting`, ….
     pub status: Option<String>,
-    /// Of background jobs: `working`, `blocked`, `done`, `failed`, `stopped`, ….
+    /// State of a background job: `working`, `blocked`, `done`, `failed`, `stopped`, ….
     pub state: Option<String>,
     /// What it waits for.
     pub waiting_for: Option<String>,
 }
 
 impl CliSession {
-    /// Whether it has ended by its own account.
+    /// Whether the agent lists it as ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self.state.as_deref(), Some("done" | "failed" | "stopped"))
     }
 }
 
-/// What an answer held.
+/// The content of an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Listed {
-    /// Sessions, in the order of the answer; ended ones are left out.
+    /// Live sessions, in the order of the answer.
     pub sessions: Vec<CliSession>,
     /// Items without working directory, start or id.
     pub skipped: usize,
-    /// The answer was JSON of an unknown shape and counts as empty.
+    /// The answer was JSON in an unknown format. It counts as empty.
     pub is_odd: bool,
 }
 
-/// The answer is no JSON (or was cut): it says nothing, the previous list stands.
+/// The answer is no JSON, or was too long. The previous list stays valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the agent CLI answered the session question with something else than JSON")]
 pub struct BrokenAnswer;
@@ -102,7 +103,7 @@ fn session(item: &Value) -> Option<CliSession> {
     })
 }
 
-/// A non-empty text field of bearable length.
+/// A text field that is neither empty nor too long.
 pub(crate) fn text(item: &Map<String, Value>, key: &str) -> Option<String> {
     let text = item.get(key)?.as_str()?;
     (1..=FIELD_CAP).contains(&text.len()).then(|| text.to_owned())

@@ -1,4 +1,4 @@
-//! What the agent's settings say about a start: names and modes, never values.
+//! Reads the agent's settings for a start: names and modes, never values.
 
 use crate::home::AgentHome;
 use crate::project_file;
@@ -12,16 +12,16 @@ use std::path::Path;
 use svc_shared::characters::is_invisible;
 use svc_shared::text::is_unprintable;
 
-/// Larger files are no settings.
+/// Largest settings file.
 const SIZE_CAP: u64 = 1024 * 1024;
 
-/// Names of each kind that are passed on; a repository may bring along any number.
+/// Most names of each kind. A repository may contain any number.
 const MAX_NAMES: usize = 200;
 
-/// Characters of a name that are passed on.
+/// Longest name, in characters.
 const NAME_CHARS: usize = 128;
 
-/// The mode that asks for nothing.
+/// The mode in which the agent asks for no permission.
 const BYPASS: &str = "bypassPermissions";
 
 /// Settings of the machine's administrator (agent 2.1.197).
@@ -30,25 +30,25 @@ const MANAGED: &str = "/etc/claude-code/managed-settings.json";
 /// The permission mode that a start without `--permission-mode` gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefaultMode {
-    /// The agent's word; may be one of a newer version.
+    /// The agent's word. A newer version may have other words.
     pub mode: String,
     /// `managed`, `local`, `project` or `user`.
     pub source: &'static str,
 }
 
-/// A server of the model context protocol that a start would use.
+/// A server of the model context protocol that the agent would use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct McpServer {
     /// Its name.
     pub name: String,
-    /// Whether it may run; `None` while nobody decided about a server of the project.
+    /// Whether it may run. `None` if nobody has decided about it yet.
     pub approved: Option<bool>,
 }
 
-/// What would be at work in a project.
+/// The hooks and servers that would be active in a project.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProjectSettings {
-    /// Events that run commands, of all scopes.
+    /// Events for which a hook runs a command, in any settings file.
     pub hooks: Vec<String>,
     /// Servers by name.
     pub mcp_servers: Vec<McpServer>,
@@ -64,11 +64,11 @@ pub(crate) struct Scopes {
 /// One settings file.
 #[derive(Debug)]
 enum Scope {
-    /// There is none, or the agent cannot read it either.
+    /// There is no file, or the agent cannot read it either.
     Missing,
     /// Its content.
     Known(Value),
-    /// It is set, but its meaning for the agent is unknown.
+    /// There is a file, but it is not known what the agent reads in it.
     /// The file is too large, no regular file, a link out of the project, or not JSON.
     Unclear,
 }
@@ -113,8 +113,8 @@ impl Scopes {
     }
 
     /// Whether a start without `--permission-mode` may bypass permissions.
-    /// A file that might say so and is not understood here counts as saying so: content of
-    /// strangers must not get past a limit by being odd.
+    /// A file that is not understood counts as a yes. Otherwise a repository could get past the limit
+    /// with an odd file.
     pub(crate) fn may_bypass(&self) -> bool {
         for (_, file) in &self.files {
             match file {
@@ -207,7 +207,7 @@ fn content(file: File) -> Option<Vec<u8>> {
     u64::try_from(read).is_ok_and(|read| read <= SIZE_CAP).then_some(bytes)
 }
 
-/// A foreign name for display: nothing invisible, nothing endless.
+/// A name from a file, for display: no invisible characters, not too long.
 fn shown(name: &str) -> String {
     let is_hidden = |c| is_unprintable(c) || is_invisible(c);
     let safe = |c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c };
@@ -328,7 +328,7 @@ mod tests {
         check(&[("p/.claude/settings.json", " \n"), ("managed.json", "[]")], false);
     }
 
-    /// H41: JSON to the agent may be none to us, and the other way round.
+    /// H41: the agent may accept JSON that we refuse, and the other way round.
     #[test]
     fn settings_that_are_not_understood_count_as_a_bypass_unless_a_higher_scope_decides() {
         let surrogate = mode(BYPASS).replacen('{', r#"{"x":"\ud800","#, 1);
@@ -375,7 +375,7 @@ mod tests {
     }
 
     proptest! {
-        /// H41. A ceiling may only be passed by what is surely no bypass.
+        /// H41. Only a file that is certainly no bypass passes.
         #[test]
         fn h41_settings_with_broken_bytes_pass_a_ceiling_only_when_they_are_understood(
             at in any::<prop::sample::Index>(),

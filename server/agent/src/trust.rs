@@ -24,10 +24,10 @@ pub struct AgentConfig {
     known: Mutex<Option<(Option<Stamp>, Reading)>>,
 }
 
-/// What the file said, or what is wrong with its content.
+/// The content of the file, or what is wrong with it.
 type Reading = Result<Arc<Known>, String>;
 
-/// What is used of the file.
+/// The part of the file that is used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Known {
     trusted: HashSet<String>,
@@ -35,7 +35,7 @@ pub struct Known {
     user_servers: Vec<String>,
 }
 
-/// What a user decided about a project's servers, and which ones were added.
+/// The user's decisions about a project's servers, and the servers that were added.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Approvals {
     pub enabled: Vec<String>,
@@ -48,7 +48,7 @@ impl Known {
         let document: Value = serde_json::from_str(text)?;
         let user_servers = keys(document.get("mcpServers"));
         let mut known = Self { user_servers, ..Self::default() };
-        // Odd shapes trust nothing.
+        // A value of another type trusts nothing.
         for (path, entry) in
             document.get("projects").and_then(Value::as_object).into_iter().flatten()
         {
@@ -107,7 +107,7 @@ impl AgentConfig {
     }
 
     /// The present content of the file. A missing file is empty.
-    /// Blocks for a look at the file, and for reading it after a change.
+    /// Blocks briefly, and after a change for reading the file.
     ///
     /// # Errors
     /// The file is unreadable or no JSON object: nothing is trusted.
@@ -304,7 +304,7 @@ mod tests {
                 }
                 (Err(error), Err(words)) => {
                     assert!(error.to_string().contains(words), "{error}");
-                    // Asked for ten thousand projects, it is still read once.
+                    // For ten thousand projects the file is still read once.
                     assert_eq!(bench.config.known().unwrap_err().to_string(), error.to_string());
                     words
                 }

@@ -112,7 +112,7 @@ impl Ord for AgentVersion {
     }
 }
 
-/// Part by part; numbers by value and below words.
+/// Compares part by part: numbers by value, and numbers below words.
 fn pre_release_order(own: &str, other: &str) -> Ordering {
     let key = |part: &str| match part.parse::<u64>() {
         Ok(number) => (false, number, String::new()),

@@ -18,7 +18,7 @@ const OUT_OF_REACH: [&str; 6] = [
 ];
 
 /// The id of the accepted job: the labelled one, else the only one that is named.
-/// Another wording is understood as long as it names one id.
+/// Other wordings are accepted if they contain exactly one id.
 #[must_use]
 pub fn accepted(output: &str) -> Option<JobId> {
     let text = strip_ansi(output);
@@ -34,14 +34,14 @@ pub fn accepted(output: &str) -> Option<JobId> {
     named.is_empty().then_some(only)
 }
 
-/// Words of 8 hex digits that stand alone: those in a UUID or a path do not.
+/// Words of exactly 8 hex digits. Parts of a UUID or a path do not count.
 fn ids(text: &str) -> impl Iterator<Item = JobId> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.')))
         .filter_map(|word| word.trim_end_matches('.').parse().ok())
 }
 
 /// Whether a failed command says that it could not reach the background service.
-/// Then nobody refused anything. A message that the service is being started does not count.
+/// Then the request was not refused. A message that the service is starting does not count.
 #[must_use]
 pub fn is_out_of_reach(output: &str) -> bool {
     let text = strip_ansi(output).to_lowercase().replace('\u{2019}', "'");

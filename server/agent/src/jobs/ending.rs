@@ -1,14 +1,14 @@
 //! The end of a job in the background service's log (agent 2.1.197, `daemon.log`).
 
-use crate::log_set::open_regular;
+use crate::regular_file::open_regular;
 use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use svc_shared::ids::JobId;
 
-/// A stop lasts seconds; more than this is not written meanwhile.
+/// Most bytes to read. During a stop, which takes seconds, less is written.
 const CAP: u64 = 1024 * 1024;
 
-/// A place in the log, from which later lines are read.
+/// A position in the log, from which later lines are read.
 #[derive(Debug, Clone)]
 pub struct Since {
     log: PathBuf,
@@ -16,7 +16,7 @@ pub struct Since {
 }
 
 impl Since {
-    /// The end of the log now. Blocks for one look.
+    /// The current end of the log. Blocks briefly.
     #[must_use]
     pub fn now(log: &Path) -> Self {
         let offset = std::fs::metadata(log).map_or(0, |facts| facts.len());
@@ -38,7 +38,7 @@ impl Since {
     }
 }
 
-/// Of several ends (a job that was started again) the last one counts.
+/// The last end counts: a job may have been started again.
 fn word(text: &str, id: &JobId) -> Option<String> {
     let said = format!(" settled {id} (");
     text.lines().rev().find_map(|line| {

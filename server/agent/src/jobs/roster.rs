@@ -3,7 +3,7 @@
 //! Seen with agent 2.1.197. The file holds secrets of that service and prompts: only pid and start
 //! time leave this parser.
 
-use crate::log_set::open_regular;
+use crate::regular_file::open_regular;
 use rustix::process::geteuid;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -15,7 +15,7 @@ use svc_domain::identity::Pid;
 use svc_shared::Timestamp;
 use svc_shared::ids::JobId;
 
-/// Prompts are in it, too.
+/// Largest roster. It contains prompts.
 const SIZE_CAP: u64 = 16 * 1024 * 1024;
 
 /// The host process of one job. The session process is its child.
@@ -30,23 +30,23 @@ pub struct Worker {
 /// The processes by job.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roster {
-    /// Believable entries.
+    /// The valid entries.
     pub workers: HashMap<JobId, Worker>,
     /// When the file was last written; `None` without one.
     pub written_at: Option<Timestamp>,
 }
 
-/// There is a roster, and nobody can say whom it names.
+/// There is a roster, but it cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreadable {
-    /// When it was last written, where that much is known.
+    /// When it was last written, if known.
     pub written_at: Option<Timestamp>,
 }
 
-/// Reads the roster; a missing one names nobody. Blocks.
+/// Reads the roster. A missing roster is empty. Blocks.
 ///
 /// # Errors
-/// It is there but torn, too large, of another user or cannot be opened: that proves no end.
+/// It is torn, too large, of another user, or cannot be opened. That does not prove that jobs ended.
 pub fn read(path: &Path) -> Result<Roster, Unreadable> {
     let file = match open_regular(path) {
         Ok(file) => file,
@@ -79,7 +79,7 @@ struct Entry {
     start: String,
 }
 
-/// The believable entries; `None` when it is no roster.
+/// The valid entries. `None` if it is no roster.
 fn parse(bytes: &[u8]) -> Option<HashMap<JobId, Worker>> {
     let document: Document<'_> = serde_json::from_slice(bytes).ok()?;
     let believable = |(id, raw): (String, &RawValue)| {

@@ -1,4 +1,4 @@
-//! The names of the files of a launch, and back from a name to its launch.
+//! Names of log files: made for a launch, and parsed back.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,7 +11,7 @@ const PROJECT_CAP: usize = 160;
 /// Prefix of the transcript of each remote session (agent 2.1.197).
 const TRANSCRIPT: &str = "bridge-transcript-";
 
-/// Stem of the files of one launch. One safe path component.
+/// Stem of the files of one launch: one safe path component.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LogSetKey {
     text: String,
@@ -38,14 +38,14 @@ impl LogSetKey {
         &self.text
     }
 
-    /// When the set was made.
+    /// When the set was created.
     #[must_use]
     pub fn created_at(&self) -> Timestamp {
         Timestamp::from_millis(self.created)
     }
 
     /// Whether this may be a set of the project.
-    /// Long names can be cut to the same beginning; then the record decides.
+    /// Long names may be cut to the same text. Then the record decides.
     #[must_use]
     pub fn is_of(&self, project: &ProjectName) -> bool {
         self.text.get(..self.project_len) == Some(escaped(project.as_str()).as_str())
@@ -54,7 +54,8 @@ impl LogSetKey {
     /// Key and suffix (from its first `.` on) of a file in the log directory.
     #[must_use]
     pub fn of_file(name: &str) -> Option<(Self, &str)> {
-        // A project may hold dots and dashes, so the end decides: `-<digits>-<digits>.<suffix>`.
+        // A project name may contain dots and dashes, so the end decides:
+        // `-<digits>-<digits>.<suffix>`.
         let (_, last) = name.rsplit_once('-')?;
         let dot = last.find('.')?;
         let stem = name.len() - last.len() + dot;
@@ -101,7 +102,7 @@ pub(super) fn escaped(project: &str) -> String {
     let mut out = String::with_capacity(project.len());
     for b in project.bytes() {
         let piece = if is_plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") };
-        // Never half an escape.
+        // Never cut in the middle of an escape.
         if out.len() + piece.len() > PROJECT_CAP {
             break;
         }
@@ -113,16 +114,16 @@ pub(super) fn escaped(project: &str) -> String {
 /// A file in the log directory, by the names that this service or its agents give.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogFileName {
-    /// Of a set itself.
+    /// A file of a set.
     Of(LogSetKey),
-    /// Log of a remote session; the agent puts it beside the bridge's log (2.1.197).
+    /// Log of a remote session, which the agent puts beside the bridge's log (2.1.197).
     Session {
         /// The bridge's set.
         set: LogSetKey,
         /// The agent's name of the session: a credential.
         session: String,
     },
-    /// Transcript of a remote session; only the session tells whose.
+    /// Transcript of a remote session. Its name does not say of which bridge.
     Transcript {
         /// The agent's name of the session: a credential.
         session: String,
@@ -130,14 +131,14 @@ pub enum LogFileName {
 }
 
 impl LogFileName {
-    /// What the name says; `None` for a name that nobody here gives.
+    /// Parses a name. `None` for a name that neither we nor the agent would give.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         if let Some(session) = name.strip_prefix(TRANSCRIPT) {
             let session = session.strip_suffix(".jsonl").filter(|s| is_session(s))?.to_owned();
             return Some(Self::Transcript { session });
         }
-        // Before a set: a session may end in two numbers.
+        // Checked before sets: the name of a session may end in two numbers.
         if let Some(stem) = without_number(name).strip_suffix(".log")
             && let Some((set, session)) = split_session(stem)
         {
@@ -227,7 +228,7 @@ mod tests {
         assert!(LogSetKey::new(&name("100%"), 5, 1).as_str().starts_with("100%25-"));
     }
 
-    /// H96: only names that are given here, and by the agent beside them, count.
+    /// H96: only names that we or the agent give count.
     #[test]
     fn h96_a_name_says_whose_it_is_or_nothing() {
         let uuid = "0f1e2d3c-4b5a-6978-8796-105432102030";

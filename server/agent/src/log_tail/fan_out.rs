@@ -1,7 +1,7 @@
-//! One tailer per log, however many look: reads, parses and redacts once (H61).
+//! One tailer per log, for any number of viewers: reads and redacts once (H61).
 //!
-//! What it reads goes into one ring of bounded size. The tailer never waits for a viewer; a viewer
-//! that falls out of the ring has missed lines and is told so.
+//! The tailer puts items into a ring of bounded size and never waits for a viewer. A slow viewer misses
+//! the oldest items and gets a gap mark.
 
 use super::reader::{Progress, Reader, TailItem};
 use std::collections::VecDeque;
@@ -21,12 +21,12 @@ const RING_BYTES: usize = 1024 * 1024;
 /// Least pause between two reads.
 /// The agent opens, appends and closes for every few lines. The first line after silence does not
 /// wait.
-const BREATH: Duration = Duration::from_millis(4);
+const READ_PAUSE: Duration = Duration::from_millis(4);
 
-/// Chunks per round; viewers get a chance to take them before the ring turns.
+/// Chunks per round. Viewers can take the items before newer ones replace them.
 const ROUND: usize = 4;
 
-/// Reads a log as it grows, for as long as it is held.
+/// Reads a log as it grows. Dropping it ends the task.
 #[derive(Debug)]
 pub(super) struct Tailer {
     ring: Arc<Ring>,
@@ -36,7 +36,7 @@ pub(super) struct Tailer {
 #[derive(Debug)]
 struct Ring {
     content: Mutex<Content>,
-    /// Number of the next item, to wait for.
+    /// Number of the next item. Subscribers wait for it to change.
     head: watch::Sender<u64>,
 }
 
@@ -46,35 +46,35 @@ struct Content {
     bytes: usize,
     /// Number of the first item.
     first: u64,
-    /// All lines that end after this offset are in the ring, as far as they were read.
+    /// All lines read so far that end after this offset are in the ring.
     floor: u64,
     broken: Option<Arc<io::Error>>,
 }
 
-/// A viewer's place in the ring.
+/// The subscription of one viewer to a tailer.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct Subscriber {
     tailer: Arc<Tailer>,
     next: u64,
     head: watch::Receiver<u64>,
 }
 
-/// What a seat has to offer.
+/// What a subscriber receives.
 #[derive(Debug)]
-pub(super) enum Offer {
-    /// In order, never empty.
+pub(super) enum Received {
+    /// The next items, in order. Never empty.
     Items(Vec<TailItem>),
     /// The log cannot be read any more.
     Broken(Arc<io::Error>),
 }
 
-/// Items taken at once: little enough to give them up when the viewer turns away.
+/// Most items received at once. Few enough to drop them when the viewer leaves.
 const BATCH: usize = 64;
 
 impl Tailer {
     /// Continues from the position of `reader`; `woken` reports changes.
     /// The returned subscription belongs to the viewer that has read everything so far.
-    pub fn start(reader: Reader, woken: Subscription) -> Seat {
+    pub fn start(reader: Reader, woken: Subscription) -> Subscriber {
         let content = Content {
             items: VecDeque::new(),
             bytes: 0,
@@ -85,18 +85,18 @@ impl Tailer {
         let (head, seen) = watch::channel(0);
         let ring = Arc::new(Ring { content: Mutex::new(content), head });
         let task = tokio::spawn(run(reader, Arc::clone(&ring), woken));
-        Seat { tailer: Arc::new(Self { ring, task }), next: 0, head: seen }
+        Subscriber { tailer: Arc::new(Self { ring, task }), next: 0, head: seen }
     }
 
-    /// Whether it still reads.
+    /// Whether its task still runs.
     pub fn is_alive(&self) -> bool {
         !self.task.is_finished()
     }
 
     /// Subscribes a viewer that has read up to `at`.
-    /// `None` when the ring no longer holds that position. Lines that end before `at` may be
-    /// offered again when the tailer gets there.
-    pub fn join(self: &Arc<Self>, at: u64) -> Option<Seat> {
+    /// `None` if the ring no longer contains that position. Lines that end before `at` may be
+    /// received again when the tailer gets there.
+    pub fn join(self: &Arc<Self>, at: u64) -> Option<Subscriber> {
         let head = self.ring.head.subscribe();
         let content = self.ring.lock();
         if at < content.floor {
@@ -108,7 +108,7 @@ impl Tailer {
         });
         let next = content.first + seen.map_or(0, |index| index as u64 + 1);
         drop(content);
-        Some(Seat { tailer: Arc::clone(self), next, head })
+        Some(Subscriber { tailer: Arc::clone(self), next, head })
     }
 }
 
@@ -162,27 +162,27 @@ fn cost(item: &TailItem) -> usize {
     }
 }
 
-impl Seat {
-    /// The tailer it is at.
+impl Subscriber {
+    /// The tailer that it subscribes to.
     pub fn tailer(&self) -> &Arc<Tailer> {
         &self.tailer
     }
 
-    /// The next items. Losing the future loses nothing.
-    pub async fn next(&mut self) -> Offer {
+    /// Waits for the next items. Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Received {
         loop {
             self.head.borrow_and_update();
-            if let Some(offer) = self.take() {
-                return offer;
+            if let Some(received) = self.take() {
+                return received;
             }
             if self.head.changed().await.is_err() {
-                // The tailer holds the sender, and this seat the tailer.
+                // Cannot happen: the tailer holds the sender, and this value holds the tailer.
                 std::future::pending::<()>().await;
             }
         }
     }
 
-    fn take(&mut self) -> Option<Offer> {
+    fn take(&mut self) -> Option<Received> {
         let content = self.tailer.ring.lock();
         let missed = self.next < content.first;
         let from = self.next.max(content.first);
@@ -191,12 +191,12 @@ impl Seat {
         let items: Vec<TailItem> =
             gap.into_iter().chain(content.items.iter().skip(at).take(BATCH).cloned()).collect();
         if items.is_empty() {
-            return content.broken.clone().map(Offer::Broken);
+            return content.broken.clone().map(Received::Broken);
         }
         let taken = items.len() as u64 - u64::from(missed);
         drop(content);
         self.next = from + taken;
-        Some(Offer::Items(items))
+        Some(Received::Items(items))
     }
 }
 
@@ -209,7 +209,7 @@ async fn run(mut reader: Reader, ring: Arc<Ring>, mut woken: Subscription) {
             (reader, items, progress)
         });
         let Ok((back, items, progress)) = round.await else {
-            // The runtime ends, or a defect: viewers must not wait for ever.
+            // The runtime ends, or the reader panicked: viewers must not wait for ever.
             return ring.end(io::Error::other("reading the log was interrupted"));
         };
         reader = back;
@@ -221,14 +221,14 @@ async fn run(mut reader: Reader, ring: Arc<Ring>, mut woken: Subscription) {
             }
             Ok(Progress::UpToDate) => was_gone = false,
             Ok(Progress::Gone) => {
-                // F63: what is written from now on may be lost.
+                // F63: lines written from now on may be lost.
                 if !std::mem::replace(&mut was_gone, true) {
                     ring.publish(vec![TailItem::Gap]);
                 }
             }
             Err(error) => return ring.end(error),
         }
-        let rested = tokio::time::Instant::now() + BREATH;
+        let rested = tokio::time::Instant::now() + READ_PAUSE;
         woken.changed().await;
         tokio::time::sleep_until(rested).await;
     }

@@ -1,11 +1,11 @@
-//! The files of one log as one run of bytes: rotated files first, then the live.
+//! The files of one log as one sequence of bytes, rotated files first.
 //!
-//! Offsets count from the start of the oldest file at the first look, and continue through every
-//! later rotation, truncation and replacement. So an offset never means two different bytes, and in
-//! a log that was never rotated it is the offset in its file. Lost bytes leave a hole. Lines and
-//! change notices belong to the callers.
+//! Offsets count from the start of the oldest file at the first check, and continue through every later
+//! rotation, truncation and replacement. So an offset never means two different bytes. In a log that was
+//! never rotated it is the offset in its file. Lost bytes leave a hole. Callers split the bytes into
+//! lines and follow changes.
 
-use crate::log_set::open_regular;
+use crate::regular_file::open_regular;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -15,33 +15,33 @@ use std::path::{Path, PathBuf};
 /// The agent's lines begin with the time in milliseconds, so they differ.
 const SAMPLE: u64 = 64;
 
-/// Names looked for; the configuration allows far fewer.
+/// Most rotated files. The configuration allows far fewer.
 const MAX_ROTATED: u32 = 100;
 
-/// Attempts to read while files change under the reader.
+/// Most attempts to read while the files change.
 const TRIES: u32 = 8;
 
-/// See the module.
+/// The files of one log.
 #[derive(Debug)]
 pub(super) struct LogFiles {
     path: PathBuf,
-    /// By offset, without overlap, all before `live`.
+    /// Sorted by offset, without overlap, all before `live`.
     rotated: Vec<Rotated>,
     live: Option<Live>,
 }
 
-/// What a read found.
+/// The result of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Read {
     /// This many bytes, all of one file.
     Bytes(usize),
-    /// Nothing is left at this place; the log goes on at that one, with a new line.
+    /// The bytes here are lost. The log continues at this offset with a new line.
     Hole(u64),
-    /// The end, for now.
+    /// The end of the log, for now.
     End,
 }
 
-/// From where to where a log reaches.
+/// The offsets of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     /// Offset of the oldest byte.
@@ -63,7 +63,7 @@ struct Rotated {
 enum Source {
     /// `.log.<number>`, as long as it is this file.
     Name { number: u32, id: FileId },
-    /// A file that has lost its name.
+    /// An open file without a name.
     Held(File),
 }
 
@@ -75,9 +75,9 @@ struct Live {
     head: Vec<u8>,
     /// The bytes before `len`.
     tail: Vec<u8>,
-    /// Kept while somebody reads, so that nothing is lost when the name goes.
+    /// Kept open while somebody reads: nothing is lost when the file is removed.
     file: Option<File>,
-    /// The name exists.
+    /// Whether the file exists.
     is_there: bool,
 }
 
@@ -87,17 +87,17 @@ struct Found {
     file: File,
     id: FileId,
     len: u64,
-    /// Of a rotated file.
+    /// The number of a rotated file.
     number: Option<u32>,
 }
 
 impl LogFiles {
-    /// Looks at nothing yet.
+    /// Reads nothing yet.
     pub fn new(path: PathBuf) -> Self {
         Self { path, rotated: Vec::new(), live: None }
     }
 
-    /// From where to where there is something, holes aside.
+    /// The first and last offset. There may be holes between them.
     pub fn span(&self) -> Span {
         Span { oldest: self.oldest(), end: self.end() }
     }
@@ -113,22 +113,22 @@ impl LogFiles {
         self.live.as_ref().map_or(rotated, |live| live.start.saturating_add(live.len))
     }
 
-    /// There was a log, and its file is gone.
+    /// Whether there was a log whose file is gone.
     pub fn is_gone(&self) -> bool {
         self.live.as_ref().is_some_and(|live| !live.is_there)
     }
 
-    /// There is a log to read.
+    /// Whether there is a log to read.
     pub fn is_there(&self) -> bool {
         self.live.as_ref().is_some_and(|live| live.is_there)
     }
 
-    /// Begin of the newest file; where it will begin when there is none.
+    /// Start of the newest file, or where it will start if there is none.
     pub fn newest_file(&self) -> u64 {
         self.live.as_ref().map_or_else(|| self.end(), |live| live.start)
     }
 
-    /// Begin of the file that the byte at `at` is in, or will be in.
+    /// Start of the file that contains the byte at `at`, or will contain it.
     pub fn file_of(&self, at: u64) -> Option<u64> {
         match &self.live {
             Some(live) if at >= live.start => Some(live.start),
@@ -145,11 +145,11 @@ impl LogFiles {
         at <= self.end() && (self.file_of(at) == Some(at) || before(at))
     }
 
-    /// Sees what has become of the files. Blocks.
+    /// Checks how the files have changed. Blocks.
     ///
     /// # Errors
-    /// Something that is no readable file is in the place of the log.
-    pub fn look(&mut self) -> io::Result<()> {
+    /// The log is no readable file.
+    pub fn refresh(&mut self) -> io::Result<()> {
         let found = match open_regular(&self.path) {
             Ok(file) => Found::new(file, None)?,
             Err(error) if is_missing(&error) => {
@@ -163,7 +163,7 @@ impl LogFiles {
         match self.live.take() {
             None => self.begin(found),
             Some(live) if self.is_same(&live, &found) => self.live = Some(live.grown(found)),
-            // Its length may have been read before the truncation that the content shows.
+            // The length may have been read before a truncation that the content already shows.
             Some(live) => match Found::new(found.file, None) {
                 Ok(found) => self.succeed(live, found),
                 Err(error) => {
@@ -178,17 +178,17 @@ impl LogFiles {
     /// Reads from `at` on. Blocks.
     ///
     /// # Errors
-    /// As of [`LogFiles::look`], and reading.
+    /// As of [`LogFiles::refresh`], and reading.
     pub fn read(&mut self, at: u64, buffer: &mut [u8]) -> io::Result<Read> {
-        self.look()?;
+        self.refresh()?;
         for _ in 0..TRIES {
             let Some(start) = self.file_of(at) else {
                 return Ok(self.file_after(at).map_or(Read::End, Read::Hole));
             };
             let Some(index) = self.rotated.iter().position(|file| file.start == start) else {
                 let read = self.read_live(at - start, buffer)?;
-                // Truncated in between, the bytes may be of the next file.
-                self.look()?;
+                // After a truncation in between, the bytes may be of the next file.
+                self.refresh()?;
                 if self.newest_file() == start {
                     return Ok(if read > 0 { Read::Bytes(read) } else { Read::End });
                 }
@@ -196,14 +196,14 @@ impl LogFiles {
             };
             match self.read_rotated(index, at, buffer)? {
                 Some(read) if read > 0 => return Ok(Read::Bytes(read)),
-                // Cut short or gone since the last look.
+                // Shorter or gone since the last check.
                 Some(_) | None => self.shorten(index, at),
             }
         }
         Ok(Read::End)
     }
 
-    /// Closes what is open; the next read opens it again.
+    /// Closes all files. The next read opens them again.
     pub fn rest(&mut self) {
         if let Some(live) = &mut self.live {
             live.file = None;
@@ -211,7 +211,7 @@ impl LogFiles {
         self.rotated.retain(|file| matches!(file.source, Source::Name { .. }));
     }
 
-    /// Begin of the first file after `at`.
+    /// Start of the first file after `at`.
     pub fn file_after(&self, at: u64) -> Option<u64> {
         let live = self.live.as_ref().map(|live| live.start);
         self.rotated.iter().map(|file| file.start).chain(live).find(|start| *start > at)
@@ -224,7 +224,7 @@ impl LogFiles {
         file.read_at(buffer, within)
     }
 
-    /// `None` when the file is not there any more.
+    /// `None` if the file does not exist any more.
     fn read_rotated(
         &mut self,
         index: usize,
@@ -260,14 +260,14 @@ impl LogFiles {
         self.rotated.retain(|file| file.len > 0);
     }
 
-    /// The first file ever seen, and the rotated ones before it.
+    /// Begins with the first live file, and the rotated files before it.
     fn begin(&mut self, found: Found) {
         let older = self.unknown(&found);
         let start = self.append(0, older);
         self.live = Some(Live::of(start, &found).held(found.file));
     }
 
-    /// The live file was truncated or replaced.
+    /// Handles a live file that was truncated or replaced.
     fn succeed(&mut self, old: Live, found: Found) {
         let mut unknown = self.unknown(&found);
         self.forget_missing();
@@ -291,14 +291,14 @@ impl LogFiles {
                     });
                 }
             }
-            // What it held is gone: the hole keeps a torn line from being joined with a new one.
+            // Its content is lost. The hole prevents that a torn line is joined with a new line.
             (None, _) => next = next.saturating_add(1),
         }
         let start = self.append(next, unknown);
         self.live = Some(Live::of(start, &found).held(found.file));
     }
 
-    /// Puts files one after the other; the offset after the last one.
+    /// Appends files one after the other. Returns the offset after the last one.
     fn append(&mut self, from: u64, files: Vec<Found>) -> u64 {
         files.into_iter().fold(from, |start, found| {
             let len = found.len;
@@ -310,20 +310,20 @@ impl LogFiles {
         })
     }
 
-    /// Whether the live file is the one it was, grown perhaps.
+    /// Whether the live file is the same as before, perhaps longer.
     fn is_same(&self, old: &Live, found: &Found) -> bool {
-        // Nothing tells an empty file from itself; what was rotated away meanwhile does.
+        // An empty file has nothing to compare. A new rotated file shows that it was replaced.
         old.id == found.id && old.begins(found) && (old.len > 0 || self.unknown(found).is_empty())
     }
 
-    /// Rotated files that have no place yet, oldest first, beside this live one.
+    /// Rotated files that have no offset yet, oldest first.
     fn unknown(&self, live: &Found) -> Vec<Found> {
         let mut found: Vec<Found> =
             (1..=MAX_ROTATED).map_while(|number| self.numbered(number)).collect();
         found.reverse();
         found.retain(|found| {
             let is_known = self.rotated.iter().any(|known| known.is(found.id));
-            // A copy of what is still in the live file: somebody is about to truncate that.
+            // A copy of what is still in the live file, which is about to be truncated.
             let is_copy = Live::of(0, found).begins(live);
             found.len > 0 && !is_known && !is_copy
         });
@@ -371,7 +371,7 @@ impl Live {
         Self { file: Some(file), ..self }
     }
 
-    /// Whether `found` holds the same bytes, and perhaps more.
+    /// Whether `found` contains the same bytes, and perhaps more.
     fn begins(&self, found: &Found) -> bool {
         let head = self.head.len() as u64;
         let tail = self.tail.len() as u64;
@@ -394,7 +394,7 @@ impl Found {
         Ok(Self { id: (facts.dev(), facts.ino()), len: facts.len(), file, number })
     }
 
-    /// Bytes of the file; fewer if it shrinks meanwhile, and then no sample matches.
+    /// Reads bytes of the file. Fewer if it shrinks meanwhile; then no sample matches.
     fn sample(&self, at: u64, len: u64) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(len.min(SAMPLE)).unwrap_or(0)];
         match self.file.read_exact_at(&mut bytes, at) {

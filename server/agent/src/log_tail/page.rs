@@ -1,4 +1,4 @@
-//! Parts of a log on request: its end, what follows a place, what comes before one.
+//! Pages of a log: its end, and the lines after or before a position.
 
 use super::Log;
 use super::files::Span;
@@ -11,21 +11,21 @@ use svc_domain::tail_lines::{BACKFILL_MAX, LINE_CAP};
 /// The end of a longer line is found from the other side.
 const OVERRUN: u64 = 4 * LINE_CAP as u64;
 
-/// Which part of a log.
+/// Which part of a log to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The lines that begin in the last so many bytes.
     Tail(u64),
-    /// So many bytes after a place, and at least one line.
+    /// So many bytes after a position, and at least one line.
     After {
         /// Where another page or viewer stopped.
         at: u64,
         /// Bytes.
         bytes: u64,
     },
-    /// The lines that begin in the so many bytes before a place.
+    /// The lines that begin in so many bytes before a position.
     Before {
-        /// The first or any other place of another page.
+        /// A position in another page.
         at: u64,
         /// Bytes.
         bytes: u64,
@@ -35,9 +35,9 @@ pub enum Part {
 /// Whether somebody writes the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
-    /// An unfinished last line may yet be finished: it is held.
+    /// An unfinished last line may be finished later: it is left out.
     Lives,
-    /// It will stay as it is: it is shown.
+    /// Nobody writes any more: an unfinished last line is included.
     Gone,
 }
 
@@ -46,22 +46,22 @@ pub enum Writer {
 pub struct Page {
     /// Redacted lines, oldest first.
     pub lines: Vec<String>,
-    /// Where the next page before this one ends; `None` at the begin of the log.
+    /// Where the page before this one ends. `None` at the start of the log.
     pub first: Option<u64>,
-    /// Where to go on after this page.
+    /// Where the page after this one starts.
     pub end: u64,
-    /// There is nothing more after it now.
+    /// There are no more lines after it now.
     pub eof: bool,
 }
 
 impl Log {
-    /// Reads a part, at most 1 MiB; `None` when there is no file. Blocks.
+    /// Reads a part, at most 1 MiB. `None` if there is no file. Blocks.
     ///
     /// # Errors
     /// The log path is no readable file.
     pub fn page(self: &Arc<Self>, part: Part, writer: Writer) -> io::Result<Option<Page>> {
         let log = self.open();
-        log.files().look()?;
+        log.files().refresh()?;
         if !log.files().is_there() {
             return Ok(None);
         }
@@ -104,7 +104,7 @@ impl Log {
                         (begin, Lines::read(reader, writer, enough)?)
                     }
                 };
-                // The line that crosses the place belongs to this page, the next one does not.
+                // A line that crosses the position belongs to this page, the next line does not.
                 let before = page.lines.partition_point(|(end, _)| *end < to);
                 page.keep(before + 1);
                 Ok(Some(page.into_page((first > oldest).then_some(first))))
@@ -114,7 +114,7 @@ impl Log {
 }
 
 struct Lines {
-    /// Each with the place after it.
+    /// The lines, each with the position after it.
     lines: Vec<(u64, String)>,
     end: u64,
     eof: bool,

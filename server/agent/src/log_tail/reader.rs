@@ -13,108 +13,109 @@ pub(super) const CHUNK: usize = 64 * 1024;
 /// The longest private key in use (16,384 bits) is 13 KB of text.
 const LOOK_BACK: u64 = 16 * 1024;
 
-/// What a reader of a log is told.
+/// One item of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TailItem {
-    /// A line, fit to leave the service.
+    /// A redacted line.
     Line {
-        /// Reading on from this offset repeats nothing and leaves nothing out.
+        /// Reading from this offset on repeats nothing and misses nothing.
         end: u64,
-        /// The line without its end.
+        /// The line without its line end.
         text: Arc<str>,
     },
-    /// The file was rotated, truncated or replaced; what follows is from its successor.
+    /// The file was rotated, truncated or replaced.
+    /// The next items are from its successor.
     Rotated {
         /// Offset of the successor's first byte.
         start: u64,
     },
-    /// Something is missing here.
+    /// Lines are missing here.
     Gap,
 }
 
-/// The files of a log while somebody reads them; closed with the last clone.
+/// The files of a log while somebody reads them. Closed with the last clone.
 #[derive(Debug, Clone)]
 pub(super) struct OpenLog {
-    lease: Arc<Lease>,
+    handle: Arc<ReaderHandle>,
 }
 
 #[derive(Debug)]
-pub(super) struct Lease {
+pub(super) struct ReaderHandle {
     files: Arc<Mutex<LogFiles>>,
 }
 
 impl OpenLog {
     pub fn new(files: Arc<Mutex<LogFiles>>) -> Self {
-        Self { lease: Arc::new(Lease { files }) }
+        Self { handle: Arc::new(ReaderHandle { files }) }
     }
 
-    pub fn from_lease(lease: Arc<Lease>) -> Self {
-        Self { lease }
+    pub fn from_handle(handle: Arc<ReaderHandle>) -> Self {
+        Self { handle }
     }
 
-    pub fn lease(&self) -> &Arc<Lease> {
-        &self.lease
+    pub fn handle(&self) -> &Arc<ReaderHandle> {
+        &self.handle
     }
 
-    /// The files, for one operation: the guard must not outlive its statement.
+    /// The files, for one operation. The guard must not outlive its statement.
     pub fn files(&self) -> MutexGuard<'_, LogFiles> {
-        self.lease.files.lock().unwrap_or_else(PoisonError::into_inner)
+        self.handle.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Lease {
+impl Drop for ReaderHandle {
     fn drop(&mut self) {
-        // Whoever reads holds a lease: only a new reader can be in the way, and that one closes.
+        // Every reader holds a handle, so only a new reader can hold the lock, and it closes too.
         if let Ok(mut files) = self.files.try_lock() {
             files.rest();
         }
     }
 }
 
-/// Where a reader begins.
+/// Where a reader starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
-    /// With the oldest line there is.
+    /// At the oldest line.
     Oldest,
-    /// With the first line that begins in the last so many bytes.
+    /// At the first line that begins in the last so many bytes.
     Tail(u64),
     /// Where another reader stopped.
     At(u64),
 }
 
-/// How far a step came.
+/// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// There may be more at once.
+    /// There may be more to read.
     More,
     /// Everything is read.
     UpToDate,
-    /// So far as well, and the file is gone.
+    /// Everything is read, and the file is gone.
     Gone,
 }
 
-/// See the module. Everything here blocks.
+/// The reader. All functions block.
 #[derive(Debug)]
 pub(super) struct Reader {
     log: OpenLog,
     lines: TailLines,
     redactor: Redactor,
-    /// Where it began.
+    /// The offset at which it started.
     begin: u64,
-    /// Begin of the file that is being read.
+    /// Start of the file that is being read.
     file: Option<u64>,
     buffer: Vec<u8>,
 }
 
 impl Reader {
-    /// Prepares to read; an item tells when the wanted place is lost.
+    /// Prepares to read. The first item is a gap if the wanted position is lost.
     pub fn open(
         log: OpenLog,
         colour: Colour,
         begin: Begin,
     ) -> io::Result<(Self, Option<TailItem>)> {
         let mut files = log.files();
-        files.look()?;
+        files.refresh()?;
         let (Span { oldest, end }, newest) = (files.span(), files.newest_file());
         drop(files);
         let mut reader = Self {
@@ -132,7 +133,7 @@ impl Reader {
                 let from = end.saturating_sub(window.min(BACKFILL_MAX)).max(oldest);
                 match reader.line_begin(from, end)? {
                     Some(at) => reader.start_at_line(at)?,
-                    // Inside a line that is longer than the window.
+                    // The window is inside one long line.
                     None => {
                         reader.begin = from;
                         reader.lines = TailLines::backfill(end, end - from).lines;
@@ -141,10 +142,10 @@ impl Reader {
             }
             Begin::At(at) if reader.log.files().is_known(at) => reader.resume(at)?,
             Begin::At(at) => {
-                // Rotated away: with what followed it, or, if nobody knows, with the newest file.
+                // Rotated away: continue with its successor, or with the newest file if unknown.
                 let next = (oldest..end).contains(&at).then(|| reader.log.files().file_after(at));
                 let start = if at < oldest { oldest } else { next.flatten().unwrap_or(newest) };
-                // Nothing was ever there: nothing is lost either.
+                // There was never a log: nothing is lost.
                 lost = (end > 0 || at > 0).then_some(TailItem::Rotated { start });
                 reader.start_at_line(start)?;
             }
@@ -153,22 +154,22 @@ impl Reader {
         Ok((reader, lost))
     }
 
-    /// The place where it began.
+    /// The position where it started.
     pub fn begin(&self) -> u64 {
         self.begin
     }
 
-    /// The place where a reader that begins now goes on exactly.
+    /// The position at which a new reader would continue exactly.
     pub fn resting(&self) -> u64 {
         self.lines.resting()
     }
 
-    /// Begin of the file that is being read.
+    /// Start of the file that is being read.
     pub fn file(&self) -> Option<u64> {
         self.file
     }
 
-    /// Offset of the byte that is read next.
+    /// Offset of the next byte to read.
     pub fn offset(&self) -> u64 {
         self.lines.offset()
     }
@@ -191,8 +192,8 @@ impl Reader {
                 Progress::More
             }
             Read::Hole(next) => {
-                // What is held of a line stays unsaid: its rest is lost, and half of a secret in
-                // it would not be recognised.
+                // The beginning of an unfinished line is dropped: its rest is lost, and half of a
+                // secret would not be recognised.
                 self.lines = TailLines::from_line(next);
                 self.turn_to(Some(next), out);
                 Progress::More
@@ -205,12 +206,12 @@ impl Reader {
         Ok(progress)
     }
 
-    /// Whether everything there was at the last look is read.
+    /// Whether everything that existed at the last check was read.
     pub fn is_at_end(&self) -> bool {
         self.offset() >= self.log.files().span().end
     }
 
-    /// The held end of a log that nobody writes any more.
+    /// The unfinished last line of a log that nobody writes any more.
     pub fn finish(&mut self) -> Option<TailItem> {
         let line = self.lines.finish()?;
         let text = line.redacted(&mut self.redactor).into();
@@ -227,7 +228,7 @@ impl Reader {
         self.file = Some(start);
     }
 
-    /// The first begin of a line in `from..=to`.
+    /// The first start of a line in `from..=to`.
     pub fn line_begin(&mut self, from: u64, to: u64) -> io::Result<Option<u64>> {
         let mut files = self.log.files();
         if from <= files.oldest() {
@@ -251,7 +252,7 @@ impl Reader {
         Ok(None)
     }
 
-    /// Goes on at the begin of a line.
+    /// Continues at the start of a line.
     pub fn start_at_line(&mut self, at: u64) -> io::Result<()> {
         self.prime(at)?;
         self.begin = at;
@@ -259,7 +260,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Goes on where a reader stopped, which may be inside a long line.
+    /// Continues where another reader stopped, perhaps inside a long line.
     fn resume(&mut self, at: u64) -> io::Result<()> {
         let begins_after_hole = at > 0 && self.log.files().file_of(at - 1).is_none();
         match TailLines::resume(at, u64::MAX) {
@@ -273,7 +274,7 @@ impl Reader {
         }
     }
 
-    /// Shows the redactor the lines before `at`.
+    /// Feeds the redactor the lines before `at`.
     fn prime(&mut self, at: u64) -> io::Result<()> {
         let mut files = self.log.files();
         let oldest = files.oldest();

@@ -1,7 +1,7 @@
-//! What one viewer sees: its own reading up to the present, then the shared tailer.
+//! One viewer of a log: reads older lines itself, then subscribes to the tailer.
 
 use super::Log;
-use super::fan_out::{Offer, Seat};
+use super::fan_out::{Received, Subscriber};
 use super::reader::{Begin, Progress, Reader, TailItem};
 use std::collections::VecDeque;
 use std::io;
@@ -9,24 +9,24 @@ use std::sync::Arc;
 use svc_watch::Watcher;
 use tokio::task::JoinHandle;
 
-/// Why a viewer sees nothing any more.
+/// Why a viewer gets no more lines.
 #[derive(Debug, thiserror::Error)]
 #[error("the log cannot be read")]
 pub struct Broken(#[source] Arc<io::Error>);
 
 /// One viewer of one log.
-/// It reads older lines on its own, at the pace it is asked for them, and shares the work with all
-/// others once it is up to date.
+/// It reads older lines itself, as fast as they are requested. Once it is up to date it shares the
+/// tailer with all other viewers.
 #[derive(Debug)]
 pub struct Viewer {
     log: Arc<Log>,
     watcher: Watcher,
     source: Source,
-    /// Read and not yet handed out.
+    /// Items that were read and not returned yet.
     pending: VecDeque<TailItem>,
-    /// Where a reader would continue after the last item; `None` before the first line.
-    place: Option<u64>,
-    /// Begin of the file it saw last.
+    /// Where a reader would continue after the last item. `None` before the first line.
+    position: Option<u64>,
+    /// Start of the file of the last item.
     file: Option<u64>,
     conclude: bool,
 }
@@ -37,9 +37,9 @@ enum Source {
     Closed(Begin),
     /// A round of reading is under way.
     Reading(JoinHandle<Round>),
-    /// Up to date, on its own. `None` while it changes hands.
+    /// Up to date, with a reader of its own. `None` while the reader is moved.
     UpToDate(Option<Box<Reader>>),
-    Live(Seat),
+    Live(Subscriber),
     Done,
     Broken(Arc<io::Error>),
 }
@@ -57,7 +57,7 @@ enum After {
     Finished,
 }
 
-/// What a round starts from.
+/// The state from which a round of reading starts.
 enum Job {
     Open(Begin),
     Continue(Box<Reader>),
@@ -70,7 +70,7 @@ impl Viewer {
             watcher,
             source: Source::Closed(begin),
             pending: VecDeque::new(),
-            place: match begin {
+            position: match begin {
                 Begin::At(at) => Some(at),
                 Begin::Oldest | Begin::Tail(_) => None,
             },
@@ -85,20 +85,20 @@ impl Viewer {
     }
 
     /// Whether the item is new to this viewer.
-    /// When it changes between its own reading and the tailer, it sees some items twice.
+    /// When it switches between its own reader and the tailer, it gets some items twice.
     fn is_news(&mut self, item: &TailItem) -> bool {
         match item {
             TailItem::Line { end, .. } => {
-                let is_new = self.place.is_none_or(|place| place < *end);
-                self.place = self.place.max(Some(*end));
+                let is_new = self.position.is_none_or(|position| position < *end);
+                self.position = self.position.max(Some(*end));
                 is_new
             }
             TailItem::Rotated { start } => {
                 let is_new = self.file.is_none_or(|file| file < *start);
                 if is_new {
                     self.file = Some(*start);
-                    // Back to the begin of a log whose earlier offsets nobody remembers.
-                    self.place = self.place.min(Some(*start));
+                    // Back to the start of a log whose earlier offsets are forgotten.
+                    self.position = self.position.min(Some(*start));
                 }
                 is_new
             }
@@ -106,7 +106,7 @@ impl Viewer {
         }
     }
 
-    /// The next of what was already read, at most some dozens of lines.
+    /// The next item that was already read, at most some dozens of lines ahead.
     pub fn pending(&mut self) -> Option<TailItem> {
         loop {
             let item = self.pending.pop_front()?;
@@ -139,9 +139,9 @@ impl Viewer {
                     Some(reader) => self.join(reader),
                     None => self.source = Source::Done,
                 },
-                Source::Live(seat) => match seat.next().await {
-                    Offer::Items(items) => self.pending.extend(items),
-                    Offer::Broken(error) => self.source = Source::Broken(error),
+                Source::Live(subscriber) => match subscriber.next().await {
+                    Received::Items(items) => self.pending.extend(items),
+                    Received::Broken(error) => self.source = Source::Broken(error),
                 },
                 Source::Done => return Ok(None),
                 Source::Broken(error) => return Err(Broken(Arc::clone(error))),
@@ -155,9 +155,9 @@ impl Viewer {
             return;
         }
         if matches!(self.source, Source::Live(_)) {
-            // Its own reading finds all that the ring had, and what the ring had lost.
+            // Its own reader finds everything that the ring had, and what the ring had lost.
             self.pending.clear();
-            self.source = Source::Closed(self.place.map_or(Begin::Oldest, Begin::At));
+            self.source = Source::Closed(self.position.map_or(Begin::Oldest, Begin::At));
         }
     }
 
@@ -171,15 +171,15 @@ impl Viewer {
         }
     }
 
-    /// Changes over to the tailer, or reads on when that is already too far ahead.
+    /// Switches to the tailer, or reads on if the tailer is too far ahead.
     fn join(&mut self, reader: Box<Reader>) {
         if self.conclude {
             return self.read(Job::Continue(reader));
         }
-        self.place = Some(reader.resting());
+        self.position = Some(reader.resting());
         self.file = reader.file();
-        match self.log.seat(reader, &self.watcher) {
-            Ok(seat) => self.source = Source::Live(seat),
+        match self.log.subscribe(reader, &self.watcher) {
+            Ok(subscriber) => self.source = Source::Live(subscriber),
             Err(reader) => self.read(Job::Continue(reader)),
         }
     }

@@ -188,9 +188,9 @@ async fn the_tailer_lives_as_long_as_somebody_looks_and_closes_its_files() {
     assert_eq!(line(&mut second).await, "three");
     drop(second);
     assert_eq!(tailer.strong_count(), 0);
-    let lease = lock(&bench.log.shared).lease.clone();
+    let handle = lock(&bench.log.shared).handle.clone();
     tokio::time::timeout(DEADLINE, async {
-        while lease.strong_count() > 0 {
+        while handle.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
     })

@@ -104,7 +104,7 @@ fn a_cursor_keeps_its_meaning_while_files_are_rotated() {
     for round in 0..3 {
         bench.append(numbered_lines(10 + round * 5..15 + round * 5));
         bench.rotate();
-        // Each look is enough to learn of a rotation.
+        // One check is enough to notice a rotation.
         bench.page(Part::Tail(0));
     }
     // Longer than the place: a plain offset would point into the middle of this.
