@@ -1,6 +1,6 @@
 //! Exits of our children and of other processes.
 
-use crate::support::{Place, Stranger, host_with, within};
+use crate::support::{Stranger, Workspace, host_with, within};
 use svc_domain::identity::ProcessIdentity;
 use svc_ports::process::{ExitReport, ProcessHost, Signal, Target};
 use svc_process::exit::ExitWatch;
@@ -9,17 +9,17 @@ const UNKNOWN: ExitReport = ExitReport { code: None, signal: None, oom_kill: fal
 
 #[tokio::test]
 async fn an_exit_code_and_a_signal_are_told_to_early_and_late_askers() {
-    let place = Place::new();
-    let identity = place.launch(place.shell("exit 7")).await;
-    let early = (place.host.exited(&identity), place.host.exited(&identity));
+    let workspace = Workspace::new();
+    let identity = workspace.launch(workspace.shell("exit 7")).await;
+    let early = (workspace.host.exited(&identity), workspace.host.exited(&identity));
     let (one, two) = within(async { tokio::join!(early.0, early.1) }).await;
     assert_eq!((one.code, one.signal), (Some(7), None));
     assert_eq!(one, two);
-    assert_eq!(place.end_of(&identity).await, one);
+    assert_eq!(workspace.end_of(&identity).await, one);
 
-    let killed = place.launch(place.shell("exec sleep 1000")).await;
-    place.host.signal(&killed, Signal::Kill, Target::Group);
-    let end = place.end_of(&killed).await;
+    let killed = workspace.launch(workspace.shell("exec sleep 1000")).await;
+    workspace.host.signal(&killed, Signal::Kill, Target::Group);
+    let end = workspace.end_of(&killed).await;
     assert_eq!((end.code, end.signal), (None, Some(9)));
 }
 

@@ -1,6 +1,6 @@
 //! Launches: what an agent inherits, and every way in which a launch fails.
 
-use crate::support::{HELPER, Place, Stranger, eventually, eventually_gone, host_with, read};
+use crate::support::{HELPER, Stranger, Workspace, eventually, eventually_gone, host_with, read};
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::ffi::OsStringExt;
@@ -13,8 +13,8 @@ use svc_ports::process::{LaunchError, LaunchSpec, ProcessHost, Signal, Target};
 use svc_process::launcher::{LauncherProgram, read_identity};
 
 /// The facts that the helper printed, by their first word.
-fn facts_of(place: &Place) -> Vec<String> {
-    place.lines("facts", 7)
+fn facts_of(workspace: &Workspace) -> Vec<String> {
+    workspace.lines("facts", 7)
 }
 
 fn line<'a>(facts: &'a [String], word: &str) -> &'a str {
@@ -33,19 +33,19 @@ fn ignored(facts: &[String]) -> u64 {
     bits & !(0b11 << 31)
 }
 
-fn facts_spec(place: &Place) -> LaunchSpec {
-    let facts = place.path("facts");
-    place.spec(HELPER, &["facts", facts.to_str().unwrap()])
+fn facts_spec(workspace: &Workspace) -> LaunchSpec {
+    let facts = workspace.path("facts");
+    workspace.spec(HELPER, &["facts", facts.to_str().unwrap()])
 }
 
 #[tokio::test]
 async fn h36_an_agent_leads_its_own_session_with_default_signals_and_the_operators_umask() {
-    let place = Place::new();
-    let held = place.hold(facts_spec(&place)).await.unwrap();
+    let workspace = Workspace::new();
+    let held = workspace.hold(facts_spec(&workspace)).await.unwrap();
     let identity = held.identity().clone();
-    assert!(!place.path("facts").exists());
+    assert!(!workspace.path("facts").exists());
     held.go().await.unwrap();
-    let facts = facts_of(&place);
+    let facts = facts_of(&workspace);
     let pid = identity.pid.to_string();
     assert_eq!(line(&facts, "pid"), pid);
     let stat: Vec<&str> = line(&facts, "stat").split(' ').collect();
@@ -57,8 +57,8 @@ async fn h36_an_agent_leads_its_own_session_with_default_signals_and_the_operato
     assert_eq!(ignored(&facts), 0x1000);
     let core: Vec<&str> = line(&facts, "Max core file size").split_whitespace().collect();
     assert_eq!(core[..2], ["0", "0"]);
-    assert_eq!(line(&facts, "cwd"), place.root.to_str().unwrap());
-    let out = place.path("out");
+    assert_eq!(line(&facts, "cwd"), workspace.root.to_str().unwrap());
+    let out = workspace.path("out");
     assert_eq!(line(&facts, "fds"), format!("0=/dev/null 1={0} 2={0}", out.display()));
 }
 
@@ -75,23 +75,23 @@ fn h36_signals_ignored_or_blocked_by_whoever_started_the_service_are_not_inherit
             ],
         };
     });
-    let place = Place::with(host);
+    let workspace = Workspace::with(host);
     nix::sys::signal::SigSet::all().thread_block().unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         // A shell prints its own state without changing it.
-        place
-            .launch(place.shell("grep -E '^Sig(Blk|Ign)' /proc/self/status; exec sleep 1000"))
+        workspace
+            .launch(workspace.shell("grep -E '^Sig(Blk|Ign)' /proc/self/status; exec sleep 1000"))
             .await;
     });
-    let lines = place.lines("out", 2);
+    let lines = workspace.lines("out", 2);
     assert_eq!(line(&lines, "SigBlk:"), "0000000000000000");
     assert_eq!(ignored(&lines), 0);
 }
 
 #[tokio::test]
 async fn h33_fifty_agents_inherit_no_descriptor_even_where_the_service_was_started_with_some() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     // One close-on-exec like all of ours, one inheritable like those of a careless parent.
     let private: Vec<TcpListener> =
         (0..20).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
@@ -99,11 +99,11 @@ async fn h33_fifty_agents_inherit_no_descriptor_even_where_the_service_was_start
     rustix::io::fcntl_setfd(&inheritable, rustix::io::FdFlags::empty()).unwrap();
     for round in 0..50 {
         let name = format!("facts-{round}");
-        let file = place.path(&name);
-        let spec = place.spec(HELPER, &["facts", file.to_str().unwrap()]);
-        let identity = place.launch(spec).await;
-        assert_eq!(place.end_of(&identity).await.code, Some(0));
-        let facts = place.lines(&name, 7);
+        let file = workspace.path(&name);
+        let spec = workspace.spec(HELPER, &["facts", file.to_str().unwrap()]);
+        let identity = workspace.launch(spec).await;
+        assert_eq!(workspace.end_of(&identity).await.code, Some(0));
+        let facts = workspace.lines(&name, 7);
         let fds = line(&facts, "fds");
         assert_eq!(fds.split(' ').count(), 3, "{fds}");
         assert!(!fds.contains("socket"), "{fds}");
@@ -113,15 +113,15 @@ async fn h33_fifty_agents_inherit_no_descriptor_even_where_the_service_was_start
 
 #[tokio::test]
 async fn h32_an_agent_gets_the_given_environment_and_nothing_of_the_services_own() {
-    let place = Place::new();
-    let mut spec = facts_spec(&place);
+    let workspace = Workspace::new();
+    let mut spec = facts_spec(&workspace);
     spec.env = vec![
         ("SVC_LAUNCH_ID".into(), spec.launch_id.as_str().into()),
         ("ODD".into(), OsString::from_vec(b"a=\xff\nb".to_vec())),
     ];
     let launch_id = spec.launch_id.clone();
-    place.launch(spec).await;
-    let facts = facts_of(&place);
+    workspace.launch(spec).await;
+    let facts = facts_of(&workspace);
     let variables: Vec<&str> = facts.iter().filter_map(|line| line.strip_prefix("env ")).collect();
     assert_eq!(
         variables,
@@ -134,8 +134,8 @@ async fn h32_an_agent_gets_the_given_environment_and_nothing_of_the_services_own
 
 #[tokio::test]
 async fn a_held_launcher_carries_none_of_the_services_environment() {
-    let place = Place::new();
-    let held = place.hold(place.shell("exit 0")).await.unwrap();
+    let workspace = Workspace::new();
+    let held = workspace.hold(workspace.shell("exit 0")).await.unwrap();
     let environment = read(Path::new(&format!("/proc/{}/environ", held.identity().pid)));
     let names: Vec<&str> =
         environment.split_terminator('\0').filter_map(|entry| entry.split('=').next()).collect();
@@ -144,92 +144,92 @@ async fn a_held_launcher_carries_none_of_the_services_environment() {
 
 #[tokio::test]
 async fn h31_arguments_arrive_verbatim_and_both_outputs_are_appended_to_the_log() {
-    let place = Place::new();
-    std::fs::write(place.path("out"), "before\n").unwrap();
+    let workspace = Workspace::new();
+    std::fs::write(workspace.path("out"), "before\n").unwrap();
     let script = "printf '%s\\n' \"$@\"; echo problem >&2";
     let odd = ["$(id)", "`id`; &", "-x", "", "a b"];
     let args: Vec<&str> = ["-c", script, "name"].into_iter().chain(odd).collect();
-    let identity = place.launch(place.spec("/bin/sh", &args)).await;
-    assert_eq!(place.end_of(&identity).await.code, Some(0));
-    assert_eq!(read(&place.path("out")), "before\n$(id)\n`id`; &\n-x\n\na b\nproblem\n");
+    let identity = workspace.launch(workspace.spec("/bin/sh", &args)).await;
+    assert_eq!(workspace.end_of(&identity).await.code, Some(0));
+    assert_eq!(read(&workspace.path("out")), "before\n$(id)\n`id`; &\n-x\n\na b\nproblem\n");
 }
 
 #[tokio::test]
 async fn h97_the_identity_file_names_the_held_process_before_it_is_the_agent() {
-    let place = Place::new();
-    let spec = place.shell(": > started; exec sleep 1000");
+    let workspace = Workspace::new();
+    let spec = workspace.shell(": > started; exec sleep 1000");
     let launch_id = spec.launch_id.clone();
     let file = spec.identity_file.clone();
-    let held = place.hold(spec).await.unwrap();
+    let held = workspace.hold(spec).await.unwrap();
     let written = read_identity(&file, &launch_id).unwrap().unwrap();
     assert_eq!(&written, held.identity());
-    assert_eq!(place.host.probe(&written), Verdict::Same);
+    assert_eq!(workspace.host.probe(&written), Verdict::Same);
     let mode = std::fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    assert_eq!(place.host.find_launch(&launch_id).unwrap().identity, written);
-    assert!(!place.path("started").exists());
+    assert_eq!(workspace.host.find_launch(&launch_id).unwrap().identity, written);
+    assert!(!workspace.path("started").exists());
     held.go().await.unwrap();
-    eventually("the agent", || place.path("started").exists().then_some(()));
-    let found = place.host.find_launch(&launch_id).unwrap();
+    eventually("the agent", || workspace.path("started").exists().then_some(()));
+    let found = workspace.host.find_launch(&launch_id).unwrap();
     assert_eq!(found.identity, written);
-    assert_eq!(found.cwd.as_ref(), Some(&place.root));
+    assert_eq!(found.cwd.as_ref(), Some(&workspace.root));
 }
 
 #[tokio::test]
 async fn h97_a_launch_that_is_given_up_starts_nothing() {
-    let place = Place::new();
-    let held = place.hold(place.shell(": > started")).await.unwrap();
+    let workspace = Workspace::new();
+    let held = workspace.hold(workspace.shell(": > started")).await.unwrap();
     let identity = held.identity().clone();
     drop(held);
-    assert_eq!(place.end_of(&identity).await.code, Some(0));
-    assert!(!place.path("started").exists());
+    assert_eq!(workspace.end_of(&identity).await.code, Some(0));
+    assert!(!workspace.path("started").exists());
 }
 
 #[tokio::test]
 async fn f10_a_service_killed_while_it_holds_a_launch_starts_nothing() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     // The launcher of this service is its own program, through the link in the process table.
-    let (mut service, said) = Stranger::helper(&["host", place.root.to_str().unwrap()]);
+    let (mut service, said) = Stranger::helper(&["host", workspace.root.to_str().unwrap()]);
     let (pid, ticks) = said.split_once(' ').unwrap();
     let launcher = ProcessIdentity {
         pid: Pid::new(pid.parse().unwrap()).unwrap(),
         start_ticks: ticks.parse().unwrap(),
-        boot_id: place.host.boot_id().clone(),
+        boot_id: workspace.host.boot_id().clone(),
     };
-    assert_eq!(place.host.probe(&launcher), Verdict::Same);
-    let facts = place.host.inspect(launcher.pid).unwrap();
+    assert_eq!(workspace.host.probe(&launcher), Verdict::Same);
+    let facts = workspace.host.inspect(launcher.pid).unwrap();
     assert_eq!(facts.argv.get(1).map(String::as_str), Some("__launch__"));
     service.kill();
     service.collect();
-    place.end_of(&launcher).await;
-    assert!(!place.path("started").exists());
+    workspace.end_of(&launcher).await;
+    assert!(!workspace.path("started").exists());
 }
 
 #[tokio::test]
 async fn f13_programs_that_cannot_be_executed_are_told_with_the_kernels_reason() {
-    let place = Place::new();
-    let plain = place.path("plain");
+    let workspace = Workspace::new();
+    let plain = workspace.path("plain");
     std::fs::write(&plain, "#!/bin/sh\n: > started\n").unwrap();
     // Without a known format: a shell would run it as a script.
-    let unknown = place.path("unknown");
+    let unknown = workspace.path("unknown");
     std::fs::write(&unknown, ": > started\n").unwrap();
-    let foreign = place.path("foreign");
+    let foreign = workspace.path("foreign");
     std::fs::write(&foreign, b"\x7fELF\x02\x01\x01garbage").unwrap();
-    let orphan = place.path("orphan");
+    let orphan = workspace.path("orphan");
     std::fs::write(&orphan, "#!/nowhere/interpreter\n").unwrap();
     for path in [&unknown, &foreign, &orphan] {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
     let cases = [
-        (place.path("missing"), rustix::io::Errno::NOENT),
-        (place.root.clone(), rustix::io::Errno::ACCESS),
+        (workspace.path("missing"), rustix::io::Errno::NOENT),
+        (workspace.root.clone(), rustix::io::Errno::ACCESS),
         (plain, rustix::io::Errno::ACCESS),
         (unknown, rustix::io::Errno::NOEXEC),
         (foreign, rustix::io::Errno::NOEXEC),
         (orphan, rustix::io::Errno::NOENT),
     ];
     for (program, expected) in cases {
-        let held = place.hold(place.spec(&program, &[])).await.unwrap();
+        let held = workspace.hold(workspace.spec(&program, &[])).await.unwrap();
         let identity = held.identity().clone();
         match held.go().await {
             Err(LaunchError::Exec { program: told, cause }) => {
@@ -238,16 +238,16 @@ async fn f13_programs_that_cannot_be_executed_are_told_with_the_kernels_reason()
             }
             other => panic!("{}: {other:?}", program.display()),
         }
-        assert!(matches!(place.host.probe(&identity), Verdict::Gone(_)));
+        assert!(matches!(workspace.host.probe(&identity), Verdict::Gone(_)));
     }
-    assert!(!place.path("started").exists());
+    assert!(!workspace.path("started").exists());
 }
 
 #[tokio::test]
 async fn h30_too_long_an_argument_is_told_and_starts_nothing() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let long = "x".repeat(4 << 20);
-    let held = place.hold(place.spec("/bin/true", &[&long])).await.unwrap();
+    let held = workspace.hold(workspace.spec("/bin/true", &[&long])).await.unwrap();
     let Err(LaunchError::Exec { cause, .. }) = held.go().await else {
         panic!("four megabytes in one argument were accepted");
     };
@@ -255,48 +255,48 @@ async fn h30_too_long_an_argument_is_told_and_starts_nothing() {
 }
 
 /// Expects that a launch is refused before it is ready, with a useful reason.
-async fn refused(place: &Place, names: &str, change: impl FnOnce(&mut LaunchSpec)) {
-    let mut spec = place.shell(": > started");
+async fn refused(workspace: &Workspace, names: &str, change: impl FnOnce(&mut LaunchSpec)) {
+    let mut spec = workspace.shell(": > started");
     change(&mut spec);
     let launch_id = spec.launch_id.clone();
-    match place.hold(spec).await {
+    match workspace.hold(spec).await {
         Err(LaunchError::NotReady(reason)) => {
             assert!(reason.contains(names), "{reason:?} does not name {names:?}");
         }
         Err(other) => panic!("{names}: {other:?}"),
         Ok(_) => panic!("{names}: it was ready"),
     }
-    assert_eq!(place.host.find_launch(&launch_id), None);
-    assert!(!place.path("started").exists());
+    assert_eq!(workspace.host.find_launch(&launch_id), None);
+    assert!(!workspace.path("started").exists());
 }
 
 #[tokio::test]
 async fn whatever_is_wrong_with_the_order_is_told_before_anything_starts() {
-    let place = Place::new();
-    let log = place.path("planted");
-    symlink(place.path("out"), &log).unwrap();
+    let workspace = Workspace::new();
+    let log = workspace.path("planted");
+    symlink(workspace.path("out"), &log).unwrap();
     // F15: whatever is in the place of the log is neither written to nor waited for.
-    refused(&place, "planted", |spec| spec.output = log.clone()).await;
-    refused(&place, "absent.log", |spec| spec.output = place.path("absent.log")).await;
-    let pipe = place.path("pipe");
+    refused(&workspace, "planted", |spec| spec.output = log.clone()).await;
+    refused(&workspace, "absent.log", |spec| spec.output = workspace.path("absent.log")).await;
+    let pipe = workspace.path("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
-    refused(&place, "pipe", |spec| spec.output = pipe.clone()).await;
-    refused(&place, "gone-project", |spec| spec.cwd = place.path("gone-project")).await;
-    std::fs::create_dir(place.path("real")).unwrap();
-    std::fs::create_dir(place.path("real/inner")).unwrap();
-    symlink(place.path("real"), place.path("link")).unwrap();
-    refused(&place, "link", |spec| spec.cwd = place.path("link")).await;
-    refused(&place, "link/inner", |spec| spec.cwd = place.path("link/inner")).await;
-    refused(&place, "out", |spec| spec.cwd = place.path("out")).await;
-    refused(&place, "no-folder", |spec| {
-        spec.identity_file = place.path("no-folder/a.launch.json");
+    refused(&workspace, "pipe", |spec| spec.output = pipe.clone()).await;
+    refused(&workspace, "gone-project", |spec| spec.cwd = workspace.path("gone-project")).await;
+    std::fs::create_dir(workspace.path("real")).unwrap();
+    std::fs::create_dir(workspace.path("real/inner")).unwrap();
+    symlink(workspace.path("real"), workspace.path("link")).unwrap();
+    refused(&workspace, "link", |spec| spec.cwd = workspace.path("link")).await;
+    refused(&workspace, "link/inner", |spec| spec.cwd = workspace.path("link/inner")).await;
+    refused(&workspace, "out", |spec| spec.cwd = workspace.path("out")).await;
+    refused(&workspace, "no-folder", |spec| {
+        spec.identity_file = workspace.path("no-folder/a.launch.json");
     })
     .await;
-    refused(&place, "NUL", |spec| spec.args.push("a\0b".into())).await;
-    refused(&place, "NUL", |spec| spec.env.push(("A".into(), "a\0b".into()))).await;
-    refused(&place, "A=B", |spec| spec.env.push(("A=B".into(), "".into()))).await;
-    assert_eq!(read(&place.path("out")), "");
+    refused(&workspace, "NUL", |spec| spec.args.push("a\0b".into())).await;
+    refused(&workspace, "NUL", |spec| spec.env.push(("A".into(), "a\0b".into()))).await;
+    refused(&workspace, "A=B", |spec| spec.env.push(("A=B".into(), "".into()))).await;
+    assert_eq!(read(&workspace.path("out")), "");
 }
 
 #[tokio::test]
@@ -305,11 +305,11 @@ async fn a_launcher_that_says_nothing_is_ended_at_the_deadline() {
         options.launcher.args = vec!["mute".into()];
         options.launch_deadline = Duration::from_millis(200);
     });
-    let place = Place::with(host);
-    let spec = place.shell(": > started");
+    let workspace = Workspace::with(host);
+    let spec = workspace.shell(": > started");
     let launch_id = spec.launch_id.clone();
-    assert!(matches!(place.hold(spec).await, Err(LaunchError::NotReady(_))));
-    assert_eq!(place.host.find_launch(&launch_id), None);
+    assert!(matches!(workspace.hold(spec).await, Err(LaunchError::NotReady(_))));
+    assert_eq!(workspace.host.find_launch(&launch_id), None);
 }
 
 #[tokio::test]
@@ -321,42 +321,45 @@ async fn launchers_that_are_none_start_nothing() {
                 args: args.iter().map(OsString::from).collect(),
             };
         });
-        let place = Place::with(host);
-        assert!(place.hold(place.shell(": > started")).await.is_err());
-        assert!(!place.path("started").exists());
+        let workspace = Workspace::with(host);
+        assert!(workspace.hold(workspace.shell(": > started")).await.is_err());
+        assert!(!workspace.path("started").exists());
     }
-    let place = Place::with(host_with(|options| {
+    let workspace = Workspace::with(host_with(|options| {
         options.launcher.program = "/nowhere/launcher".into();
     }));
-    assert!(matches!(place.hold(place.shell("exit 0")).await, Err(LaunchError::Launcher(_))));
+    assert!(matches!(
+        workspace.hold(workspace.shell("exit 0")).await,
+        Err(LaunchError::Launcher(_))
+    ));
 }
 
 #[test]
 fn h79_without_a_free_descriptor_nothing_is_started_signalled_or_taken_for_dead() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let mut victim =
         Stranger::start(std::process::Command::new("/bin/sleep").arg("1000").process_group(0));
     let (mut service, said) =
-        Stranger::helper(&["starve", place.root.to_str().unwrap(), &victim.pid().to_string()]);
+        Stranger::helper(&["starve", workspace.root.to_str().unwrap(), &victim.pid().to_string()]);
     let expected = "Unknown Unproven Err(Launcher(Os { code: 24,";
     assert!(said.starts_with(expected), "{said}");
     assert!(said.ends_with("None"), "{said}");
     assert!(victim.is_running());
     // With free descriptors the next launch succeeds.
     assert!(service.collect().success());
-    eventually("the agent", || place.path("started").exists().then_some(()));
+    eventually("the agent", || workspace.path("started").exists().then_some(()));
 }
 
 #[tokio::test]
 async fn a_launcher_killed_while_held_is_not_taken_for_a_started_agent() {
-    let place = Place::new();
-    let held = place.hold(place.shell(": > started")).await.unwrap();
+    let workspace = Workspace::new();
+    let held = workspace.hold(workspace.shell(": > started")).await.unwrap();
     let identity = held.identity().clone();
-    place.host.signal(&identity, Signal::Kill, Target::Process);
-    assert_eq!(place.end_of(&identity).await.signal, Some(9));
+    workspace.host.signal(&identity, Signal::Kill, Target::Process);
+    assert_eq!(workspace.end_of(&identity).await.signal, Some(9));
     assert!(matches!(held.go().await, Err(LaunchError::NotReady(_))));
-    eventually_gone(&place.host, &identity);
-    assert!(!place.path("started").exists());
+    eventually_gone(&workspace.host, &identity);
+    assert!(!workspace.path("started").exists());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Signals: which process gets one, and above all which does not.
 
-use crate::support::{Place, Stranger, eventually, eventually_gone, host};
+use crate::support::{Stranger, Workspace, eventually, eventually_gone, host};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use svc_domain::identity::{GoneBecause, Pid, ProcessIdentity, Verdict};
@@ -12,31 +12,31 @@ const COUNTER: &str = "trap 'echo INT >> signals' INT; echo ready >> signals; \
                        while :; do sleep 1000 & wait $!; done";
 
 /// Starts the counter in its own process group, not as a launch.
-fn counter(place: &Place) -> Stranger {
+fn counter(workspace: &Workspace) -> Stranger {
     let stranger = Stranger::start(
         // A shell cannot trap what was ignored when it began, as in a background job of CI.
         Command::new("env")
             .args(["--default-signal=INT", "/bin/sh", "-c", COUNTER])
-            .current_dir(&place.root)
-            .env("SVC_LAUNCH_ID", place.shell("").launch_id.as_str())
+            .current_dir(&workspace.root)
+            .env("SVC_LAUNCH_ID", workspace.shell("").launch_id.as_str())
             .process_group(0),
     );
-    place.lines("signals", 1);
+    workspace.lines("signals", 1);
     stranger
 }
 
 #[test]
 fn f1_f3_h102_a_process_that_only_has_the_recorded_pid_never_gets_a_signal() {
-    let place = Place::new();
-    let mut victim = counter(&place);
-    let real = victim.identity(&place.host);
+    let workspace = Workspace::new();
+    let mut victim = counter(&workspace);
+    let real = victim.identity(&workspace.host);
     let wrong_start = ProcessIdentity { start_ticks: real.start_ticks + 1, ..real.clone() };
     let wrong_boot = ProcessIdentity {
         boot_id: "00000000-0000-0000-0000-000000000000".parse().unwrap(),
         ..real.clone()
     };
     // A forged launch file leads to the same wrong identity.
-    let file = place.path("forged.launch.json");
+    let file = workspace.path("forged.launch.json");
     let launch_id = "0123456789abcdef0123456789abcdef";
     std::fs::write(
         &file,
@@ -55,20 +55,20 @@ fn f1_f3_h102_a_process_that_only_has_the_recorded_pid_never_gets_a_signal() {
         (forged, GoneBecause::Reused),
     ];
     for (identity, because) in &cases {
-        assert_eq!(place.host.probe(identity), Verdict::Gone(*because));
-        assert!(place.host.descendants(identity).is_empty());
+        assert_eq!(workspace.host.probe(identity), Verdict::Gone(*because));
+        assert!(workspace.host.descendants(identity).is_empty());
         for target in [Target::Process, Target::Group] {
             for signal in [Signal::Interrupt, Signal::Kill] {
-                let sent = place.host.signal(identity, signal, target);
+                let sent = workspace.host.signal(identity, signal, target);
                 assert_eq!(sent, Signalled::Gone, "{identity:?}");
             }
         }
     }
     // The counter works: it sees one signal, the one with the right identity.
     assert!(victim.is_running());
-    let sent = place.host.signal(&real, Signal::Interrupt, Target::Process);
+    let sent = workspace.host.signal(&real, Signal::Interrupt, Target::Process);
     assert_eq!(sent, Signalled::Sent);
-    assert_eq!(place.lines("signals", 2), ["ready", "INT"]);
+    assert_eq!(workspace.lines("signals", 2), ["ready", "INT"]);
 }
 
 #[test]
@@ -115,49 +115,49 @@ fn f5_f8_a_zombie_is_gone_and_gets_no_signal() {
 
 #[tokio::test]
 async fn f40_a_group_that_ignores_the_interrupt_is_killed_with_its_children() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     let script = "trap '' INT; sh -c 'echo child >> ready; exec sleep 1000' & \
                   echo parent >> ready; wait";
-    let identity = place.launch(place.shell(script)).await;
-    place.lines("ready", 2);
-    let children = place.host.descendants(&identity);
+    let identity = workspace.launch(workspace.shell(script)).await;
+    workspace.lines("ready", 2);
+    let children = workspace.host.descendants(&identity);
     assert_eq!(children.len(), 1);
     let child = &children[0].identity;
-    let signal = |signal| place.host.signal(&identity, signal, Target::Group);
+    let signal = |signal| workspace.host.signal(&identity, signal, Target::Group);
     assert_eq!(signal(Signal::Interrupt), Signalled::Sent);
-    assert_eq!(place.host.probe(&identity), Verdict::Same);
-    assert_eq!(place.host.probe(child), Verdict::Same);
+    assert_eq!(workspace.host.probe(&identity), Verdict::Same);
+    assert_eq!(workspace.host.probe(child), Verdict::Same);
     assert_eq!(signal(Signal::Kill), Signalled::Sent);
-    assert_eq!(place.end_of(&identity).await.signal, Some(9));
-    place.end_of(child).await;
+    assert_eq!(workspace.end_of(&identity).await.signal, Some(9));
+    workspace.end_of(child).await;
     assert_eq!(signal(Signal::Kill), Signalled::Gone);
 }
 
 #[tokio::test]
 async fn h36_the_interrupt_of_a_group_reaches_an_agent_with_default_handling() {
-    let place = Place::new();
-    let identity = place.launch(place.shell("exec sleep 1000")).await;
-    let sent = place.host.signal(&identity, Signal::Interrupt, Target::Group);
+    let workspace = Workspace::new();
+    let identity = workspace.launch(workspace.shell("exec sleep 1000")).await;
+    let sent = workspace.host.signal(&identity, Signal::Interrupt, Target::Group);
     assert_eq!(sent, Signalled::Sent);
-    let end = place.end_of(&identity).await;
+    let end = workspace.end_of(&identity).await;
     assert_eq!((end.code, end.signal), (None, Some(2)));
 }
 
 #[tokio::test]
 async fn h104_a_tree_with_double_forked_stopped_and_deaf_members_is_found_and_ended() {
-    let place = Place::new();
+    let workspace = Workspace::new();
     // One stays in the process tree, one leaves it by a double fork into its own session.
     let script = "trap '' INT TERM HUP; \
                   (setsid sh -c 'echo stray >> ready; sleep 1000' > /dev/null 2>&1 &); \
                   sh -c 'echo child >> ready; sleep 1000' & \
                   echo parent >> ready; wait";
-    let spec = place.shell(script);
+    let spec = workspace.shell(script);
     let launch_id = spec.launch_id.clone();
-    let identity = place.launch(spec).await;
-    place.lines("ready", 3);
+    let identity = workspace.launch(spec).await;
+    workspace.lines("ready", 3);
     // Two shells, and a sleep of each.
     let tree = eventually("the whole tree", || {
-        let tree = place.host.descendants(&identity);
+        let tree = workspace.host.descendants(&identity);
         (tree.len() == 4).then_some(tree)
     });
     let position = |pid: i32| tree.iter().position(|f| f.identity.pid.get() == pid);
@@ -172,30 +172,30 @@ async fn h104_a_tree_with_double_forked_stopped_and_deaf_members_is_found_and_en
     rustix::process::kill_process(raw, rustix::process::Signal::STOP).unwrap();
 
     // The agent ends first: the rest is still found by the launch id.
-    place.host.signal(&identity, Signal::Kill, Target::Process);
-    place.end_of(&identity).await;
-    assert!(place.host.descendants(&identity).is_empty());
-    assert_eq!(place.host.launch_members(&launch_id).len(), 4);
+    workspace.host.signal(&identity, Signal::Kill, Target::Process);
+    workspace.end_of(&identity).await;
+    assert!(workspace.host.descendants(&identity).is_empty());
+    assert_eq!(workspace.host.launch_members(&launch_id).len(), 4);
     for member in &tree {
-        let sent = place.host.signal(&member.identity, Signal::Kill, Target::Process);
+        let sent = workspace.host.signal(&member.identity, Signal::Kill, Target::Process);
         // A shell whose child was just killed may end by itself.
         assert!(matches!(sent, Signalled::Sent | Signalled::Gone), "{sent:?}");
     }
     for member in &tree {
-        place.end_of(&member.identity).await;
+        workspace.end_of(&member.identity).await;
     }
-    assert!(place.host.launch_members(&launch_id).is_empty());
+    assert!(workspace.host.launch_members(&launch_id).is_empty());
 }
 
 #[test]
 fn the_list_of_processes_has_facts_of_this_users_processes() {
-    let place = Place::new();
-    let stranger = counter(&place);
-    let identity = stranger.identity(&place.host);
-    let all = place.host.processes();
+    let workspace = Workspace::new();
+    let stranger = counter(&workspace);
+    let identity = stranger.identity(&workspace.host);
+    let all = workspace.host.processes();
     let found = all.iter().find(|facts| facts.identity == identity).unwrap();
     assert_eq!(found.argv[..2], ["/bin/sh", "-c"]);
-    assert_eq!(found.cwd.as_ref(), Some(&place.root));
+    assert_eq!(found.cwd.as_ref(), Some(&workspace.root));
     assert_eq!(found.group, identity.pid.get());
     assert_eq!(found.parent, i32::try_from(std::process::id()).unwrap());
     assert!(found.exe.is_some());

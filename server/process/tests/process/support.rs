@@ -31,14 +31,14 @@ pub fn host_with(change: impl FnOnce(&mut HostOptions)) -> Host {
 }
 
 /// A folder with a project and a log, and the launches in it.
-pub struct Place {
+pub struct Workspace {
     folder: tempfile::TempDir,
     pub root: PathBuf,
     pub host: Host,
     launched: std::sync::Mutex<Vec<LaunchId>>,
 }
 
-impl Place {
+impl Workspace {
     pub fn new() -> Self {
         Self::with(host())
     }
@@ -102,7 +102,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Workspace {
     fn drop(&mut self) {
         for launch_id in self.launched.lock().unwrap().iter() {
             for member in self.host.launch_members(launch_id) {
