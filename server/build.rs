@@ -1,4 +1,4 @@
-//! Compiles what tells the system's allocator how to keep memory, where that is glibc's.
+//! Compiles the settings of the system's allocator, if that is glibc's.
 
 use std::env::var;
 
@@ -8,7 +8,7 @@ fn main() {
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
         return;
     }
-    // An object rather than a library: of a library the linker takes only what is asked for.
+    // An object, not a library: from a library the linker takes only the symbols that are used.
     let mut build = cc::Build::new();
     for object in build.file("src/allocator.c").cargo_metadata(false).compile_intermediates() {
         println!("cargo:rustc-link-arg-bins={}", object.display());
