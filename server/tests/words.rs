@@ -32,7 +32,6 @@ const UNCLEAR_NAMES: &[(&str, &str)] = &[
 const SUMMARIES_LEFT: &[(&str, usize)] = &[
     ("server", 7),
     ("server/app", 199),
-    ("server/config", 44),
     ("server/domain", 13),
     ("server/http", 102),
     ("server/store", 11),
@@ -45,7 +44,6 @@ const SUMMARIES_LEFT: &[(&str, usize)] = &[
 const NAMES_LEFT: &[(&str, usize)] = &[
     ("server", 2),
     ("server/app", 8),
-    ("server/config", 2),
     ("server/domain", 1),
     ("server/http", 4),
     ("server/store", 1),

@@ -108,13 +108,13 @@ section! {
 }
 
 impl Config {
-    /// Settings of one project, defaults where nothing is written.
+    /// Settings of one project; what is not written has its default.
     #[must_use]
     pub fn project(&self, name: &ProjectName) -> Project {
         self.projects.get(name).cloned().unwrap_or_default()
     }
 
-    /// Restart policy of one project, inherited where it has none of its own.
+    /// Restart policy of one project; without its own it inherits the general one.
     #[must_use]
     pub fn restart_policy(&self, name: &ProjectName) -> RestartPolicy {
         self.project(name).restart.unwrap_or(self.restart.policy)

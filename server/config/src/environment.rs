@@ -1,16 +1,18 @@
-//! The environment as a value: read once at the edge, passed to whoever needs it.
+//! The environment as a value: read once at the start and passed on.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// A snapshot of environment variables. Its debug form shows names only: values hold secrets.
+/// A snapshot of environment variables.
+///
+/// Its debug form shows names only, because values hold secrets.
 #[derive(Clone, Default)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// No variables at all: for a service that must ignore its surroundings.
+    /// No variables: for a service that must ignore its environment.
     #[must_use]
     pub fn empty() -> Self {
         Self::default()
@@ -35,7 +37,9 @@ impl Environment {
             .filter(|home| home.is_absolute())
     }
 
-    /// `path` with a leading `~` or `~/` replaced by the home directory, where one is named.
+    /// `path` with a leading `~` replaced by the home directory.
+    ///
+    /// Unchanged when the environment names no home directory.
     #[must_use]
     pub fn expand_home(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), self.home()) {
@@ -44,8 +48,9 @@ impl Environment {
         }
     }
 
-    /// Variables whose name starts with `SVC_`, by name. Names that are not UTF-8 are skipped:
-    /// no key can be meant.
+    /// Variables whose name starts with `SVC_`, by name.
+    ///
+    /// Names that are not UTF-8 are skipped: they cannot belong to a key.
     pub(crate) fn service_variables(&self) -> impl Iterator<Item = (&str, &OsStr)> {
         self.0
             .iter()
@@ -68,8 +73,8 @@ impl fmt::Debug for Environment {
 
 /// Whether a variable must not reach any child process (`configuration` §2.1).
 ///
-/// True for what configures a secret of the service: telling names, and the two lists of URLs
-/// that carry credentials without one.
+/// True for names that say they hold a secret, and for the two lists of URLs, which hold
+/// credentials although their names do not say so.
 #[must_use]
 pub fn is_scrubbed(name: &OsStr) -> bool {
     const TELLING: [&str; 5] = ["SECRET", "PASSWORD", "PASSWD", "TOKEN", "HASH"];
@@ -80,9 +85,9 @@ pub fn is_scrubbed(name: &OsStr) -> bool {
             || URL_LISTS.contains(&name.strip_suffix("_FILE").unwrap_or(&name)))
 }
 
-/// State directory when nothing names one (`configuration` §5); none without a home directory.
+/// State directory when no setting names one (`configuration` §5).
 ///
-/// Looks whether `~/.svc` exists, creates nothing.
+/// None without a home directory. Checks whether `~/.svc` exists, creates nothing.
 #[must_use]
 pub fn default_state_dir(environment: &Environment) -> Option<PathBuf> {
     if cfg!(windows) {

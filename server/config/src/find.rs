@@ -1,14 +1,14 @@
-//! Which file is the configuration (`configuration` §1).
+//! Finds the configuration file (`configuration` §1).
 
 use crate::environment::Environment;
-use crate::report::{ConfigErrors, Place};
+use crate::report::{ConfigErrors, Location};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Name of the file in every directory that is searched.
 const FILE_NAME: &str = "svc.yml";
 
-/// Why a place is on the search list.
+/// Why a file is on the search list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Named on the command line.
@@ -21,25 +21,25 @@ pub enum Step {
     Home,
     /// The user's own configuration directory.
     User,
-    /// The machine's.
+    /// The configuration directory of the machine.
     System,
 }
 
-/// A place where the file may be.
+/// A file that the search examines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// Absolute path.
     pub path: PathBuf,
-    /// Why it is searched.
+    /// Why it is on the list.
     pub step: Step,
 }
 
-/// The file to read.
+/// The file that the search found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
     /// Absolute path, links not resolved.
     pub path: PathBuf,
-    /// Why it was chosen.
+    /// Why it was on the list.
     pub step: Step,
     /// The whole search list, in order.
     pub searched: Vec<Candidate>,
@@ -54,7 +54,7 @@ pub enum FindError {
         /// The whole search list, in order; never empty.
         searched: Vec<Candidate>,
     },
-    /// A candidate exists and cannot be used; the search does not go past it.
+    /// A candidate exists and cannot be used; the search stops there.
     #[error(transparent)]
     Unusable(#[from] ConfigErrors),
 }
@@ -65,7 +65,7 @@ fn list(searched: &[Candidate]) -> String {
     paths.join(", ")
 }
 
-/// The search list: where a file is looked for, first to last.
+/// The search list, first to last.
 #[must_use]
 pub fn candidates(
     explicit: Option<&Path>,
@@ -118,11 +118,12 @@ fn system_directory(environment: &Environment) -> Option<PathBuf> {
 
 /// Finds the configuration file: the first candidate that is a regular file.
 ///
-/// Blocking: looks at a handful of files. Creates nothing.
+/// Blocking: examines a few files. Creates nothing.
 ///
 /// # Errors
 /// [`FindError::NotFound`] when no candidate exists; [`FindError::Unusable`] when one exists
-/// that may not be examined, so that nobody offers to replace a file that merely has a wrong mode.
+/// that may not be examined. The setup page must not offer to replace a file that only has a wrong
+/// mode.
 pub fn find(
     explicit: Option<&Path>,
     environment: &Environment,
@@ -139,9 +140,10 @@ pub fn find(
 }
 
 fn is_there(candidate: &Candidate) -> Result<bool, ConfigErrors> {
-    let unusable =
-        |reason: String| Err(ConfigErrors::one(Place::File(candidate.path.clone()), None, reason));
-    // Where the operator named the file, anything else of that name is a mistake to report.
+    let unusable = |reason: String| {
+        Err(ConfigErrors::one(Location::File(candidate.path.clone()), None, reason))
+    };
+    // The operator named this file: another kind of file with this name is a mistake.
     let is_named = matches!(candidate.step, Step::Argument | Step::Variable);
     match std::fs::metadata(&candidate.path) {
         Ok(metadata) if metadata.is_file() => Ok(true),
@@ -169,11 +171,11 @@ mod tests {
     use std::fs;
     use tempfile::TempDir;
 
-    struct Place {
+    struct SearchTree {
         dir: TempDir,
     }
 
-    impl Place {
+    impl SearchTree {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             for name in ["cwd", "home", "svc-home", "xdg/svc"] {
@@ -210,56 +212,56 @@ mod tests {
 
     #[test]
     fn the_first_existing_file_wins() {
-        let place = Place::new();
-        let environment = place.environment(&[]);
+        let tree = SearchTree::new();
+        let environment = tree.environment(&[]);
         let mut expected = Vec::new();
         for (name, step) in [
             ("xdg/svc/svc.yml", Step::User),
             ("svc-home/svc.yml", Step::Home),
             ("cwd/svc.yml", Step::WorkingDirectory),
         ] {
-            expected.push((place.write(name), step));
-            let found = place.find(None, &environment).unwrap();
+            expected.push((tree.write(name), step));
+            let found = tree.find(None, &environment).unwrap();
             assert_eq!(Some(&(found.path, found.step)), expected.last());
         }
     }
 
     #[test]
     fn a_named_file_is_the_only_candidate() {
-        let place = Place::new();
-        place.write("cwd/svc.yml");
-        let other = place.write("other.yml");
-        let named = place.environment(&[("SVC_CONFIG", "missing.yml")]);
-        let FindError::NotFound { searched } = place.find(None, &named).unwrap_err() else {
+        let tree = SearchTree::new();
+        tree.write("cwd/svc.yml");
+        let other = tree.write("other.yml");
+        let named = tree.environment(&[("SVC_CONFIG", "missing.yml")]);
+        let FindError::NotFound { searched } = tree.find(None, &named).unwrap_err() else {
             panic!("a missing named file must not fall through");
         };
-        assert_eq!(searched, [Candidate { path: place.path("missing.yml"), step: Step::Variable }]);
-        assert_eq!(place.find(Some("../other.yml"), &named).unwrap().path, {
-            let mut path = place.path("cwd");
+        assert_eq!(searched, [Candidate { path: tree.path("missing.yml"), step: Step::Variable }]);
+        assert_eq!(tree.find(Some("../other.yml"), &named).unwrap().path, {
+            let mut path = tree.path("cwd");
             path.push("../other.yml");
             path
         });
         let blank: Environment = [("SVC_CONFIG", " ")].into_iter().collect();
-        assert_eq!(place.find(None, &blank).unwrap().step, Step::WorkingDirectory);
+        assert_eq!(tree.find(None, &blank).unwrap().step, Step::WorkingDirectory);
         assert!(other.exists());
     }
 
     #[test]
     fn a_tilde_means_home() {
-        let place = Place::new();
-        let file = place.write("home/mine.yml");
-        assert_eq!(place.find(Some("~/mine.yml"), &place.environment(&[])).unwrap().path, file);
+        let tree = SearchTree::new();
+        let file = tree.write("home/mine.yml");
+        assert_eq!(tree.find(Some("~/mine.yml"), &tree.environment(&[])).unwrap().path, file);
         let by_variable: Environment =
-            [("HOME", place.path("home")), ("SVC_CONFIG", "~/mine.yml".into())]
+            [("HOME", tree.path("home")), ("SVC_CONFIG", "~/mine.yml".into())]
                 .into_iter()
                 .collect();
-        assert_eq!(place.find(None, &by_variable).unwrap().path, file);
+        assert_eq!(tree.find(None, &by_variable).unwrap().path, file);
     }
 
     #[test]
     fn nothing_found_lists_every_place_that_was_searched() {
-        let place = Place::new();
-        let error = place.find(None, &Environment::empty()).unwrap_err();
+        let tree = SearchTree::new();
+        let error = tree.find(None, &Environment::empty()).unwrap_err();
         let FindError::NotFound { searched } = &error else { panic!("{error}") };
         let steps: Vec<_> = searched.iter().map(|candidate| candidate.step).collect();
         assert_eq!(steps, [Step::WorkingDirectory, Step::System]);
@@ -268,24 +270,24 @@ mod tests {
 
     #[test]
     fn what_exists_and_cannot_be_read_is_never_not_found() {
-        let place = Place::new();
+        let tree = SearchTree::new();
         let refused = |explicit: Option<&str>, reason: &str| {
-            let error = place.find(explicit, &place.environment(&[])).unwrap_err();
+            let error = tree.find(explicit, &tree.environment(&[])).unwrap_err();
             assert!(matches!(error, FindError::Unusable(_)), "{error:?}");
             assert!(error.to_string().contains(reason), "{error}");
         };
         refused(Some("."), "directory");
-        std::os::unix::fs::symlink("nowhere", place.path("cwd/svc.yml")).unwrap();
+        std::os::unix::fs::symlink("nowhere", tree.path("cwd/svc.yml")).unwrap();
         refused(None, "link");
-        std::os::unix::fs::symlink("loop.yml", place.path("cwd/loop.yml")).unwrap();
+        std::os::unix::fs::symlink("loop.yml", tree.path("cwd/loop.yml")).unwrap();
         refused(Some("loop.yml"), "cannot be examined");
     }
 
     #[test]
     fn a_directory_on_the_search_path_is_passed_over() {
-        let place = Place::new();
-        fs::create_dir(place.path("cwd/svc.yml")).unwrap();
-        let file = place.write("svc-home/svc.yml");
-        assert_eq!(place.find(None, &place.environment(&[])).unwrap().path, file);
+        let tree = SearchTree::new();
+        fs::create_dir(tree.path("cwd/svc.yml")).unwrap();
+        let file = tree.write("svc-home/svc.yml");
+        assert_eq!(tree.find(None, &tree.environment(&[])).unwrap().path, file);
     }
 }

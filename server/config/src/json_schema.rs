@@ -1,7 +1,7 @@
 //! The table of keys as JSON Schema, for editors and checkers.
 //!
-//! It describes the plain spellings. What the loader reads beyond them (`yes` for `true`, numbers
-//! in quotes, old names of keys) is left out on purpose: an editor should lead to the plain ones.
+//! It describes the plain spellings only, because an editor should suggest those. The loader also
+//! reads others: `yes` for `true`, numbers in quotes, old names of keys.
 
 use crate::schema::{self, ItemRule, Kind, Leaf, PROJECTS, Stage, TextRule, leaves};
 use crate::value::Value;
@@ -28,7 +28,7 @@ pub fn json_schema() -> Json {
     Json::Object(root)
 }
 
-/// A mapping of known keys. One with nothing below it is null in YAML, and allowed.
+/// A mapping of known keys. An empty section is null in YAML, and allowed.
 fn section(about: &str) -> Map<String, Json> {
     let mut section = Map::new();
     section.insert("description".into(), about.into());
@@ -117,10 +117,10 @@ fn shape(kind: Kind) -> Json {
             "propertyNames": { "pattern": "^[^=]+$" },
             "additionalProperties": { "type": ["string", "number", "boolean"] }
         }),
-        Kind::Switches(names) => {
-            let switches: Map<String, Json> = names
+        Kind::Switches(known) => {
+            let switches: Map<String, Json> = known
                 .iter()
-                .map(|name| ((*name).to_owned(), json!({ "type": "boolean" })))
+                .map(|(name, _)| ((*name).to_owned(), json!({ "type": "boolean" })))
                 .collect();
             json!({ "type": "object", "properties": switches, "additionalProperties": false })
         }

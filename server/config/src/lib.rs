@@ -1,8 +1,8 @@
 //! The configuration: schema, loading, checking, showing.
 //!
 //! [`find()`] searches the file, [`load`] reads it together with the environment, [`show()`] lists
-//! what came out. The environment is always passed in; nothing here reads the process's own, and
-//! nothing here writes. All of it blocks for as long as it takes to read a few small files.
+//! the values. The environment is always passed in: nothing here reads that of the process, and
+//! nothing here writes. Calls block for as long as it takes to read a few small files.
 
 mod config;
 mod environment;
@@ -30,6 +30,6 @@ pub use json_schema::json_schema;
 pub use load::{
     Loaded, Origin, Source, is_password_hash, judge_exposure, load, load_candidate, load_text,
 };
-pub use report::{Concern, ConfigErrors, Place, Problem, Warning};
+pub use report::{ConfigErrors, Location, Problem, Warning, WarningKind};
 pub use secret::{MASK, Secret};
 pub use show::{Row, View, show};

@@ -1,11 +1,11 @@
-//! From a file and an environment to a configuration, with every problem found in one pass.
+//! Loads a configuration from a file and an environment.
 //!
-//! `file` and `variables` collect what is set, `settle` fills in the rest and builds the types,
-//! `check` judges what single values cannot show.
+//! One pass finds every problem. `file` and `variables` collect what is set, `defaults` adds the
+//! rest and builds the types, `check` examines what single values cannot show.
 
 mod check;
+mod defaults;
 mod file;
-mod settle;
 mod variables;
 
 pub use check::{is_password_hash, judge_exposure};
@@ -13,7 +13,7 @@ pub use check::{is_password_hash, judge_exposure};
 use crate::config::Config;
 use crate::environment::Environment;
 use crate::find::{Found, Step};
-use crate::report::{Concern, ConfigErrors, Place, Problem, Warning};
+use crate::report::{ConfigErrors, Location, Problem, Warning, WarningKind};
 use crate::schema::Leaf;
 use crate::value::{PathRoots, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ use svc_shared::ids::ProjectName;
 /// Where the value of a key comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
-    /// Nothing sets it.
+    /// The default: nothing sets the key.
     Default,
     /// The file.
     File {
@@ -49,7 +49,7 @@ impl fmt::Display for Source {
     }
 }
 
-/// One key's value and where it comes from.
+/// The value of a key and its source.
 #[derive(Clone)]
 pub(crate) struct Setting {
     pub(crate) value: Value,
@@ -64,11 +64,11 @@ pub(crate) type ProjectSettings = BTreeMap<ProjectName, Settings>;
 pub struct Loaded {
     /// The configuration.
     pub config: Arc<Config>,
-    /// What the operator should know, in the order it was noticed.
+    /// What the operator should know, in the order of the checks.
     pub warnings: Vec<Warning>,
     /// The file it came from; none when it was given as text.
     pub path: Option<PathBuf>,
-    /// How to read it once more.
+    /// The means to read it again.
     pub origin: Origin,
     pub(crate) settings: Settings,
     pub(crate) projects: ProjectSettings,
@@ -76,7 +76,7 @@ pub struct Loaded {
 
 impl fmt::Debug for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Settings hold secrets as plain values: they stay out.
+        // Settings hold secrets as plain values, so they are left out.
         f.debug_struct("Loaded")
             .field("config", &self.config)
             .field("warnings", &self.warnings)
@@ -85,12 +85,14 @@ impl fmt::Debug for Loaded {
     }
 }
 
-/// What a configuration was read from, so that it can be read again as it is by then.
+/// The file and the environment of a configuration, to read it again later.
 #[derive(Debug, Clone, Default)]
 pub struct Origin(Option<Box<(Found, Environment)>>);
 
 impl Origin {
-    /// The configuration as it is now; none for one that was given as text. Blocking as [`load`].
+    /// Reads the configuration again; none for one that was given as text.
+    ///
+    /// Blocking as [`load`].
     #[must_use]
     pub fn read_again(&self) -> Option<Result<Loaded, ConfigErrors>> {
         let (found, environment) = self.0.as_deref()?;
@@ -107,7 +109,7 @@ impl Origin {
 impl Loaded {
     /// Where the value of a key comes from; none for a key the schema does not have.
     ///
-    /// Keys of one project are asked for with its name: `projects.api.restart`.
+    /// A key of a project contains its name: `projects.api.restart`.
     #[must_use]
     pub fn source(&self, key: &str) -> Option<&Source> {
         let project = || {
@@ -120,13 +122,13 @@ impl Loaded {
     }
 }
 
-/// Reads the configuration a search found.
+/// Reads the configuration that a search found.
 ///
-/// Blocking: reads the file and the files variables name, looks at the directories it refers to.
-/// Creates and writes nothing.
+/// Blocking: reads the file and the files that variables name, and examines the directories that
+/// they name. Creates and writes nothing.
 ///
 /// # Errors
-/// Every problem at once, each with its place and key, none with a secret.
+/// All problems at once, each with its location and key, none with a secret.
 pub fn load(found: &Found, environment: &Environment) -> Result<Loaded, ConfigErrors> {
     read_as(&file::read(&found.path)?, found, environment)
 }
@@ -139,7 +141,7 @@ fn read_as(bytes: &[u8], found: &Found, environment: &Environment) -> Result<Loa
     draft.finish(bytes, environment)
 }
 
-/// Reads a text as it would be read from the file a search found, which need not exist yet.
+/// Reads a text as the content of a file that need not exist yet.
 ///
 /// Blocking as [`load`].
 ///
@@ -153,7 +155,7 @@ pub fn load_candidate(
     read_as(text.as_bytes(), found, environment)
 }
 
-/// Reads a configuration from text, deaf to the environment.
+/// Reads a configuration from text and ignores the environment.
 ///
 /// Relative paths are relative to `directory`. `state_dir` must be set, since its default comes
 /// from the environment. Blocking as [`load`].
@@ -165,7 +167,7 @@ pub fn load_text(text: &str, directory: &Path) -> Result<Loaded, ConfigErrors> {
     Draft::new(None, directory.to_path_buf(), &environment).finish(text.as_bytes(), &environment)
 }
 
-/// A configuration that is being put together.
+/// A configuration that is being loaded.
 struct Draft {
     file: Option<PathBuf>,
     step: Option<Step>,
@@ -175,14 +177,14 @@ struct Draft {
     projects: ProjectSettings,
     /// Sections of which something is written.
     sections: BTreeSet<String>,
-    /// Keys with a problem: checks that involve them stay silent.
+    /// Keys with a problem: checks that need them are skipped.
     failed: BTreeSet<&'static str>,
     /// The old spelling of `claude.launch_mode`, from the file or the environment.
     old_launch_mode: Option<Setting>,
-    /// Where the removed key `database_url` stands.
-    database_url: Vec<Place>,
+    /// Locations of the removed key `database_url`.
+    database_url: Vec<Location>,
     problems: Vec<Problem>,
-    /// How many of the problems are refusals to be exposed.
+    /// Number of problems that say the service would be open to everybody.
     exposures: usize,
     warnings: Vec<Warning>,
 }
@@ -207,9 +209,9 @@ impl Draft {
     }
 
     fn finish(mut self, bytes: &[u8], environment: &Environment) -> Result<Loaded, ConfigErrors> {
-        self.take_file(bytes)?;
-        self.take_variables(environment);
-        self.settle(environment);
+        self.apply_file(bytes)?;
+        self.apply_variables(environment);
+        self.add_defaults(environment);
         let config = self.build();
         let config = config.map(|config| self.check(config, environment));
         self.apply_strictness();
@@ -244,54 +246,54 @@ impl Draft {
         }
         let (unknown, kept) = std::mem::take(&mut self.warnings)
             .into_iter()
-            .partition(|warning| matches!(warning.concern, Concern::UnknownKey { .. }));
+            .partition(|warning| matches!(warning.kind, WarningKind::UnknownKey { .. }));
         self.warnings = kept;
         let unknown: Vec<Warning> = unknown;
         self.problems.extend(unknown.into_iter().map(|warning| Problem {
-            place: warning.place,
+            location: warning.location,
             key: warning.keys.into_iter().next(),
             reason: format!("{} (config_strict is on)", warning.message),
         }));
     }
 
     /// The file as a whole.
-    fn whole(&self) -> Place {
-        self.file.clone().map_or(Place::Nowhere, Place::File)
+    fn whole(&self) -> Location {
+        self.file.clone().map_or(Location::Nowhere, Location::File)
     }
 
     /// A line of the file.
-    fn line(&self, line: usize) -> Place {
-        self.file.clone().map_or(Place::Nowhere, |path| Place::Line(path, line))
+    fn line(&self, line: usize) -> Location {
+        self.file.clone().map_or(Location::Nowhere, |path| Location::Line(path, line))
     }
 
     /// Where the value of a key was written.
-    fn place_of(&self, key: &str) -> Place {
+    fn location_of(&self, key: &str) -> Location {
         match self.settings.get(key).map(|setting| &setting.source) {
             Some(Source::File { line }) => self.line(*line),
-            Some(Source::Env { name }) => Place::Variable(name.clone()),
+            Some(Source::Env { name }) => Location::Variable(name.clone()),
             Some(Source::Default) | None => self.whole(),
         }
     }
 
-    fn problem(&mut self, place: Place, key: impl Into<String>, reason: impl Into<String>) {
-        self.problems.push(Problem { place, key: Some(key.into()), reason: reason.into() });
+    fn problem(&mut self, location: Location, key: impl Into<String>, reason: impl Into<String>) {
+        self.problems.push(Problem { location, key: Some(key.into()), reason: reason.into() });
     }
 
     /// A key whose value cannot be used.
-    fn reject(&mut self, leaf: &'static Leaf, place: Place, key: String, reason: String) {
+    fn reject(&mut self, leaf: &'static Leaf, location: Location, key: String, reason: String) {
         self.failed.insert(leaf.key);
-        self.problem(place, key, reason);
+        self.problem(location, key, reason);
     }
 
     fn warn(
         &mut self,
-        concern: Concern,
-        place: Place,
+        kind: WarningKind,
+        location: Location,
         key: impl Into<String>,
         message: impl Into<String>,
     ) {
         let keys = vec![key.into()];
-        self.warnings.push(Warning { concern, place, keys, message: message.into() });
+        self.warnings.push(Warning { kind, location, keys, message: message.into() });
     }
 }
 

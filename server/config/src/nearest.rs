@@ -1,10 +1,13 @@
-//! The known name somebody probably meant.
+//! The known name that a misspelt name probably means.
 
-/// Longer names are not compared: nobody mistypes them, and the comparison is quadratic.
+/// Longest name that is compared.
+///
+/// The comparison is quadratic, and nobody mistypes a longer name.
 const LONGEST_COMPARED: usize = 64;
 
-/// The candidate closest to `word`, when it is close enough to be a slip of the fingers:
-/// at most two edits, or a third of the length (`configuration` §3.1).
+/// The candidate that `word` is probably a misspelling of.
+///
+/// At most two edits away, or a third of the length (`configuration` §3.1).
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = word.chars().count();
     if length > LONGEST_COMPARED {

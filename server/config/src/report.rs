@@ -1,4 +1,4 @@
-//! Problems and warnings, and how they are worded without showing what must stay hidden.
+//! Problems and warnings, worded without showing a secret.
 
 use crate::load::Loaded;
 use crate::secret::MASK;
@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use svc_shared::characters::is_invisible;
 use svc_shared::text::is_unprintable;
 
-/// Longest piece of foreign text repeated in a message.
+/// Most characters of a rejected value that a message repeats.
 const LONGEST_ECHO: usize = 80;
 
-/// Where a value or a fault comes from.
+/// Where a value or a problem was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
-    /// The configuration as a whole, before any file is involved.
+pub enum Location {
+    /// No file or variable: the configuration was given as text.
     Nowhere,
     /// A file.
     File(PathBuf),
@@ -24,7 +24,7 @@ pub enum Place {
     Variable(String),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nowhere => f.write_str("configuration"),
@@ -37,11 +37,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a configuration cannot be used. Prints as one line: place, key, reason.
+/// Why a configuration cannot be used. Prints as one line: location, key, reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
     /// Where it is.
-    pub place: Place,
+    pub location: Location,
     /// Dotted key, when it concerns one.
     pub key: Option<String>,
     /// What is wrong and what to do; never a secret and never a line of the file.
@@ -50,7 +50,7 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
+        write!(f, "{}: ", self.location)?;
         if let Some(key) = &self.key {
             write!(f, "{key}: ")?;
         }
@@ -58,10 +58,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a warning is about, for those who sort them (doctor, `config check`).
+/// What a warning is about: the doctor and `config check` select by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Concern {
-    /// A key the schema does not have.
+pub enum WarningKind {
+    /// A key that the schema does not have.
     UnknownKey {
         /// The known key that was probably meant.
         nearest: Option<String>,
@@ -70,48 +70,48 @@ pub enum Concern {
     },
     /// A key that still works under another name.
     Deprecated,
-    /// A `SVC_` variable that means nothing.
+    /// A `SVC_` variable without a meaning.
     UnknownVariable {
         /// The known variable that was probably meant.
         nearest: Option<String>,
     },
     /// A variable for a map, which only the file can hold.
     FileOnly,
-    /// A section with nothing in it.
+    /// A section without keys.
     EmptySection,
     /// Keys whose feature is not part of this build; see [`Warning::keys`].
     NotInThisBuild,
     /// The file was written for a newer version.
     NewerSchema,
-    /// A project key for a directory that is not there.
+    /// A key of a project whose directory does not exist.
     UnknownProject,
-    /// The file, or one it names, can be read or written by too many.
+    /// Too many users can read or write the file, or a file that it names.
     FileMode {
-        /// Whether others can change it: it names programs that run.
+        /// Whether others can change the file: it names programs that run.
         is_writable: bool,
     },
-    /// A value that loads and cannot do what was meant.
+    /// A value that loads but cannot have an effect.
     Ineffective,
-    /// A combination that weakens the guard.
+    /// A combination of values that weakens the protection.
     Posture,
 }
 
-/// Something that loads but that the operator should know.
+/// Something that the operator should know about a configuration that loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Warning {
     /// What it is about.
-    pub concern: Concern,
+    pub kind: WarningKind,
     /// Where it is.
-    pub place: Place,
+    pub location: Location,
     /// The keys concerned.
     pub keys: Vec<String>,
-    /// One sentence.
+    /// The warning as one sentence.
     pub message: String,
 }
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.place)?;
+        write!(f, "{}: ", self.location)?;
         if let [key] = self.keys.as_slice() {
             write!(f, "{key}: ")?;
         }
@@ -119,16 +119,17 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Every reason why a configuration cannot be used, found in one pass.
+/// Every reason why a configuration cannot be used.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", self.lines().join("\n"))]
 pub struct ConfigErrors {
-    /// At least one.
+    /// The reasons; at least one.
     pub problems: Vec<Problem>,
-    /// What else was noticed on the way.
+    /// Warnings about the rest of the configuration.
     pub warnings: Vec<Warning>,
-    /// The configuration itself, when every problem is that it would leave the service open: to be
-    /// examined, never to be served.
+    /// The configuration, when every problem is that it would leave the service open.
+    ///
+    /// For the doctor. It must never be served.
     pub exposed: Option<Box<Loaded>>,
 }
 
@@ -137,12 +138,12 @@ impl ConfigErrors {
         Self { problems, warnings, exposed: None }
     }
 
-    pub(crate) fn one(place: Place, key: Option<&str>, reason: impl Into<String>) -> Self {
-        let problem = Problem { place, key: key.map(str::to_owned), reason: reason.into() };
+    pub(crate) fn one(location: Location, key: Option<&str>, reason: impl Into<String>) -> Self {
+        let problem = Problem { location, key: key.map(str::to_owned), reason: reason.into() };
         Self::new(vec![problem], Vec::new())
     }
 
-    /// One line per problem, as standard error shows them after the program's own prefix.
+    /// One line per problem, without the prefix of the program.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.problems.iter().map(|problem| format!("config error: {problem}")).collect()
@@ -176,10 +177,10 @@ pub(crate) fn shown_value(text: &str) -> String {
     clipped(&without_credentials(text))
 }
 
-/// `text`, or what may be shown of it when it is a URL.
+/// `text`, without credentials when it is a URL.
 ///
-/// A URL loses user information, query and fragment; what only half looks like one is masked,
-/// because credentials hide in exactly those.
+/// A URL loses user information, query and fragment. A text that only resembles a URL is masked,
+/// because any part of it may be a credential.
 pub(crate) fn without_credentials(text: &str) -> Cow<'_, str> {
     if !text.contains("://") && !text.contains('@') {
         return Cow::Borrowed(text);
@@ -195,10 +196,10 @@ pub(crate) fn without_credentials(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A key as found in a file, ready for a message.
+/// A key of a file, ready for a message.
 ///
-/// A missing blank (`password_hash:"…"`) turns a value into a part of the key, so only what can
-/// be a name is repeated.
+/// A missing blank (`password_hash:"…"`) makes the value a part of the key, so only the characters
+/// of a name are repeated.
 pub(crate) fn shown_key(key: &str) -> String {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     let name: String = key.chars().take(64).take_while(|c| is_name(*c)).collect();

@@ -66,7 +66,7 @@ pub enum Kind {
     },
     /// A path; `~` is expanded, relative means relative to the configuration file.
     Path,
-    /// A program: a bare name is looked up in `PATH` later, anything with a separator is a path.
+    /// A program: a name to look up in `PATH`, or a path.
     Program,
     /// A path of a Unix socket, short enough for every system.
     SocketPath,
@@ -74,8 +74,8 @@ pub enum Kind {
     List(ItemRule),
     /// Names and texts, for an environment. File only.
     TextMap,
-    /// Known names and switches. File only.
-    Switches(&'static [&'static str]),
+    /// Known names and switches, each with its default. File only.
+    Switches(&'static [(&'static str, bool)]),
 }
 
 /// Bounds of a number.
@@ -181,7 +181,7 @@ pub enum Apply {
 pub enum Stage {
     /// The key works.
     Working,
-    /// The feature behind the key comes later: the key is accepted and named in a warning.
+    /// The key is accepted and has no effect yet; a warning says so.
     Planned,
 }
 
@@ -191,13 +191,11 @@ pub const PROJECTS: &str = "projects";
 /// Prefix of the keys that exist once per project.
 pub const PROJECT_PREFIX: &str = "projects.<name>.";
 
-/// Sections in which a misspelt key is a misspelt security switch (`configuration` §3.1).
+/// Sections whose keys protect: the doctor fails for a misspelt one.
+///
+/// See `configuration` §3.1.
 pub const SECURITY_SECTIONS: [&str; 8] =
     ["auth", "tls", "config_write", "login_shepherd", "mcp", "clone", "observability", "projects"];
-
-/// Event names of `webhooks.events`.
-pub const WEBHOOK_EVENTS: [&str; 7] =
-    ["spawn", "ready", "stop", "crash", "bg-settled", "permission-needed", "clone-done"];
 
 /// Every key, in the order of the documentation.
 pub fn leaves() -> impl Iterator<Item = &'static Leaf> {
@@ -209,7 +207,9 @@ pub fn leaves() -> impl Iterator<Item = &'static Leaf> {
     KEYS.iter().copied()
 }
 
-/// The key with exactly this dotted path; for project keys the pattern with `<name>`.
+/// The key with exactly this dotted path.
+///
+/// Keys of projects are found by their pattern with `<name>`.
 #[must_use]
 pub fn leaf(key: &str) -> Option<&'static Leaf> {
     leaves().find(|leaf| leaf.key == key)
@@ -425,9 +425,7 @@ mod tests {
                 (Kind::Text(_) | Kind::Program, Preset::Text(_)) => true,
                 (Kind::List(_), Preset::List(_)) => true,
                 (Kind::TextMap, Preset::EmptyMap) => true,
-                (Kind::Switches(names), Preset::Switches(states)) => {
-                    states.iter().map(|(name, _)| *name).eq(names.iter().copied())
-                }
+                (Kind::Switches(names), Preset::Switches(states)) => states == names,
                 _ => false,
             };
             assert!(fits, "{}: {:?} does not fit {:?}", leaf.key, leaf.preset, leaf.kind);

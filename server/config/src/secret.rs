@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use std::fmt;
 
-/// What stands where a secret would be.
+/// The text that is shown instead of a secret.
 pub const MASK: &str = "********";
 
 /// A configured secret. Its debug form is a mask; there is no display form.
@@ -18,7 +18,7 @@ impl Secret {
         Self(text)
     }
 
-    /// The secret itself, for the one place that needs it.
+    /// The secret itself, for the code that needs it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

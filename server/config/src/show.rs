@@ -1,4 +1,4 @@
-//! The configuration as people may see it: every key, its value, where it comes from.
+//! The configuration for people: every key, its value and the source of the value.
 
 use crate::load::{Loaded, Settings, Source};
 use crate::schema::{self, Leaf};
@@ -38,7 +38,9 @@ impl Row {
     }
 }
 
-/// Every key in the order of the documentation; keys of projects for those the file names.
+/// Every key in the order of the documentation.
+///
+/// Keys of projects are listed for the projects that the file names.
 #[must_use]
 pub fn show(loaded: &Loaded, view: View) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -81,7 +83,7 @@ fn project_row(
     Row { key: format!("projects.{name}.{}", leaf.name()), value, source }
 }
 
-/// The value the service uses where the key itself says "whatever follows from the rest".
+/// The value that the service uses when the key follows from other keys.
 fn effective(loaded: &Loaded, leaf: &Leaf, value: &Value) -> Json {
     match leaf.key {
         "hosted.socket_path" => loaded.config.hosted_socket().to_string_lossy().into_owned().into(),
@@ -102,7 +104,7 @@ fn masked(value: &Value) -> Json {
     }
 }
 
-/// No key that is shown is meant to hold credentials; one that does keeps them to itself.
+/// Removes credentials from URLs: an operator may have written them in any key.
 fn without_urls(value: Json) -> Json {
     match value {
         Json::String(text) if text.contains("://") => {

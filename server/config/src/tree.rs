@@ -1,7 +1,10 @@
-//! YAML text to a small tree that knows its lines.
+//! Reads YAML text into a small tree with line numbers.
 //!
-//! Grammar and escapes are the parser crate's; this file resolves aliases and merge keys, finds
-//! duplicate keys and keeps hostile documents small. What a key means is left to `load`.
+//! The parser crate knows grammar and escapes. This file resolves aliases and merge keys, finds
+//! duplicate keys and limits the size of hostile documents. `load` decides what a key means.
+//!
+//! A typed reader (serde) would lose what the checks need: it reads `1.10` as 1.1 and `off` as a
+//! switch before the schema is asked, and it stops at the first problem.
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Span, Tag};
 use std::collections::{HashMap, HashSet};
@@ -16,9 +19,9 @@ const MOST_NODES: usize = 10_000;
 /// One value of the document.
 #[derive(Debug)]
 pub struct Node {
-    /// Line it starts on, from 1.
+    /// Line of its start, from 1.
     pub line: usize,
-    /// What it is.
+    /// Scalar, list or mapping.
     pub body: Body,
     /// Nodes in it, itself included.
     size: usize,
@@ -26,7 +29,7 @@ pub struct Node {
     height: usize,
 }
 
-/// What a node is.
+/// The content of a node.
 #[derive(Debug)]
 pub enum Body {
     /// A piece of text.
@@ -37,12 +40,12 @@ pub enum Body {
     Map(Vec<Entry>),
 }
 
-/// A piece of text and how much its spelling says about its type.
+/// A piece of text, and whether it was written without quotes.
 #[derive(Debug)]
 pub struct Scalar {
     /// The text after escape processing.
     pub text: Arc<str>,
-    /// Whether it stood without quotes and without a tag that makes it text.
+    /// Whether it has neither quotes nor a tag that makes it a text.
     pub is_plain: bool,
 }
 
@@ -58,7 +61,7 @@ pub struct Entry {
 }
 
 impl Scalar {
-    /// Whether the text is YAML's way to write "nothing".
+    /// Whether the text is one of the spellings of null.
     pub fn is_null(&self) -> bool {
         self.is_plain && matches!(&*self.text, "" | "~" | "null" | "Null" | "NULL")
     }
@@ -71,7 +74,7 @@ impl Node {
     }
 }
 
-/// A key that stands twice in one mapping.
+/// A key that one mapping has twice.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Duplicate {
     /// Keys from the root to the repeated one.
@@ -91,7 +94,7 @@ pub struct Document {
     pub duplicates: Vec<Duplicate>,
 }
 
-/// Why a text is not a document. The reason never contains text of the document.
+/// Why a text cannot be read. The reason never contains text of the document.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Unreadable {
     /// Line, from 1.
@@ -105,8 +108,7 @@ pub struct Unreadable {
 /// Reads one document.
 ///
 /// # Errors
-/// The text is not YAML, holds more than one document, or is deeper, larger or more circular
-/// than a configuration has any reason to be.
+/// The text is not YAML, holds more than one document, is too deep or too large, or has a cycle.
 pub fn read(text: &str) -> Result<Document, Unreadable> {
     let options = granit_parser::options! {
         block_nesting_limit: DEEPEST,
@@ -120,7 +122,7 @@ pub fn read(text: &str) -> Result<Document, Unreadable> {
     Ok(Document { root: builder.root, duplicates: builder.duplicates })
 }
 
-/// The parser's complaint without the characters it may quote.
+/// The error of the parser, without the characters that it may quote.
 fn syntax(error: &ScanError) -> Unreadable {
     let reason = match error.kind() {
         ErrorKind::TabNotAllowed
@@ -165,7 +167,7 @@ enum Key {
 #[derive(Default)]
 struct Builder {
     stack: Vec<Frame>,
-    /// Finished anchors; one that is still open is absent, which is how cycles are seen.
+    /// Finished anchors. An alias to an open one is a cycle.
     anchors: HashMap<usize, Arc<Node>>,
     nodes: usize,
     documents: usize,
@@ -238,12 +240,13 @@ impl Builder {
         if anchor != 0 {
             self.anchors.insert(anchor, Arc::clone(&node));
         }
-        // Its children were paid for one by one.
+        // Its children were counted one by one.
         self.insert(node, line, 1)
     }
 
-    /// Puts a finished value where it belongs; `line` is where it is used and `cost` the number
-    /// of nodes it adds to the document.
+    /// Adds a finished value to the collection that is open.
+    ///
+    /// `line` is the line that uses it, `cost` the number of nodes that it adds to the document.
     fn insert(&mut self, node: Arc<Node>, line: usize, cost: usize) -> Result<(), Unreadable> {
         self.spend(cost, line)?;
         if self.stack.len() + node.height > DEEPEST {
@@ -276,7 +279,7 @@ impl Builder {
             self.duplicates.push(Duplicate { path, first, second: line });
             return;
         }
-        // An explicit key outranks a merged one, wherever the merge stands.
+        // An explicit key wins over a merged one, whatever their order.
         if map.entries.len() > map.lines.len() {
             map.entries.retain(|entry| entry.key != key);
         }
@@ -284,7 +287,7 @@ impl Builder {
         map.entries.push(Entry { key, line, value });
     }
 
-    /// Takes over the keys of another mapping that this one does not have yet.
+    /// Adds the keys of another mapping that this one does not have yet.
     fn merge(&mut self, node: &Arc<Node>, line: usize) -> Result<(), Unreadable> {
         const WRONG: &str = "has a merge key (<<) that names neither a mapping nor a list of them";
         let sources = match &node.body {
@@ -344,7 +347,7 @@ fn key_of(node: &Node, line: usize) -> Result<Key, Unreadable> {
     }
 }
 
-/// Whether the tag makes a scalar text whatever it looks like; foreign tags are refused.
+/// Whether the tag makes a scalar a text; custom tags are refused.
 fn is_text_tag(tag: Option<&Tag>, line: usize) -> Result<bool, Unreadable> {
     match tag {
         None => Ok(false),

@@ -1,7 +1,6 @@
-//! One value: from text to what the schema asks for.
+//! Reads a text as the value of a key.
 //!
-//! Reasons given here never contain the value itself; the caller adds it where the key is no
-//! secret.
+//! The reasons of refusals never contain the text. The caller adds it when the key is no secret.
 
 use crate::schema::{ItemRule, Kind, Leaf, Preset, TextRule};
 use serde_json::Value as Json;
@@ -13,7 +12,7 @@ use svc_domain::origin::Origin;
 /// A value that satisfies its key.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// Known to be none.
+    /// No value.
     Null,
     /// A switch.
     Bool(bool),
@@ -32,7 +31,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value of a key that nothing sets; none where the schema has none.
+    /// The default of a key; none when it must be set or is derived.
     pub fn preset(preset: Preset) -> Option<Self> {
         Some(match preset {
             Preset::Required | Preset::Derived => return None,
@@ -70,7 +69,7 @@ impl Value {
     }
 }
 
-/// What relative paths and `~` mean.
+/// The directories that relative paths and `~` refer to.
 #[derive(Debug, Clone)]
 pub struct PathRoots {
     /// Home directory; none when the environment does not name one.
@@ -83,7 +82,7 @@ impl PathRoots {
     /// The absolute path that `raw` means.
     ///
     /// # Errors
-    /// The text is empty, needs a home directory nobody named, or cannot be a path.
+    /// The text is empty, needs a home directory that is unknown, or cannot be a path.
     pub fn resolve(&self, raw: &str) -> Result<String, String> {
         if raw.trim().is_empty() {
             return Err("must not be empty".to_owned());
@@ -170,7 +169,7 @@ pub fn from_text(leaf: &Leaf, raw: &str, roots: &PathRoots) -> Result<Value, Str
     })
 }
 
-/// Room for a socket path where it is smallest (macOS); the closing NUL included.
+/// Bytes of a socket path where there is least room: macOS, with the closing NUL.
 const SHORTEST_SUN_PATH: usize = 104;
 
 /// Reads the entries of a list.
@@ -222,7 +221,9 @@ pub fn network(raw: &str) -> Option<ipnet::IpNet> {
     raw.parse().ok().or_else(|| raw.parse::<std::net::IpAddr>().ok().map(ipnet::IpNet::from))
 }
 
-/// The browser origin a text means, in the form browsers send it; none if it is not one.
+/// The browser origin that a text means, in the form that browsers send.
+///
+/// None if the text is no origin.
 pub fn origin(raw: &str) -> Option<String> {
     Origin::parse_entry(raw).ok().map(|origin| origin.to_string())
 }
@@ -304,7 +305,7 @@ fn program(raw: &str, roots: &PathRoots) -> Result<String, String> {
     Ok(raw.to_owned())
 }
 
-/// The text in its normal form; none when it is blank and that means "none".
+/// The text in its normal form; none when it is blank.
 fn text(rule: TextRule, raw: &str) -> Result<Option<String>, String> {
     if raw.chars().any(char::is_control) {
         return Err("contains a control character".to_owned());
@@ -351,7 +352,7 @@ fn text(rule: TextRule, raw: &str) -> Result<Option<String>, String> {
     })
 }
 
-/// `/a/b` from whatever spelling of it; empty for the root.
+/// A sub-path in the form `/a/b`; empty for the root.
 fn root_path(raw: &str) -> Result<String, String> {
     let trimmed = raw.trim().trim_start_matches('/').trim_end_matches('/');
     if trimmed.is_empty() {

@@ -1,4 +1,4 @@
-//! `svc config …`, and how every other command comes to its configuration.
+//! `svc config …`, and the configuration of every other command.
 
 use crate::cli::arguments::{Check, Config, Listing, Show};
 use crate::cli::exit_code::Exit;
@@ -8,16 +8,18 @@ use crate::cli::{Call, output::Output};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use svc_config::{
-    Candidate, Concern, ConfigErrors, FindError, Found, Loaded, Step, View, Warning, find, load,
-    show,
+    Candidate, ConfigErrors, FindError, Found, Loaded, Step, View, Warning, WarningKind, find,
+    load, show,
 };
 
-/// Which warnings a command repeats.
+/// Which warnings a command shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
-    /// All: somebody is about to rely on the whole configuration.
+pub(crate) enum ShownWarnings {
+    /// All of them, because the command depends on the whole configuration.
     All,
-    /// Old names only. They warn at every load; `run` and `config check` show the rest.
+    /// Warnings of old names only.
+    ///
+    /// They appear at every load. The others are for `run` and `config check`.
     Deprecated,
 }
 
@@ -34,26 +36,28 @@ pub(crate) fn run(call: &Call, command: &Config) -> Result<Exit, End> {
     }
 }
 
-/// The configuration of this call, its warnings repeated on standard error.
-pub(crate) fn loaded(call: &Call, heard: Heard) -> Result<Loaded, End> {
+/// Loads the configuration of this call and shows its warnings on standard error.
+pub(crate) fn loaded(call: &Call, shown: ShownWarnings) -> Result<Loaded, End> {
     let loaded = load(&needed(call)?, &call.environment)?;
     for warning in &loaded.warnings {
-        if heard == Heard::All || warning.concern == Concern::Deprecated {
+        if shown == ShownWarnings::All || warning.kind == WarningKind::Deprecated {
             call.output.note(&format!("warning: {warning}"));
         }
     }
     Ok(loaded)
 }
 
-/// The same, without a word; nothing where there is nothing usable.
+/// The configuration of this call without any message; none when it cannot be used.
 pub(crate) fn quiet(call: &Call) -> Option<Loaded> {
     load(&needed(call).ok()?, &call.environment).ok()
 }
 
-/// The file of this call. The inner error says that there is none that may be read.
+/// Finds the configuration file of this call.
+///
+/// The inner error says that there is no file, or that it may not be examined.
 pub(crate) fn found(call: &Call) -> Result<Result<Found, FindError>, End> {
     let here = std::env::current_dir().or_else(|error| match &call.config {
-        // A complete path needs no working directory.
+        // An absolute path needs no working directory.
         Some(path) if path.is_absolute() => Ok(PathBuf::from("/")),
         Some(_) | None => Err(Failure::new(
             Exit::Refused,
@@ -86,7 +90,7 @@ fn not_found(searched: &[Candidate]) -> Failure {
     )
 }
 
-/// A place of the search list and why it is one.
+/// A path of the search list, and why it is on the list.
 pub(crate) fn shown(candidate: &Candidate) -> String {
     format!("{} ({})", candidate.path.display(), describe(candidate.step))
 }
@@ -118,7 +122,7 @@ fn run_path(call: &Call, listing: &Listing) -> Result<Exit, End> {
         call.output.json(&document)?;
         return Ok(Exit::Done);
     }
-    // Alone on the first line, for scripts.
+    // The path alone is the first line, for scripts.
     call.output.line(&found.path.to_string_lossy())?;
     call.output.line("searched:")?;
     for candidate in &found.searched {
@@ -129,7 +133,7 @@ fn run_path(call: &Call, listing: &Listing) -> Result<Exit, End> {
 }
 
 fn run_show(call: &Call, options: &Show) -> Result<Exit, End> {
-    let loaded = loaded(call, Heard::Deprecated)?;
+    let loaded = loaded(call, ShownWarnings::Deprecated)?;
     let view = if options.effective { View::Effective } else { View::Configured };
     let rows = show(&loaded, view);
     if options.json {
@@ -200,26 +204,26 @@ fn invalid(path: &str, errors: ConfigErrors) -> Failure {
         .iter()
         .map(|problem| {
             json!({
-                "place": problem.place.to_string(),
+                "place": problem.location.to_string(),
                 "key": problem.key,
                 "reason": problem.reason,
             })
         })
         .collect();
     let warnings: Value = errors.warnings.iter().map(warning_json).collect();
-    let heard: Vec<String> =
+    let remarks: Vec<String> =
         errors.warnings.iter().map(|warning| format!("warning: {warning}")).collect();
     let mut failure = Failure::from(errors)
         .beside("path", path.into())
         .beside("problems", problems)
         .beside("warnings", warnings);
-    failure.lines.extend(heard);
+    failure.lines.extend(remarks);
     failure
 }
 
 fn warning_json(warning: &Warning) -> Value {
     json!({
-        "place": warning.place.to_string(),
+        "place": warning.location.to_string(),
         "keys": warning.keys,
         "message": warning.message,
     })

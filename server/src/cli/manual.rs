@@ -148,6 +148,9 @@ fn shape(leaf: &Leaf) -> String {
         Kind::SocketPath => "path of a socket".to_owned(),
         Kind::List(_) => "list".to_owned(),
         Kind::TextMap => "names and texts".to_owned(),
-        Kind::Switches(names) => format!("switches: {}", names.join(", ")),
+        Kind::Switches(known) => {
+            let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+            format!("switches: {}", names.join(", "))
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::Call;
 use crate::cli::arguments::Listing;
-use crate::cli::config::{Heard, loaded};
+use crate::cli::config::{ShownWarnings, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use serde_json::json;
@@ -10,7 +10,7 @@ use svc_app::legacy::{self, Migrated};
 
 /// Brings the file to the schema of this version.
 pub(crate) fn migrate(call: &Call, listing: &Listing) -> Result<Exit, End> {
-    let state_dir = loaded(call, Heard::Deprecated)?.config.state_dir.clone();
+    let state_dir = loaded(call, ShownWarnings::Deprecated)?.config.state_dir.clone();
     let done = legacy::migrate(&state_dir).map_err(|error| Failure::chain("migrate", &error))?;
     let (found, records) = match done {
         Migrated::NoFile => (false, 0),

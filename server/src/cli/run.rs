@@ -1,6 +1,6 @@
 //! `svc run`: serves until it is asked to end.
 
-use crate::cli::config::{Heard, found, loaded};
+use crate::cli::config::{ShownWarnings, found, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::setup::{FirstRun, Outcome};
@@ -25,7 +25,7 @@ pub(crate) fn run(call: &Call) -> Result<Exit, End> {
             }
         });
     }
-    let loaded = loaded(call, Heard::All)?;
+    let loaded = loaded(call, ShownWarnings::All)?;
     logging::start(loaded.config.log_format.into(), loaded.config.log_level);
     crate::safety::report_panics();
     block_on(async {

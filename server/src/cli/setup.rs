@@ -3,7 +3,7 @@
 //! `svc run` shows it when there is no configuration, and then continues as the service.
 
 use crate::cli::Call;
-use crate::cli::config::{Heard, loaded};
+use crate::cli::config::{ShownWarnings, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::run::failure;
@@ -84,7 +84,7 @@ impl FirstRun {
             }
             _ = signals.asked() => return Ok(Outcome::Asked),
         }
-        let loaded = block_in_place(|| loaded(call, Heard::All))?;
+        let loaded = block_in_place(|| loaded(call, ShownWarnings::All))?;
         let config = &loaded.config;
         let listener = match (config.host.as_str(), config.port) == (&reached.host, reached.port) {
             true => Some(TcpListener::from_std(kept).map_err(End::of_machine)?),

@@ -1,6 +1,6 @@
 //! How a command comes to the use-cases, and what a signal does to it.
 
-use crate::cli::config::{Heard, loaded};
+use crate::cli::config::{ShownWarnings, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::{Call, block_on};
@@ -37,7 +37,7 @@ fn run<T>(
     kind: Kind,
     work: impl AsyncFnOnce(&App) -> Result<T, End>,
 ) -> Result<T, End> {
-    let loaded = loaded(call, Heard::Deprecated)?;
+    let loaded = loaded(call, ShownWarnings::Deprecated)?;
     logging::start(Shape::Remark, LogLevel::Warning);
     crate::safety::report_panics();
     let around = call.surroundings(&loaded);

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use svc_config::{
-    ConfigErrors, Environment, Found, Loaded, Place, Problem, Source, load, load_candidate,
+    ConfigErrors, Environment, Found, Loaded, Location, Problem, Source, load, load_candidate,
 };
 use svc_domain::origin::{self, Origin};
 use svc_domain::throttle::{Key, Throttle};
@@ -127,7 +127,7 @@ pub fn foresee(target: &Found, environment: &Environment) -> Result<(Fixed, Load
     };
     if let Some((key, name)) = OWN_KEYS.iter().find_map(|key| Some((*key, variable(key)?))) {
         let problem = Problem {
-            place: Place::Variable(name),
+            location: Location::Variable(name),
             key: Some(key.to_owned()),
             reason: "is set, so the setup page could not set a password that counts; unset it, or \
                      write a configuration (one line does: `projects_root: DIR`)"

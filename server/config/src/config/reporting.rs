@@ -2,14 +2,14 @@
 
 use crate::keys::terms::*;
 use crate::keys::{choice, section};
-use crate::schema::{ItemRule, Kind, Preset, Range, TextRule, WEBHOOK_EVENTS};
+use crate::schema::{ItemRule, Kind, Preset, Range, TextRule};
 use crate::secret::Secret;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The events of [`WEBHOOK_EVENTS`], and whether each is posted by default.
-const EVENT_STATES: &[(&str, bool)] = &[
+/// The events, and whether each is posted by default.
+const EVENTS: &[(&str, bool)] = &[
     ("spawn", true),
     ("ready", true),
     ("stop", true),
@@ -104,8 +104,8 @@ section! {
         block_private_targets: bool = BOOL => OFF, Advanced Live planned;
         /// Events that are posted.
         /// State of every known event.
-        events: BTreeMap<String, bool> = Kind::Switches(&WEBHOOK_EVENTS)
-            => Preset::Switches(EVENT_STATES), Advanced Live planned;
+        events: BTreeMap<String, bool> = Kind::Switches(EVENTS)
+            => Preset::Switches(EVENTS), Advanced Live planned;
     }
 }
 

@@ -1,9 +1,9 @@
-//! What single values cannot show: combinations, directories, exposure.
+//! Checks of the whole configuration: combinations, directories, exposure.
 
 use super::{Draft, Source};
 use crate::config::{Config, CookieSecure, TlsProvision, UsageMode};
 use crate::environment::Environment;
-use crate::report::{Concern, Place, Warning, printable};
+use crate::report::{Location, Warning, WarningKind, printable};
 use crate::schema::{self, Leaf, Stage};
 use crate::secret::Secret;
 use crate::value::{self, Value};
@@ -17,7 +17,7 @@ const MOST_HASH_PASSES: u32 = 16;
 const SHORT_HMAC_KEY: usize = 16;
 
 impl Draft {
-    /// Judges the configuration as a whole and completes it with what only files can tell.
+    /// Checks the configuration as a whole, and adds the session secret.
     pub(super) fn check(&mut self, mut config: Config, environment: &Environment) -> Config {
         self.check_projects(&config);
         self.check_combinations(&config);
@@ -25,10 +25,10 @@ impl Draft {
         self.check_password_cost(&config);
         self.check_exposure(&config);
         config.session_secret = self.session_secret(environment);
-        self.note_ineffective(&config);
-        self.note_webhooks(&config);
-        self.note_file_mode();
-        self.note_later();
+        self.warn_of_ineffective(&config);
+        self.warn_of_webhooks(&config);
+        self.warn_of_file_mode();
+        self.warn_of_planned();
         config
     }
 
@@ -37,11 +37,11 @@ impl Draft {
     }
 
     fn refuse(&mut self, key: &str, reason: impl Into<String>) {
-        self.problem(self.place_of(key), key, reason);
+        self.problem(self.location_of(key), key, reason);
     }
 
-    fn note(&mut self, key: &str, message: impl Into<String>) {
-        self.warn(Concern::Ineffective, self.place_of(key), key, message);
+    fn warn_ineffective(&mut self, key: &str, message: impl Into<String>) {
+        self.warn(WarningKind::Ineffective, self.location_of(key), key, message);
     }
 
     fn check_projects(&mut self, config: &Config) {
@@ -69,16 +69,16 @@ impl Draft {
                         Source::Default | Source::Env { .. } => None,
                     })
                 });
-                let place = line.map_or_else(|| self.whole(), |line| self.line(line));
+                let location = line.map_or_else(|| self.whole(), |line| self.line(line));
                 let key = format!("projects.{name}");
                 let message = format!("has no effect, because {shown} holds no such directory");
-                self.warn(Concern::UnknownProject, place, key, message);
+                self.warn(WarningKind::UnknownProject, location, key, message);
             }
         }
         if self.is_sound(&["state_dir"]) && real(&config.state_dir).starts_with(real(root)) {
             let message = "lies inside projects_root, where agents can read the service's secrets; \
                            move it elsewhere";
-            self.warn(Concern::Posture, self.place_of("state_dir"), "state_dir", message);
+            self.warn(WarningKind::Posture, self.location_of("state_dir"), "state_dir", message);
         }
     }
 
@@ -134,8 +134,8 @@ impl Draft {
                 "can be read by others than its owner (mode {:04o}); restrict it to 0600",
                 mode & 0o7777
             );
-            let concern = Concern::FileMode { is_writable: false };
-            self.warn(concern, self.place_of("tls.key_file"), "tls.key_file", message);
+            let kind = WarningKind::FileMode { is_writable: false };
+            self.warn(kind, self.location_of("tls.key_file"), "tls.key_file", message);
         }
     }
 
@@ -155,11 +155,13 @@ impl Draft {
         }
         for caution in cautions {
             let key = caution.key();
-            self.warn(Concern::Posture, self.place_of(key), key, caution.to_string());
+            self.warn(WarningKind::Posture, self.location_of(key), key, caution.to_string());
         }
     }
 
-    /// A hash that asks for too much would let every wrong password take the machine's memory.
+    /// Refuses a hash that takes too much memory or time to check.
+    ///
+    /// Every wrong password would take that much.
     fn check_password_cost(&mut self, config: &Config) {
         let Some(hash) = &config.auth.password_hash else { return };
         let Ok(parsed) = password_hash::PasswordHash::new(hash.expose()) else { return };
@@ -171,27 +173,27 @@ impl Draft {
         }
     }
 
-    /// Values that load and cannot do what was meant.
-    fn note_ineffective(&mut self, config: &Config) {
+    /// Warns of values that load but cannot have an effect.
+    fn warn_of_ineffective(&mut self, config: &Config) {
         if config.schema_version > 1 {
             let message = "is written for a newer version; keys this version does not know have no \
                            effect";
-            let place = self.place_of("schema_version");
-            self.warn(Concern::NewerSchema, place, "schema_version", message);
+            let location = self.location_of("schema_version");
+            self.warn(WarningKind::NewerSchema, location, "schema_version", message);
         }
         if !is_version(&config.claude.min_version) {
             let message = "is no dotted version such as 2.1.145, so no agent can satisfy it";
-            self.note("claude.min_version", message);
+            self.warn_ineffective("claude.min_version", message);
         }
         if config.auth.password_hash.as_ref().is_some_and(|hash| !is_password_hash(hash)) {
             let message = "is no $argon2id$ hash, so no password can match; make one with \
                            svc hash-password";
-            self.note("auth.password_hash", message);
+            self.warn_ineffective("auth.password_hash", message);
         }
         let proxy = &config.auth.reverse_proxy;
         if proxy.shared_secret.as_ref().is_some_and(|key| key.expose().len() < SHORT_HMAC_KEY) {
             let message = "is shorter than 16 bytes and can be guessed; use a longer random one";
-            self.note("auth.reverse_proxy.shared_secret", message);
+            self.warn_ineffective("auth.reverse_proxy.shared_secret", message);
         }
         for (index, entry) in config.auth.allowed_origins.iter().enumerate() {
             if value::origin(entry).is_none() {
@@ -200,13 +202,13 @@ impl Draft {
                      match",
                     index + 1
                 );
-                self.note("auth.allowed_origins", message);
+                self.warn_ineffective("auth.allowed_origins", message);
             }
         }
         for (index, scheme) in config.clone.allowed_schemes.iter().enumerate() {
             if !matches!(scheme.as_str(), "https" | "ssh") {
                 let message = format!("entry {} never matches; only https and ssh do", index + 1);
-                self.note("clone.allowed_schemes", message);
+                self.warn_ineffective("clone.allowed_schemes", message);
             }
         }
         let usage = &config.usage;
@@ -214,30 +216,30 @@ impl Draft {
         let is_unconverted = usage.fx_rate == 1.0;
         if usage.mode == UsageMode::Cost && usage.currency != "USD" && is_unconverted {
             let message = "is 1, so US dollars are shown as the other currency; set the rate";
-            self.note("usage.fx_rate", message);
+            self.warn_ineffective("usage.fx_rate", message);
         }
     }
 
-    fn note_webhooks(&mut self, config: &Config) {
+    fn warn_of_webhooks(&mut self, config: &Config) {
         for (index, target) in config.webhooks.urls.iter().enumerate() {
             let is_target = url::Url::parse(target.expose())
                 .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
             if !is_target {
                 let message =
                     format!("entry {} is no http or https URL and is disabled", index + 1);
-                self.note("webhooks.urls", message);
+                self.warn_ineffective("webhooks.urls", message);
             }
         }
     }
 
-    fn note_file_mode(&mut self) {
+    fn warn_of_file_mode(&mut self) {
         let Some(path) = self.file.clone() else { return };
         let Some(mode) = mode_of(&path) else { return };
-        let place = Place::File(path.clone());
+        let location = Location::File(path.clone());
         let mut warn = |is_writable, message: String| {
             self.warnings.push(Warning {
-                concern: Concern::FileMode { is_writable },
-                place: place.clone(),
+                kind: WarningKind::FileMode { is_writable },
+                location: location.clone(),
                 keys: Vec::new(),
                 message,
             });
@@ -270,18 +272,18 @@ impl Draft {
         }
     }
 
-    /// One warning for all keys that are set and whose feature is not part of this build.
-    fn note_later(&mut self) {
-        let is_later = |leaf: &Leaf| leaf.stage == Stage::Planned && !leaf.protects;
+    /// One warning for all keys that are set and have no effect yet.
+    fn warn_of_planned(&mut self) {
+        let is_planned = |leaf: &Leaf| leaf.stage == Stage::Planned && !leaf.protects;
         let mut keys: Vec<String> = schema::leaves()
-            .filter(|leaf| is_later(leaf))
+            .filter(|leaf| is_planned(leaf))
             .filter(|leaf| {
                 self.settings.get(leaf.key).is_some_and(|setting| setting.source != Source::Default)
             })
             .map(|leaf| leaf.key.to_owned())
             .collect();
         for (name, settings) in &self.projects {
-            for leaf in schema::project_leaves().filter(|leaf| is_later(leaf)) {
+            for leaf in schema::project_leaves().filter(|leaf| is_planned(leaf)) {
                 if settings.contains_key(leaf.key) {
                     keys.push(format!("projects.{name}.{}", leaf.name()));
                 }
@@ -295,13 +297,14 @@ impl Draft {
              no effect: {}",
             keys.join(", ")
         );
-        let place = self.whole();
-        self.warnings.push(Warning { concern: Concern::NotInThisBuild, place, keys, message });
+        let location = self.whole();
+        self.warnings.push(Warning { kind: WarningKind::NotInThisBuild, location, keys, message });
     }
 }
 
-/// Whether a configuration would leave the service open: reasons not to start, and what deserves a
-/// loud line. The rule of the start itself, for those who ask without starting.
+/// Whether a configuration would leave the service open.
+///
+/// Reasons not to start, and reasons for a warning. The start itself uses this function.
 #[must_use]
 pub fn judge_exposure(config: &Config) -> (Vec<Refusal>, Vec<Caution>) {
     let exposure = exposure_of(config);
@@ -314,7 +317,7 @@ pub fn is_password_hash(hash: &Secret) -> bool {
     is_argon2id(hash.expose())
 }
 
-/// What this build enforces: exactly the protecting keys whose stage says so.
+/// The protections that this build enforces, by the stage of their keys.
 fn enforced() -> Enforced {
     let is_here = |key: &str| schema::leaf(key).is_some_and(|leaf| leaf.stage == Stage::Working);
     Enforced {
@@ -353,7 +356,7 @@ fn exposure_of(config: &Config) -> Exposure<'_> {
     }
 }
 
-/// The path with links resolved as far as it exists; the rest as written.
+/// The path with its links resolved, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     for known in path.ancestors() {
         if let (Ok(resolved), Ok(rest)) = (known.canonicalize(), path.strip_prefix(known)) {

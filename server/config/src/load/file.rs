@@ -1,8 +1,8 @@
-//! What the file sets.
+//! Applies what the file sets.
 
 use super::{Draft, Setting, Source, with_value};
 use crate::nearest::nearest;
-use crate::report::{Concern, ConfigErrors, Place, shown_key, shown_project};
+use crate::report::{ConfigErrors, Location, WarningKind, shown_key, shown_project};
 use crate::schema::{self, Kind, Leaf, SECURITY_SECTIONS};
 use crate::tree::{self, Body, Duplicate, Entry, Node};
 use crate::value::{self, Value};
@@ -11,16 +11,18 @@ use std::io::Read as _;
 use std::path::Path;
 use svc_shared::ids::ProjectName;
 
-/// Largest file that is read: 1 MiB, hundreds of times the largest sensible one.
+/// Largest file that is read: 1 MiB, far above every real configuration.
 const LARGEST_FILE: u64 = 1024 * 1024;
 
-/// Suggestions are looked for this often per file; each costs a comparison with every sibling.
+/// Most suggestions per file.
+///
+/// Each costs a comparison with every sibling.
 const MOST_SUGGESTIONS: usize = 100;
 
 /// Reads the file, within its size limit.
 pub(super) fn read(path: &Path) -> Result<Vec<u8>, ConfigErrors> {
     let failed =
-        |reason: String| Err(ConfigErrors::one(Place::File(path.to_path_buf()), None, reason));
+        |reason: String| Err(ConfigErrors::one(Location::File(path.to_path_buf()), None, reason));
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(path)
         .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
@@ -34,10 +36,10 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, ConfigErrors> {
 }
 
 impl Draft {
-    /// Takes over everything the file sets.
+    /// Applies everything that the file sets.
     ///
-    /// Errors only where the text as a whole cannot be read; everything else is collected.
-    pub(super) fn take_file(&mut self, bytes: &[u8]) -> Result<(), ConfigErrors> {
+    /// Fails only when the text as a whole cannot be read; all other problems are collected.
+    pub(super) fn apply_file(&mut self, bytes: &[u8]) -> Result<(), ConfigErrors> {
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         let Ok(text) = std::str::from_utf8(bytes) else {
             let valid = bytes.utf8_chunks().next().map_or("", |chunk| chunk.valid());
@@ -57,7 +59,7 @@ impl Draft {
             None => Ok(()),
             Some(root) if root.is_null() => Ok(()),
             Some(Node { body: Body::Map(entries), .. }) => {
-                self.take_section("", entries);
+                self.apply_section("", entries);
                 Ok(())
             }
             Some(root) => {
@@ -74,7 +76,7 @@ impl Draft {
                 key.push('.');
             }
             key.push_str(&shown_key(segment));
-            // What stands below a secret may be the secret.
+            // The names below a secret may contain the secret.
             if schema::leaf(&key).is_some_and(|leaf| leaf.secret && leaf.key != "claude.env") {
                 break;
             }
@@ -86,7 +88,7 @@ impl Draft {
         self.problem(self.line(*second), key, reason);
     }
 
-    fn take_section(&mut self, section: &str, entries: &[Entry]) {
+    fn apply_section(&mut self, section: &str, entries: &[Entry]) {
         for entry in entries {
             if section.is_empty() && entry.key.starts_with("x-") {
                 continue;
@@ -97,23 +99,23 @@ impl Draft {
                 format!("{section}.{}", entry.key)
             };
             if key == schema::PROJECTS {
-                self.take_projects(entry);
+                self.apply_projects(entry);
             } else if let Some(leaf) = schema::leaf(&key) {
                 if let Some(setting) = self.read_leaf(leaf, leaf.key, entry) {
                     self.settings.insert(leaf.key, setting);
                 }
             } else if schema::is_section(&key) {
-                self.take_subsection(&key, entry);
-            } else if !self.take_old_key(&key, entry) {
+                self.apply_subsection(&key, entry);
+            } else if !self.apply_old_key(&key, entry) {
                 self.report_unknown(section, entry);
             }
         }
     }
 
-    fn take_subsection(&mut self, key: &str, entry: &Entry) {
+    fn apply_subsection(&mut self, key: &str, entry: &Entry) {
         self.sections.insert(key.to_owned());
         match &entry.value.body {
-            Body::Map(entries) => self.take_section(key, entries),
+            Body::Map(entries) => self.apply_section(key, entries),
             _ if entry.value.is_null() => self.warn_empty(key, entry),
             Body::Scalar(_) | Body::List(_) => {
                 let reason = "must be a mapping of keys and values, indented below it";
@@ -124,18 +126,18 @@ impl Draft {
 
     fn warn_empty(&mut self, key: &str, entry: &Entry) {
         let message = "has nothing below it and is read as an empty section";
-        self.warn(Concern::EmptySection, self.line(entry.line), key, message);
+        self.warn(WarningKind::EmptySection, self.line(entry.line), key, message);
     }
 
-    /// Keys of earlier versions. Whether `key` was one.
-    fn take_old_key(&mut self, key: &str, entry: &Entry) -> bool {
+    /// Applies a key of an earlier version. False when `key` is none.
+    fn apply_old_key(&mut self, key: &str, entry: &Entry) -> bool {
         match key {
             "claude.resume_mode" => {
                 if let Some(leaf) = schema::leaf("claude.launch_mode") {
                     self.old_launch_mode = self.read_leaf(leaf, key, entry);
                 }
                 let message = "is an old name; use claude.launch_mode";
-                self.warn(Concern::Deprecated, self.line(entry.line), key, message);
+                self.warn(WarningKind::Deprecated, self.line(entry.line), key, message);
                 true
             }
             "database_url" => {
@@ -150,7 +152,7 @@ impl Draft {
         let suggested = self
             .warnings
             .iter()
-            .filter(|warning| matches!(warning.concern, Concern::UnknownKey { .. }))
+            .filter(|warning| matches!(warning.kind, WarningKind::UnknownKey { .. }))
             .count();
         let meant = if suggested < MOST_SUGGESTIONS { suggest(section, &entry.key) } else { None };
         let shown = shown_key(&entry.key);
@@ -167,11 +169,11 @@ impl Draft {
             Some(meant) => format!("is not a known key and has no effect; did you mean {meant}?"),
             None => "is not a known key and has no effect".to_owned(),
         };
-        let concern = Concern::UnknownKey { nearest: meant, is_security };
-        self.warn(concern, self.line(line), key, message);
+        let kind = WarningKind::UnknownKey { nearest: meant, is_security };
+        self.warn(kind, self.line(line), key, message);
     }
 
-    fn take_projects(&mut self, entry: &Entry) {
+    fn apply_projects(&mut self, entry: &Entry) {
         let projects = match &entry.value.body {
             Body::Map(projects) => projects,
             _ if entry.value.is_null() => return self.warn_empty(schema::PROJECTS, entry),
@@ -184,12 +186,12 @@ impl Draft {
             let key = format!("{}.{}", schema::PROJECTS, shown_project(&project.key));
             let Ok(name) = project.key.parse::<ProjectName>() else {
                 let message = "can never be the name of a project, so it has no effect";
-                self.warn(Concern::UnknownProject, self.line(project.line), key, message);
+                self.warn(WarningKind::UnknownProject, self.line(project.line), key, message);
                 continue;
             };
             self.projects.entry(name.clone()).or_default();
             match &project.value.body {
-                Body::Map(entries) => self.take_project(&name, &key, entries),
+                Body::Map(entries) => self.apply_project(&name, &key, entries),
                 _ if project.value.is_null() => self.warn_empty(&key, project),
                 Body::Scalar(_) | Body::List(_) => {
                     let reason = "must be a mapping of keys and values";
@@ -199,7 +201,7 @@ impl Draft {
         }
     }
 
-    fn take_project(&mut self, name: &ProjectName, key: &str, entries: &[Entry]) {
+    fn apply_project(&mut self, name: &ProjectName, key: &str, entries: &[Entry]) {
         for entry in entries {
             let leaf = schema::project_leaves().find(|leaf| leaf.name() == &*entry.key);
             let Some(leaf) = leaf else {
@@ -218,7 +220,7 @@ impl Draft {
         }
     }
 
-    /// The value of a key; a problem is noted and gives none.
+    /// The value of a key; none when it has a problem, which is recorded.
     fn read_leaf(&mut self, leaf: &'static Leaf, key: &str, entry: &Entry) -> Option<Setting> {
         match self.value_of(leaf, &entry.value) {
             Ok(value) => Some(Setting { value, source: Source::File { line: entry.line } }),
@@ -253,7 +255,7 @@ impl Draft {
                 })
             }
             (Kind::TextMap, Body::Map(entries)) => text_map(entries),
-            (Kind::Switches(names), Body::Map(entries)) => switches(leaf, names, entries),
+            (Kind::Switches(known), Body::Map(entries)) => switches(known, entries),
             (_, Body::Scalar(scalar)) => value::from_text(leaf, &scalar.text, &self.roots)
                 .map_err(|reason| Rejected::new(with_value(leaf, &reason, &scalar.text))),
             (_, found @ (Body::List(_) | Body::Map(_))) => {
@@ -263,7 +265,7 @@ impl Draft {
     }
 }
 
-/// Why a value was not taken, and below which name when it is a map.
+/// Why a value was refused, and the name below its key when it is a map.
 struct Rejected {
     below: Option<String>,
     reason: String,
@@ -328,10 +330,10 @@ fn text_map(entries: &[Entry]) -> Result<Value, Rejected> {
     Ok(Value::Map(map))
 }
 
-fn switches(leaf: &Leaf, names: &[&str], entries: &[Entry]) -> Result<Value, Rejected> {
-    let Some(Value::Switches(mut states)) = Value::preset(leaf.preset) else {
-        return Err(Rejected::new("must be a mapping"));
-    };
+fn switches(known: &[(&str, bool)], entries: &[Entry]) -> Result<Value, Rejected> {
+    let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
+    let mut states: BTreeMap<String, bool> =
+        known.iter().map(|(name, state)| ((*name).to_owned(), *state)).collect();
     for entry in entries {
         let Some(state) = states.get_mut(&*entry.key) else {
             let reason = format!("is no known event; use {}", names.join(", "));
@@ -346,7 +348,9 @@ fn switches(leaf: &Leaf, names: &[&str], entries: &[Entry]) -> Result<Value, Rej
     Ok(Value::Switches(states))
 }
 
-/// The key somebody probably meant: a sibling spelled alike, else the same name elsewhere.
+/// The key that an unknown key probably means.
+///
+/// A sibling with a similar name, else a key with the same name in another section.
 fn suggest(section: &str, name: &str) -> Option<String> {
     if let Some(sibling) = nearest(name, schema::children(section)) {
         let is_root = section.is_empty();

@@ -1,9 +1,9 @@
-//! What the environment sets.
+//! Applies what the environment sets.
 
 use super::{Draft, Setting, Source, with_value};
 use crate::environment::Environment;
 use crate::nearest::nearest;
-use crate::report::{Concern, Place, printable, shown_key};
+use crate::report::{Location, WarningKind, printable, shown_key};
 use crate::schema::{self, Kind, Leaf};
 use crate::secret::Secret;
 use crate::value::{self, Value};
@@ -35,7 +35,7 @@ const RESERVED: [&str; 9] = [
     "SVC_LAUNCH_ID",
 ];
 
-/// What a variable stands for.
+/// What a variable means.
 enum Meaning {
     Leaf(&'static Leaf),
     OldLaunchMode,
@@ -45,104 +45,105 @@ enum Meaning {
     Nothing,
 }
 
-/// A variable and, when it is set, its `_FILE` twin.
+/// A variable and its `_FILE` form.
 #[derive(Default)]
-struct Pair<'a> {
+struct VariablePair<'a> {
     plain: Option<(String, &'a OsStr)>,
     file: Option<(String, &'a OsStr)>,
 }
 
-impl<'a> Pair<'a> {
+impl<'a> VariablePair<'a> {
     fn note(&mut self, name: &str, value: &'a OsStr, is_file: bool) {
         let slot = if is_file { &mut self.file } else { &mut self.plain };
         *slot = Some((name.to_owned(), value));
     }
 }
 
-/// The text a variable gives, and the name of the variable that gave it.
-struct Given {
+/// The text of a variable, and the name of that variable.
+struct VariableText {
     name: String,
     text: String,
 }
 
 impl Draft {
-    /// Takes over everything the environment sets; later than the file, so it wins.
-    pub(super) fn take_variables(&mut self, environment: &Environment) {
+    /// Applies everything that the environment sets; it wins over the file.
+    pub(super) fn apply_variables(&mut self, environment: &Environment) {
         let names: BTreeMap<String, &'static Leaf> =
             schema::leaves().filter_map(|leaf| Some((leaf.variable()?, leaf))).collect();
-        let mut leaves: BTreeMap<&'static str, (&'static Leaf, Pair<'_>)> = BTreeMap::new();
-        let mut old_launch_mode = Pair::default();
+        let mut leaves: BTreeMap<&'static str, (&'static Leaf, VariablePair<'_>)> = BTreeMap::new();
+        let mut old_launch_mode = VariablePair::default();
         for (name, value) in environment.service_variables() {
             let (meaning, is_file) = meaning(name, &names);
             match meaning {
                 Meaning::Leaf(leaf) => {
-                    let (_, pair) = leaves.entry(leaf.key).or_insert((leaf, Pair::default()));
+                    let (_, pair) =
+                        leaves.entry(leaf.key).or_insert((leaf, VariablePair::default()));
                     pair.note(name, value, is_file);
                 }
                 Meaning::OldLaunchMode => {
                     old_launch_mode.note(name, value, is_file);
                 }
-                Meaning::Removed => self.database_url.push(Place::Variable(name.to_owned())),
+                Meaning::Removed => self.database_url.push(Location::Variable(name.to_owned())),
                 Meaning::FileOnly(key) => self.warn_file_only(name, key),
                 Meaning::Reserved => {}
                 Meaning::Nothing => self.warn_unknown_variable(name, &names),
             }
         }
-        self.take_old_launch_mode(&old_launch_mode, leaves.contains_key("claude.launch_mode"));
+        self.apply_old_variable(&old_launch_mode, leaves.contains_key("claude.launch_mode"));
         for (leaf, pair) in leaves.into_values() {
-            self.take_leaf(leaf, &pair);
+            self.apply_leaf(leaf, &pair);
         }
     }
 
-    fn take_leaf(&mut self, leaf: &'static Leaf, pair: &Pair<'_>) {
+    fn apply_leaf(&mut self, leaf: &'static Leaf, pair: &VariablePair<'_>) {
         let Some(setting) = self.setting_of(leaf, pair) else { return };
         if let Some((section, _)) = leaf.key.rsplit_once('.') {
             self.sections.insert(section.to_owned());
         }
-        // A good value in the environment covers a bad one in the file, but the file's problem
-        // was reported already: it would bite on the day the variable goes away.
+        // The variable wins over the file. A problem of the value in the file was reported
+        // already, because it would appear again once the variable is removed.
         self.settings.insert(leaf.key, setting);
     }
 
-    fn setting_of(&mut self, leaf: &'static Leaf, pair: &Pair<'_>) -> Option<Setting> {
+    fn setting_of(&mut self, leaf: &'static Leaf, pair: &VariablePair<'_>) -> Option<Setting> {
         let given = match self.given(pair) {
             Ok(given) => given?,
             Err((name, reason)) => {
-                self.reject(leaf, Place::Variable(name), leaf.key.to_owned(), reason);
+                self.reject(leaf, Location::Variable(name), leaf.key.to_owned(), reason);
                 return None;
             }
         };
         match self.parse(leaf, &given.text) {
             Ok(value) => Some(Setting { value, source: Source::Env { name: given.name } }),
             Err(reason) => {
-                self.reject(leaf, Place::Variable(given.name), leaf.key.to_owned(), reason);
+                self.reject(leaf, Location::Variable(given.name), leaf.key.to_owned(), reason);
                 None
             }
         }
     }
 
-    /// The text a pair of variables gives; the file wins unless its variable is blank.
-    fn given(&self, pair: &Pair<'_>) -> Result<Option<Given>, (String, String)> {
+    /// The text of a variable; its `_FILE` form wins unless it is blank.
+    fn given(&self, pair: &VariablePair<'_>) -> Result<Option<VariableText>, (String, String)> {
         if let Some((name, path)) = &pair.file
             && !path.to_string_lossy().trim().is_empty()
         {
             let text = self.read_named_file(path).map_err(|reason| (name.clone(), reason))?;
-            return Ok(Some(Given { name: name.clone(), text }));
+            return Ok(Some(VariableText { name: name.clone(), text }));
         }
         let Some((name, value)) = &pair.plain else { return Ok(None) };
         match value.to_str() {
-            Some(text) => Ok(Some(Given { name: name.clone(), text: text.to_owned() })),
+            Some(text) => Ok(Some(VariableText { name: name.clone(), text: text.to_owned() })),
             None => Err((name.clone(), "is not UTF-8".to_owned())),
         }
     }
 
-    /// Content of the file a `_FILE` variable names, without outer blanks.
+    /// Content of the file that a `_FILE` variable names, without outer blanks.
     fn read_named_file(&self, path: &OsStr) -> Result<String, String> {
         let path = path.to_str().ok_or("names a path that is not UTF-8")?;
         let path = self.roots.resolve(path.trim())?;
         let shown = printable(&path);
         let path = Path::new(&path);
-        // A pipe nobody writes to would stop the start for ever.
+        // A pipe without a writer would block the start for ever.
         match std::fs::metadata(path) {
             Ok(metadata) if !metadata.is_file() => {
                 return Err(format!("names {shown}, which is not a regular file"));
@@ -183,7 +184,7 @@ impl Draft {
         value::from_text(leaf, text, &self.roots).map_err(|reason| with_value(leaf, &reason, text))
     }
 
-    fn take_old_launch_mode(&mut self, pair: &Pair<'_>, is_new_set: bool) {
+    fn apply_old_variable(&mut self, pair: &VariablePair<'_>, is_new_set: bool) {
         let Some((name, _)) = pair.file.as_ref().or(pair.plain.as_ref()) else { return };
         let name = name.clone();
         let message = if is_new_set {
@@ -192,7 +193,7 @@ impl Draft {
             "is an old name; use SVC_CLAUDE_LAUNCH_MODE"
         };
         let key = "claude.launch_mode";
-        self.warn(Concern::Deprecated, Place::Variable(name), key, message);
+        self.warn(WarningKind::Deprecated, Location::Variable(name), key, message);
         if is_new_set {
             return;
         }
@@ -205,7 +206,7 @@ impl Draft {
 
     fn warn_file_only(&mut self, name: &str, key: &'static str) {
         let message = "is a mapping, which one variable cannot hold; set it in the file";
-        self.warn(Concern::FileOnly, Place::Variable(name.to_owned()), key, message);
+        self.warn(WarningKind::FileOnly, Location::Variable(name.to_owned()), key, message);
     }
 
     fn warn_unknown_variable(&mut self, name: &str, names: &BTreeMap<String, &'static Leaf>) {
@@ -223,8 +224,8 @@ impl Draft {
             None => "means nothing to this program".to_owned(),
         };
         self.warnings.push(crate::report::Warning {
-            concern: Concern::UnknownVariable { nearest: meant },
-            place: Place::Variable(shown_key(name)),
+            kind: WarningKind::UnknownVariable { nearest: meant },
+            location: Location::Variable(shown_key(name)),
             keys: Vec::new(),
             message,
         });
@@ -234,7 +235,7 @@ impl Draft {
     pub(super) fn session_secret(&mut self, environment: &Environment) -> Option<Secret> {
         let named = |name: &str| Some((name.to_owned(), environment.value(name)?));
         let file = format!("{SESSION_SECRET}_FILE");
-        let pair = Pair { plain: named(SESSION_SECRET), file: named(&file) };
+        let pair = VariablePair { plain: named(SESSION_SECRET), file: named(&file) };
         let refusal = match self.given(&pair) {
             Ok(None) => return None,
             Ok(Some(given)) if given.text.len() >= SHORTEST_SECRET => {
@@ -250,15 +251,15 @@ impl Draft {
             Err(refusal) => refusal,
         };
         let (name, reason) = refusal;
-        let place = Place::Variable(name);
-        self.problems.push(crate::report::Problem { place, key: None, reason });
+        let location = Location::Variable(name);
+        self.problems.push(crate::report::Problem { location, key: None, reason });
         None
     }
 }
 
-/// What a variable stands for, and whether it names a file with the value.
+/// What a variable means, and whether it names a file with the value.
 fn meaning(name: &str, names: &BTreeMap<String, &'static Leaf>) -> (Meaning, bool) {
-    // An exact name wins over the reading as `_FILE`: `SVC_TLS_CERT_FILE` is `tls.cert_file`.
+    // An exact name wins over the `_FILE` form: `SVC_TLS_CERT_FILE` is `tls.cert_file`.
     if let Some(leaf) = names.get(name) {
         return (Meaning::Leaf(leaf), false);
     }
@@ -283,8 +284,9 @@ fn meaning(name: &str, names: &BTreeMap<String, &'static Leaf>) -> (Meaning, boo
     (meaning, is_file)
 }
 
-/// The entries of a list in a variable: a JSON array of texts, or parts between commas and line
-/// ends, blank ones dropped.
+/// The entries of a list in a variable.
+///
+/// A JSON array of texts, or the parts between commas and line ends without blank ones.
 fn items_of(text: &str) -> Result<Vec<String>, String> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).map_err(|_| {

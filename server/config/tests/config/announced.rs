@@ -19,7 +19,7 @@ impl Source {
         Self(code.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect())
     }
 
-    /// Whether this field path stands here: not as the start of a longer name, and not as a call.
+    /// Whether this field path occurs: not in a longer name, and not as a call.
     fn has(&self, path: &str) -> bool {
         self.0.match_indices(path).any(|(at, _)| {
             let next = self.0[at + path.len()..].chars().next();
@@ -27,7 +27,7 @@ impl Source {
         })
     }
 
-    /// Whether the field of a key is read here, in one expression or by way of its section.
+    /// Whether this file reads the field of a key, in one expression or by its section.
     fn reads(&self, leaf: &Leaf) -> bool {
         // The type of a span of time says its unit; the field does not.
         let field = leaf.name().trim_end_matches("_seconds");

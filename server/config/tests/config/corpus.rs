@@ -1,6 +1,6 @@
 //! Files: what loads, what is refused, and with which words (H122).
 
-use crate::{FIRST_LINE, House, good, only_problem, relative};
+use crate::{FIRST_LINE, Fixture, good, only_problem, relative};
 use proptest::prelude::*;
 use std::time::Duration;
 use svc_config::{LogFormat, LogLevel, UsageMode, load_text};
@@ -9,31 +9,32 @@ use svc_shared::status::{PermissionMode, RestartPolicy, ResumeMode, SpawnMode};
 /// The file is refused with exactly this one line.
 #[track_caller]
 fn refused(content: impl AsRef<[u8]>, expected: &str) {
-    let house = House::new();
-    let errors = house.load_bytes(content, &[]).unwrap_err();
-    assert_eq!(only_problem(&house, &errors), format!("config error: {expected}"));
+    let fixture = Fixture::new();
+    let errors = fixture.load_bytes(content, &[]).unwrap_err();
+    assert_eq!(only_problem(&fixture, &errors), format!("config error: {expected}"));
 }
 
-/// After a sound first line, the file is refused with this reason for this key in line `line`
-/// of the content.
+/// The file is refused with this reason for this key.
+///
+/// `line` counts the lines of `content`, which follows a valid first line.
 #[track_caller]
 fn refused_key(content: &str, line: usize, key: &str, reason: &str) {
-    let house = House::new();
-    let errors = house.load(content, &[]).unwrap_err();
-    let found = only_problem(&house, &errors);
+    let fixture = Fixture::new();
+    let errors = fixture.load(content, &[]).unwrap_err();
+    let found = only_problem(&fixture, &errors);
     let start = format!("config error: svc.yml:{}: {key}: ", line + FIRST_LINE - 1);
     assert!(found.starts_with(&start) && found.contains(reason), "{found}");
 }
 
 #[test]
 fn the_smallest_file_gives_every_default() {
-    let house = House::new();
-    let loaded = house.load("", &[]).unwrap();
+    let fixture = Fixture::new();
+    let loaded = fixture.load("", &[]).unwrap();
     let config = &loaded.config;
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
-    assert_eq!(config.projects_root, house.path("projects"));
-    assert_eq!(config.state_dir, house.path("home/.local/state/svc"));
-    assert!(!house.path("home").exists(), "reading a configuration creates nothing");
+    assert_eq!(config.projects_root, fixture.path("projects"));
+    assert_eq!(config.state_dir, fixture.path("home/.local/state/svc"));
+    assert!(!fixture.path("home").exists(), "reading a configuration creates nothing");
     assert_eq!((config.host.as_str(), config.port), ("127.0.0.1", 7621));
     assert_eq!((config.log_format, config.log_level), (LogFormat::Text, LogLevel::Info));
     assert_eq!(config.claude.startup_grace, Duration::from_secs(60));
@@ -96,7 +97,7 @@ fn spellings_of_other_editors_and_systems_are_read() {
         "x-base: &base {port: 80}\n<<: *base\nprojects_root: projects\n",
         "x-p: &p 80\nprojects_root: projects\nport: *p\n",
     ] {
-        let loaded = House::new().load_bytes(content, &[]).unwrap();
+        let loaded = Fixture::new().load_bytes(content, &[]).unwrap();
         assert_eq!(loaded.config.port, 80, "{content:?}");
         assert!(loaded.warnings.is_empty(), "{content:?}: {:?}", loaded.warnings);
     }
@@ -104,16 +105,16 @@ fn spellings_of_other_editors_and_systems_are_read() {
 
 #[test]
 fn a_configuration_behind_a_link_keeps_its_own_directory() {
-    let house = House::new();
-    std::fs::create_dir(house.path("real")).unwrap();
-    let real = house.write("real/real.yml", "projects_root: projects\n");
-    let link = house.path("svc.yml");
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("real")).unwrap();
+    let real = fixture.write("real/real.yml", "projects_root: projects\n");
+    let link = fixture.path("svc.yml");
     #[cfg(unix)]
     std::os::unix::fs::symlink(real, &link).unwrap();
-    let environment = house.environment(&[]);
-    let found = svc_config::find(Some(&link), &environment, &house.path("")).unwrap();
+    let environment = fixture.environment(&[]);
+    let found = svc_config::find(Some(&link), &environment, &fixture.path("")).unwrap();
     let loaded = svc_config::load(&found, &environment).unwrap();
-    assert_eq!(loaded.config.projects_root, house.path("projects"));
+    assert_eq!(loaded.config.projects_root, fixture.path("projects"));
 }
 
 #[test]
@@ -146,23 +147,23 @@ fn an_empty_file_lacks_only_the_projects() {
 
 #[test]
 fn an_unreadable_file_says_so() {
-    let house = House::new();
-    let file = house.write("svc.yml", "");
-    let environment = house.environment(&[]);
-    let found = svc_config::find(Some(&file), &environment, &house.path("")).unwrap();
+    let fixture = Fixture::new();
+    let file = fixture.write("svc.yml", "");
+    let environment = fixture.environment(&[]);
+    let found = svc_config::find(Some(&file), &environment, &fixture.path("")).unwrap();
     std::fs::remove_file(&file).unwrap();
     let errors = svc_config::load(&found, &environment).unwrap_err();
-    let line = only_problem(&house, &errors);
+    let line = only_problem(&fixture, &errors);
     assert!(line.starts_with("config error: svc.yml: cannot be read ("), "{line}");
 }
 
 #[test]
 fn the_projects_directory_must_be_one() {
-    let house = House::new();
-    house.write("file", "");
+    let fixture = Fixture::new();
+    fixture.write("file", "");
     for (root, reason) in [("file", "is not a directory"), ("missing", "cannot be used")] {
-        let errors = house.load_bytes(format!("projects_root: {root}\n"), &[]).unwrap_err();
-        let line = only_problem(&house, &errors);
+        let errors = fixture.load_bytes(format!("projects_root: {root}\n"), &[]).unwrap_err();
+        let line = only_problem(&fixture, &errors);
         assert!(line.starts_with("config error: svc.yml:1: projects_root: "), "{line}");
         assert!(line.contains(reason), "{line}");
     }
@@ -235,11 +236,11 @@ fn a_wrong_value_is_named_with_its_line_and_key() {
 
 #[test]
 fn every_problem_is_reported_in_one_run() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let content = "port: 0\nport: 1\nlog_level: loud\nauth: {cookie_secure: perhaps}\n\
                    projects_root: nowhere\n";
-    let errors = house.load_bytes(content, &[("SVC_USAGE_FX_RATE", "0")]).unwrap_err();
-    let lines: Vec<_> = errors.lines().iter().map(|line| relative(&house, line)).collect();
+    let errors = fixture.load_bytes(content, &[("SVC_USAGE_FX_RATE", "0")]).unwrap_err();
+    let lines: Vec<_> = errors.lines().iter().map(|line| relative(&fixture, line)).collect();
     let starts = [
         "svc.yml:2: port: is set twice, in lines 1 and 2",
         "svc.yml:1: port: must be between",
@@ -274,15 +275,15 @@ fn duplicates_below_a_project_name_both_lines() {
 
 #[test]
 fn a_text_without_an_environment_is_a_configuration() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let text = format!(
         "projects_root: projects\nstate_dir: {}\nclaude: {{env: {{AGENT_SIM: '1'}}}}\n",
-        house.path("state").display()
+        fixture.path("state").display()
     );
-    let loaded = load_text(&text, &house.path("")).unwrap();
-    assert_eq!(loaded.config.state_dir, house.path("state"));
+    let loaded = load_text(&text, &fixture.path("")).unwrap();
+    assert_eq!(loaded.config.state_dir, fixture.path("state"));
     assert_eq!(loaded.path, None);
-    let errors = load_text("projects_root: projects\n", &house.path("")).unwrap_err();
+    let errors = load_text("projects_root: projects\n", &fixture.path("")).unwrap_err();
     assert_eq!(
         errors.lines(),
         ["config error: configuration: state_dir: has no default, because the environment names \
@@ -298,7 +299,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
     #[test]
     fn no_bytes_stop_the_loader(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        let _ = House::new().load_bytes(&bytes, &[]);
+        let _ = Fixture::new().load_bytes(&bytes, &[]);
     }
 
     #[test]
@@ -307,7 +308,7 @@ proptest! {
         value in "[-a-z0-9:{}\\[\\]&*!|>'\"%@`#?,~<. \n./]{0,24}",
         variable in "[-a-z0-9,.\\[\\]\" \n/~]{0,24}",
     ) {
-        let house = House::new();
+        let fixture = Fixture::new();
         let mut yaml = String::new();
         for (depth, part) in key.split('.').enumerate() {
             let name = part.replace(['<', '>'], "");
@@ -315,6 +316,6 @@ proptest! {
         }
         let leaf = svc_config::schema::leaf(key).unwrap();
         let name = leaf.variable().unwrap_or_else(|| "SVC_X".to_owned());
-        let _ = house.load_bytes(format!("{yaml} {value}\n"), &[(&name, &variable)]);
+        let _ = fixture.load_bytes(format!("{yaml} {value}\n"), &[(&name, &variable)]);
     }
 }

@@ -1,6 +1,6 @@
-//! The published schema against the loader: what one takes or refuses, the other does too.
+//! The published schema and the loader accept and refuse the same values.
 
-use crate::House;
+use crate::Fixture;
 use serde_json::{Value, json};
 use svc_config::schema::{Kind, Leaf, Preset, leaves};
 use svc_config::{View, json_schema, show};
@@ -24,9 +24,11 @@ fn fits(file: &Value) -> bool {
     options.build(&json_schema()).unwrap().is_valid(file)
 }
 
-/// Problems with this very key; a protection that this version cannot give is another matter.
+/// Whether the key loads.
+///
+/// A protection that this version cannot give is refused for another reason.
 fn loads(leaf: &Leaf, file: &Value) -> bool {
-    match House::new().load_bytes(file.to_string(), &[]) {
+    match Fixture::new().load_bytes(file.to_string(), &[]) {
         Ok(_) => true,
         Err(_) if leaf.protects => true,
         Err(_) => false,
@@ -53,7 +55,7 @@ fn the_schema_is_a_schema_and_describes_every_key() {
 
 #[test]
 fn the_defaults_and_the_smallest_file_fit_the_schema() {
-    let loaded = House::new().load("", &[]).unwrap();
+    let loaded = Fixture::new().load("", &[]).unwrap();
     assert!(fits(&json!({ "projects_root": "/srv" })));
     assert!(!fits(&json!({})), "the projects root is required");
     for row in show(&loaded, View::Configured) {
@@ -80,8 +82,8 @@ fn a_value_of_the_wrong_shape_fits_neither_the_schema_nor_the_loader() {
         };
         let file = file(leaf, &wrong);
         assert!(!fits(&file), "the schema takes {} = {wrong}", leaf.key);
-        let house = House::new();
-        assert!(house.load_bytes(file.to_string(), &[]).is_err(), "{} = {wrong}", leaf.key);
+        let fixture = Fixture::new();
+        assert!(fixture.load_bytes(file.to_string(), &[]).is_err(), "{} = {wrong}", leaf.key);
     }
 }
 

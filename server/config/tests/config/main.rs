@@ -1,5 +1,6 @@
-//! The configuration as an operator meets it: files and variables in, values, warnings and
-//! problems out.
+//! The configuration as an operator sees it.
+//!
+//! Tests give files and variables, and check values, warnings and problems.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -21,11 +22,11 @@ use svc_config::{ConfigErrors, Environment, Loaded, find, load};
 use tempfile::TempDir;
 
 /// A private directory with `projects/` in it and room for `svc.yml`.
-pub(crate) struct House {
+pub(crate) struct Fixture {
     dir: TempDir,
 }
 
-impl House {
+impl Fixture {
     pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::create_dir(dir.path().join("projects")).unwrap();
@@ -64,7 +65,7 @@ impl House {
         load(&find(Some(&file), &environment, self.dir.path()).unwrap(), &environment)
     }
 
-    /// As [`House::load_bytes`], with a sound `projects_root` before `content`.
+    /// As [`Fixture::load_bytes`], with a sound `projects_root` before `content`.
     pub(crate) fn load(
         &self,
         content: &str,
@@ -79,25 +80,25 @@ pub(crate) const FIRST_LINE: usize = 2;
 
 #[track_caller]
 pub(crate) fn good(content: &str) -> Loaded {
-    House::new().load(content, &[]).unwrap_or_else(|errors| panic!("{content:?}: {errors}"))
+    Fixture::new().load(content, &[]).unwrap_or_else(|errors| panic!("{content:?}: {errors}"))
 }
 
 /// The only problem, without the directory it was loaded from.
 #[track_caller]
-pub(crate) fn only_problem(house: &House, errors: &ConfigErrors) -> String {
+pub(crate) fn only_problem(fixture: &Fixture, errors: &ConfigErrors) -> String {
     let lines = errors.lines();
     assert_eq!(lines.len(), 1, "{lines:#?}");
-    relative(house, &lines[0])
+    relative(fixture, &lines[0])
 }
 
-pub(crate) fn relative(house: &House, line: &str) -> String {
-    let dir = house.dir.path().to_string_lossy().into_owned();
+pub(crate) fn relative(fixture: &Fixture, line: &str) -> String {
+    let dir = fixture.dir.path().to_string_lossy().into_owned();
     line.replace(&format!("{dir}/"), "").replace(&dir, ".")
 }
 
 /// Every warning, without the directory.
-pub(crate) fn warnings(house: &House, loaded: &Loaded) -> Vec<String> {
-    loaded.warnings.iter().map(|warning| relative(house, &warning.to_string())).collect()
+pub(crate) fn warnings(fixture: &Fixture, loaded: &Loaded) -> Vec<String> {
+    loaded.warnings.iter().map(|warning| relative(fixture, &warning.to_string())).collect()
 }
 
 fn make_private(path: &std::path::Path) {

@@ -1,14 +1,14 @@
-//! Refusals about exposure: a protection that is asked for and not there is never a mere warning.
+//! A protection that is asked for and missing is refused, never only warned about.
 
-use crate::{House, relative};
+use crate::{Fixture, relative};
 
 /// Key and first words of every refusal.
 #[track_caller]
 fn refused(content: &str, variables: &[(&str, &str)], expected: &[(&str, &str)]) {
-    let house = House::new();
-    house.write("cert.pem", "");
-    house.write("key.pem", "");
-    let found = match house.load(content, variables) {
+    let fixture = Fixture::new();
+    fixture.write("cert.pem", "");
+    fixture.write("key.pem", "");
+    let found = match fixture.load(content, variables) {
         Ok(_) => Vec::new(),
         Err(errors) => errors.problems,
     };
@@ -17,7 +17,7 @@ fn refused(content: &str, variables: &[(&str, &str)], expected: &[(&str, &str)])
     let wanted: Vec<_> = expected.iter().map(|(key, _)| (*key).to_owned()).collect();
     assert_eq!(keys, wanted, "{content:?}");
     for (problem, (_, reason)) in found.iter().zip(expected) {
-        let line = relative(&house, &problem.to_string());
+        let line = relative(&fixture, &problem.to_string());
         assert!(line.contains(reason), "{line}");
     }
 }

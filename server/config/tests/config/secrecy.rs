@@ -1,15 +1,15 @@
 //! A secret never leaves through an error, a warning, a listing or a debug form.
 
-use crate::House;
+use crate::Fixture;
 use svc_config::{View, schema, show};
 
 const CANARY: &str = "x7Kq9mZ2vB4nR8tY1wP5sD3fG6hJ0cLa";
 
 /// Not in anything printed, and not in a debug form either.
 #[track_caller]
-fn is_hidden(house: &House, content: &str, variables: &[(&str, &str)]) {
-    is_not_printed(house, content, variables);
-    let debug = match house.load(content, variables) {
+fn is_hidden(fixture: &Fixture, content: &str, variables: &[(&str, &str)]) {
+    is_not_printed(fixture, content, variables);
+    let debug = match fixture.load(content, variables) {
         Ok(loaded) => format!("{loaded:?}"),
         Err(errors) => format!("{errors:?}"),
     };
@@ -17,9 +17,9 @@ fn is_hidden(house: &House, content: &str, variables: &[(&str, &str)]) {
 }
 
 #[track_caller]
-fn is_not_printed(house: &House, content: &str, variables: &[(&str, &str)]) {
+fn is_not_printed(fixture: &Fixture, content: &str, variables: &[(&str, &str)]) {
     let mut seen = String::new();
-    match house.load(content, variables) {
+    match fixture.load(content, variables) {
         Ok(loaded) => {
             for view in [View::Configured, View::Effective] {
                 for row in show(&loaded, view) {
@@ -52,7 +52,7 @@ fn yaml(key: &str, value: &str) -> String {
 
 #[test]
 fn a_secret_in_the_file_stays_there_whatever_is_wrong_with_it() {
-    let house = House::new();
+    let fixture = Fixture::new();
     for leaf in schema::leaves().filter(|leaf| leaf.secret) {
         for value in [
             CANARY.to_owned(),
@@ -74,32 +74,32 @@ fn a_secret_in_the_file_stays_there_whatever_is_wrong_with_it() {
                 // Names of variables are no secrets.
                 continue;
             }
-            is_hidden(&house, &yaml(leaf.key, &value), &[]);
+            is_hidden(&fixture, &yaml(leaf.key, &value), &[]);
         }
     }
 }
 
 #[test]
 fn a_secret_in_a_variable_stays_there() {
-    let house = House::new();
-    let file = house.write("secret-file", format!("{CANARY}\u{1}"));
+    let fixture = Fixture::new();
+    let file = fixture.write("secret-file", format!("{CANARY}\u{1}"));
     for leaf in schema::leaves().filter(|leaf| leaf.secret) {
         let Some(name) = leaf.variable() else { continue };
         for value in
             [CANARY.to_owned(), format!("[\"{CANARY}\", 1]"), format!("{CANARY}\n{CANARY}")]
         {
-            is_hidden(&house, "", &[(&name, &value)]);
+            is_hidden(&fixture, "", &[(&name, &value)]);
         }
-        is_hidden(&house, "", &[(&format!("{name}_FILE"), file.to_str().unwrap())]);
+        is_hidden(&fixture, "", &[(&format!("{name}_FILE"), file.to_str().unwrap())]);
     }
-    is_hidden(&house, "", &[("SVC_SESSION_SECRET", CANARY)]);
-    is_hidden(&house, "", &[("SVC_SESSION_SECRET", &CANARY[..20])]);
-    is_hidden(&house, "", &[("SVC_AUTH_PASSWORDHASH", CANARY)]);
+    is_hidden(&fixture, "", &[("SVC_SESSION_SECRET", CANARY)]);
+    is_hidden(&fixture, "", &[("SVC_SESSION_SECRET", &CANARY[..20])]);
+    is_hidden(&fixture, "", &[("SVC_AUTH_PASSWORDHASH", CANARY)]);
 }
 
 #[test]
 fn a_secret_that_slipped_elsewhere_is_not_repeated() {
-    let house = House::new();
+    let fixture = Fixture::new();
     for content in [
         // A missing blank makes the value a part of the key, or of the section.
         format!("auth: {{password_hash:\"{CANARY}\"}}\n"),
@@ -113,6 +113,6 @@ fn a_secret_that_slipped_elsewhere_is_not_repeated() {
         format!("claude: {{binary: 'a', launch_mode: 'u:{CANARY}@h'}}\n"),
         format!("auth: {{allowed_origins: ['https://u:{CANARY}@h']}}\n"),
     ] {
-        is_not_printed(&house, &content, &[]);
+        is_not_printed(&fixture, &content, &[]);
     }
 }

@@ -1,6 +1,6 @@
 //! What `config show` lists.
 
-use crate::House;
+use crate::Fixture;
 use serde_json::json;
 use svc_config::{Row, View, schema, show};
 
@@ -10,14 +10,14 @@ fn row<'r>(rows: &'r [Row], key: &str) -> &'r Row {
 
 #[test]
 fn every_key_is_listed_with_value_and_source() {
-    let house = House::new();
+    let fixture = Fixture::new();
     for name in ["api", "has.dot"] {
-        std::fs::create_dir(house.path("projects").join(name)).unwrap();
+        std::fs::create_dir(fixture.path("projects").join(name)).unwrap();
     }
     let content = "port: 80\nrestart: {policy: always}\nclaude: {env: {A: secret, B: ''}}\n\
                    auth: {api_token_hash: null}\nnotifications: {urls: [a, b]}\n\
                    projects:\n  has.dot: {restart: never}\n  api:\n";
-    let loaded = house.load(content, &[("SVC_HOST", "::1")]).unwrap();
+    let loaded = fixture.load(content, &[("SVC_HOST", "::1")]).unwrap();
     let rows = show(&loaded, View::Configured);
     let listed: Vec<_> = rows.iter().map(|row| row.key.as_str()).collect();
     for leaf in schema::leaves().filter(|leaf| !leaf.is_per_project()) {
@@ -47,10 +47,10 @@ fn every_key_is_listed_with_value_and_source() {
 
 #[test]
 fn the_effective_view_fills_in_what_follows_from_the_rest() {
-    let house = House::new();
-    std::fs::create_dir(house.path("projects/api")).unwrap();
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("projects/api")).unwrap();
     let content = "state_dir: /var/lib/svc\nrestart: {policy: always}\nprojects: {api: {}}\n";
-    let rows = show(&house.load(content, &[]).unwrap(), View::Effective);
+    let rows = show(&fixture.load(content, &[]).unwrap(), View::Effective);
     assert_eq!(row(&rows, "hosted.socket_path").text(), "/var/lib/svc/hosted/daemon.sock");
     assert_eq!(row(&rows, "usage.currency_symbol").text(), "$");
     assert_eq!(row(&rows, "projects.api.restart").text(), "always");

@@ -1,17 +1,18 @@
 //! What loads but is said aloud.
 
-use crate::{House, only_problem, set_mode, warnings};
-use svc_config::{Concern, Loaded, Warning};
+use crate::{Fixture, only_problem, set_mode, warnings};
+use svc_config::{Loaded, Warning, WarningKind};
 
 #[track_caller]
 fn warned(content: &str, expected: &[&str]) {
-    let house = House::new();
-    let loaded = house.load(content, &[]).unwrap_or_else(|errors| panic!("{content:?}: {errors}"));
-    assert_eq!(warnings(&house, &loaded), expected, "{content:?}");
+    let fixture = Fixture::new();
+    let loaded =
+        fixture.load(content, &[]).unwrap_or_else(|errors| panic!("{content:?}: {errors}"));
+    assert_eq!(warnings(&fixture, &loaded), expected, "{content:?}");
 }
 
-fn concerns(loaded: &Loaded) -> Vec<&Concern> {
-    loaded.warnings.iter().map(|Warning { concern, .. }| concern).collect()
+fn kinds(loaded: &Loaded) -> Vec<&WarningKind> {
+    loaded.warnings.iter().map(|Warning { kind, .. }| kind).collect()
 }
 
 #[test]
@@ -36,13 +37,13 @@ fn an_unknown_key_is_named_with_the_one_that_was_meant() {
 
 #[test]
 fn a_misspelt_protection_is_marked_as_one() {
-    let loaded = House::new()
+    let loaded = Fixture::new()
         .load("auth: {enabledd: yes}\nauht: {}\nlog_formt: json\nlogs: {x_y_z: 1}\n", &[])
         .unwrap();
-    let marks: Vec<_> = concerns(&loaded)
+    let marks: Vec<_> = kinds(&loaded)
         .into_iter()
-        .map(|concern| match concern {
-            Concern::UnknownKey { is_security, .. } => *is_security,
+        .map(|kind| match kind {
+            WarningKind::UnknownKey { is_security, .. } => *is_security,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -51,16 +52,16 @@ fn a_misspelt_protection_is_marked_as_one() {
 
 #[test]
 fn strictness_turns_unknown_keys_into_refusals() {
-    let house = House::new();
-    let errors = house.load("config_strict: true\nprot: 80\nlogs:\n", &[]).unwrap_err();
+    let fixture = Fixture::new();
+    let errors = fixture.load("config_strict: true\nprot: 80\nlogs:\n", &[]).unwrap_err();
     assert_eq!(
-        only_problem(&house, &errors),
+        only_problem(&fixture, &errors),
         "config error: svc.yml:3: prot: is not a known key and has no effect; did you mean port? \
          (config_strict is on)"
     );
-    assert!(matches!(errors.warnings[0].concern, Concern::EmptySection));
-    house.load("config_strict: true\nlogs:\n", &[]).unwrap();
-    assert!(house.load("prot: 80\n", &[("SVC_CONFIG_STRICT", "1")]).is_err());
+    assert!(matches!(errors.warnings[0].kind, WarningKind::EmptySection));
+    fixture.load("config_strict: true\nlogs:\n", &[]).unwrap();
+    assert!(fixture.load("prot: 80\n", &[("SVC_CONFIG_STRICT", "1")]).is_err());
 }
 
 #[test]
@@ -78,28 +79,28 @@ fn a_section_without_content_is_empty_and_noticed() {
 
 #[test]
 fn keys_of_later_features_share_one_warning() {
-    let house = House::new();
-    std::fs::create_dir(house.path("projects/api")).unwrap();
+    let fixture = Fixture::new();
+    std::fs::create_dir(fixture.path("projects/api")).unwrap();
     let content = "usage: {mode: tokens}\nclone: {enabled: true}\nport: 80\n\
                    projects: {api: {restart: never, allow_bypass_permissions: no}}\n\
                    auth: {enabled: false}\n";
-    let loaded = house.load(content, &[("SVC_HOSTED_ENABLED", "no")]).unwrap();
+    let loaded = fixture.load(content, &[("SVC_HOSTED_ENABLED", "no")]).unwrap();
     assert_eq!(
-        warnings(&house, &loaded),
+        warnings(&fixture, &loaded),
         ["svc.yml: these keys are accepted, but their features are not part of this build and \
           they have no effect: clone.enabled, usage.mode, hosted.enabled, projects.api.restart"]
     );
-    assert_eq!(concerns(&loaded), [&Concern::NotInThisBuild]);
+    assert_eq!(kinds(&loaded), [&WarningKind::NotInThisBuild]);
     assert_eq!(loaded.warnings[0].keys.len(), 4);
 }
 
 #[test]
 fn the_old_cost_switch_means_off() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let mode = |content: &str| {
-        let loaded = house.load(content, &[]).unwrap();
+        let loaded = fixture.load(content, &[]).unwrap();
         let warned =
-            concerns(&loaded).iter().filter(|concern| ***concern == Concern::Deprecated).count();
+            kinds(&loaded).iter().filter(|kind| ***kind == WarningKind::Deprecated).count();
         (loaded.config.usage.mode, warned)
     };
     use svc_config::UsageMode::{Cost, Off, Tokens};
@@ -111,10 +112,10 @@ fn the_old_cost_switch_means_off() {
 
 #[test]
 fn values_that_cannot_do_what_was_meant_are_named() {
-    let house = House::new();
+    let fixture = Fixture::new();
     let hash = "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHRzYWx0c2FsdA$\
                 aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g";
-    let loaded = house
+    let loaded = fixture
         .load(
             "schema_version: 2\nclaude: {min_version: newest}\n\
              auth: {password_hash: hunter2, allowed_origins: [svc.example]}\n\
@@ -124,7 +125,7 @@ fn values_that_cannot_do_what_was_meant_are_named() {
             &[],
         )
         .unwrap();
-    let all = warnings(&house, &loaded);
+    let all = warnings(&fixture, &loaded);
     for expected in [
         "schema_version: is written for a newer version",
         "claude.min_version: is no dotted version",
@@ -146,21 +147,21 @@ fn values_that_cannot_do_what_was_meant_are_named() {
         "claude: {{min_version: '2'}}\n\
          auth: {{password_hash: '{hash}', allowed_origins: ['https://x']}}\n"
     );
-    let loaded = house.load(&fine, &[]).unwrap();
+    let loaded = fixture.load(&fine, &[]).unwrap();
     assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
 }
 
 #[test]
 fn a_state_directory_among_the_projects_is_noticed() {
-    let house = House::new();
-    let all = |content: &str| warnings(&house, &house.load(content, &[]).unwrap());
+    let fixture = Fixture::new();
+    let all = |content: &str| warnings(&fixture, &fixture.load(content, &[]).unwrap());
     assert!(
         all("state_dir: projects/a/state\n")[0].contains("state_dir: lies inside projects_root")
     );
     assert_eq!(all("state_dir: projects-state\n"), [""; 0]);
     #[cfg(unix)]
     {
-        std::os::unix::fs::symlink(house.path("projects"), house.path("link")).unwrap();
+        std::os::unix::fs::symlink(fixture.path("projects"), fixture.path("link")).unwrap();
         assert!(all("state_dir: link/state\n")[0].contains("lies inside"));
     }
 }
@@ -168,17 +169,17 @@ fn a_state_directory_among_the_projects_is_noticed() {
 #[cfg(unix)]
 #[test]
 fn a_file_with_too_many_readers_or_writers_is_noticed() {
-    let house = House::new();
-    let environment = house.environment(&[]);
+    let fixture = Fixture::new();
+    let environment = fixture.environment(&[]);
     let with_mode = |content: &str, mode| {
-        let file = house.write("svc.yml", format!("projects_root: projects\n{content}"));
+        let file = fixture.write("svc.yml", format!("projects_root: projects\n{content}"));
         set_mode(&file, mode);
-        let found = svc_config::find(None, &environment, &house.path("")).unwrap();
+        let found = svc_config::find(None, &environment, &fixture.path("")).unwrap();
         let loaded = svc_config::load(&found, &environment).unwrap();
-        let writable: Vec<_> = concerns(&loaded)
+        let writable: Vec<_> = kinds(&loaded)
             .into_iter()
-            .filter_map(|concern| match concern {
-                Concern::FileMode { is_writable } => Some(*is_writable),
+            .filter_map(|kind| match kind {
+                WarningKind::FileMode { is_writable } => Some(*is_writable),
                 _ => None,
             })
             .collect();

@@ -2,7 +2,7 @@
 
 use super::{check, counted, failed, passed, some_of, warned};
 use std::fmt::Display;
-use svc_config::{Concern, ConfigErrors, Loaded, Warning};
+use svc_config::{ConfigErrors, Loaded, Warning, WarningKind};
 use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;
 
@@ -40,32 +40,31 @@ fn unusable(errors: &ConfigErrors) -> Check {
 
 fn keys(warnings: &[Warning]) -> Check {
     const NAME: &str = "config-keys";
-    let about = |is: fn(&Concern) -> bool| -> Vec<&Warning> {
-        warnings.iter().filter(|warning| is(&warning.concern)).collect()
+    let about = |is: fn(&WarningKind) -> bool| -> Vec<&Warning> {
+        warnings.iter().filter(|warning| is(&warning.kind)).collect()
     };
-    let guarding =
-        about(|concern| matches!(concern, Concern::UnknownKey { is_security: true, .. }));
+    let guarding = about(|kind| matches!(kind, WarningKind::UnknownKey { is_security: true, .. }));
     if !guarding.is_empty() {
         let hint = "correct the spelling: a key that protects has no effect as it is written";
         return failed(NAME, some_of(&guarding), hint);
     }
-    let odd = about(|concern| match concern {
-        Concern::UnknownKey { .. }
-        | Concern::Deprecated
-        | Concern::EmptySection
-        | Concern::NotInThisBuild
-        | Concern::NewerSchema
-        | Concern::UnknownProject => true,
-        Concern::UnknownVariable { .. }
-        | Concern::FileOnly
-        | Concern::FileMode { .. }
-        | Concern::Ineffective
-        | Concern::Posture => false,
+    let odd = about(|kind| match kind {
+        WarningKind::UnknownKey { .. }
+        | WarningKind::Deprecated
+        | WarningKind::EmptySection
+        | WarningKind::NotInThisBuild
+        | WarningKind::NewerSchema
+        | WarningKind::UnknownProject => true,
+        WarningKind::UnknownVariable { .. }
+        | WarningKind::FileOnly
+        | WarningKind::FileMode { .. }
+        | WarningKind::Ineffective
+        | WarningKind::Posture => false,
     });
     // What concerns sign-in is judged by `auth`.
     let idle: Vec<&Warning> = warnings
         .iter()
-        .filter(|warning| warning.concern == Concern::Ineffective)
+        .filter(|warning| warning.kind == WarningKind::Ineffective)
         .filter(|warning| !warning.keys.iter().any(|key| key.starts_with("auth.")))
         .collect();
     let all: Vec<&Warning> = odd.into_iter().chain(idle).collect();
@@ -83,11 +82,11 @@ fn mode(warnings: &[Warning]) -> Check {
     let of_file: Vec<&Warning> = warnings
         .iter()
         .filter(|warning| {
-            matches!(warning.concern, Concern::FileMode { .. }) && warning.keys.is_empty()
+            matches!(warning.kind, WarningKind::FileMode { .. }) && warning.keys.is_empty()
         })
         .collect();
     let is_writable =
-        |warning: &&Warning| matches!(warning.concern, Concern::FileMode { is_writable: true });
+        |warning: &&Warning| matches!(warning.kind, WarningKind::FileMode { is_writable: true });
     let hint = "restrict it to its owner: chmod 600 FILE";
     if of_file.iter().any(is_writable) {
         return check(NAME, CheckStatus::Fail, some_of(&of_file), Some(hint));
@@ -103,7 +102,7 @@ fn environment(warnings: &[Warning]) -> Check {
     let odd: Vec<&Warning> = warnings
         .iter()
         .filter(|warning| {
-            matches!(warning.concern, Concern::UnknownVariable { .. } | Concern::FileOnly)
+            matches!(warning.kind, WarningKind::UnknownVariable { .. } | WarningKind::FileOnly)
         })
         .collect();
     if odd.is_empty() {

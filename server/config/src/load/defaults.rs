@@ -1,16 +1,18 @@
-//! Old spellings, defaults, and the typed configuration.
+//! Old keys, defaults, and the typed configuration.
 
 use super::{Draft, Setting, Source};
 use crate::config::Config;
 use crate::environment::{Environment, default_state_dir};
 use crate::keys::{Section as _, Values};
-use crate::report::{Concern, Place, Problem};
+use crate::report::{Location, Problem, WarningKind};
 use crate::schema::{self, Preset};
 use crate::value::Value;
 
 impl Draft {
-    /// Gives every key a value: what is set, else what an old key says, else the default.
-    pub(super) fn settle(&mut self, environment: &Environment) {
+    /// Gives every key a value that has none yet.
+    ///
+    /// Old keys come before defaults.
+    pub(super) fn add_defaults(&mut self, environment: &Environment) {
         self.apply_old_launch_mode();
         self.apply_show_cost();
         for leaf in schema::leaves().filter(|leaf| !leaf.is_per_project()) {
@@ -22,7 +24,7 @@ impl Draft {
                 _ => Value::preset(leaf.preset),
             };
             let value = value.unwrap_or_else(|| {
-                // Reported once; the placeholder lets the other checks go on.
+                // Reported once. With the placeholder the other checks can run.
                 if self.failed.insert(leaf.key) {
                     let reason = "is required; set it to the directory that holds your projects";
                     self.problem(self.whole(), leaf.key, reason);
@@ -42,17 +44,17 @@ impl Draft {
         }
         if let Source::File { line } = old.source {
             let message = "is ignored, because claude.launch_mode is set; remove it";
-            self.warn(Concern::Deprecated, self.line(line), "claude.resume_mode", message);
+            self.warn(WarningKind::Deprecated, self.line(line), "claude.resume_mode", message);
         }
     }
 
-    /// `usage.show_cost: false` is the old way to say `usage.mode: off`.
+    /// Applies `usage.show_cost: false`, the old spelling of `usage.mode: off`.
     fn apply_show_cost(&mut self) {
         const OLD: &str = "usage.show_cost";
         let Some(Setting { value, source }) = self.settings.get(OLD).cloned() else { return };
-        let place = self.place_of(OLD);
+        let location = self.location_of(OLD);
         let message = "is an old key; use usage.mode: off in place of false, and remove it";
-        self.warn(Concern::Deprecated, place.clone(), OLD, message);
+        self.warn(WarningKind::Deprecated, location.clone(), OLD, message);
         if value != Value::Bool(false) {
             return;
         }
@@ -63,7 +65,7 @@ impl Draft {
             }
             Some(mode) if mode.value != off => {
                 let message = "is ignored, because usage.mode says otherwise; remove it";
-                self.warn(Concern::Deprecated, place, OLD, message);
+                self.warn(WarningKind::Deprecated, location, OLD, message);
             }
             Some(_) => {}
         }
@@ -89,20 +91,22 @@ impl Draft {
             }
             _ => "svc.db in state_dir".to_owned(),
         };
-        for place in std::mem::take(&mut self.database_url) {
+        for location in std::mem::take(&mut self.database_url) {
             let message = format!("no longer has any effect; data is kept in {database}");
-            self.warn(Concern::Deprecated, place, "database_url", message);
+            self.warn(WarningKind::Deprecated, location, "database_url", message);
         }
     }
 
-    /// The typed configuration; none only when a field's type cannot hold a value of its kind.
+    /// The typed configuration.
+    ///
+    /// None only when the type of a field cannot hold a value of its kind.
     pub(super) fn build(&mut self) -> Option<Config> {
         let values =
             Values { settings: &self.settings, projects: &self.projects, written: &self.sections };
         let config = Config::read(&values);
         if config.is_none() {
             self.problems.push(Problem {
-                place: Place::Nowhere,
+                location: Location::Nowhere,
                 key: None,
                 reason: "cannot be represented by this version; this is a defect of the program, \
                          please report it"
