@@ -3,6 +3,7 @@
 //! The end of the command becomes output and an exit code.
 
 mod arguments;
+mod call;
 mod completions;
 mod config;
 mod credentials;
@@ -15,6 +16,7 @@ mod logs;
 mod manual;
 mod migrate;
 mod open;
+mod options;
 mod output;
 mod read;
 mod run;
@@ -23,29 +25,15 @@ mod strays;
 mod work;
 mod write;
 
-use crate::compose::Surroundings;
 use arguments::{Arguments, Command};
+use call::Call;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches};
 use exit_code::Exit;
 use failure::{End, Failure};
 use output::Output;
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use svc_config::{Environment, Loaded};
-
-/// What every command is given.
-#[derive(Debug)]
-pub(crate) struct Call {
-    /// File named on the command line.
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) environment: Environment,
-    pub(crate) output: Output,
-    /// Umask the process was started with.
-    pub(crate) umask: u32,
-}
 
 /// Runs the command that the arguments of this process ask for.
 ///
@@ -133,32 +121,6 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
     }
 }
 
-impl Call {
-    /// This call with a configuration, as the parts of the service need it.
-    fn surroundings(&self, loaded: &Loaded) -> Surroundings {
-        Surroundings {
-            config: Arc::clone(&loaded.config),
-            origin: loaded.origin.clone(),
-            config_file: loaded.path.clone(),
-            variables: std::env::vars_os().collect(),
-            umask: self.umask,
-            demo: false,
-        }
-    }
-}
-
-/// Runs a command on a runtime of its own.
-/// Blocking work that is still running at the end is abandoned, because the process ends.
-fn block_on<T>(work: impl Future<Output = Result<T, End>>) -> Result<T, End> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(End::of_machine)?;
-    let done = runtime.block_on(work);
-    runtime.shutdown_background();
-    done
-}
-
 /// Says why a command ended early, and gives the exit code.
 fn exit(end: Result<Exit, End>, json: bool, output: Output) -> Exit {
     match end {
@@ -176,9 +138,4 @@ fn exit(end: Result<Exit, End>, json: bool, output: Output) -> Exit {
             failure.exit
         }
     }
-}
-
-/// An error and its causes on one line, as the log shows it, too.
-pub(crate) fn chain_of(error: &(dyn std::error::Error + 'static)) -> String {
-    failure::chain(error)
 }

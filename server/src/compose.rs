@@ -1,6 +1,6 @@
 //! The composition root: the only file that names adapters and builds the service.
 
-use crate::cli::chain_of;
+use crate::error_chain::error_chain;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ pub(crate) struct ComposeError {
 
 impl ComposeError {
     fn new(code: &'static str, error: &(dyn std::error::Error + 'static)) -> Self {
-        Self { code, words: chain_of(error) }
+        Self { code, words: error_chain(error) }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod safety;
 
 mod compose;
+mod error_chain;
 mod logging;
 mod serve;
 mod signals;

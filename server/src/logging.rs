@@ -2,6 +2,7 @@
 //!
 //! Text or JSON for a server; for a command only warnings, in the form of its other remarks.
 
+use crate::error_chain::error_chain;
 use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
@@ -107,7 +108,7 @@ impl Visit for Fields {
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
-        self.put(field, Value::String(crate::cli::chain_of(value)));
+        self.put(field, Value::String(error_chain(value)));
     }
 }
 

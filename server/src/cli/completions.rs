@@ -4,10 +4,10 @@
 //! writes, never asks, and prints nothing at all when something is wrong or takes too long.
 
 use crate::cli::arguments::{Arguments, Completions, Shell};
+use crate::cli::call::{Call, block_on};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::output::Output;
-use crate::cli::{Call, block_on};
 use crate::compose;
 use clap::{Command, CommandFactory};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};

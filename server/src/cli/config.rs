@@ -1,16 +1,59 @@
 //! `svc config …`, and the configuration of every other command.
 
-use crate::cli::arguments::{Check, Config, Listing, Show};
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::options::Listing;
 use crate::cli::output::Cell;
-use crate::cli::{Call, output::Output};
+use crate::cli::output::Output;
+use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use svc_config::{
     Candidate, ConfigErrors, FindError, Found, Loaded, Step, View, Warning, WarningKind, find,
     load, show,
 };
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Config {
+    /// Validate the configuration and list its warnings.
+    #[command(after_help = "\
+Exit 0 when it is valid, 2 when not, 3 with --strict and warnings.
+
+Examples:
+  svc config check -c ./svc.yml
+  svc config check --strict")]
+    Check(Check),
+    /// Print every key, its value and where it comes from; secrets are masked.
+    #[command(after_help = "Examples:\n  svc config show\n  svc config show --effective --json")]
+    Show(Show),
+    /// Print the file in use and the search list.
+    #[command(after_help = "Examples:\n  svc config path")]
+    Path(Listing),
+    /// Print the JSON Schema of the configuration file, for editors.
+    #[command(after_help = "Examples:\n  svc config schema > svc.schema.json")]
+    Schema(Listing),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Warnings count: exit 3.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Values as the service uses them, derived ones filled in.
+    #[arg(long)]
+    pub(crate) effective: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Which warnings a command shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,11 +2,12 @@
 //!
 //! `api-token`, `hash-password`, `hash-token` and `hash-metrics-token`.
 
-use crate::cli::Call;
-use crate::cli::arguments::{ApiToken, HashPassword, IssueToken, Labelled, Listing};
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::options::Listing;
 use crate::cli::work::act;
+use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::time::Duration;
@@ -15,6 +16,59 @@ use svc_app::{App, AppError};
 use svc_domain::scope::Scope;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApiToken {
+    /// Make a token and print it once.
+    #[command(
+        after_help = "Examples:\n  svc api-token issue ci\n  svc api-token issue --label phone --scope read"
+    )]
+    Issue(IssueToken),
+    /// List labels, times of issue and of last use; never a token.
+    #[command(after_help = "Examples:\n  svc api-token list --json")]
+    List(Listing),
+    /// Give a token a new secret; the old one stops working at once.
+    #[command(after_help = "Examples:\n  svc api-token rotate ci")]
+    Rotate(Labelled),
+    /// Delete a token; it stops working at once.
+    #[command(after_help = "Examples:\n  svc api-token revoke ci")]
+    Revoke(Labelled),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Labelled {
+    /// The token's label.
+    #[arg(value_name = "LABEL")]
+    pub(crate) name: Option<String>,
+    /// The same as an option.
+    #[arg(long, value_name = "LABEL")]
+    pub(crate) label: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct IssueToken {
+    #[command(flatten)]
+    pub(crate) named: Labelled,
+    /// What it may do: `read`, `operate` or `approve`; repeatable. Without it: everything.
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// When it ends by itself: a time (RFC 3339) or a duration (90m, 12h, 30d).
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) expires: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HashPassword {
+    /// Read from standard input even on a terminal.
+    #[arg(long)]
+    pub(crate) stdin: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Passwords shorter than this are warned about, in characters.
 const SHORT: usize = 8;

@@ -2,15 +2,14 @@
 
 mod tree;
 
-use crate::cli::arguments::Demo;
+use crate::cli::call::{Call, block_on};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
-use crate::cli::run::failure;
-use crate::cli::{Call, block_on};
 use crate::compose::Surroundings;
 use crate::logging::{self, Shape};
 use crate::serve::Running;
 use crate::signals::Signals;
+use clap::Args;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use svc_app::App;
@@ -20,6 +19,25 @@ use svc_shared::api::jobs::DispatchRequest;
 use tokio::net::TcpListener;
 use tokio::task::{JoinSet, spawn_blocking};
 use tree::{JOBS, STARTED, Tree, Wishes};
+
+#[derive(Debug, Args)]
+pub(crate) struct Demo {
+    /// Port to serve on; without it a free one.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) port: Option<u16>,
+    /// Build the tree here and leave it: a new or empty directory, or one of an earlier demo.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) keep: Option<PathBuf>,
+    /// Scenario of the simulated agent (JSON).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// Seed of everything random in the simulated agent.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Open the page in a browser.
+    #[arg(long)]
+    pub(crate) open: bool,
+}
 
 /// The program that plays the agent; built with the tests.
 const SIMULATOR: &str = "svc-agent-sim";
@@ -92,7 +110,7 @@ impl Stage<'_> {
         // Bound first: the configuration then names a port that nobody else can take.
         let listener = self.listen().await?;
         let around = self.surroundings(&listener)?;
-        let mut running = Running::start(&around, Some(listener)).await.map_err(failure)?;
+        let mut running = Running::start(&around, Some(listener)).await?;
         let told = self.tell(running.url());
         if told.is_ok() {
             start_samples(running.app()).await;

@@ -2,20 +2,33 @@
 
 mod port;
 
-use crate::cli::arguments::Doctor;
+use crate::cli::call::{Call, block_on};
 use crate::cli::config::{found, shown};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::output::{Cell, Tone};
-use crate::cli::{Call, block_on};
 use crate::compose;
 use crate::logging::{self, Shape};
 use crate::signals::{Asked, Signals};
+use clap::Args;
 use std::path::PathBuf;
 use svc_app::doctor;
 use svc_config::{ConfigErrors, FindError, Loaded, LogLevel, load};
 use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;
+
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Only these checks.
+    #[arg(long, value_name = "NAME", num_args = 1..)]
+    pub(crate) only: Vec<String>,
+    /// Warnings count: exit 3.
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Names of all checks, in the order they are printed.
 const NAMES: [&str; 17] = [

@@ -1,12 +1,13 @@
 //! Why a command ends before its work is done.
 
 use crate::cli::exit_code::{self, Exit};
+use crate::error_chain::error_chain;
+use crate::serve::StartError;
 use serde_json::{Map, Value, json};
 use std::error::Error;
 use std::io;
 use svc_app::AppError;
 use svc_config::ConfigErrors;
-use svc_domain::redact::redact_text;
 use svc_shared::error::ErrorCode;
 
 /// What is said when a command refuses or fails.
@@ -54,7 +55,7 @@ impl Failure {
 
     /// A failure of the machine: the chain of causes, redacted, as one line.
     pub(crate) fn chain(code: &str, error: &(dyn Error + 'static)) -> Self {
-        Self::new(Exit::Failed, code, chain(error))
+        Self::new(Exit::Failed, code, error_chain(error))
     }
 
     /// The document on standard output of a command with `--json`.
@@ -67,21 +68,6 @@ impl Failure {
         document.extend(self.beside.clone());
         Value::Object(document)
     }
-}
-
-/// An error and what led to it, on one line, fit to be shown.
-pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let words = cause.to_string();
-        // Some errors repeat their cause in their own words.
-        if !text.contains(&words) {
-            text = format!("{text}: {words}");
-        }
-        next = cause.source();
-    }
-    redact_text(&text)
 }
 
 impl From<Failure> for End {
@@ -112,7 +98,7 @@ impl From<AppError> for Failure {
         }
         if let Some(cause) = &error.cause {
             // Whoever types a command may see what only the log of a server shows.
-            failure = failure.line(format!("because: {}", chain(&**cause)));
+            failure = failure.line(format!("because: {}", error_chain(&**cause)));
         }
         if !error.candidates.is_empty() {
             failure = failure.beside("candidates", error.candidates.into());
@@ -124,6 +110,15 @@ impl From<AppError> for Failure {
 impl From<AppError> for End {
     fn from(error: AppError) -> Self {
         Self::Failure(error.into())
+    }
+}
+
+impl From<StartError> for End {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::App(error) => error.into(),
+            other => Failure::chain(other.code(), &other).into(),
+        }
     }
 }
 

@@ -1,14 +1,92 @@
 //! `svc jobs …`: background jobs of the agent.
 
-use crate::cli::Call;
-use crate::cli::arguments::{Jobs, Listing, NamedJob, ResumeJob, StartJob};
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::options::Listing;
 use crate::cli::output::{Cell, Tone};
 use crate::cli::work::{act, look};
+use clap::{Args, Subcommand};
 use std::io::{IsTerminal as _, Read as _};
 use svc_shared::api::instances::ResumeRequest;
 use svc_shared::api::jobs::{BackgroundJob, DispatchRequest, PROMPT_BYTES};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Jobs {
+    /// List the jobs, latest change first.
+    #[command(after_help = "\
+States: working, blocked (waits for you), done, failed, stopped, lost (no process any more).
+
+Examples:
+  svc jobs list
+  svc jobs list --json")]
+    List(Listing),
+    /// Start a job in a project; answers when the agent has accepted it.
+    #[command(after_help = "\
+Examples:
+  svc jobs start api \"update the changelog\"
+  svc jobs start api --model opus --permission-mode plan -- \"-v is broken, find out why\"
+  svc jobs start api - < prompt.txt
+  svc jobs start api --rc-name nightly      prompt it from the remote client
+  svc jobs start api --trust \"fix it\"      trust the directory first")]
+    Start(StartJob),
+    /// Stop a job, so that its remote session is deregistered, and remove it.
+    #[command(after_help = "\
+The process is interrupted twice at most and never killed; one that is still live after 20
+seconds is an error.
+
+Examples:
+  svc jobs stop 450f4654
+  svc jobs stop 450f4654 --json")]
+    Stop(NamedJob),
+    /// Start a new job with the transcript of an ended one.
+    #[command(after_help = "Examples:\n  svc jobs resume 450f4654")]
+    Resume(ResumeJob),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NamedJob {
+    /// Job id: 8 lower-case hexadecimal digits.
+    pub(crate) job: String,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ResumeJob {
+    /// Job id: 8 lower-case hexadecimal digits.
+    pub(crate) job: String,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StartJob {
+    /// Name of the project.
+    pub(crate) project: String,
+    /// What the job shall do, or `-` to read it from standard input; needed without --rc-name.
+    pub(crate) prompt: Option<String>,
+    /// Register the job with the remote service under this name.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) rc_name: Option<String>,
+    /// Model to use.
+    #[arg(long, value_name = "MODEL", allow_hyphen_values = true)]
+    pub(crate) model: Option<String>,
+    /// Permission mode handed to the agent, or `inherit`.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Characters of what a job is about, in the table.
 const ABOUT_CHARS: usize = 60;

@@ -1,16 +1,31 @@
 //! `svc logs`: the redacted log of a bridge, once or followed.
 
-use crate::cli::Call;
-use crate::cli::arguments::Logs;
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::output::Output;
 use crate::cli::work::look;
+use clap::Args;
 use serde_json::json;
 use std::collections::VecDeque;
 use svc_app::{App, AppError, LogItem, LogQuery, LogStart};
 use svc_shared::error::ErrorCode;
 use svc_shared::stream::{LogFrame, MarkKind};
+
+#[derive(Debug, Args)]
+pub(crate) struct Logs {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// Go on with new lines until interrupted.
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Begin with the last LINES lines; without it with the last 64 KiB.
+    #[arg(short = 'n', long, value_name = "LINES")]
+    pub(crate) lines: Option<usize>,
+    /// Print one JSON document per line.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Bytes from the end when no number of lines is given.
 const TAIL: u64 = 64 * 1024;

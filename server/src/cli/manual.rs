@@ -1,7 +1,7 @@
 //! `svc man`: the manual pages, made of the argument tree and of the table of keys.
 
-use crate::cli::Call;
 use crate::cli::arguments::{Arguments, Manual};
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use clap::{Command, CommandFactory};

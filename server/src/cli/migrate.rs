@@ -1,10 +1,10 @@
 //! `svc migrate`: the file that an earlier version kept its records in.
 
-use crate::cli::Call;
-use crate::cli::arguments::Listing;
+use crate::cli::call::Call;
 use crate::cli::config::{ShownWarnings, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::options::Listing;
 use serde_json::json;
 use svc_app::legacy::{self, Migrated};
 

@@ -1,10 +1,22 @@
 //! `svc open`: the link of a running bridge.
 
-use crate::cli::Call;
-use crate::cli::arguments::Open;
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::work::look;
+use clap::Args;
+
+#[derive(Debug, Args)]
+pub(crate) struct Open {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// Open the link in a browser, too.
+    #[arg(long)]
+    pub(crate) launch: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Prints the link and, if wanted, opens it.
 pub(crate) fn open(call: &Call, options: &Open) -> Result<Exit, End> {

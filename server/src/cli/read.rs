@@ -1,9 +1,9 @@
 //! Commands that only look: projects, bridges, working sessions.
 
-use crate::cli::Call;
-use crate::cli::arguments::Listing;
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
+use crate::cli::options::Listing;
 use crate::cli::output::{Cell, Tone};
 use crate::cli::work::look;
 use serde_json::{Value, json};

@@ -1,12 +1,12 @@
 //! `svc run`: serves until it is asked to end.
 
+use crate::cli::call::{Call, block_on};
 use crate::cli::config::{ShownWarnings, found, loaded};
 use crate::cli::exit_code::Exit;
-use crate::cli::failure::{End, Failure};
+use crate::cli::failure::End;
 use crate::cli::setup::{FirstRun, Outcome};
-use crate::cli::{Call, block_on};
 use crate::logging;
-use crate::serve::{Running, StartError};
+use crate::serve::Running;
 use crate::signals::Signals;
 use svc_config::{Config, FindError, Loaded};
 use tokio::net::TcpListener;
@@ -43,7 +43,7 @@ async fn start(
 ) -> Result<Exit, End> {
     let around = call.surroundings(loaded);
     let running = tokio::select! {
-        running = Running::start(&around, listener) => running.map_err(failure)?,
+        running = Running::start(&around, listener) => running?,
         _ = signals.asked() => return Ok(Exit::Done),
     };
     serve(call, running, &around.config, signals).await;
@@ -83,12 +83,4 @@ async fn banner(running: &Running, config: &Config) -> String {
         config.projects_root.display(),
         running.url()
     )
-}
-
-/// Why nothing is served.
-pub(crate) fn failure(error: StartError) -> End {
-    match error {
-        StartError::App(error) => error.into(),
-        other => Failure::chain(other.code(), &other).into(),
-    }
 }

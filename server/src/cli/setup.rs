@@ -2,11 +2,10 @@
 //!
 //! `svc run` shows it when there is no configuration, and then continues as the service.
 
-use crate::cli::Call;
+use crate::cli::call::Call;
 use crate::cli::config::{ShownWarnings, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
-use crate::cli::run::failure;
 use crate::logging;
 use crate::serve::{bind, notify};
 use crate::signals::Signals;
@@ -95,7 +94,7 @@ impl FirstRun {
 }
 
 fn refused(error: crate::serve::StartError) -> End {
-    match failure(error) {
+    match End::from(error) {
         End::Failure(failure) => Failure { exit: Exit::Refused, ..failure }.into(),
         other @ (End::Unread | End::Signal(_)) => other,
     }

@@ -1,12 +1,22 @@
 //! `svc strays`: lists processes without a live bridge, and ends one of them.
 
-use crate::cli::Call;
-use crate::cli::arguments::Strays;
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::output::Cell;
 use crate::cli::work::{act, look};
+use clap::Args;
 use svc_shared::internal::strays::Stray;
+
+#[derive(Debug, Args)]
+pub(crate) struct Strays {
+    /// Kill this one.
+    #[arg(long, value_name = "PID", value_parser = clap::value_parser!(i32).range(2..))]
+    pub(crate) kill: Option<i32>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// Lists them, or kills one.
 pub(crate) fn strays(call: &Call, options: &Strays) -> Result<Exit, End> {

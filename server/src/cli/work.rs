@@ -1,9 +1,9 @@
 //! How a command comes to the use-cases, and what a signal does to it.
 
+use crate::cli::call::{Call, block_on};
 use crate::cli::config::{ShownWarnings, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
-use crate::cli::{Call, block_on};
 use crate::compose::{self, ComposeError};
 use crate::logging::{self, Shape};
 use crate::signals::{Asked, Signals};

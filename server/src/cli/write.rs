@@ -1,10 +1,11 @@
 //! Commands that change something: start, stop, resume, forget.
 
-use crate::cli::Call;
-use crate::cli::arguments::{Named, Resume, Start};
+use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::options::Named;
 use crate::cli::work::act;
+use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;
@@ -12,6 +13,48 @@ use svc_app::App;
 use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest, SpawnResult};
 use svc_shared::status::{BridgeStatus, NotCreated};
 use tokio::time::Instant;
+
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Start {
+    /// Name of the project.
+    pub(crate) project: String,
+    /// `standard` (Server Mode) or `pty` (Interactive Session).
+    #[arg(long, value_name = "MODE")]
+    pub(crate) mode: Option<String>,
+    /// Where its sessions work: `same-dir`, `worktree` or `session`.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) spawn_mode: Option<String>,
+    /// Permission mode handed to the agent, or `inherit`.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) permission_mode: Option<String>,
+    /// Session name shown by the remote client; without it the project name.
+    #[arg(long, value_name = "NAME", allow_hyphen_values = true)]
+    pub(crate) name: Option<String>,
+    /// `default`, `on` or `off`; checked, has no effect.
+    #[arg(long, value_name = "MODE")]
+    pub(crate) sandbox: Option<String>,
+    /// Trust the directory first, if it is not trusted.
+    #[arg(long)]
+    pub(crate) trust: bool,
+    /// Wait until it runs or has ended; without SECONDS as long as `claude.startup_grace_seconds`.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1)]
+    pub(crate) wait: Option<Option<u32>>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 /// How long a start waits for its outcome when nobody says (`http-api` §2.6).
 const PATIENCE: Duration = Duration::from_secs(15);
