@@ -11,7 +11,7 @@ use crate::internal::rate::LinkRate;
 use crate::layers::guard::{self, Gate, WrongBearers};
 use crate::layers::host::HostRule;
 use crate::layers::{body, limits};
-use crate::public::ParsedBody;
+use crate::public::{ParsedBody, PathNames};
 use crate::routing::{self, Literals, Route, RouteKind, Serve};
 use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
@@ -20,8 +20,7 @@ use crate::ws::Sockets;
 use crate::{reply, routes};
 use poem::endpoint::BoxEndpoint;
 use poem::http::{Method, StatusCode, Uri, header};
-use poem::{Endpoint as _, EndpointExt as _, IntoEndpoint as _, Request, Response};
-use poem_openapi::OpenApiService;
+use poem::{Endpoint as _, Request, Response};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use svc_app::App;
@@ -30,7 +29,7 @@ use svc_domain::host::AllowedHosts;
 use svc_domain::origin::AllowedOrigins;
 use svc_domain::root_path::RootPath;
 use svc_shared::error::ErrorCode;
-use svc_shared::paths::{self, API, API_V1};
+use svc_shared::paths;
 
 /// Everything between the accept loop and the use-cases.
 #[derive(Clone)]
@@ -40,7 +39,8 @@ struct Inner {
     context: Arc<Context>,
     table: Vec<Route>,
     literals: Literals,
-    documented: BoxEndpoint<'static>,
+    /// By the numbers in the table.
+    documented: Vec<Option<BoxEndpoint<'static>>>,
     gate: Gate,
     body_idle: Duration,
 }
@@ -73,13 +73,11 @@ impl Door {
             description: OnceLock::new(),
             app,
         });
-        let service =
-            OpenApiService::new(routes::operations(&context), "svc", env!("CARGO_PKG_VERSION"));
         let table = routes::table();
         Self(Arc::new(Inner {
             literals: Literals::of(&table),
             table,
-            documented: service.into_endpoint().map_to_response().boxed(),
+            documented: routes::endpoints(&context),
             gate,
             body_idle: options.body_idle,
             context,
@@ -109,10 +107,10 @@ impl Inner {
     async fn guarded(&self, visit: &Visit, mut request: Request) -> Result<Response, Refusal> {
         limits::check(request.uri(), request.headers())?;
         let local = self.context.root.strip(request.uri().path()).to_owned();
-        let segments = target::segments(&local);
-        let found = self.literals.find(&self.table, &local).or_else(|| {
-            segments.as_deref().and_then(|segments| routing::find(&self.table, segments))
-        });
+        let found = self
+            .literals
+            .find(&self.table, &local)
+            .or_else(|| routing::find(&self.table, &target::segments(&local)?));
 
         let judged = self.gate.judge(&request, found.as_ref(), &local).await?;
         let caller = judged.caller;
@@ -129,7 +127,7 @@ impl Inner {
         let credential = identity.map(|identity| ActiveCredential::used(&self.gate.auth, identity));
         let is_minimal = judged.verdict == Verdict::MinimalHealth;
 
-        let (Some(found), Some(segments)) = (found, segments) else {
+        let Some(found) = found else {
             return Err(Refusal::not_found());
         };
         if visit.method == Method::OPTIONS {
@@ -168,11 +166,14 @@ impl Inner {
         request.set_method(row.method.clone());
         let query = Query::of(&request);
         match row.serve {
-            Serve::Documented => {
+            Serve::Documented(number) => {
+                let Some(operation) = self.documented.get(number).and_then(Option::as_ref) else {
+                    return Err(Refusal::internal("a documented operation has no handler"));
+                };
                 request.set_data(query);
                 request.set_data(ParsedBody(body));
-                *request.uri_mut() = canonical(&row.pattern, &segments, request.uri());
-                self.documented.call(request).await.or_else(|error| Ok(error::of_framework(error)))
+                request.set_data(PathNames(found.params));
+                operation.call(request).await.or_else(|error| Ok(error::of_framework(error)))
             }
             Serve::Own(handler) => {
                 let call = Call {
@@ -208,23 +209,6 @@ async fn ended(credential: Option<&ActiveCredential>) {
     }
 }
 
-/// The address of a documented operation, spelled as the service behind it expects.
-fn canonical(pattern: &str, segments: &[String], uri: &Uri) -> Uri {
-    let local: String =
-        segments.iter().map(|segment| format!("/{}", paths::segment(segment))).collect();
-    let is_alias = pattern.starts_with(API) && !pattern.starts_with(API_V1);
-    let path = match local.strip_prefix(API) {
-        Some(rest) if is_alias => format!("{API_V1}{rest}"),
-        Some(_) | None => local,
-    };
-    let path = match uri.query() {
-        Some(query) => format!("{path}?{query}"),
-        None => path,
-    };
-    // Encoded segments and a query that was a query before: always an address.
-    path.parse().unwrap_or_default()
-}
-
 fn shutting_down() -> Refusal {
     Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,
@@ -232,20 +216,4 @@ fn shutting_down() -> Refusal {
         "the service is shutting down; try again when it is back",
     )
     .closing()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_alias_is_served_by_the_same_operation() {
-        let uri: Uri = "/api/instances/a%2Db?wait=1".parse().unwrap();
-        let segments = target::segments(uri.path()).unwrap();
-        let served = canonical("/api/instances/{instance_id}", &segments, &uri);
-        assert_eq!(served.to_string(), "/api/v1/instances/a-b?wait=1");
-        let served =
-            canonical("/api/v1/instances/{instance_id}", &["api".into(), "v1".into()], &uri);
-        assert_eq!(served.path(), "/api/v1");
-    }
 }

@@ -11,10 +11,9 @@ use crate::exposition;
 use crate::idempotency::Subject;
 use crate::reply;
 use answer::{Answer, doc};
-use params::{Filter, JsonBody, Key, NamedFilter, Wait};
+use params::{Filter, JsonBody, Key, NamedFilter, PathName, Wait};
 use poem::http::{HeaderValue, StatusCode};
 use poem::{Request, Response};
-use poem_openapi::param::Path;
 use poem_openapi::{OpenApi, Tags};
 use schema::LaunchBody;
 use serde_json::Value;
@@ -27,7 +26,7 @@ use svc_shared::api::jobs::DispatchRequest;
 use svc_shared::api::projects::Project;
 use svc_shared::status::{BridgeStatus, Channel, TrustState};
 
-pub(crate) use params::ParsedBody;
+pub(crate) use params::{ParsedBody, PathNames};
 
 /// Every documented operation.
 pub(crate) type Operations = (PublicApi, OpsApi);
@@ -195,7 +194,7 @@ impl PublicApi {
     async fn get_instance(
         &self,
         /// Instance id, unique prefix of one, or name of a project with one instance.
-        instance_id: Path<String>,
+        instance_id: PathName,
     ) -> Answer<doc::OneInstance> {
         let found = self.context.app.instance(&instance_id.0);
         Answer::new(found.map(|row| reply::json(StatusCode::OK, &row)).map_err(Refusal::from))
@@ -211,7 +210,7 @@ impl PublicApi {
     async fn stop_instance(
         &self,
         /// Instance id, unique prefix of one, or name of a project with one instance.
-        instance_id: Path<String>,
+        instance_id: PathName,
     ) -> Answer<doc::Stopped> {
         let stopped = self.context.app.stop(&instance_id.0).await;
         Answer::new(stopped.map(|row| reply::json(StatusCode::OK, &row)).map_err(Refusal::from))
@@ -227,7 +226,7 @@ impl PublicApi {
     async fn resume_instance(
         &self,
         /// Instance id, unique prefix of one, or name of a project with one instance.
-        instance_id: Path<String>,
+        instance_id: PathName,
         /// Seconds to wait for readiness; 15 when absent.
         wait: Wait,
         /// Repeats with the same key return the first result for 10 minutes.
@@ -295,7 +294,7 @@ impl PublicApi {
     async fn stop_agent(
         &self,
         /// 8 lower-case hexadecimal digits.
-        job_id: Path<String>,
+        job_id: PathName,
     ) -> Answer<doc::StopJob> {
         let stopped = self.context.app.stop_job(&job_id.0).await;
         Answer::new(
@@ -313,7 +312,7 @@ impl PublicApi {
     async fn resume_agent(
         &self,
         /// 8 lower-case hexadecimal digits.
-        job_id: Path<String>,
+        job_id: PathName,
         /// Repeats with the same key return the first result for 10 minutes.
         #[oai(name = "Idempotency-Key")]
         key: Key,

@@ -8,9 +8,13 @@ use crate::layers::body::BodyKind;
 use crate::public::{Operations, PublicApi};
 use crate::routing::{Guard, Route, RouteKind, Serve};
 use crate::{docs, internal, sign_in, spa, ws};
+use poem::endpoint::BoxEndpoint;
 use poem::http::Method;
+use poem_openapi::OpenApi;
+use poem_openapi::registry::{MetaOperation, MetaPath};
+use std::collections::HashMap;
 use std::sync::Arc;
-use svc_shared::paths::{API, API_V1};
+use svc_shared::paths::{self, API, API_V1};
 
 macro_rules! own {
     ($method:ident $pattern:literal $guard:ident $body:ident $kind:ident $handler:path) => {
@@ -73,42 +77,64 @@ pub fn table() -> Vec<Route> {
     table
 }
 
+/// Path and operation of everything documented, in the order of their numbers.
+fn operations() -> impl Iterator<Item = (String, MetaOperation)> {
+    let paths = <Operations as OpenApi>::meta().into_iter().flat_map(|api| api.paths);
+    paths.flat_map(|MetaPath { path, operations }| {
+        operations.into_iter().map(move |operation| (path.clone(), operation))
+    })
+}
+
 fn documented() -> Vec<Route> {
     let mut table = Vec::new();
-    for path in <Operations as poem_openapi::OpenApi>::meta().into_iter().flat_map(|api| api.paths)
-    {
-        for operation in path.operations {
-            let body = match operation.request {
-                None => BodyKind::None,
-                Some(request) if request.required => BodyKind::Json,
-                Some(_) => BodyKind::OptionalJson,
-            };
-            let is_health = path.path == svc_shared::paths::HEALTHZ;
-            let is_metrics = path.path == svc_shared::paths::METRICS;
-            let route = Route {
-                method: operation.method,
-                pattern: path.path.clone(),
-                guard: match (is_health, is_metrics) {
-                    (true, _) => Guard::Public,
-                    (false, true) => Guard::Metrics,
-                    (false, false) => Guard::Guarded,
-                },
-                body,
-                kind: if is_health { RouteKind::Health } else { RouteKind::Plain },
-                serve: Serve::Documented,
-            };
-            if let Some(local) = path.path.strip_prefix(API_V1) {
-                table.push(Route { pattern: format!("{API}{local}"), ..route.clone() });
-            }
-            table.push(route);
+    for (number, (path, operation)) in operations().enumerate() {
+        let body = match operation.request {
+            None => BodyKind::None,
+            Some(request) if request.required => BodyKind::Json,
+            Some(_) => BodyKind::OptionalJson,
+        };
+        let is_health = path == paths::HEALTHZ;
+        let is_metrics = path == paths::METRICS;
+        let route = Route {
+            method: operation.method,
+            pattern: path.clone(),
+            guard: match (is_health, is_metrics) {
+                (true, _) => Guard::Public,
+                (false, true) => Guard::Metrics,
+                (false, false) => Guard::Guarded,
+            },
+            body,
+            kind: if is_health { RouteKind::Health } else { RouteKind::Plain },
+            serve: Serve::Documented(number),
+        };
+        if let Some(local) = path.strip_prefix(API_V1) {
+            table.push(Route { pattern: format!("{API}{local}"), ..route.clone() });
         }
+        table.push(route);
     }
     table
 }
 
-/// The operations with their context.
-pub(crate) fn operations(context: &Arc<Context>) -> Operations {
-    PublicApi::new(Arc::clone(context)).operations()
+/// The documented operations by number. They are called directly: the table has found the route.
+pub(crate) fn endpoints(context: &Arc<Context>) -> Vec<Option<BoxEndpoint<'static>>> {
+    let mut by_path = HashMap::new();
+    PublicApi::new(Arc::clone(context)).operations().add_routes(&mut by_path);
+    operations()
+        .map(|(path, operation)| by_path.get_mut(&registered(&path))?.remove(&operation.method))
+        .collect()
+}
+
+/// The path under which the generator registers an operation: its names are numbered.
+fn registered(pattern: &str) -> String {
+    let mut names = 0;
+    let segments = pattern.split('/').map(|segment| {
+        if !segment.starts_with('{') {
+            return segment.to_owned();
+        }
+        names += 1;
+        format!(":param{}", names - 1)
+    });
+    segments.collect::<Vec<_>>().join("/")
 }
 
 #[cfg(test)]
@@ -180,5 +206,38 @@ mod tests {
         for row in table() {
             assert!(seen.insert(format!("{} {}", row.method, row.pattern)), "{row:?}");
         }
+    }
+
+    #[test]
+    fn every_documented_operation_is_registered_under_the_path_that_is_looked_up() {
+        assert_eq!(registered("/a/{b}/c/{d}"), "/a/:param0/c/:param1");
+        assert_eq!(registered("/healthz"), "/healthz");
+        for (path, _) in operations() {
+            // Handlers of documented operations are given the first name only.
+            assert!(path.matches('{').count() <= 1, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_alias_is_served_by_the_same_operation() {
+        let table = table();
+        let number = |pattern: &str, method: &Method| {
+            let row = table.iter().find(|row| row.pattern == pattern && row.method == *method);
+            match row?.serve {
+                Serve::Documented(number) => Some(number),
+                Serve::Own(_) => None,
+            }
+        };
+        let mut aliases = 0;
+        for (path, operation) in operations() {
+            let documented = number(&path, &operation.method);
+            assert!(documented.is_some(), "{path}");
+            if let Some(local) = path.strip_prefix(API_V1) {
+                let alias = format!("{API}{local}");
+                assert_eq!(number(&alias, &operation.method), documented, "{alias}");
+                aliases += 1;
+            }
+        }
+        assert!(aliases > 0);
     }
 }

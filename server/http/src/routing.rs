@@ -55,8 +55,8 @@ pub enum RouteKind {
 /// Who answers.
 #[derive(Clone, Copy)]
 pub(crate) enum Serve {
-    /// The documented operation of this path below `/api/v1`.
-    Documented,
+    /// The documented operation with this number ([`crate::routes::endpoints`]).
+    Documented(usize),
     /// A handler of this crate.
     Own(Handler),
 }
@@ -64,7 +64,7 @@ pub(crate) enum Serve {
 impl std::fmt::Debug for Serve {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Documented => "Documented",
+            Self::Documented(_) => "Documented",
             Self::Own(_) => "Own",
         })
     }

@@ -26,6 +26,13 @@ const KEY: usize = 128;
 #[derive(Debug, Clone)]
 pub(crate) struct ParsedBody(pub(crate) Option<Value>);
 
+/// The segments of the path that stand for names, decoded.
+#[derive(Debug, Clone)]
+pub(crate) struct PathNames(pub(crate) Vec<String>);
+
+/// The name in the path of an operation.
+pub(crate) struct PathName(pub(crate) String);
+
 /// How long to wait for readiness.
 pub(crate) struct Wait(pub(crate) Duration);
 
@@ -70,6 +77,7 @@ macro_rules! parameter {
     ([$($generic:tt)*] $type:ty, $place:ident, $schema:expr, $register:expr, $read:expr) => {
         impl<'a, $($generic)*> ApiExtractor<'a> for $type {
             const TYPES: &'static [ApiExtractorType] = &[ApiExtractorType::Parameter];
+            const PARAM_IS_REQUIRED: bool = matches!(MetaParamIn::$place, MetaParamIn::Path);
             type ParamType = ();
             type ParamRawType = ();
 
@@ -94,6 +102,12 @@ macro_rules! parameter {
         }
     };
 }
+
+parameter!([] PathName, Path, String::schema_ref(), |_| {}, |request, _| {
+    let names = request.data::<PathNames>();
+    let name = names.and_then(|PathNames(names)| names.first()).cloned();
+    name.map(PathName).ok_or_else(Refusal::not_found)
+});
 
 parameter!([] Wait, Query, integer(0.0, 30.0), |_| {}, |request, name| {
     let seconds = query(request).number(name, 0..=LONGEST_WAIT)?;

@@ -16,12 +16,14 @@ async fn both_prefixes_give_the_same_bytes() {
         "/agents",
         "/sessions/adoptable",
         "/instances/b0000000-0000-4000-8000-000000000001",
+        "/instances/b0000000%2D0000-4000-8000-000000000001",
         "/instances/zz",
     ] {
         let bare = server.get(&format!("/api{path}")).await;
         let versioned = server.get(&format!("/api/v1{path}")).await;
         assert_eq!((bare.status, &bare.body), (versioned.status, &versioned.body), "{path}");
         assert_eq!(bare.header("etag"), versioned.header("etag"));
+        assert_eq!(bare.status == 200, path != "/instances/zz", "{path}");
     }
 }
 
