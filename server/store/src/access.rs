@@ -1,16 +1,37 @@
 //! Statements on `api_tokens`, `withdrawn_tokens` and `sign_ins`: who may come in.
 
-use crate::{Store, StoreError};
+use crate::error::StoreError;
+use crate::store::Store;
 use sqlx::Row;
 use sqlx::sqlite::SqliteRow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use svc_shared::Timestamp;
 use tracing::warn;
 
-const TOKENS: &str = "SELECT label, hash, created_at, last_used_at, expires_at, scopes \
-     FROM api_tokens WHERE hash NOT IN (SELECT hash FROM withdrawn_tokens) ORDER BY number";
-const INSERT_TOKEN: &str = "INSERT INTO api_tokens (label, hash, created_at, expires_at, scopes) \
-     VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (label) DO NOTHING";
+/// The columns of a token without its number.
+macro_rules! token_columns {
+    () => {
+        "label, hash, created_at, last_used_at, expires_at, scopes"
+    };
+}
+
+/// The columns of a sign-in without the time of its end.
+macro_rules! sign_in_columns {
+    () => {
+        "hash, created_at, last_seen_at, expires_at, peer, forwarded_for, user_agent"
+    };
+}
+
+const TOKENS: &str = concat!(
+    "SELECT ",
+    token_columns!(),
+    " FROM api_tokens WHERE hash NOT IN (SELECT hash FROM withdrawn_tokens) ORDER BY number"
+);
+const INSERT_TOKEN: &str = concat!(
+    "INSERT INTO api_tokens (",
+    token_columns!(),
+    ") VALUES (?1, ?2, ?3, NULL, ?4, ?5) ON CONFLICT (label) DO NOTHING"
+);
 const TOKEN_HASH: &str = "SELECT hash FROM api_tokens WHERE label = ?";
 const ROTATE_TOKEN: &str = "UPDATE api_tokens SET hash = ?2, last_used_at = NULL WHERE label = ?1";
 const DELETE_TOKEN: &str = "DELETE FROM api_tokens WHERE label = ?";
@@ -18,10 +39,13 @@ const WITHDRAW: &str = "INSERT INTO withdrawn_tokens (hash, withdrawn_at) VALUES
      ON CONFLICT DO NOTHING";
 const USED_TOKEN: &str = "UPDATE api_tokens SET last_used_at = ?2 WHERE hash = ?1";
 
-const SIGN_INS: &str = "SELECT hash, created_at, last_seen_at, expires_at, peer, forwarded_for, \
-     user_agent FROM sign_ins WHERE revoked_at IS NULL ORDER BY created_at, hash";
-const INSERT_SIGN_IN: &str = "INSERT INTO sign_ins (hash, created_at, last_seen_at, expires_at, \
-     peer, forwarded_for, user_agent) VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6)";
+const SIGN_INS: &str = concat!(
+    "SELECT ",
+    sign_in_columns!(),
+    " FROM sign_ins WHERE revoked_at IS NULL ORDER BY created_at, hash"
+);
+const INSERT_SIGN_IN: &str =
+    concat!("INSERT INTO sign_ins (", sign_in_columns!(), ") VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6)");
 const REVOKE_SIGN_IN: &str =
     "UPDATE sign_ins SET revoked_at = ?2 WHERE hash = ?1 AND revoked_at IS NULL";
 const REVOKE_SIGN_INS: &str = "UPDATE sign_ins SET revoked_at = ? WHERE revoked_at IS NULL";

@@ -1,10 +1,11 @@
 //! Statements on `bridges`.
 
+use crate::error::StoreError;
 use crate::history::{self, HistoryRow};
-use crate::row::{BridgeRow, select_bridges};
-use crate::{Store, StoreError};
+use crate::row::{self, BridgeRow};
+use crate::store::Store;
 use futures_util::{Stream, TryStreamExt as _};
-use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row, Sqlite};
 use std::collections::BTreeMap;
 use svc_domain::bridge::Bridge;
@@ -12,28 +13,6 @@ use svc_domain::effect::Lifecycle;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
 
-const INSERT: &str = "INSERT INTO bridges (instance_id, project, cwd, custom_name, resume_mode, \
-     spawn_mode, permission_mode, origin, generation, status, phase, stop_requested, \
-     intentional_stop, forced, grace_deadline, status_since, started_at, ended_at, launch_id, \
-     argv, log_stem, relaunched, bridge_pid, bridge_start_ticks, bridge_boot_id, environment_id, \
-     session_id, exit_reason, exit_code, exit_signal, error_detail, notice, quarantine_code, \
-     revision, created_at, updated_at) \
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, \
-     ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, 1, ?34, ?34)";
-
-const UPDATE: &str = "UPDATE bridges SET project = ?2, cwd = ?3, custom_name = ?4, \
-     resume_mode = ?5, spawn_mode = ?6, permission_mode = ?7, origin = ?8, generation = ?9, \
-     status = ?10, phase = ?11, stop_requested = ?12, intentional_stop = ?13, forced = ?14, \
-     grace_deadline = ?15, status_since = ?16, started_at = ?17, ended_at = ?18, launch_id = ?19, \
-     argv = ?20, log_stem = ?21, relaunched = ?22, bridge_pid = ?23, bridge_start_ticks = ?24, \
-     bridge_boot_id = ?25, environment_id = ?26, session_id = ?27, exit_reason = ?28, \
-     exit_code = ?29, exit_signal = ?30, error_detail = ?31, notice = ?32, quarantine_code = ?33, \
-     updated_at = ?34, revision = revision + 1 WHERE instance_id = ?1 AND revision = ?35";
-
-const ALL: &str = select_bridges!("ORDER BY number");
-const ONE: &str = select_bridges!("WHERE instance_id = ?");
-const THESE: &str =
-    select_bridges!("WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number");
 /// One row instead of one for each bridge: that is what takes the time with many.
 pub(crate) const REVISIONS: &str = "SELECT json_group_array(number), json_group_array(\
      CASE typeof(revision) WHEN 'integer' THEN revision ELSE 0 END) FROM bridges";
@@ -51,11 +30,11 @@ const ANNOUNCE: &str = "INSERT INTO announcements (instance_id, generation, even
 const DROP_ANNOUNCEMENTS: &str = "DELETE FROM announcements WHERE instance_id = ?";
 
 pub(crate) const STATEMENTS: &[&str] = &[
-    INSERT,
-    UPDATE,
-    ALL,
-    ONE,
-    THESE,
+    row::INSERT,
+    row::UPDATE,
+    row::SELECT_ALL,
+    row::SELECT_ONE,
+    row::SELECT_THESE,
     REVISIONS,
     IS_UNUSED,
     COUNT_LIVE,
@@ -164,45 +143,6 @@ pub struct Cap {
     pub max_live: Option<u32>,
 }
 
-type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments<'q>>;
-
-fn bind<'q>(query: Query<'q>, row: BridgeRow) -> Query<'q> {
-    query
-        .bind(row.instance_id)
-        .bind(row.project)
-        .bind(row.cwd)
-        .bind(row.custom_name)
-        .bind(row.resume_mode)
-        .bind(row.spawn_mode)
-        .bind(row.permission_mode)
-        .bind(row.origin)
-        .bind(row.generation)
-        .bind(row.status)
-        .bind(row.phase)
-        .bind(row.stop_requested)
-        .bind(row.intentional_stop)
-        .bind(row.forced)
-        .bind(row.grace_deadline)
-        .bind(row.status_since)
-        .bind(row.started_at)
-        .bind(row.ended_at)
-        .bind(row.launch_id)
-        .bind(row.argv)
-        .bind(row.log_stem)
-        .bind(row.relaunched)
-        .bind(row.bridge_pid)
-        .bind(row.bridge_start_ticks)
-        .bind(row.bridge_boot_id)
-        .bind(row.environment_id)
-        .bind(row.session_id)
-        .bind(row.exit_reason)
-        .bind(row.exit_code)
-        .bind(row.exit_signal)
-        .bind(row.error_detail)
-        .bind(row.notice)
-        .bind(row.quarantine_code)
-}
-
 fn is_occupied(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|error| {
         error.is_unique_violation() && error.message().contains("bridges.project")
@@ -260,7 +200,7 @@ impl Store {
     /// # Errors
     /// The database cannot be read; a corrupt row is not an error.
     pub async fn bridges(&self) -> Result<Vec<Stored>, StoreError> {
-        Ok(collect(sqlx::query(ALL).fetch(&self.readers)).await?)
+        Ok(collect(sqlx::query(row::SELECT_ALL).fetch(&self.readers)).await?)
     }
 
     /// One row.
@@ -268,7 +208,8 @@ impl Store {
     /// # Errors
     /// The database cannot be read.
     pub async fn bridge(&self, id: &InstanceId) -> Result<Option<Stored>, StoreError> {
-        let row = sqlx::query(ONE).bind(id.as_str()).fetch_optional(&self.readers).await?;
+        let row =
+            sqlx::query(row::SELECT_ONE).bind(id.as_str()).fetch_optional(&self.readers).await?;
         Ok(row.as_ref().map(stored).transpose()?)
     }
 
@@ -295,7 +236,7 @@ impl Store {
             Vec::new()
         } else {
             let numbers = serde_json::json!(numbers).to_string();
-            collect(sqlx::query(THESE).bind(numbers).fetch(&mut *transaction)).await?
+            collect(sqlx::query(row::SELECT_THESE).bind(numbers).fetch(&mut *transaction)).await?
         };
         transaction.commit().await?;
         Ok(Changes { changed, gone: gone.into_keys().collect() })
@@ -342,8 +283,7 @@ impl Store {
             .bind(now.as_millis())
             .execute(&mut *transaction)
             .await?;
-        let query = bind(sqlx::query(INSERT), row).bind(now.as_millis());
-        match query.execute(&mut *transaction).await {
+        match row.insert(now.as_millis()).execute(&mut *transaction).await {
             Ok(_) => {}
             Err(error) if is_occupied(&error) => {
                 transaction.rollback().await?;
@@ -392,7 +332,7 @@ impl Store {
                 .bind(now.as_millis())
                 .execute(&mut *transaction)
                 .await?;
-            bind(sqlx::query(INSERT), row).bind(now.as_millis()).execute(&mut *transaction).await?;
+            row.insert(now.as_millis()).execute(&mut *transaction).await?;
         }
         transaction.commit().await?;
         Ok(true)
@@ -424,8 +364,8 @@ impl Store {
     ) -> Result<Saved, StoreError> {
         let row = BridgeRow::try_from(next)?;
         let mut transaction = self.begin().await?;
-        let query = bind(sqlx::query(UPDATE), row).bind(now.as_millis()).bind(revision);
-        let changed = match query.execute(&mut *transaction).await {
+        let update = row.update(revision, now.as_millis());
+        let changed = match update.execute(&mut *transaction).await {
             Ok(done) => done.rows_affected(),
             Err(error) if is_occupied(&error) => {
                 transaction.rollback().await?;

@@ -1,6 +1,8 @@
 //! What can be said about the health of an open registry.
 
-use crate::{Store, StoreError};
+use crate::error::StoreError;
+use crate::inspect::is_about_a_value;
+use crate::store::Store;
 
 /// Findings about an open registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +29,7 @@ impl Store {
         sqlx::query("PRAGMA ignore_check_constraints = OFF").execute(&mut *connection).await?;
         let damage = lines?
             .into_iter()
-            .find(|line| line != "ok" && !crate::inspect::is_about_a_value(line))
+            .find(|line| line != "ok" && !is_about_a_value(line))
             .map(|line| line.replace('\n', " "));
         let mode: String =
             sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;

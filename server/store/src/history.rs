@@ -1,6 +1,7 @@
 //! Statements on `session_events`, the history that outlives the records.
 
-use crate::{Store, StoreError};
+use crate::error::StoreError;
+use crate::store::Store;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row, Sqlite};
 use std::collections::BTreeMap;
@@ -9,8 +10,15 @@ use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName, SessionRef};
 use svc_shared::status::{ExitReason, ResumeMode};
 
-const INSERT: &str = "INSERT INTO session_events \
-     (project, instance_id, mode, kind, at, session_ref, exit_reason) VALUES (?, ?, ?, ?, ?, ?, ?)";
+/// The columns of an event without its number.
+macro_rules! columns {
+    () => {
+        "project, instance_id, mode, kind, at, session_ref, exit_reason"
+    };
+}
+
+const INSERT: &str =
+    concat!("INSERT INTO session_events (", columns!(), ") VALUES (?, ?, ?, ?, ?, ?, ?)");
 
 /// Newest rows that are kept.
 const KEEP_ROWS: i64 = 10_000;
@@ -24,9 +32,12 @@ const PRUNE: &str = "DELETE FROM session_events WHERE at < ?1 \
 const PRUNE_ANNOUNCEMENTS: &str = "DELETE FROM announcements \
      WHERE instance_id NOT IN (SELECT instance_id FROM bridges)";
 
-const PAGE: &str = "SELECT id, project, instance_id, mode, kind, at, session_ref, exit_reason \
-     FROM session_events WHERE id < ?1 AND (?2 IS NULL OR project = ?2) \
-     AND (?3 IS NULL OR instance_id = ?3) ORDER BY id DESC LIMIT ?4";
+const PAGE: &str = concat!(
+    "SELECT id, ",
+    columns!(),
+    " FROM session_events WHERE id < ?1 AND (?2 IS NULL OR project = ?2) \
+     AND (?3 IS NULL OR instance_id = ?3) ORDER BY id DESC LIMIT ?4"
+);
 
 const LAST_USED: &str = "SELECT project, MAX(at) FROM session_events GROUP BY project";
 

@@ -3,10 +3,11 @@
 //! A refused file is left byte for byte as it is, and nothing is left beside it. So the files are
 //! first looked at without SQLite, and then with a connection that cannot write.
 
+use crate::connection::{options, side_file};
 use crate::migrate::{self, Script};
 use crate::open_error::OpenError;
-use crate::store::{options, side_file};
-use crate::{STATEMENTS, snapshot};
+use crate::snapshot;
+use crate::statements::STATEMENTS;
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Executor};

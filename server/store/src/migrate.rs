@@ -1,8 +1,8 @@
 //! Migrations: which there are, and how all pending ones are applied or none.
 
+use crate::connection::options;
 use crate::open_error::OpenError;
 use crate::snapshot;
-use crate::store::options;
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{ConnectOptions, Connection, Row};

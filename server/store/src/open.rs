@@ -1,19 +1,19 @@
 //! Opening: one process at a time creates or migrates, the others wait.
 
+use crate::connection::side_file;
 use crate::inspect::{Depth, Found, Side, Subject};
 use crate::migrate::{self, Script};
 use crate::open_error::OpenError;
+use crate::opened::{Opened, tighten};
 use crate::snapshot::{private_dir, private_file};
-use crate::store::{Store, side_file};
+use crate::store::Store;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 use tracing::info;
@@ -130,104 +130,6 @@ async fn connect(
     Store::connect(path.clone(), opened, read_only, immutable)
         .await
         .map_err(|cause| OpenError::Sqlite { path, cause })
-}
-
-/// Databases that this process has open, by device and inode.
-///
-/// `fcntl` locks belong to a process and end when it closes any descriptor of the file. A second
-/// opening must not look at the files by itself, or another process would believe that nobody has
-/// the database open, and remove the log in use.
-static OPEN: Mutex<Vec<(u64, u64)>> = Mutex::new(Vec::new());
-
-/// One entry among the open databases.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    dev: u64,
-    ino: u64,
-}
-
-impl Opened {
-    fn first(path: &Path) -> Result<Self, OpenError> {
-        let meta = std::fs::symlink_metadata(path)
-            .map_err(|cause| OpenError::Io { path: path.to_owned(), cause })?;
-        Ok(Self::enter(meta.dev(), meta.ino()))
-    }
-
-    /// The entry of a database without a file. No file has these numbers.
-    pub(crate) fn nowhere() -> Self {
-        Self::enter(0, 0)
-    }
-
-    pub(crate) fn has_no_file(&self) -> bool {
-        self.is(0, 0)
-    }
-
-    /// Another entry for a database that is open already, and so was found good.
-    fn again(path: &Path) -> Option<Self> {
-        let meta = std::fs::symlink_metadata(path).ok()?;
-        let key = (meta.dev(), meta.ino());
-        let is_open = OPEN.lock().unwrap_or_else(PoisonError::into_inner).contains(&key);
-        is_open.then(|| Self::enter(key.0, key.1))
-    }
-
-    fn enter(dev: u64, ino: u64) -> Self {
-        OPEN.lock().unwrap_or_else(PoisonError::into_inner).push((dev, ino));
-        Self { dev, ino }
-    }
-
-    pub fn is(&self, dev: u64, ino: u64) -> bool {
-        (self.dev, self.ino) == (dev, ino)
-    }
-}
-
-impl Drop for Opened {
-    fn drop(&mut self) {
-        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = open.iter().position(|entry| self.is(entry.0, entry.1)) {
-            open.swap_remove(at);
-        }
-    }
-}
-
-/// Makes a restored file as private as one of our own.
-/// The files beside it must be as writable as it is: SQLite gives an empty log the mode that the
-/// database has at that moment, and does not change it later (H88).
-pub(crate) fn tighten(path: &Path) -> Result<(), OpenError> {
-    let Some(mode) = mode(path)? else {
-        return Ok(());
-    };
-    if mode & 0o077 != 0 {
-        make_private(path)?;
-    }
-    if mode & 0o200 == 0 {
-        return Ok(());
-    }
-    for suffix in ["-wal", "-shm"] {
-        let side = side_file(path, suffix);
-        if self::mode(&side)?.is_some_and(|mode| mode != 0o600) {
-            make_private(&side)?;
-        }
-    }
-    Ok(())
-}
-
-/// Permission bits of a file; `None` when it is not there, or no file of ours.
-fn mode(path: &Path) -> Result<Option<u32>, OpenError> {
-    match std::fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_file() => Ok(Some(meta.permissions().mode() & 0o777)),
-        Ok(_) => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(cause) => Err(OpenError::Io { path: path.to_owned(), cause }),
-    }
-}
-
-fn make_private(path: &Path) -> Result<(), OpenError> {
-    match std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)) {
-        // The last user of a log removes it.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(cause) => Err(OpenError::Io { path: path.to_owned(), cause }),
-        Ok(()) => Ok(()),
-    }
 }
 
 /// Creates the database under another name, then moves it into place.

@@ -1,6 +1,6 @@
 //! Why a registry is not opened, in words that tell what to do next.
 
-use crate::Trouble;
+use crate::error::Trouble;
 use std::path::{Path, PathBuf};
 
 /// Why a registry was not opened. The file is left as it is.

@@ -1,8 +1,8 @@
 //! Rows of `bridges` as the database holds them, and as the domain knows them.
 
-use crate::StoreError;
-use sqlx::sqlite::SqliteRow;
-use sqlx::{FromRow, Row};
+use crate::error::StoreError;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{FromRow, Row, Sqlite};
 use std::path::PathBuf;
 use std::str::FromStr;
 use svc_domain::bridge::{Anchor, Bridge, Ended, Launch, Live, Outcome, Stage, State};
@@ -10,99 +10,111 @@ use svc_domain::identity::{Pid, ProcessIdentity};
 use svc_shared::Timestamp;
 use svc_shared::status::{BridgeStatus, ExitReason, Phase, QuarantineCode};
 
-/// A query of rows with every column of a bridge, and the given end.
-macro_rules! select_bridges {
-    ($rest:literal) => {
-        concat!(
-            "SELECT number, revision, instance_id, project, cwd, custom_name, resume_mode, \
-             spawn_mode, permission_mode, origin, generation, status, phase, stop_requested, \
-             intentional_stop, forced, grace_deadline, status_since, started_at, ended_at, \
-             launch_id, argv, log_stem, relaunched, bridge_pid, bridge_start_ticks, \
-             bridge_boot_id, environment_id, session_id, exit_reason, exit_code, exit_signal, \
-             error_detail, notice, quarantine_code FROM bridges ",
-            $rest
-        )
+/// Declares the row of a bridge and every statement that names all of its columns.
+///
+/// The key stands apart, because an update does not write it. `number` and the revision belong to
+/// the reader ([`crate::Stored`]), the two times of the row itself to the statements.
+macro_rules! bridge_row {
+    ($key:ident: $key_type:ty; $($column:ident: $type:ty,)+) => {
+        /// A bridge in columns.
+        #[derive(Debug, Clone, PartialEq, Eq)]
+        pub(crate) struct BridgeRow {
+            pub $key: $key_type,
+            $(pub $column: $type,)+
+        }
+
+        impl FromRow<'_, SqliteRow> for BridgeRow {
+            fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
+                Ok(Self {
+                    $key: row.try_get(stringify!($key))?,
+                    $($column: row.try_get(stringify!($column))?,)+
+                })
+            }
+        }
+
+        impl BridgeRow {
+            /// Inserts the row with revision 1.
+            pub(crate) fn insert(self, now: i64) -> Query {
+                sqlx::query(INSERT).bind(self.$key)$(.bind(self.$column))+.bind(now).bind(now)
+            }
+
+            /// Replaces the row that still has this revision.
+            pub(crate) fn update(self, revision: i64, now: i64) -> Query {
+                let query = sqlx::query(UPDATE)$(.bind(self.$column))+;
+                query.bind(now).bind(self.$key).bind(revision)
+            }
+        }
+
+        pub(crate) const INSERT: &str = concat!(
+            "INSERT INTO bridges (", stringify!($key), $(", ", stringify!($column),)+
+            ", revision, created_at, updated_at) VALUES (?", $(placeholder!($column),)+
+            ", 1, ?, ?)"
+        );
+        pub(crate) const UPDATE: &str = concat!(
+            "UPDATE bridges SET ", $(stringify!($column), " = ?, ",)+
+            "updated_at = ?, revision = revision + 1 WHERE ",
+            stringify!($key), " = ? AND revision = ?"
+        );
+        macro_rules! select {
+            ($rest:literal) => {
+                concat!(
+                    "SELECT number, revision, ", stringify!($key),
+                    $(", ", stringify!($column),)+ " FROM bridges ", $rest
+                )
+            };
+        }
     };
 }
-pub(crate) use select_bridges;
 
-/// A bridge in columns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BridgeRow {
-    pub instance_id: String,
-    pub project: String,
-    pub cwd: String,
-    pub custom_name: Option<String>,
-    pub resume_mode: String,
-    pub spawn_mode: String,
-    pub permission_mode: String,
-    pub origin: String,
-    pub generation: i64,
-    pub status: String,
-    pub phase: String,
-    pub stop_requested: bool,
-    pub intentional_stop: bool,
-    pub forced: bool,
-    pub grace_deadline: Option<i64>,
-    pub status_since: i64,
-    pub started_at: Option<i64>,
-    pub ended_at: Option<i64>,
-    pub launch_id: Option<String>,
-    pub argv: Option<String>,
-    pub log_stem: Option<String>,
-    pub relaunched: bool,
-    pub bridge_pid: Option<i64>,
-    pub bridge_start_ticks: Option<i64>,
-    pub bridge_boot_id: Option<String>,
-    pub environment_id: Option<String>,
-    pub session_id: Option<String>,
-    pub exit_reason: Option<String>,
-    pub exit_code: Option<i32>,
-    pub exit_signal: Option<i32>,
-    pub error_detail: Option<String>,
-    pub notice: Option<String>,
-    pub quarantine_code: Option<String>,
+macro_rules! placeholder {
+    ($column:ident) => {
+        ", ?"
+    };
 }
 
-impl FromRow<'_, SqliteRow> for BridgeRow {
-    fn from_row(row: &SqliteRow) -> Result<Self, sqlx::Error> {
-        Ok(Self {
-            instance_id: row.try_get("instance_id")?,
-            project: row.try_get("project")?,
-            cwd: row.try_get("cwd")?,
-            custom_name: row.try_get("custom_name")?,
-            resume_mode: row.try_get("resume_mode")?,
-            spawn_mode: row.try_get("spawn_mode")?,
-            permission_mode: row.try_get("permission_mode")?,
-            origin: row.try_get("origin")?,
-            generation: row.try_get("generation")?,
-            status: row.try_get("status")?,
-            phase: row.try_get("phase")?,
-            stop_requested: row.try_get("stop_requested")?,
-            intentional_stop: row.try_get("intentional_stop")?,
-            forced: row.try_get("forced")?,
-            grace_deadline: row.try_get("grace_deadline")?,
-            status_since: row.try_get("status_since")?,
-            started_at: row.try_get("started_at")?,
-            ended_at: row.try_get("ended_at")?,
-            launch_id: row.try_get("launch_id")?,
-            argv: row.try_get("argv")?,
-            log_stem: row.try_get("log_stem")?,
-            relaunched: row.try_get("relaunched")?,
-            bridge_pid: row.try_get("bridge_pid")?,
-            bridge_start_ticks: row.try_get("bridge_start_ticks")?,
-            bridge_boot_id: row.try_get("bridge_boot_id")?,
-            environment_id: row.try_get("environment_id")?,
-            session_id: row.try_get("session_id")?,
-            exit_reason: row.try_get("exit_reason")?,
-            exit_code: row.try_get("exit_code")?,
-            exit_signal: row.try_get("exit_signal")?,
-            error_detail: row.try_get("error_detail")?,
-            notice: row.try_get("notice")?,
-            quarantine_code: row.try_get("quarantine_code")?,
-        })
-    }
+bridge_row! {
+    instance_id: String;
+    project: String,
+    cwd: String,
+    custom_name: Option<String>,
+    resume_mode: String,
+    spawn_mode: String,
+    permission_mode: String,
+    origin: String,
+    generation: i64,
+    status: String,
+    phase: String,
+    stop_requested: bool,
+    intentional_stop: bool,
+    forced: bool,
+    grace_deadline: Option<i64>,
+    status_since: i64,
+    started_at: Option<i64>,
+    ended_at: Option<i64>,
+    launch_id: Option<String>,
+    argv: Option<String>,
+    log_stem: Option<String>,
+    relaunched: bool,
+    bridge_pid: Option<i64>,
+    bridge_start_ticks: Option<i64>,
+    bridge_boot_id: Option<String>,
+    environment_id: Option<String>,
+    session_id: Option<String>,
+    exit_reason: Option<String>,
+    exit_code: Option<i32>,
+    exit_signal: Option<i32>,
+    error_detail: Option<String>,
+    notice: Option<String>,
+    quarantine_code: Option<String>,
 }
+
+pub(crate) const SELECT_ALL: &str = select!("ORDER BY number");
+pub(crate) const SELECT_ONE: &str = select!("WHERE instance_id = ?");
+pub(crate) const SELECT_THESE: &str =
+    select!("WHERE number IN (SELECT value FROM json_each(?)) ORDER BY number");
+
+/// A statement with its values.
+pub(crate) type Query = sqlx::query::Query<'static, Sqlite, SqliteArguments<'static>>;
 
 /// Which column cannot be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

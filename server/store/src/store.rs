@@ -1,11 +1,12 @@
 //! The open registry: its connections, and how a write gets one.
 
-use crate::open::{self, Opened};
-use crate::{OpenError, StoreError, migrate};
+use crate::connection::{BUSY, options};
+use crate::error::StoreError;
+use crate::migrate;
+use crate::open_error::OpenError;
+use crate::opened::{self, Opened};
 use sqlx::pool::PoolConnectionMetadata;
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePoolOptions};
 use sqlx::{ConnectOptions, Connection, Sqlite, SqlitePool};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -15,8 +16,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tracing::warn;
 
-/// 5 s: how long a write waits for another process (H87).
-const BUSY: Duration = Duration::from_secs(5);
 /// How often the write connection is asked for, and the pause between two tries.
 /// It may be in use for a moment, by a write or by the rollback of an abandoned one.
 const TRIES: u32 = 3;
@@ -219,7 +218,7 @@ impl Store {
         self.opened.is_in_place(&self.path).map_err(sqlx::Error::Io)?;
         if self.distrust.is_awake() {
             // When it cannot be done, the write itself tells why.
-            let _ = open::tighten(&self.path);
+            let _ = opened::tighten(&self.path);
         }
         Ok(self.writer.begin_with("BEGIN IMMEDIATE").await?)
     }
@@ -282,23 +281,4 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .max_lifetime(None)
         .test_before_acquire(false)
         .acquire_timeout(BUSY)
-}
-
-pub(crate) fn options(path: &Path, read_only: bool) -> SqliteConnectOptions {
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .read_only(read_only)
-        .create_if_missing(false)
-        .foreign_keys(true)
-        .busy_timeout(BUSY)
-        .synchronous(SqliteSynchronous::Full)
-        .log_statements(log::LevelFilter::Trace);
-    if read_only { options } else { options.journal_mode(SqliteJournalMode::Wal) }
-}
-
-/// `svc.db-wal` and its like.
-pub(crate) fn side_file(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }

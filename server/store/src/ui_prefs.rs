@@ -1,6 +1,7 @@
 //! Statements on `ui_prefs`: how the page looks and behaves.
 
-use crate::{Store, StoreError};
+use crate::error::StoreError;
+use crate::store::Store;
 use sqlx::Row;
 
 const READ: &str = "SELECT rev, prefs FROM ui_prefs WHERE id = 1";

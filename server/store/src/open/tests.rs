@@ -1,9 +1,11 @@
 //! Migrations between unreleased schemas, and the settings of every connection.
 
 use super::*;
+use crate::opened::mode;
 use crate::{Cap, StoreError};
 use sqlx::sqlite::SqliteConnection;
 use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration as Span, SystemTime};
 use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
 use svc_shared::Timestamp;
@@ -118,7 +120,7 @@ async fn every_statement_prepares_against_the_migrated_schema() {
     let dir = filled().await;
     open_with(dir.path(), WRITE, migrate::ALL).await.unwrap().close().await;
     let mut connection = opened(&dir.path().join("svc.db")).await;
-    for statement in crate::STATEMENTS.iter().flat_map(|table| table.iter()) {
+    for statement in crate::statements::STATEMENTS.iter().flat_map(|table| table.iter()) {
         sqlx::Executor::prepare(&mut connection, statement).await.expect(statement);
     }
 }

@@ -1,0 +1,28 @@
+//! How every connection is set up, and the names of the files beside the database.
+
+use sqlx::ConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// 5 s: how long a write waits for another process (H87).
+pub(crate) const BUSY: Duration = Duration::from_secs(5);
+
+pub(crate) fn options(path: &Path, read_only: bool) -> SqliteConnectOptions {
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .read_only(read_only)
+        .create_if_missing(false)
+        .foreign_keys(true)
+        .busy_timeout(BUSY)
+        .synchronous(SqliteSynchronous::Full)
+        .log_statements(log::LevelFilter::Trace);
+    if read_only { options } else { options.journal_mode(SqliteJournalMode::Wal) }
+}
+
+/// `svc.db-wal` and its like.
+pub(crate) fn side_file(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
