@@ -1,7 +1,9 @@
 //! What a start accepts as the database.
 //!
-//! A refused file is left byte for byte as it is, and nothing is left beside it. So the files are
-//! first looked at without SQLite, and then with a connection that cannot write.
+//! A refused file is left byte for byte as it is, and nothing is left beside it. So the database is
+//! first read with an immutable connection, which sees nothing but that one file; what is beside it
+//! is compared by hand, because SQLite would replace it; and then a connection that cannot write
+//! checks the whole.
 
 use crate::connection::{options, side_file};
 use crate::migrate::{self, Script};
@@ -18,25 +20,22 @@ use std::path::Path;
 use tracing::warn;
 
 /// `svcr`: tells this registry from other SQLite files. The first migration sets it.
-const APPLICATION_ID: u32 = 1_937_072_434;
+const APPLICATION_ID: i64 = 1_937_072_434;
 
-/// First 16 bytes of every SQLite file (<https://www.sqlite.org/fileformat2.html>, "database
-/// header"; the offsets below are from there).
+/// First 16 bytes of every SQLite file (<https://www.sqlite.org/fileformat2.html>).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-const HEADER_BYTES: u64 = 100;
-const PAGE_SIZE_AT: usize = 16;
-const USER_VERSION_AT: usize = 60;
-const APPLICATION_ID_AT: usize = 68;
 
 /// First four bytes of a write-ahead log, but for the lowest bit, which tells the byte order of its
-/// checksums (same page, "WAL header").
+/// checksums (same page, "WAL header"). SQLite takes a log with another beginning for an empty one
+/// and overwrites it, so that only a look at the bytes keeps a foreign file as it is.
 const LOG_MAGIC: u32 = 0x377f_0682;
 const LOG_HEADER_BYTES: u64 = 32;
 const LOG_PAGE_SIZE_AT: usize = 8;
 
 /// In the index of a write-ahead log (<https://www.sqlite.org/walformat.html>): frames committed,
 /// frames copied into the database, and the byte that every open connection has locked. Numbers
-/// are in the byte order of the machine.
+/// are in the byte order of the machine. Without its log SQLite builds an empty index anew, so that
+/// only a look at the old one tells of changes that are gone.
 const INDEX_FRAMES_AT: usize = 16;
 const INDEX_COPIED_AT: usize = 96;
 const INDEX_BYTES: u64 = 100;
@@ -112,11 +111,11 @@ impl Subject<'_> {
         }
     }
 
-    /// Looks at the files without SQLite, which would already create others beside them.
+    /// Finds out what is there, and changes nothing.
     ///
     /// Closing a file drops all locks of this process on it (`fcntl` locks are per process), so
     /// this must not be done while this process has the database open.
-    pub fn look(&self) -> Result<Found, OpenError> {
+    pub async fn look(&self) -> Result<Found, OpenError> {
         let Some(meta) = self.meta(self.path)? else {
             for suffix in ["-wal", "-journal"] {
                 let left = self.meta(&side_file(self.path, suffix))?;
@@ -137,37 +136,57 @@ impl Subject<'_> {
         if meta.uid() != rustix::process::geteuid().as_raw() {
             return Err(self.unusable("it belongs to another user"));
         }
-        let page_size = self.look_at_header(&self.head_of(self.path, HEADER_BYTES)?)?;
+        let page_size = self.page_size().await?;
         self.look_beside(page_size).map(Found::Database)
     }
 
-    fn look_at_header(&self, header: &[u8]) -> Result<u32, OpenError> {
-        if header.is_empty() {
+    /// The page size of the database, if it is ours and not newer, whatever is beside it.
+    async fn page_size(&self) -> Result<u32, OpenError> {
+        let start = self.head_of(self.path, MAGIC.len() as u64)?;
+        if start.is_empty() {
             return Err(self.unusable("it is empty"));
         }
-        let numbers = (
-            number(header, PAGE_SIZE_AT),
-            number(header, USER_VERSION_AT),
-            number(header, APPLICATION_ID_AT),
-        );
-        let (true, (Some(page_size), Some(version), Some(application))) =
-            (header.len() as u64 == HEADER_BYTES && header.starts_with(MAGIC), numbers)
-        else {
+        if start != MAGIC {
             return Err(self.unusable("it is not an SQLite database"));
-        };
-        if application != APPLICATION_ID {
-            return Err(self.unusable("it belongs to another program"));
         }
-        // The log may hold a newer version, never an older one.
-        let version = i64::from(version.cast_signed());
+        let immutable = options(self.path, true).immutable(true);
+        let mut connection = immutable.connect().await.map_err(|cause| self.unreadable(cause))?;
+        let read = async {
+            // The log may hold a newer version, never an older one.
+            self.version(&mut connection, "it belongs to another program").await?;
+            self.number(&mut connection, "PRAGMA page_size").await
+        }
+        .await;
+        let closed = connection.close().await;
+        let page_size = read?;
+        closed.map_err(|cause| self.unreadable(cause))?;
+        u32::try_from(page_size).map_err(|_| self.unusable("it is not an SQLite database"))
+    }
+
+    /// The schema, if the database is ours and not newer.
+    async fn version(
+        &self,
+        connection: &mut SqliteConnection,
+        of_another: &str,
+    ) -> Result<i64, OpenError> {
+        let application = self.number(connection, "PRAGMA application_id").await?;
+        let version = self.number(connection, "PRAGMA user_version").await?;
+        if application != APPLICATION_ID {
+            return Err(self.unusable(of_another));
+        }
         if version > self.head() {
             return Err(self.newer(version));
         }
-        // Two bytes; 1 stands for 65536.
-        Ok(match page_size >> 16 {
-            1 => 65_536,
-            size => size,
-        })
+        Ok(version)
+    }
+
+    async fn number(
+        &self,
+        connection: &mut SqliteConnection,
+        pragma: &'static str,
+    ) -> Result<i64, OpenError> {
+        let asked = sqlx::query_scalar(pragma).fetch_one(connection).await;
+        asked.map_err(|cause| self.unreadable(cause))
     }
 
     fn look_beside(&self, page_size: u32) -> Result<Side, OpenError> {
@@ -293,22 +312,9 @@ impl Subject<'_> {
         side: Side,
         depth: Depth,
     ) -> Result<i64, OpenError> {
-        let unreadable = |cause| self.unreadable(cause);
-        let application: i64 = sqlx::query_scalar("PRAGMA application_id")
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(unreadable)?;
-        let version: i64 = sqlx::query_scalar("PRAGMA user_version")
-            .fetch_one(&mut *connection)
-            .await
-            .map_err(unreadable)?;
         // The log may have replaced the header that was looked at.
-        if application != i64::from(APPLICATION_ID) {
-            return Err(self.unusable("with its write-ahead log it belongs to another program"));
-        }
-        if version > self.head() {
-            return Err(self.newer(version));
-        }
+        let of_another = "with its write-ahead log it belongs to another program";
+        let version = self.version(connection, of_another).await?;
         match (depth, side) {
             // Whoever has it open has checked it.
             (Depth::Schema, _) | (Depth::Whole, Side::Log { in_use: true }) => {}
@@ -361,7 +367,8 @@ impl Subject<'_> {
         let code = cause.as_database_error().and_then(sqlx::error::DatabaseError::code);
         let code = code.and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff);
         match code {
-            Some(ERROR | CORRUPT | NOTADB) => {
+            Some(NOTADB) => self.unusable("it is not an SQLite database"),
+            Some(ERROR | CORRUPT) => {
                 self.unusable(format!("SQLite cannot read it ({})", plain(&cause)))
             }
             Some(_) | None => OpenError::Sqlite { path: self.path.to_owned(), cause },

@@ -76,7 +76,7 @@ async fn read_write(
         return connect(path, opened, false, false).await;
     }
     let subject = Subject { state_dir, path: &path, scripts };
-    match subject.look()? {
+    match subject.look().await? {
         Found::Nothing => create(state_dir, &path, scripts).await?,
         Found::Database(side) => {
             let found = subject.check(side, Depth::Whole).await?;
@@ -99,14 +99,14 @@ async fn read_only(state_dir: &Path, scripts: &'static [Script]) -> Result<Store
     let mut looks = 0;
     let (side, found) = loop {
         looks += 1;
-        let side = match subject.look()? {
+        let side = match subject.look().await? {
             Found::Nothing => return Err(OpenError::Missing(path)),
             Found::Database(side) => side,
         };
         match subject.check(side, Depth::Schema).await {
             Ok(found) => break (side, found),
             // Without the lock, somebody may have opened it for writing under the check.
-            Err(_) if looks < LOOKS && subject.look()? != Found::Database(side) => {}
+            Err(_) if looks < LOOKS && subject.look().await? != Found::Database(side) => {}
             Err(error) => return Err(error),
         }
     };
