@@ -7,6 +7,9 @@
     reason = "helpers of tests: a panic is how they fail"
 )]
 
+#[path = "layering/cycles.rs"]
+mod cycles;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -109,6 +112,19 @@ const BANS: &[Ban] = &[
         except: &["server/src/compose.rs"],
     },
     Ban { folder: "tests/src", words: &["svc_app", "svc_domain", "svc_config"], except: &[] },
+];
+
+/// Most files that may import each other in a circle: a module and its parts.
+const LONGEST_CYCLE: usize = 3;
+
+/// Longer circles that are left, by package: files of the longest one. Only ever lower a number.
+const CYCLES_LEFT: &[(&str, usize)] = &[
+    ("server/app", 29),
+    ("server/config", 5),
+    ("tests", 36),
+    ("tests/bench", 12),
+    ("web", 50),
+    ("xtask", 11),
 ];
 
 const LONGEST: usize = 600;
@@ -249,6 +265,30 @@ fn no_file_is_longer_than_its_norm_and_each_says_what_it_owns() {
                 wrong.push(format!("{name}: modules are `name.rs` beside `name/`"));
             }
         }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn no_more_than_three_files_import_each_other_in_a_circle() {
+    let workspace: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
+    let members = workspace["workspace"]["members"].as_array().unwrap();
+    let mut wrong = Vec::new();
+    for member in members.iter().map(|member| member.as_str().unwrap()) {
+        let folder = format!("{member}/src/");
+        let mut files: Vec<(String, String)> = sources(&folder)
+            .into_iter()
+            .map(|(name, text)| (name[folder.len()..].to_owned(), text))
+            .filter(|(name, _)| !name.starts_with("bin/"))
+            .collect();
+        if files.iter().any(|(name, _)| name == "lib.rs") {
+            // A program of its own that uses the library.
+            files.retain(|(name, _)| name != "main.rs");
+        }
+        let left = CYCLES_LEFT.iter().find(|(name, _)| *name == member);
+        let most = left.map_or(LONGEST_CYCLE, |(_, most)| *most);
+        let longer = cycles::cycles(&files).into_iter().filter(|cycle| cycle.len() > most);
+        wrong.extend(longer.map(|cycle| format!("{member}: {} files: {cycle:?}", cycle.len())));
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

@@ -11,6 +11,7 @@ mod hints;
 mod key_value;
 mod pem;
 mod rules;
+mod span;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -21,6 +22,7 @@ use crate::words::Kinds;
 use hints::{Hints, Scan};
 use pem::Pem;
 pub(crate) use rules::pattern;
+use span::Span;
 use view::View;
 
 /// What a secret becomes.
@@ -160,25 +162,6 @@ pub fn strip_ansi(raw: &str) -> Cow<'_, str> {
 /// Whether a text of these kinds has an escape sequence or an invisible character.
 fn hides_something(text: &str, kinds: Kinds) -> bool {
     kinds.has_control() || kinds.has_wide() && text.chars().any(escape::is_invisible)
-}
-
-/// A piece of text to mask, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Span {
-    start: usize,
-    end: usize,
-    /// What stays in front of the mask: the prefix of an identifier, or nothing.
-    label: &'static str,
-}
-
-impl Span {
-    fn secret(start: usize, end: usize) -> Self {
-        Self { start, end, label: "" }
-    }
-
-    fn mapped(self, origin: impl Fn(usize) -> usize) -> Self {
-        Self { start: origin(self.start), end: origin(self.end), ..self }
-    }
 }
 
 /// Overlapping spans as one, in order.

@@ -1,6 +1,6 @@
 //! Values of keys that name a secret: `DB_PASSWORD=…`, `"api_key": "…"`.
 
-use super::Span;
+use super::span::Span;
 
 /// Shortest value masked.
 const VALUE: usize = 8;

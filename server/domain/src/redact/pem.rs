@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Hints, Span, rules::pattern};
+use super::hints::Hints;
+use super::rules::pattern;
+use super::span::Span;
 
 /// Most lines of a block without an END.
 /// A stray BEGIN must not mask a log for ever. A 16,384-bit key has about 200 lines.

@@ -4,7 +4,9 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::{Hints, Span, key_value};
+use super::hints::Hints;
+use super::key_value;
+use super::span::Span;
 
 /// Finds everything to mask in one text, of which `hints` is true.
 pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
