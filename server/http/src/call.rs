@@ -11,7 +11,7 @@ use svc_app::auth::Caller;
 pub(crate) struct Call {
     pub(crate) context: Arc<Context>,
     pub(crate) request: Request,
-    /// The segments that stand for `{name}`, decoded; `{*name}` is one, joined with `/`.
+    /// The decoded segments that stand for names; `{*name}` is one, joined with `/`.
     pub(crate) params: Vec<String>,
     pub(crate) query: Query,
     pub(crate) body: Option<Value>,

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use svc_app::auth::{Auth, Identity};
 
-/// A valid credential. Kept beside the request, because it may be revoked while that is served.
+/// A valid credential, kept beside the request that it admitted.
+///
+/// It may be revoked while the request is served.
 #[derive(Clone)]
 pub(crate) struct ActiveCredential {
     auth: Arc<Auth>,

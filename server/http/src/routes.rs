@@ -115,7 +115,9 @@ fn documented() -> Vec<Route> {
     table
 }
 
-/// The documented operations by number. They are called directly: the table has found the route.
+/// The documented operations by number.
+///
+/// They are called directly, because the table has found the route.
 pub(crate) fn endpoints(context: &Arc<Context>) -> Vec<Option<BoxEndpoint<'static>>> {
     let mut by_path = HashMap::new();
     PublicApi::new(Arc::clone(context)).operations().add_routes(&mut by_path);
@@ -124,7 +126,7 @@ pub(crate) fn endpoints(context: &Arc<Context>) -> Vec<Option<BoxEndpoint<'stati
         .collect()
 }
 
-/// The path under which the generator registers an operation: its names are numbered.
+/// The path under which the generator registers an operation, with names numbered.
 fn registered(pattern: &str) -> String {
     let mut names = 0;
     let segments = pattern.split('/').map(|segment| {

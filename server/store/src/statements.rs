@@ -2,7 +2,9 @@
 
 use crate::{access, bridges, history, ui_prefs};
 
-/// Every statement on our tables. A database in which one of them cannot be prepared has another
-/// schema, whatever version it claims.
+/// Every statement on our tables.
+///
+/// A database in which one of them cannot be prepared has another schema, whatever version it
+/// claims.
 pub(crate) const STATEMENTS: &[&[&str]] =
     &[access::STATEMENTS, bridges::STATEMENTS, history::STATEMENTS, ui_prefs::STATEMENTS];

@@ -109,8 +109,9 @@ async fn bodies_that_do_not_fit_are_refused_before_anything_happens() {
     assert!(nul.text().contains("`project`"));
 }
 
-/// Some clients declare a type for the body that they do not send: aiohttp says
-/// `application/octet-stream` with every POST.
+/// Some clients declare a type for a body that they do not send.
+///
+/// aiohttp says `application/octet-stream` with every POST.
 #[tokio::test]
 async fn an_absent_optional_body_is_accepted_whatever_type_is_declared() {
     let server = Server::filled().await;
