@@ -1,6 +1,7 @@
 //! The house rules that the compiler does not check.
 //!
-//! Who may depend on whom, which modules may name what, and how long a file may be.
+//! Who may depend on whom, which modules may name what, which files may import each
+//! other, and how long a file may be.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -117,7 +118,7 @@ const BANS: &[Ban] = &[
 /// Most files that may import each other in a circle: a module and its parts.
 const LONGEST_CYCLE: usize = 3;
 
-/// Longer circles that are left, by package: files of the longest one. Only ever lower a number.
+/// Files in the longest cycle of packages with longer ones. Only ever lower a number.
 const CYCLES_LEFT: &[(&str, usize)] = &[
     ("server/app", 29),
     ("server/config", 5),

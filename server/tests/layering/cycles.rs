@@ -16,15 +16,15 @@ type Module = Vec<String>;
 struct File {
     /// Paths that are named, resolved as far as this file alone allows.
     named: Vec<Vec<String>>,
-    /// What imported names stand for, for this file and for those that name them through it.
+    /// What imported names stand for, here and for files that name them through this one.
     imports: BTreeMap<String, Vec<String>>,
     /// Paths of imports that are not only passed on.
     used: Vec<Vec<String>>,
 }
 
-/// Groups of files that import each other in a circle, largest first; each group is sorted.
+/// Groups of files that import each other in a circle, largest first.
 ///
-/// `sources` are pairs of a path below `src` and its text.
+/// Each group is sorted. `sources` are pairs of a path below `src` and its text.
 pub fn cycles(sources: &[(String, String)]) -> Vec<Vec<String>> {
     let names: BTreeMap<Module, &str> =
         sources.iter().map(|(path, _)| (module(path), path.as_str())).collect();
