@@ -23,8 +23,14 @@ mod harness;
 mod matrix;
 #[path = "door/page.rs"]
 mod page;
+#[path = "door/protection.rs"]
+mod protection;
+#[path = "door/proxy.rs"]
+mod proxy;
 #[path = "door/public.rs"]
 mod public;
+#[path = "door/reading.rs"]
+mod reading;
 #[path = "door/setup.rs"]
 mod setup;
 #[path = "door/sign_in.rs"]

@@ -244,7 +244,8 @@ pub fn path_of(route: &Route) -> String {
     fill(&route.pattern, "nothing-here")
 }
 
-fn fill(pattern: &str, value: &str) -> String {
+/// The pattern with `value` for every placeholder.
+pub fn fill(pattern: &str, value: &str) -> String {
     let parts: Vec<&str> =
         pattern.split('/').map(|part| if part.starts_with('{') { value } else { part }).collect();
     parts.join("/")
@@ -304,6 +305,17 @@ fn the_table_lists_no_route_that_is_gone() {
     let names: Vec<String> = svc_http::table().iter().map(name_of).collect();
     for row in TABLE {
         assert!(names.iter().any(|name| name == row.route), "{}", row.route);
+    }
+}
+
+/// H145: what is not listed here is not there, and nothing here is for debugging.
+#[test]
+fn h145_every_route_is_listed_and_none_is_for_debugging() {
+    for route in svc_http::table() {
+        row_of(&route); // panics for a route that is not listed
+        let words = ["debug", "pprof", "trace", "test", "eval", "exec", "console", "env", "panic"];
+        let is_named = |part: &str| words.contains(&part.to_ascii_lowercase().as_str());
+        assert!(!route.pattern.split('/').any(is_named), "{}", route.pattern);
     }
 }
 

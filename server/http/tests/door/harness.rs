@@ -23,7 +23,7 @@ pub struct Server {
     pub app: App,
     pub address: SocketAddr,
     pub task: JoinHandle<std::io::Result<()>>,
-    _tree: TempDir,
+    tree: TempDir,
 }
 
 impl Server {
@@ -49,7 +49,12 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = tokio::spawn(svc_http::serve(listener, app.clone(), options));
-        Self { app, address, task, _tree: tree }
+        Self { app, address, task, tree }
+    }
+
+    /// Everything on disk that belongs to this service.
+    pub fn tree(&self) -> &std::path::Path {
+        self.tree.path()
     }
 
     /// Two projects, and the bridges of the registry.
