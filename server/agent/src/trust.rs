@@ -179,8 +179,13 @@ impl AgentConfig {
     }
 
     async fn lock(&self) -> Result<svc_process::locks::FileLock, TrustError> {
-        let path = self.home.config_file();
-        let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = self.home.config_file().to_owned();
+        // H85: the agent's home may lie on a mount that hangs.
+        let resolved = tokio::task::spawn_blocking(move || std::fs::canonicalize(path)).await;
+        let real = match resolved {
+            Ok(Ok(real)) => real,
+            Ok(Err(_)) | Err(_) => self.home.config_file().to_owned(),
+        };
         self.locks.lock(&real, LOCK_WAIT).await.map_err(|error| match error {
             LockError::Busy { .. } => self.busy(),
             LockError::File { file, cause } => TrustError::Unwritable { path: file, cause },

@@ -23,6 +23,7 @@ mod every_status;
 mod figures;
 mod first_run;
 mod guard;
+mod hanging;
 // Shared with the long runs, `tests/examples/endurance`.
 #[expect(dead_code, unused_imports, reason = "the long runs use the rest")]
 mod harness;

@@ -1,13 +1,12 @@
 //! A clock that is set under one program (H93).
 
-use super::World;
+use super::{World, shim};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Shifts the time of day and the time since boot by offsets from a file.
-/// The monotonic clock, which deadlines use, is unchanged. So it looks like a machine whose clock
-/// was set, or which slept.
+/// The monotonic clock, which deadlines use, is unchanged. A clock that was set moves the time of
+/// day alone, a machine that slept moves both.
 const SHIM: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -16,18 +15,23 @@ const SHIM: &str = r#"
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
-static long offset(void) {
-    char text[32] = {0};
+static long offset(int since_boot) {
+    char text[64] = {0};
     const char *path = getenv("CLOCK_OFFSET_FILE");
     int file = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     if (file < 0) return 0;
     ssize_t got = read(file, text, sizeof text - 1);
     close(file);
-    return got > 0 ? atol(text) : 0;
+    if (got <= 0) return 0;
+    char *next = text;
+    long of_day = strtol(text, &next, 10);
+    return since_boot ? strtol(next, NULL, 10) : of_day;
 }
 int clock_gettime(clockid_t clock, struct timespec *now) {
     int done = syscall(SYS_clock_gettime, clock, now);
-    if (done == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) now->tv_sec += offset();
+    if (done != 0) return done;
+    if (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE) now->tv_sec += offset(0);
+    if (clock == CLOCK_BOOTTIME) now->tv_sec += offset(1);
     return done;
 }
 time_t time(time_t *out) {
@@ -54,13 +58,7 @@ pub struct Clock {
 
 impl Clock {
     pub fn new(world: &World) -> Self {
-        let source = world.root.join("clock.c");
-        let library = world.root.join("clock.so");
-        fs::write(&source, SHIM).unwrap();
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source);
-        let done = compiler.output().expect("a C compiler, which the build needs too");
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let library = shim::compile(world, "clock", SHIM);
         let clock = Self { library, offset: world.root.join("offset") };
         clock.set(0);
         clock
@@ -68,8 +66,17 @@ impl Clock {
 
     /// Seconds from the true time of day.
     pub fn set(&self, seconds: i64) {
+        self.write(seconds, 0);
+    }
+
+    /// The machine slept so many seconds; nothing has run meanwhile.
+    pub fn sleep(&self, seconds: i64) {
+        self.write(seconds, seconds);
+    }
+
+    fn write(&self, of_day: i64, since_boot: i64) {
         let next = self.offset.with_extension("next");
-        fs::write(&next, seconds.to_string()).unwrap();
+        fs::write(&next, format!("{of_day} {since_boot}")).unwrap();
         fs::rename(next, &self.offset).unwrap();
     }
 
