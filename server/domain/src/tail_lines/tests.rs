@@ -161,8 +161,16 @@ fn a_cursor_reads_back_and_nonsense_does_not() {
 fn h66_every_sample_split_at_every_byte_is_masked() {
     let log = "a env_01AB23CD45 b\nAuthorization: Bearer abc.def-ghi.jkl\n\
                id 0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0\nenv%5F01AB23CD45 \u{1b}[1mé\n\
+               json env\\u005f01AB23CD45 id 0f1e2d3c\\u002d4b5a\\u002d6978\\u002d8796\\u002da5b4c3d2e1f0\n\
+               id 0f1e2d3c%2D4b5a%2d6978%2D8796%2Da5b4c3d2e1f0 key sk-demo-0123456789abcdef\n\
+               coloured env_01\u{1b}[31mAB23CD45 session_01AB23CD45 cse_01AB23CD45\n\
                -----BEGIN PRIVATE KEY-----\nMIIE\n-----END PRIVATE KEY-----\n";
     let whole = read(start(), log.as_bytes(), log.len());
+    for (_, line) in &whole {
+        for secret in ["01AB23CD45", "AB23CD45", "abc.def", "4b5a", "0123456789abcdef", "MIIE"] {
+            assert!(!line.contains(secret), "{line}");
+        }
+    }
     for at in 0..=log.len() {
         let mut lines = TailLines::from_start();
         let mut redactor = Redactor::default();
