@@ -85,7 +85,7 @@ function clean(found) {
 const phone = () => page.setViewport({ width: 390, height: 844 });
 const desk = () => page.setViewport({ width: 1440, height: 900 });
 
-test('Home with something in every section', async () => {
+test('H136: Home with something in every section', async () => {
   await seen(row('web', 'crashed'));
   await seen(`${part('section-needs-look')} [data-project="broken"]`);
   await seen(row('slow', 'starting'));
@@ -158,7 +158,7 @@ test('the pages of sessions', async () => {
   clean(found);
 });
 
-test('dialogs, sheets and messages', async () => {
+test('H136: dialogs, sheets and messages', async () => {
   await go('/ui/projects', part('project-row'));
   const found = [];
   for (const [name, path, there] of [

@@ -127,7 +127,7 @@ async function quiet() {
   assert.deepEqual(made, { ran: null, elements: 0 });
 }
 
-test('every project is listed by its name', async () => {
+test('H70: every hostile name is listed as text', async () => {
   await seen(part('project-row'));
   await page.setViewport({ width: 1280, height: 6000 });
   const known = (await machine.api('/api/projects')).map(({ name }) => name);
@@ -199,7 +199,7 @@ test('a bridge in such a place is launched, renamed and stopped by the usual but
   await quiet();
 });
 
-test('the last words of a bridge are shown as they are', async () => {
+test('H70: the last words of a bridge are shown as text', async () => {
   // Through the service: one that the command line starts may be taken over before it ends, and
   // such a bridge never becomes `error`.
   const headers = { 'Content-Type': 'application/json', Origin: machine.url };
@@ -215,7 +215,7 @@ test('the last words of a bridge are shown as they are', async () => {
   await quiet();
 });
 
-test('a log is shown as it is, while it grows', async () => {
+test('H70: a log is shown as text while it grows', async () => {
   await machine.cli('start', 'writing', '--wait');
   const rows = await machine.api('/api/instances');
   const { instance_id: id } = rows.find(({ project }) => project === 'writing');

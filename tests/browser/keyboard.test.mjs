@@ -75,7 +75,7 @@ test('the first Tab offers to skip the navigation, and doing so leads past it', 
   assert.equal(way.length, 1);
 });
 
-test('a project is launched by Tab and Enter', async () => {
+test('H136: a project is launched by Tab and Enter', async () => {
   await page.focus('h1');
   await tabTo(`${part('section-projects')} [data-project="api"] .name`);
   await tabTo(`[data-project="api"] ${part('act-launch')}`);
@@ -153,7 +153,7 @@ test('a menu opens by Enter, is walked by arrows, and Escape goes back to its bu
   await focused(more);
 });
 
-test('a bridge is stopped after a question whose safe answer has the focus', async () => {
+test('H131 H136: a bridge is stopped after a question whose safe answer has the focus', async () => {
   await page.focus(`${row('web', 'running')} .name`);
   await tabTo(`${row('web', 'running')} ${part('act-stop')}`);
   await press('Enter');

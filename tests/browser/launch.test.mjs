@@ -92,7 +92,7 @@ test('every kind is listed, those of other servers with their reason', async () 
   await shot('launch-full');
 });
 
-test('what is chosen is what is sent, once, with a key', async () => {
+test('H131: what is chosen is what is sent, once, with a key', async () => {
   await page.select('#launch-permission', 'plan');
   await page.select('#launch-spawn', 'same-dir');
   await page.type('#launch-name', '-no');

@@ -168,7 +168,7 @@ async function silence() {
   });
 }
 
-test('many things that happen at once are one announcement, and the rest waits its turn', async () => {
+test('H136: many things that happen at once are one announcement, and the rest waits its turn', async () => {
   await silence();
   for (const place of ['projects', 'jobs', 'activity', 'about', 'home']) await press(part(`nav-${place}`));
   const polite = () =>

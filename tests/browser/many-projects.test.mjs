@@ -40,7 +40,7 @@ after(async () => {
   await machine?.close();
 });
 
-test('the list says how long it is and makes only the rows near the visible part', async () => {
+test('H129: the list says how long it is and makes only the rows near the visible part', async () => {
   await seen(`${item(0)}[aria-posinset="1"][aria-setsize="${COUNT}"]`);
   const made = await page.evaluate(() => document.querySelectorAll('*').length);
   assert.ok(made <= 3_000, `${made} elements`);

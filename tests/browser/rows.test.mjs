@@ -244,7 +244,7 @@ test('Shift takes everything in between, and Escape takes nothing', async () => 
   await gone(part('bulk'));
 });
 
-test('of two hundred ended rows only those near what is seen exist, and keys reach the last', async () => {
+test('H129: of two hundred ended rows only those near what is seen exist, and keys reach the last', async () => {
   await press(part('ended-all'));
   await page.waitForFunction(
     (where) => document.querySelector(where)?.getAttribute('aria-setsize') > 200,

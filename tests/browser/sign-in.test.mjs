@@ -43,7 +43,7 @@ test('the password leads to the view that was asked for', async () => {
   await seen(part('project-row'));
 });
 
-test('a sign-in that ends is said, and what is typed is there after the next one', async () => {
+test('H132: a sign-in that ends is shown, and typed text is there after the next one', async () => {
   await press(`${part('project-row')} ${part('act-launch')}`);
   await seen('#launch-name');
   await page.type('#launch-name', 'half filled');

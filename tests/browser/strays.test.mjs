@@ -92,7 +92,7 @@ test('one is ended after a question, by the keyboard alone', async () => {
   assert.deepEqual(complaints, []);
 });
 
-test('a kill that is refused says why, in the words of the service, and the list is anew', async () => {
+test('H131: a refused kill says why, in the words of the service, and the list is read again', async () => {
   const [, second] = left;
   await seen(end(second));
   const ended = once(second, 'exit');

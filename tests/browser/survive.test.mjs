@@ -81,7 +81,7 @@ async function agrees() {
   );
 }
 
-test('a service that is killed and started again is told, and the rows are right', async () => {
+test('H132: a killed service is shown, its rows cannot act, and the next one is right', async () => {
   const curve = `${row('api', 'running')} ${part('used')}`;
   await page.waitForSelector(`${curve} .spark-line`); // flat: nothing that counts as visible
   await machine.kill();
@@ -112,7 +112,7 @@ test('what happened while the service was away is on the page when it is back', 
   await seen(row('api', 'running'));
 });
 
-test('a network that is gone is said, and the page catches up by itself', async () => {
+test('H132: a lost network is shown, and the page catches up by itself', async () => {
   await page.setOfflineMode(true);
   await seen(part('offline-banner'));
   await machine.cli('start', 'web', '--wait');

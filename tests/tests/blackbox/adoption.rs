@@ -24,7 +24,8 @@ fn by_hand(world: &World, project: &str, args: &[&str]) -> tokio::process::Child
     agent.spawn().expect("the simulator runs")
 }
 
-async fn bridge_by_hand(world: &World, project: &str, log: &str) -> tokio::process::Child {
+/// The same, once it is ready.
+pub async fn bridge_by_hand(world: &World, project: &str, log: &str) -> tokio::process::Child {
     let log = world.root.join(log);
     let path = log.to_string_lossy().into_owned();
     let args =

@@ -26,14 +26,14 @@ const STOP_POINTS: [&str; 5] = [
 ];
 
 /// A service that kills itself at a point.
-async fn armed<'w>(world: &'w World, program: &Path, point: &str) -> Server<'w> {
+pub async fn armed<'w>(world: &'w World, program: &Path, point: &str) -> Server<'w> {
     let armed = format!("{point}=abort");
     let env = [("SVC_FAILPOINTS", armed.as_str())];
     world.serve_as(Start { program: Some(program.to_owned()), env: &env, ..Start::default() }).await
 }
 
 /// Sends, and waits for the service to have killed itself.
-async fn dies_of(mut server: Server<'_>, method: Method, path: &str, body: Option<Value>) {
+pub async fn dies_of(mut server: Server<'_>, method: Method, path: &str, body: Option<Value>) {
     let request = server.client.request(method, path);
     let request = match body {
         Some(body) => request.json(&body),
@@ -168,13 +168,18 @@ async fn h98_a_command_interrupted_at_any_point_is_repaired_by_the_running_servi
     }
 }
 
-/// No event of one generation is announced twice.
-/// The database has each event once by its key. More marks than events that the page could have
-/// seen would mean a second announcement.
+/// No deliberate end is a crash, and the history has each transition once.
+/// A second `spawned`, `ready` or `ended` would be one more than there are generations.
 async fn told_once(world: &World, point: &str) {
     let rows = world.rows().await;
     let crashes = rows.iter().filter(|row| row.status == "crashed").count();
     assert_eq!(crashes, 0, "{point}: {rows:?}");
+    let query = "SELECT group_concat(instance_id || ' ' || kind || ' ' || count) FROM \
+        (SELECT instance_id, kind, count(*) AS count, (SELECT generation FROM bridges \
+         WHERE bridges.instance_id = session_events.instance_id) AS generations \
+         FROM session_events GROUP BY instance_id, kind) WHERE count > generations";
+    let twice = world.sql_text(query).await;
+    assert_eq!(twice, None, "{point}: in the history more than once");
 }
 
 #[derive(Default)]

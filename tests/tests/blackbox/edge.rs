@@ -2,9 +2,10 @@
 //!
 //! The tests of `server/http` go through every form; here it is the shipped program.
 
-use crate::harness::World;
+use crate::harness::{Start, World, service_with_fail_points};
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 #[tokio::test]
 async fn h1_a_forged_host_reads_nothing() {
@@ -80,6 +81,43 @@ async fn h12_every_reply_is_protected_and_named() {
         let nonce = policy.split("'nonce-").nth(1).and_then(|rest| rest.split('\'').next());
         assert!(nonces.insert(nonce.expect("a nonce").to_owned()), "a nonce was used twice");
     }
+}
+
+/// H12, H69: a fail point panics inside a request.
+#[tokio::test]
+async fn h12_h69_a_reply_about_a_defect_is_protected_and_tells_an_id_that_is_in_the_log() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    let world = World::new();
+    world.project("app");
+    let env = [("SVC_FAILPOINTS", "spawn.before_record=panic")];
+    let start = Start { program: Some(program), env: &env, ..Start::default() };
+    let server = world.serve_as(start).await;
+    // No description promises a defect, so the client that holds answers against it is not used.
+    let request = server.client.request(Method::POST, "/api/v1/instances");
+    let reply = request.json(&json!({ "project": "app" })).send().await.unwrap();
+    assert_eq!(reply.status(), 500);
+    let headers = reply.headers().clone();
+    let text = reply.text().await.unwrap();
+    for (name, value) in [
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cache-control", "no-store"),
+    ] {
+        assert_eq!(headers[name], value, "{name}");
+    }
+    assert!(headers["content-security-policy"].to_str().unwrap().contains("'nonce-"));
+    let body: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(body["code"], "internal");
+    for word in ["panick", "fail point", ".rs:", "SQLITE"] {
+        assert!(!text.contains(word), "{text}");
+    }
+    server.says(body["error_id"].as_str().unwrap()).await;
+    // Everything else goes on, and so does the project.
+    server.client.get("/api/v1/instances").await.expect(200);
+    assert!(world.bridges().is_empty());
+    world.agree().await;
 }
 
 /// The prefix of a reverse proxy, taken off by it or not.

@@ -48,6 +48,37 @@ async fn f14_f62_h91_a_full_disk_refuses_writes_harms_no_bridge_and_is_recovered
     drop(server);
 }
 
+/// H95: below the floor no bridge is launched, and the running one can be stopped.
+#[tokio::test]
+async fn h95_below_the_floor_of_free_space_nothing_new_is_begun() {
+    let world = World::new();
+    let Some(disk) = SmallDisk::at(&world.state, 200) else {
+        skip!("this user may not mount a small file system");
+    };
+    world.project("runs");
+    world.project("new");
+    let server = world.serve().await;
+    let running = server.client.run("runs").await;
+    // 40 MiB are left of 200: room for every file, and less than the floor of 64 MiB.
+    let ballast = world.state.join("ballast");
+    fs::write(&ballast, vec![b'x'; 160 * 1024 * 1024]).unwrap();
+    let refused = server.client.launch("new").await;
+    assert_eq!(refused.refused(507), "disk_full");
+    let preflight = server.client.get("/api/projects/new/preflight").await.expect(200).json();
+    let checks = preflight["checks"].as_array().unwrap();
+    let told = checks.iter().find(|check| check["check"] == "disk" || check["name"] == "disk");
+    let told = told.unwrap_or_else(|| panic!("{preflight}"));
+    assert_ne!(told["ok"], json!(true), "{preflight}");
+    assert!(world.starts("new").is_empty());
+    // What was begun can be ended, and recorded.
+    let stopped = server.client.stop(running.instance_id.as_str()).await.expect(200).instance();
+    assert_eq!(stopped.status.to_string(), "stopped");
+    fs::remove_file(ballast).unwrap();
+    server.client.run("new").await;
+    world.agree().await;
+    drop((server, disk));
+}
+
 /// H79: no descriptor is left for connections or launches; then all is as before.
 #[tokio::test]
 async fn h79_a_service_out_of_descriptors_fails_launches_cleanly_and_recovers() {
@@ -160,14 +191,15 @@ async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves
 }
 
 /// A program under its own name in another directory.
-fn brought(dir: &Path, program: &Path) -> PathBuf {
+pub fn brought(dir: &Path, program: &Path) -> PathBuf {
     let to = dir.join(program.file_name().unwrap());
     // No link: its owner is changed.
     fs::copy(program, &to).unwrap();
     to
 }
 
-fn give(path: &Path, uid: u32) {
+/// Makes a tree somebody else's.
+pub fn give(path: &Path, uid: u32) {
     std::os::unix::fs::lchown(path, Some(uid), Some(uid)).unwrap();
     if path.is_dir() && !path.is_symlink() {
         for entry in fs::read_dir(path).unwrap() {

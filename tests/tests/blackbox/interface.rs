@@ -43,6 +43,30 @@ async fn the_picture_of_the_link_holds_the_link_and_is_treated_as_one() {
     assert_eq!(server.client.get(&qr).await.refused(404), "not_found");
 }
 
+/// H72: a link of a bridge is made of its identifier, whatever its log or its output announces.
+#[tokio::test]
+async fn h72_no_address_of_a_log_becomes_the_link_of_a_bridge() {
+    let world = World::new();
+    world.project_with(
+        "app",
+        json!({
+            "forge_markers": true,
+            "stderr_text": "https://evil.example/code?environment=env_01EVIL javascript:alert(1)",
+        }),
+    );
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let link = server.client.post(&format!("/api/instances/{id}/connect")).await.expect(200).json();
+    for member in ["url", "session_url"] {
+        let Some(url) = link[member].as_str() else { continue };
+        assert!(url.starts_with("https://claude.ai/code"), "{url}");
+    }
+    assert!(!link.to_string().contains("evil") && !link.to_string().contains("javascript"));
+    let printed = world.cli(&["open", &id, "--json"]).await.ok().stdout;
+    assert!(!printed.contains("evil") && printed.contains("https://claude.ai/code"), "{printed}");
+    server.client.stop(&id).await.expect(200);
+}
+
 /// A request whose answer was lost is repeated, and nothing starts twice.
 #[tokio::test]
 async fn a_repeated_resume_with_the_same_key_gets_the_first_answer() {

@@ -1,6 +1,7 @@
 //! Named tokens: issued, listed, rotated and revoked by the operator (`command-line` §2.2).
 
 use crate::auth::{lock, sha256_hex};
+use crate::failpoint::hit;
 use crate::{App, AppError, Class};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -81,6 +82,7 @@ impl App {
             expires_at,
             scopes: (!words.is_empty()).then(|| words.join(" ")),
         };
+        hit("token.before_issue").await;
         if !self.store().add_token(&row).await.map_err(unwritten)? {
             return Err(AppError::new(
                 ErrorCode::Exists,
@@ -91,6 +93,7 @@ impl App {
                 ),
             ));
         }
+        hit("token.after_issue").await;
         self.tokens_changed().await;
         Ok(IssuedToken { about: shown(row), token })
     }
@@ -112,7 +115,9 @@ impl App {
     /// There is no such label, or nothing could be written.
     pub async fn rotate_token(&self, label: &str) -> Result<IssuedToken, AppError> {
         let (token, hash) = new_token().map_err(AppError::internal)?;
+        hit("token.before_rotate").await;
         self.withdraw(label, Some(&hash)).await?;
+        hit("token.after_rotate").await;
         let row = self.store().tokens().await.map_err(unwritten)?;
         match row.into_iter().find(|row| row.hash == hash) {
             Some(row) => Ok(IssuedToken { about: shown(row), token }),
@@ -125,7 +130,10 @@ impl App {
     /// # Errors
     /// There is no such label, or nothing could be written.
     pub async fn revoke_token(&self, label: &str) -> Result<(), AppError> {
-        self.withdraw(label, None).await
+        hit("token.before_revoke").await;
+        self.withdraw(label, None).await?;
+        hit("token.after_revoke").await;
+        Ok(())
     }
 
     async fn withdraw(&self, label: &str, new_hash: Option<&str>) -> Result<(), AppError> {

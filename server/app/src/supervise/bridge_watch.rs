@@ -1,5 +1,6 @@
 //! One live generation of one bridge: its log until it is ready, its deadline, its exit.
 
+use crate::failpoint::hit;
 use crate::{App, AppError};
 use std::future::Future;
 use std::pin::Pin;
@@ -200,6 +201,7 @@ async fn on_ready(
         anchor.session_id = session_of_pointer(app, bridge, &anchor).await;
     }
     app.observe(&bridge.id, bridge.generation, Fact::Registered(anchor)).await?;
+    hit("spawn.after_ready").await;
     Ok(())
 }
 

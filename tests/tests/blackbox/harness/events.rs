@@ -115,6 +115,21 @@ impl Events {
         .await
     }
 
+    /// What happened, with everything that comes before the service ends the stream.
+    pub async fn until_the_end(mut self) -> Vec<(String, Value)> {
+        within("the end of the stream", async {
+            while let Some(Ok(message)) = self.socket.next().await {
+                if let Message::Text(text) = message {
+                    canary::check_document("a frame of the stream", &text);
+                    let frame: EventFrame = serde_json::from_str(&text).expect("a frame");
+                    self.fold(&frame);
+                }
+            }
+        })
+        .await;
+        std::mem::take(&mut self.happened)
+    }
+
     /// The next frame, folded in.
     pub async fn next(&mut self) -> EventFrame {
         loop {

@@ -104,3 +104,23 @@ impl World {
         verdict
     }
 }
+
+/// The write lock of the registry, held by somebody else.
+pub struct Locked(SqliteConnection);
+
+impl World {
+    /// Takes the write lock, as a program with a long transaction would.
+    pub async fn locked(&self) -> Locked {
+        let mut database = self.database().await;
+        let begun = sqlx::query("BEGIN EXCLUSIVE").execute(&mut database).await;
+        begun.expect("nobody else writes now");
+        Locked(database)
+    }
+}
+
+impl Locked {
+    pub async fn release(mut self) {
+        sqlx::query("ROLLBACK").execute(&mut self.0).await.expect("it was begun");
+        self.0.close().await.expect("the database closes");
+    }
+}

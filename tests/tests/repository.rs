@@ -1,0 +1,253 @@
+//! Dependencies, lints, page files and the program itself (H140, H142, H143, H145).
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test program: what it cannot do fails the test that asked"
+)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap()
+}
+
+fn read(path: &str) -> String {
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every file below a folder of the checkout whose name ends so.
+fn files(folder: &str, ends: &[&str]) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(folder)];
+    while let Some(dir) = open.pop() {
+        for entry in fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()))
+        {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if ends.iter().any(|end| path.to_string_lossy().ends_with(end)) {
+                let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Packages of a lock file that lack a checksum or the registry as source.
+/// Packages of the workspace have no source.
+fn strangers(lock: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for package in lock.split("[[package]]").skip(1) {
+        let value = |key: &str| {
+            let line = package.lines().find_map(|line| line.strip_prefix(&format!("{key} = ")));
+            line.map(|line| line.trim_matches('"').to_owned())
+        };
+        let name = value("name").expect("every package has a name");
+        match value("source") {
+            None => {}
+            Some(source) if source == REGISTRY && value("checksum").is_some() => {}
+            Some(source) => found.push(format!("{name} from {source}")),
+        }
+    }
+    found
+}
+
+#[test]
+fn h140_every_dependency_is_locked_by_checksum_and_from_the_registry() {
+    for lock in ["Cargo.lock", "tests/fuzz/Cargo.lock", "tools/wasm-bindgen/Cargo.lock"] {
+        let text = read(lock);
+        assert!(text.matches("[[package]]").count() > 10, "{lock}");
+        assert_eq!(strangers(&text), Vec::<String>::new(), "{lock}");
+    }
+    // A dependency from elsewhere, or one without a checksum, is seen.
+    for source in ["git+https://example.org/x#abc", "registry+https://example.org/index", REGISTRY]
+    {
+        let lock =
+            format!("[[package]]\nname = \"x\"\nversion = \"1.0.0\"\nsource = \"{source}\"\n");
+        assert_eq!(strangers(&lock).len(), 1, "{source}");
+    }
+}
+
+#[test]
+fn h140_what_may_come_in_is_decided_by_a_gate_that_explains_its_exceptions() {
+    let gate = read("deny.toml");
+    for rule in [
+        "unknown-registry = \"deny\"",
+        "unknown-git = \"deny\"",
+        "multiple-versions = \"deny\"",
+        "wildcards = \"deny\"",
+        "unused-allowed-license = \"deny\"",
+        "allow-registry = [\"https://github.com/rust-lang/crates.io-index\"]",
+    ] {
+        assert!(gate.contains(rule), "deny.toml has no `{rule}`");
+    }
+    assert!(!gate.contains("allow-git"), "deny.toml allows a git source");
+    let exceptions = gate.lines().filter(|line| line.trim_start().starts_with("{ crate ="));
+    for line in exceptions {
+        let reason = line.split("reason = \"").nth(1).and_then(|rest| rest.split('"').next());
+        assert!(reason.is_some_and(|reason| reason.len() > 5), "no reason: {line}");
+    }
+    // The gate runs, and nothing is built from another lock than the committed one.
+    let tests = read("xtask/src/test.rs");
+    assert!(tests.contains("\"deny\"") && tests.contains("[\"--hide-inclusion-graph\""));
+    for (name, text) in files("xtask/src", &[".rs"]) {
+        for verb in ["build", "test", "clippy", "run", "tree"] {
+            for part in text.split(&format!("cargo(&[\"{verb}\"")).skip(1) {
+                let words = part.split(']').next().unwrap();
+                // The fuzzer has a lock of its own, which the same file names.
+                let has_own_lock = name.ends_with("fuzz.rs") && text.contains("--manifest-path");
+                assert!(words.contains("--locked") || has_own_lock, "{name}: cargo {verb}{words}");
+            }
+        }
+    }
+}
+
+#[test]
+fn h143_unsafe_code_is_forbidden_everywhere_and_a_panic_ends_no_process() {
+    let workspace = toml_lines::read(&read("Cargo.toml"));
+    let lints = |section: &str, line: &str| {
+        assert!(toml_lines::has(&workspace, section, line), "[{section}] has no `{line}`");
+    };
+    lints("workspace.lints.rust", "unsafe_code = \"forbid\"");
+    for lint in ["unwrap_used", "expect_used", "indexing_slicing", "await_holding_lock", "todo"] {
+        lints("workspace.lints.clippy", &format!("{lint} = \"warn\""));
+    }
+    // Warnings are errors where it counts.
+    assert!(read("xtask/src/test.rs").contains("\"-D\", \"warnings\""));
+    let mut members = 0;
+    for (name, text) in files("server", &["Cargo.toml"])
+        .into_iter()
+        .chain(files("shared", &["Cargo.toml"]))
+        .chain(files("web", &["Cargo.toml"]))
+        .chain(files("tests", &["Cargo.toml"]))
+        .chain(files("xtask", &["Cargo.toml"]))
+    {
+        if name.starts_with("tests/fuzz") {
+            continue; // a workspace of its own, for parsers only
+        }
+        members += 1;
+        let manifest = toml_lines::read(&text);
+        assert!(toml_lines::has(&manifest, "lints", "workspace = true"), "{name}");
+    }
+    assert!(members > 12, "{members}");
+    // Where a panic aborts, one bad request would end every other.
+    for profile in ["profile.dev", "profile.release", "profile.test", "profile.bench"] {
+        assert!(!toml_lines::has(&workspace, profile, "panic = \"abort\""), "{profile}");
+    }
+    let words = ["unsafe {", "unsafe fn", "unsafe impl", "#[allow(unsafe", "#[expect(unsafe"];
+    for folder in ["server", "shared", "web"] {
+        for (name, text) in files(folder, &[".rs"]) {
+            for word in words {
+                assert!(!text.contains(word), "{name}: {word}");
+            }
+        }
+    }
+}
+
+/// Sections of a manifest with their lines.
+mod toml_lines {
+    pub type Sections = Vec<(String, Vec<String>)>;
+
+    pub fn read(text: &str) -> Sections {
+        let mut found: Sections = vec![(String::new(), Vec::new())];
+        for line in text.lines().map(str::trim) {
+            match line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+                Some(name) => found.push((name.to_owned(), Vec::new())),
+                None => found.last_mut().unwrap().1.push(line.to_owned()),
+            }
+        }
+        found
+    }
+
+    pub fn has(sections: &Sections, section: &str, line: &str) -> bool {
+        let of = sections.iter().filter(|(name, _)| name == section);
+        of.flat_map(|(_, lines)| lines).any(|own| own == line)
+    }
+}
+
+/// Hosts of the addresses in a file, except the one that names the SVG format.
+fn foreign(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for (at, _) in text.match_indices("http") {
+        let rest = &text[at..];
+        let Some(host) = rest.strip_prefix("https://").or_else(|| rest.strip_prefix("http://"))
+        else {
+            continue;
+        };
+        let host: String =
+            host.chars().take_while(|c| c.is_ascii_alphanumeric() || ".-".contains(*c)).collect();
+        if host != "www.w3.org" && !host.is_empty() {
+            found.insert(host);
+        }
+    }
+    found
+}
+
+#[test]
+fn h142_the_page_is_built_from_this_checkout_alone() {
+    let document = read("web/index.html");
+    assert_eq!(foreign(&document), BTreeSet::new());
+    assert_eq!(foreign("<script src='https://cdn.example/x.js'>").len(), 1);
+    for (name, text) in files("web/styles", &[".css"]).into_iter().chain(files("web", &[".svg"])) {
+        assert_eq!(foreign(&text), BTreeSet::new(), "{name}");
+        assert!(!text.contains("@import url(\"http"), "{name}");
+    }
+    for (name, text) in files("web", &[".js"]) {
+        assert_eq!(foreign(&text), BTreeSet::new(), "{name}");
+    }
+    // Scripts stand in files or carry the nonce of their reply.
+    for tag in document.split("<script").skip(1) {
+        let tag = tag.split('>').next().unwrap();
+        assert!(tag.contains("src=") || tag.contains("nonce="), "<script{tag}>");
+    }
+    // The tools that make the page are the pinned ones.
+    let pins = read("xtask/src/pins.rs");
+    for tool in ["trunk", "wasm-bindgen", "binaryen"] {
+        assert!(pins.to_lowercase().contains(tool), "{tool} is not pinned");
+    }
+    let dist = root().join("dist");
+    if !dist.join("index.html").exists() {
+        return; // not built here: its sources are checked above
+    }
+    for entry in fs::read_dir(&dist).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        assert!(!name.ends_with(".map"), "a source map: {name}");
+        if name.ends_with(".js") {
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(!text.contains("sourceMappingURL"), "{name}");
+        }
+    }
+}
+
+/// The program under test: without fail points.
+fn service() -> PathBuf {
+    if let Some(named) = std::env::var_os("SVC_BIN") {
+        return named.into();
+    }
+    let own = std::env::current_exe().unwrap();
+    own.parent().and_then(Path::parent).unwrap().join("svc")
+}
+
+fn has(bytes: &[u8], word: &str) -> bool {
+    bytes.windows(word.len()).any(|window| window == word.as_bytes())
+}
+
+#[test]
+fn h145_the_program_has_no_fail_points_and_no_secret_of_a_sample() {
+    let program = fs::read(service()).expect("`cargo build` makes the program under test");
+    assert!(has(&program, "SVC_CONFIG"), "the scan finds what is there");
+    for word in ["SVC_FAILPOINTS", "correct horse", "hunter2", "changeme"] {
+        assert!(!has(&program, word), "`{word}` is in the program");
+    }
+    if let Some(other) = std::env::var_os("SVC_FAILPOINTS_BIN") {
+        assert!(has(&fs::read(other).unwrap(), "SVC_FAILPOINTS"), "the scan finds fail points");
+    }
+}
