@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_agent::registry::{Entry, Reading, Registry};
 use svc_agent::session_list::CliSession;
+use svc_domain::adoption::{Unrecorded, unrecorded};
 use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, attribute};
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
@@ -124,8 +125,17 @@ impl App {
         self.read_model().replace_tracked(lists.tracked);
         self.read_model().replace_external(lists.external);
         self.read_model().replace_adoptable(lists.adoptable);
-        self.registry().look_again_at(self.extras().set_unmanaged(lists.unmanaged));
+        let differing = self.extras().set_unmanaged(lists.unmanaged);
+        let readiness_differs = !differing.is_empty();
+        self.registry().look_again_at(differing);
         self.publish();
+        if readiness_differs {
+            let app = self.clone();
+            let shown = tokio::task::spawn_blocking(move || app.publish_preflight()).await;
+            if let Err(error) = shown {
+                tracing::error!(error = %error, "the page was not brought up to date");
+            }
+        }
         if !self.is_server() {
             return;
         }
@@ -258,7 +268,7 @@ impl App {
             if may_adopt {
                 lists.adoptable.push(project.name.to_string());
             }
-            lists.unmanaged.insert(project.name.clone(), found.found.pid.get());
+            lists.unmanaged.insert(project.name.clone(), unrecorded(&found.found, None));
         }
         lists.adoptable.sort();
     }
@@ -510,8 +520,8 @@ struct SessionLists {
     pub external: BTreeMap<String, Vec<WorkingSession>>,
     /// Projects with a Server Mode bridge that was started by hand.
     pub adoptable: Vec<String>,
-    /// Every live Server Mode bridge without a record, with its process id.
-    pub unmanaged: HashMap<ProjectName, i32>,
+    /// Every live Server Mode bridge without a record.
+    pub unmanaged: HashMap<ProjectName, Unrecorded>,
     /// Projects with a bridge of this service that has lost its record.
     lost: Vec<Project>,
     /// Processes that work on one session, by session.

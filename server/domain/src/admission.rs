@@ -1,7 +1,9 @@
 //! May this launch happen? Preflight and launch ask this one function.
 
+use crate::adoption::Unrecorded;
+use crate::identity::Pid;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_shared::status::{PermissionMode, ResumeMode, SpawnMode};
+use svc_shared::status::{PermissionMode, QuarantineCode, ResumeMode, SpawnMode};
 
 /// The options of a launch that matter for its admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +56,8 @@ pub struct Circumstances {
     pub inherits_bypass: bool,
     /// The project's live Server Mode bridge.
     pub live_standard: Option<InstanceId>,
+    /// The bridge that runs in the directory without a live record.
+    pub unrecorded: Unrecorded,
     /// Trust.
     pub trust: Trust,
     /// Live bridges of this deployment.
@@ -64,6 +68,20 @@ pub struct Circumstances {
     pub program: Program,
     /// The log and state file systems have room.
     pub disk_has_room: bool,
+}
+
+impl Circumstances {
+    /// What of them decides about a background job.
+    #[must_use]
+    pub fn of_a_job(&self) -> JobCircumstances<'_> {
+        JobCircumstances {
+            alias_of: self.alias_of.as_ref(),
+            bypass_allowed: self.bypass_allowed,
+            inherits_bypass: self.inherits_bypass,
+            trust: &self.trust,
+            program: &self.program,
+        }
+    }
 }
 
 /// Least free space for a launch: below it a half-written log or database is likely.
@@ -80,6 +98,11 @@ pub enum Admission {
     },
     /// Nothing new: this one is the answer.
     Reuse(InstanceId),
+    /// Nothing new: the bridge with this process gets a record and is the answer.
+    TakeOver(Pid),
+    /// The record of this bridge says that it ended, but its process lives. Correct the record,
+    /// then ask again.
+    Correct(InstanceId),
     /// No.
     Refused(Obstacle),
 }
@@ -90,6 +113,24 @@ pub enum Obstacle {
     /// Another name is the project.
     #[error("it is the same directory as project `{0}`; start that one")]
     Alias(ProjectName),
+    /// Another service started the bridge that runs in the directory.
+    #[error("another service runs the bridge of this project (process {0}); stop it there")]
+    OtherService(Pid),
+    /// The bridge in the directory has a record on which actions are suspended.
+    #[error(
+        "instance {} of this project is held ({code}) and its process lives; see its details for the way out", .id.short()
+    )]
+    Held {
+        /// The instance.
+        id: InstanceId,
+        /// Why it is held.
+        code: QuarantineCode,
+    },
+    /// Nobody can tell whether the process of an ended record lives.
+    #[error(
+        "instance {} of this project may still have a process: the process table cannot be read for it; check how /proc is mounted (hidepid) and try again", .0.short()
+    )]
+    MayBeLive(InstanceId),
     /// Worktrees come from git.
     #[error(
         "`spawn_mode: worktree` needs a git repository; use `same-dir` or run `git init` there"
@@ -142,10 +183,11 @@ pub enum Obstacle {
     DiskFull,
 }
 
-/// Every reason against a launch, in the order in which callers learn of them.
+/// What the request itself gets wrong, in the order in which callers learn of it.
 ///
-/// Reuse stands between the options and the circumstances: an invalid request is never answered
-/// with a live bridge, and a live bridge is returned whatever the directory's trust.
+/// A bridge that is there already is judged after the options and before the circumstances
+/// (`agent-cli` §9.2): an invalid request is never answered with a live bridge, and a live bridge
+/// is returned whatever the directory's trust and however many others live.
 fn option_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     let mut found = Vec::new();
     if let Some(name) = &now.alias_of {
@@ -164,31 +206,38 @@ fn option_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
             found.push(Obstacle::NoCommit);
         }
     }
-    if !now.bypass_allowed {
-        match wanted.permission_mode {
-            PermissionMode::BypassPermissions => found.push(Obstacle::BypassForbidden),
-            PermissionMode::Inherit if now.inherits_bypass => {
-                found.push(Obstacle::InheritedBypassForbidden);
-            }
-            PermissionMode::Default
-            | PermissionMode::Plan
-            | PermissionMode::AcceptEdits
-            | PermissionMode::Auto
-            | PermissionMode::DontAsk
-            | PermissionMode::Inherit => {}
-        }
-    }
+    found.extend(bypass_obstacle(wanted.permission_mode, now.bypass_allowed, now.inherits_bypass));
     found
+}
+
+/// The ceiling on permissions: a bypass that was asked for, or that `inherits` from the settings.
+#[must_use]
+pub fn bypass_obstacle(mode: PermissionMode, allowed: bool, inherits: bool) -> Option<Obstacle> {
+    match mode {
+        _ if allowed => None,
+        PermissionMode::BypassPermissions => Some(Obstacle::BypassForbidden),
+        PermissionMode::Inherit => inherits.then_some(Obstacle::InheritedBypassForbidden),
+        PermissionMode::Default
+        | PermissionMode::Plan
+        | PermissionMode::AcceptEdits
+        | PermissionMode::Auto
+        | PermissionMode::DontAsk => None,
+    }
+}
+
+/// What trust there is against what a caller acknowledged.
+#[must_use]
+pub fn trust_obstacle(acknowledged: bool, trust: &Trust) -> Option<Obstacle> {
+    match trust {
+        Trust::Granted => None,
+        Trust::Missing => (!acknowledged).then_some(Obstacle::NotTrusted),
+        Trust::Unreadable(why) => Some(Obstacle::TrustUnreadable(why.clone())),
+    }
 }
 
 fn state_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     let mut found = Vec::new();
-    match &now.trust {
-        Trust::Granted => {}
-        Trust::Missing if wanted.trust => {}
-        Trust::Missing => found.push(Obstacle::NotTrusted),
-        Trust::Unreadable(why) => found.push(Obstacle::TrustUnreadable(why.clone())),
-    }
+    found.extend(trust_obstacle(wanted.trust, &now.trust));
     if let Some(max) = now.max_bridges
         && now.live_bridges >= max
     {
@@ -203,17 +252,47 @@ fn state_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     found
 }
 
-/// The bridge that would be handed out instead of a new one.
-fn reused(wanted: Wanted, now: &Circumstances) -> Option<&InstanceId> {
-    now.live_standard.as_ref().filter(|_| wanted.resume_mode == ResumeMode::Standard)
+/// What the bridge that is there already makes of a launch: it stands between the options and the
+/// circumstances.
+enum Present {
+    /// There is none, or it ends before the launch goes on.
+    Nothing,
+    Answers(Admission),
+    Blocks(Obstacle),
+}
+
+fn present(wanted: Wanted, now: &Circumstances) -> Present {
+    if wanted.resume_mode != ResumeMode::Standard {
+        return Present::Nothing;
+    }
+    if let Some(live) = &now.live_standard {
+        return Present::Answers(Admission::Reuse(live.clone()));
+    }
+    match &now.unrecorded {
+        Unrecorded::Nothing => Present::Nothing,
+        Unrecorded::Adoptable(pid) => Present::Answers(Admission::TakeOver(*pid)),
+        Unrecorded::OtherService(pid) => Present::Blocks(Obstacle::OtherService(*pid)),
+        Unrecorded::WronglyEnded { id, .. } => Present::Answers(Admission::Correct(id.clone())),
+        Unrecorded::Held { id, code } => {
+            Present::Blocks(Obstacle::Held { id: id.clone(), code: *code })
+        }
+        Unrecorded::MayBeLive(id) => Present::Blocks(Obstacle::MayBeLive(id.clone())),
+    }
 }
 
 /// Every reason against a launch, for a preflight.
 #[must_use]
 pub fn obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     let mut found = option_obstacles(wanted, now);
-    if reused(wanted, now).is_none() {
-        found.extend(state_obstacles(wanted, now));
+    // A record that is corrected only to finish a stop leaves the place free.
+    let makes_room = matches!(now.unrecorded, Unrecorded::WronglyEnded { is_stopping: true, .. });
+    match present(wanted, now) {
+        Present::Nothing => found.extend(state_obstacles(wanted, now)),
+        Present::Answers(Admission::Correct(_)) if makes_room => {
+            found.extend(state_obstacles(wanted, now));
+        }
+        Present::Answers(_) => {}
+        Present::Blocks(obstacle) => found.push(obstacle),
     }
     found
 }
@@ -223,13 +302,44 @@ pub fn admit(wanted: Wanted, now: &Circumstances) -> Admission {
     if let Some(first) = option_obstacles(wanted, now).into_iter().next() {
         return Admission::Refused(first);
     }
-    if let Some(live) = reused(wanted, now) {
-        return Admission::Reuse(live.clone());
+    match present(wanted, now) {
+        Present::Answers(answer) => return answer,
+        Present::Blocks(obstacle) => return Admission::Refused(obstacle),
+        Present::Nothing => {}
     }
     match state_obstacles(wanted, now).into_iter().next() {
         Some(first) => Admission::Refused(first),
         None => Admission::Launch { grant_trust: now.trust == Trust::Missing },
     }
+}
+
+/// What of the circumstances decides about a background job, in the order in which callers learn
+/// of it. A job may run beside a live bridge.
+#[must_use]
+pub fn job_obstacles(wanted: Wanted, now: &JobCircumstances<'_>) -> Vec<Obstacle> {
+    let mut found = Vec::new();
+    found.extend(now.alias_of.cloned().map(Obstacle::Alias));
+    found.extend(bypass_obstacle(wanted.permission_mode, now.bypass_allowed, now.inherits_bypass));
+    found.extend(trust_obstacle(wanted.trust, now.trust));
+    if let Program::Missing(why) = now.program {
+        found.push(Obstacle::AgentMissing(why.clone()));
+    }
+    found
+}
+
+/// What is so at the moment of a dispatch.
+#[derive(Debug, Clone, Copy)]
+pub struct JobCircumstances<'a> {
+    /// The directory has another name that owns it.
+    pub alias_of: Option<&'a ProjectName>,
+    /// The configuration allows bypassing permissions here.
+    pub bypass_allowed: bool,
+    /// The agent's own settings would bypass permissions when no flag is given.
+    pub inherits_bypass: bool,
+    /// Trust.
+    pub trust: &'a Trust,
+    /// The agent program.
+    pub program: &'a Program,
 }
 
 #[cfg(test)]
@@ -254,6 +364,7 @@ mod tests {
             bypass_allowed: false,
             inherits_bypass: false,
             live_standard: None,
+            unrecorded: Unrecorded::Nothing,
             trust: Trust::Granted,
             live_bridges: 0,
             max_bridges: None,
@@ -264,6 +375,10 @@ mod tests {
 
     fn live() -> InstanceId {
         "3a375c2e-0a3b-4c5d-8e9f-001122334455".parse().unwrap()
+    }
+
+    fn pid() -> Pid {
+        Pid::new(4242).unwrap()
     }
 
     #[track_caller]
@@ -304,6 +419,47 @@ mod tests {
         };
         assert_eq!(admit(wanted(), &now), Admission::Reuse(live()));
         assert_eq!(obstacles(wanted(), &now), [], "a preflight says the same");
+    }
+
+    #[test]
+    fn a_bridge_started_elsewhere_is_returned_regardless_of_trust_and_capacity() {
+        let now = Circumstances {
+            unrecorded: Unrecorded::Adoptable(pid()),
+            trust: Trust::Missing,
+            live_bridges: 3,
+            max_bridges: Some(3),
+            ..fine()
+        };
+        assert_eq!(admit(wanted(), &now), Admission::TakeOver(pid()));
+        assert_eq!(obstacles(wanted(), &now), [], "a preflight says the same");
+    }
+
+    #[test]
+    fn a_bridge_that_may_not_be_taken_over_is_an_obstacle_of_its_own() {
+        let id = live();
+        let code = QuarantineCode::Unkillable;
+        for (unrecorded, obstacle) in [
+            (Unrecorded::OtherService(pid()), Obstacle::OtherService(pid())),
+            (Unrecorded::Held { id: id.clone(), code }, Obstacle::Held { id: id.clone(), code }),
+            (Unrecorded::MayBeLive(id.clone()), Obstacle::MayBeLive(id.clone())),
+        ] {
+            let now = Circumstances { unrecorded, trust: Trust::Missing, ..fine() };
+            refused(wanted(), &now, &obstacle);
+        }
+    }
+
+    #[test]
+    fn a_wrongly_ended_record_is_corrected_before_anything_else_is_judged() {
+        let wrong = |is_stopping| Circumstances {
+            unrecorded: Unrecorded::WronglyEnded { id: live(), is_stopping },
+            trust: Trust::Missing,
+            ..fine()
+        };
+        for is_stopping in [true, false] {
+            assert_eq!(admit(wanted(), &wrong(is_stopping)), Admission::Correct(live()));
+        }
+        assert_eq!(obstacles(wanted(), &wrong(false)), [], "it is the answer then");
+        assert_eq!(obstacles(wanted(), &wrong(true)), [Obstacle::NotTrusted], "it ends first");
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Whether a bridge without a record may be taken over (`agent-cli` §8.3).
 
-use crate::identity::Pid;
+use crate::bridge::Bridge;
+use crate::decide::{Refusal, may_resume};
+use crate::identity::{Pid, Verdict};
 use svc_shared::ids::InstanceId;
+use svc_shared::status::QuarantineCode;
 
 /// What the pointer of a project names, and what the kernel says of that process.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +22,80 @@ pub struct PointedAt {
     pub managed_as: Option<InstanceId>,
     /// Another service started it.
     pub is_of_other_service: bool,
+}
+
+impl PointedAt {
+    /// Whether a launch in the project would find it in its place, whoever started it.
+    #[must_use]
+    pub fn is_in_the_way(&self) -> bool {
+        self.is_standard_bridge && self.is_here && self.is_own_user && self.managed_as.is_none()
+    }
+}
+
+/// The Server Mode bridge that runs in a directory although no live record has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unrecorded {
+    /// There is none.
+    Nothing,
+    /// It may be taken over.
+    Adoptable(Pid),
+    /// Another service started it.
+    OtherService(Pid),
+    /// Its record says that it ended, but its process lives.
+    WronglyEnded {
+        /// Its instance.
+        id: InstanceId,
+        /// The end was asked for, so the process is stopped when the record is corrected.
+        is_stopping: bool,
+    },
+    /// Its record says that it ended, its process lives, and actions on the record are suspended.
+    Held {
+        /// Its instance.
+        id: InstanceId,
+        /// Why actions are suspended.
+        code: QuarantineCode,
+    },
+    /// Its record says that it ended, and nobody can tell whether its process lives.
+    MayBeLive(InstanceId),
+}
+
+impl Unrecorded {
+    /// The process, if no record has it at all.
+    #[must_use]
+    pub fn pid(&self) -> Option<Pid> {
+        match self {
+            Self::Adoptable(pid) | Self::OtherService(pid) => Some(*pid),
+            Self::Nothing | Self::WronglyEnded { .. } | Self::Held { .. } | Self::MayBeLive(_) => {
+                None
+            }
+        }
+    }
+}
+
+/// What the pointed-at process means for a launch in the project. `record` is the record of that
+/// very process with what the process table says about it.
+#[must_use]
+pub fn unrecorded(found: &PointedAt, record: Option<(&Bridge, Verdict)>) -> Unrecorded {
+    if let Some((bridge, verdict)) = record.filter(|(bridge, _)| !bridge.is_live()) {
+        let id = bridge.id.clone();
+        return match may_resume(bridge, Some(verdict)) {
+            Ok(()) => Unrecorded::Nothing,
+            Err(Refusal::Held(code)) => Unrecorded::Held { id, code },
+            Err(Refusal::Live | Refusal::NoRelaunch) if verdict == Verdict::Unknown => {
+                Unrecorded::MayBeLive(id)
+            }
+            Err(Refusal::Live | Refusal::NoRelaunch) => {
+                Unrecorded::WronglyEnded { id, is_stopping: bridge.intentional_stop() }
+            }
+        };
+    }
+    if !found.is_in_the_way() {
+        return Unrecorded::Nothing;
+    }
+    if found.is_of_other_service {
+        return Unrecorded::OtherService(found.pid);
+    }
+    Unrecorded::Adoptable(found.pid)
 }
 
 /// Why nothing can be taken over.
@@ -99,6 +176,17 @@ mod tests {
             is_of_other_service: false,
         };
         assert_eq!(adoptable(&fine, None), Ok(()));
+        assert_eq!(unrecorded(&fine, None), Unrecorded::Adoptable(pid));
+        let other = PointedAt { is_of_other_service: true, ..fine.clone() };
+        assert_eq!(unrecorded(&other, None), Unrecorded::OtherService(pid));
+        for free in [
+            PointedAt { is_standard_bridge: false, ..fine.clone() },
+            PointedAt { is_here: false, ..fine.clone() },
+            PointedAt { is_own_user: false, ..other.clone() },
+            PointedAt { managed_as: Some(id.clone()), ..fine.clone() },
+        ] {
+            assert_eq!(unrecorded(&free, None), Unrecorded::Nothing, "{free:?}");
+        }
         let check = |found: PointedAt, wanted: NotAdoptable| {
             assert_eq!(adoptable(&found, None), Err(wanted));
         };

@@ -25,6 +25,13 @@ pub enum Command {
         /// Until when it must be ready.
         deadline: Option<Timestamp>,
     },
+    /// Take back a resume of which nothing was started.
+    Withdraw {
+        /// The generation that the resume began.
+        generation: u32,
+        /// The record before it.
+        before: Box<Bridge>,
+    },
     /// Show another name to the remote client from the next launch on.
     Rename(Option<String>),
 }
@@ -58,6 +65,7 @@ pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step,
             resume(bridge, launch, deadline, now)
         }
         Command::Relaunch { launch, deadline } => relaunch(bridge, launch, deadline, now),
+        Command::Withdraw { generation, before } => Ok(withdraw(bridge, generation, *before)),
         Command::Rename(name) => Ok(rename(bridge, name)),
     }
 }
@@ -142,6 +150,18 @@ fn relaunch(
         ..next_generation(bridge, launch, deadline, now)
     };
     Ok(Step::Becomes { next: Box::new(next), effects: Vec::new() })
+}
+
+/// Only while no process of the generation was recorded: afterwards it ends as any other.
+fn withdraw(bridge: &Bridge, generation: u32, before: Bridge) -> Step {
+    let is_launching =
+        bridge.live().is_some_and(|live| matches!(live.stage, Stage::Launching { .. }));
+    if bridge.generation != generation || !is_launching || bridge.process.is_some() {
+        return Step::Unchanged;
+    }
+    // A name that was given meanwhile stays.
+    let next = Bridge { custom_name: bridge.custom_name.clone(), ..before };
+    Step::Becomes { next: Box::new(next), effects: Vec::new() }
 }
 
 fn next_generation(

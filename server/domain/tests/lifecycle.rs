@@ -339,6 +339,24 @@ fn resume_revives_the_same_row_as_the_next_generation() {
 }
 
 #[test]
+fn a_resume_of_which_nothing_was_started_is_taken_back() {
+    let (ended, _) =
+        apply(observe(&running(), Fact::Exited(exit(Some(1), None)), at(1)), running());
+    let resume = Command::Resume { launch: launch(false), deadline: Some(at(9)) };
+    let (begun, _) = apply(decide(&ended, resume, at(2)).unwrap(), ended.clone());
+    let withdraw = |generation| Command::Withdraw { generation, before: Box::new(ended.clone()) };
+    let (after, effects) = apply(decide(&begun, withdraw(2), at(3)).unwrap(), begun.clone());
+    assert_eq!((after, effects), (ended.clone(), Vec::new()));
+    // A process was recorded, or another generation began: it goes on.
+    let (held, _) = apply(observe(&begun, Fact::Held(identity()), at(3)), begun.clone());
+    assert_eq!(decide(&held, withdraw(2), at(4)), Ok(Step::Unchanged));
+    assert_eq!(decide(&begun, withdraw(1), at(4)), Ok(Step::Unchanged));
+    let renamed = Bridge { custom_name: Some("new".into()), ..begun };
+    let (after, _) = apply(decide(&renamed, withdraw(2), at(5)).unwrap(), renamed);
+    assert_eq!(after.custom_name.as_deref(), Some("new"), "a name given meanwhile stays");
+}
+
+#[test]
 fn a_poisoned_start_is_relaunched_once() {
     let command = || Command::Relaunch { launch: launch(false), deadline: None };
     let (after, _) = apply(decide(&registering(), command(), at(2)).unwrap(), registering());

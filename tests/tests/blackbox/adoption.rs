@@ -171,12 +171,9 @@ async fn f55_f57_a_session_by_hand_in_a_bridges_directory_stays_external() {
     assert_eq!(world.bridges_of("app").len(), 1);
 }
 
-/// H108: what another service runs is left to it, and says so.
-#[tokio::test]
-async fn h108_a_bridge_of_another_service_is_not_taken_over() {
-    let (ours, theirs) = (often_polled(), World::new());
-    ours.project("app");
-    // The same projects and the same agent, another state directory.
+/// A bridge in project `app` that a service with another state directory started.
+async fn bridge_of_another_service(ours: &World, theirs: &World) -> tokio::process::Child {
+    // The same projects and the same agent.
     theirs.configure(json!({ "projects_root": ours.projects }));
     let other = tokio::process::Command::new(simulator())
         .args(["remote-control", "--name", "x", "--spawn", "same-dir", "--debug-file"])
@@ -194,6 +191,15 @@ async fn h108_a_bridge_of_another_service_is_not_taken_over() {
     let log = theirs.root.join("x.debug");
     let ready = || fs::read_to_string(&log).unwrap_or_default().contains("Starting poll loop");
     theirs.until("their bridge", || ready().then_some(())).await;
+    other
+}
+
+/// H108: what another service runs is left to it, and says so.
+#[tokio::test]
+async fn h108_a_bridge_of_another_service_is_not_taken_over() {
+    let (ours, theirs) = (often_polled(), World::new());
+    ours.project("app");
+    let other = bridge_of_another_service(&ours, &theirs).await;
     let server = ours.serve().await;
     let mut page = server.events().await;
     page.until("the session", |state| state.external.get("app").map(|_| ())).await;
@@ -202,7 +208,60 @@ async fn h108_a_bridge_of_another_service_is_not_taken_over() {
     assert_eq!(refused.refused(409), "held_elsewhere");
     assert_eq!(server.client.launch("app").await.refused(409), "held_elsewhere");
     assert!(server.client.instances().await.is_empty());
+    // Preflight says beforehand what the launch answered, in all three places.
+    let one = server.client.get("/api/projects/app/preflight").await.expect(200).json();
+    assert_eq!(
+        (&one["ok"], &one["launch"]["standard"]["code"]),
+        (&json!(false), &json!("held_elsewhere"))
+    );
+    let failed = |checks: &serde_json::Value| -> Vec<String> {
+        let checks = checks.as_array().expect("checks").iter();
+        let failed = checks.filter(|check| check["status"] == "fail");
+        failed.map(|check| check["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(failed(&one["checks"]), ["bridge"]);
+    let all = server.client.get("/api/projects/preflight").await.expect(200).json();
+    assert_eq!(
+        (&all["app"]["ok"], failed(&all["app"]["checks"])),
+        (&json!(false), vec!["bridge".into()])
+    );
+    page.until("the verdict on the stream", |state| {
+        state
+            .preflight
+            .get("app")
+            .filter(|verdict| !verdict.ok && verdict.codes == ["bridge"])
+            .map(drop)
+    })
+    .await;
     assert!(other.id().is_some_and(|pid| PathBuf::from(format!("/proc/{pid}")).exists()));
+}
+
+/// A bridge started by hand answers a launch before trust and cap are judged (`agent-cli` §9.2): it
+/// runs already, so neither is asked of it.
+#[tokio::test]
+async fn a_launch_takes_over_a_bridge_by_hand_whatever_trust_and_cap_say() {
+    let world = World::with(json!({ "instance_defaults": { "max_bridges": 1 } }));
+    world.project("full");
+    world.project("app");
+    let mut bridge = bridge_by_hand(&world, "app", "mine.debug").await;
+    let distrusted = fs::read_to_string(world.agent_config()).expect("the agent's file");
+    let mut config: serde_json::Value = serde_json::from_str(&distrusted).expect("JSON");
+    let key = world.projects.join("app").to_string_lossy().into_owned();
+    config["projects"][&key]["hasTrustDialogAccepted"] = json!(false);
+    fs::write(world.agent_config(), config.to_string()).expect("room");
+    let server = world.serve().await;
+    server.client.run("full").await; // the cap is reached from here on
+
+    let ready = server.client.get("/api/projects/app/preflight").await.expect(200).json();
+    assert_eq!(ready["ok"], json!(true), "{ready}");
+    let answer = server.client.launch("app").await.expect(200).json();
+    assert_eq!(answer["reason_code"], json!("external_reattached"), "{answer}");
+    assert_eq!(answer["bridge_pid"], json!(bridge.id()));
+    assert_eq!(world.starts("app").len(), 1, "nothing was started");
+    let text = fs::read_to_string(world.agent_config()).expect("the agent's file");
+    let config: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(config["projects"][&key]["hasTrustDialogAccepted"], json!(false));
+    bridge.kill().await.expect("it runs");
 }
 
 /// F89: yesterday's database is restored while a bridge runs.

@@ -161,6 +161,64 @@ async fn f19_f20_a_refused_start_leaves_the_agents_file_as_it_was() {
     assert_eq!(world.starts("new").len(), 0);
 }
 
+/// F20 for a resume: the grant comes after the last refusal there as well.
+#[tokio::test]
+async fn f20_a_refused_resume_leaves_the_agents_file_as_it_was() {
+    let world = World::new();
+    let dir = world.untrusted("new");
+    let server = world.serve().await;
+    let body = json!({ "project": "new", "trust": true });
+    let launched = server.client.launch_with(body).await.expect(201).instance();
+    let id = launched.instance_id.to_string();
+    server.client.stop(&id).await.expect(200);
+    let text = fs::read_to_string(world.agent_config()).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    let key = dir.to_str().unwrap();
+    config["projects"][key]["hasTrustDialogAccepted"] = json!(false);
+    fs::write(world.agent_config(), config.to_string()).unwrap();
+    // No log can be made: the last thing that refuses a start before its row is written.
+    let (logs, aside) = (world.state.join("logs"), world.state.join("logs-aside"));
+    fs::rename(&logs, &aside).unwrap();
+    fs::write(&logs, "").unwrap();
+    let before = fs::read(world.agent_config()).unwrap();
+    let path = format!("/api/v1/instances/{id}/resume");
+    let trusting = json!({ "trust": true });
+    let refused = server.client.post_json(&path, &trusting).await;
+    assert_eq!(refused.status, 507, "{}", refused.text());
+    assert_eq!(fs::read(world.agent_config()).unwrap(), before);
+    assert_eq!(world.rows().await[0].status, "stopped");
+
+    fs::remove_file(&logs).unwrap();
+    fs::rename(&aside, &logs).unwrap();
+    let resumed = server.client.post_json(&path, &trusting).await.expect(200).instance();
+    assert_eq!(resumed.generation, 2);
+    let config: Value = serde_json::from_slice(&fs::read(world.agent_config()).unwrap()).unwrap();
+    assert_eq!(config["projects"][key]["hasTrustDialogAccepted"], json!(true));
+}
+
+/// A record says before the click what a resume would answer, also when only the settings that the
+/// project brings along ask for a bypass.
+#[tokio::test]
+async fn a_resume_that_would_bypass_through_settings_is_blocked_and_says_so() {
+    let world = World::new();
+    let dir = world.project("app");
+    let server = world.serve().await;
+    let body = json!({ "project": "app", "permission_mode": "inherit" });
+    let id = server.client.launch_with(body).await.expect(201).instance().instance_id.to_string();
+    let ended = server.client.stop(&id).await.expect(200).instance();
+    assert_eq!(ended.resume_blocked, None);
+    server.stop().await;
+    fs::create_dir_all(dir.join(".claude")).unwrap();
+    let settings = json!({ "permissions": { "defaultMode": "bypassPermissions" } });
+    fs::write(dir.join(".claude/settings.json"), settings.to_string()).unwrap();
+
+    let server = world.serve().await;
+    let shown = server.client.instance(&id).await.expect(200).instance();
+    let blocked = shown.resume_blocked.map(|word| word.to_string());
+    assert_eq!((shown.resumable, blocked.as_deref()), (false, Some("bypass_forbidden")));
+    assert_eq!(server.client.resume(&id).await.refused(403), "bypass_forbidden");
+}
+
 #[tokio::test]
 async fn trust_is_granted_by_name_and_kept() {
     let world = World::new();

@@ -2,7 +2,10 @@
 
 use crate::{App, AppError, Class};
 use std::collections::HashMap;
-use svc_domain::admission::{Circumstances, MIN_FREE_BYTES, Obstacle, Program, Trust, Wanted};
+use svc_domain::admission::{
+    Admission, Circumstances, MIN_FREE_BYTES, Obstacle, Program, Trust, Wanted, admit,
+};
+use svc_domain::adoption::Unrecorded;
 use svc_domain::argv::reads_as_option;
 use svc_domain::bridge::Bridge;
 use svc_projects::Project;
@@ -39,6 +42,7 @@ impl App {
         project: &Project,
         wanted: Wanted,
         scene: &Scene,
+        unrecorded: Unrecorded,
     ) -> Circumstances {
         let config = self.settings();
         Circumstances {
@@ -50,6 +54,7 @@ impl App {
             inherits_bypass: wanted.permission_mode == PermissionMode::Inherit
                 && self.agent().may_bypass(&project.path),
             live_standard: scene.occupied.get(&project.name).cloned(),
+            unrecorded,
             trust: self.agent().trust(&project.path, project.git_root.as_deref()),
             live_bridges: scene.live_bridges,
             max_bridges: config.instance_defaults.max_bridges,
@@ -66,9 +71,12 @@ impl App {
         live: Vec<Bridge>,
     ) -> Result<Circumstances, AppError> {
         let (app, project) = (self.clone(), project.clone());
-        tokio::task::spawn_blocking(move || app.circumstances(&project, wanted, &app.scene(&live)))
-            .await
-            .map_err(AppError::internal)
+        tokio::task::spawn_blocking(move || {
+            let unrecorded = app.unrecorded(&project);
+            app.circumstances(&project, wanted, &app.scene(&live), unrecorded)
+        })
+        .await
+        .map_err(AppError::internal)
     }
 
     /// What the agent and the configuration make of a launch with default options.
@@ -128,10 +136,24 @@ pub(crate) fn unknown_project(name: &str) -> AppError {
     )
 }
 
+/// The verdict on a launch as its caller learns of it.
+pub(crate) fn judged(
+    project: &ProjectName,
+    wanted: Wanted,
+    now: &Circumstances,
+) -> Result<Admission, AppError> {
+    match admit(wanted, now) {
+        Admission::Refused(obstacle) => Err(refuse(project, &obstacle)),
+        granted => Ok(granted),
+    }
+}
+
 /// The word of an obstacle on the wire.
 pub(crate) fn code(obstacle: &Obstacle) -> ErrorCode {
     match obstacle {
-        Obstacle::Alias(_) => ErrorCode::HeldElsewhere,
+        Obstacle::Alias(_) | Obstacle::OtherService(_) => ErrorCode::HeldElsewhere,
+        Obstacle::Held { .. } => ErrorCode::Quarantined,
+        Obstacle::MayBeLive(_) => ErrorCode::StillLive,
         Obstacle::NotGit
         | Obstacle::NoCommit
         | Obstacle::SessionNeedsStandard
@@ -150,6 +172,9 @@ pub(crate) fn code(obstacle: &Obstacle) -> ErrorCode {
 pub(crate) fn refuse(project: &ProjectName, obstacle: &Obstacle) -> AppError {
     let class = match obstacle {
         Obstacle::Alias(_)
+        | Obstacle::OtherService(_)
+        | Obstacle::Held { .. }
+        | Obstacle::MayBeLive(_)
         | Obstacle::NotTrusted
         | Obstacle::TrustUnreadable(_)
         | Obstacle::Capacity { .. } => Class::Conflict,

@@ -3,7 +3,11 @@
 use crate::bridges::circumstances::{Scene, code, refuse};
 use crate::{App, AppError};
 use std::collections::BTreeMap;
-use svc_domain::admission::{Circumstances, Obstacle, Program, Trust, Wanted, obstacles};
+use svc_agent::settings::{McpServer, ProjectSettings};
+use svc_domain::admission::{
+    Circumstances, Obstacle, Program, Trust, Wanted, job_obstacles, obstacles,
+};
+use svc_domain::adoption::Unrecorded;
 use svc_projects::Project;
 use svc_shared::internal::{
     CapacityFact, Check, Facts, InheritFact, LaunchVerdict, McpServerFact, Preflight, PreflightAll,
@@ -32,67 +36,64 @@ impl App {
         let app = self.clone();
         tokio::task::spawn_blocking(move || {
             let scene = app.scene(&app.registry().live());
+            let login = app.agent().cli().login().is_ok();
+            let brief = |project: &Project| {
+                let unrecorded = app.unrecorded(project);
+                let (wanted, now) = app.default_launch(project, &scene, unrecorded);
+                let servers = app.agent().project_settings(&project.path).mcp_servers;
+                let found = obstacles(wanted, &now);
+                PreflightBrief {
+                    ok: found.is_empty(),
+                    checks: checks(project, &now, &found, login, &servers),
+                }
+            };
             let projects = app.projects();
-            projects
-                .iter()
-                .map(|project| {
-                    let (wanted, now) = app.default_launch(project, &scene);
-                    let found = obstacles(wanted, &now);
-                    let checks = app.checks(project, &now, &found);
-                    let ok = found.is_empty();
-                    (project.name.to_string(), PreflightBrief { ok, checks })
-                })
-                .collect()
+            projects.iter().map(|project| (project.name.to_string(), brief(project))).collect()
         })
         .await
         .map_err(AppError::internal)
     }
 
     /// Verdict of one project as the stream carries it.
-    pub(crate) fn preflight_summary(&self, project: &Project, scene: &Scene) -> PreflightSummary {
-        let (wanted, now) = self.default_launch(project, scene);
-        let found = obstacles(wanted, &now);
-        PreflightSummary {
-            ok: found.is_empty(),
-            codes: found.iter().map(|obstacle| check_of(obstacle).to_owned()).collect(),
-        }
+    /// `unrecorded` is the bridge without a record as it was last seen.
+    pub(crate) fn preflight_summary(
+        &self,
+        project: &Project,
+        scene: &Scene,
+        unrecorded: Unrecorded,
+    ) -> PreflightSummary {
+        let (wanted, now) = self.default_launch(project, scene, unrecorded);
+        summary(&obstacles(wanted, &now))
     }
 
-    fn default_launch(&self, project: &Project, scene: &Scene) -> (Wanted, Circumstances) {
+    fn default_launch(
+        &self,
+        project: &Project,
+        scene: &Scene,
+        unrecorded: Unrecorded,
+    ) -> (Wanted, Circumstances) {
         let wanted = self.default_wanted(&project.name, ResumeMode::Standard);
-        (wanted, self.circumstances(project, wanted, scene))
+        (wanted, self.circumstances(project, wanted, scene, unrecorded))
     }
 
     fn preflight_now(&self, project: &Project, facts: bool) -> Preflight {
         let scene = self.scene(&self.registry().live());
-        let (wanted, now) = self.default_launch(project, &scene);
-        let found = obstacles(wanted, &now);
-        let worktree = Wanted { spawn_mode: SpawnMode::Worktree, ..wanted };
-        let with_commit = Circumstances { has_commit: project.has_commit(), ..now.clone() };
-        let launch = BTreeMap::from([
-            ("standard".to_owned(), verdict(&found)),
-            ("worktree".to_owned(), verdict(&obstacles(worktree, &with_commit))),
-            ("pty".to_owned(), no("pty_unavailable")),
-            ("hosted".to_owned(), no("hosted_unavailable")),
-            ("background".to_owned(), Self::background(wanted, &now)),
-        ]);
-        Preflight {
-            project: project.name.to_string(),
-            ok: found.is_empty(),
-            checks: self.checks(project, &now, &found),
-            launch,
-            facts: facts.then(|| self.facts(project, &now)),
-        }
-    }
-
-    /// A background job may run beside a live bridge, so that one hides nothing.
-    fn background(wanted: Wanted, now: &Circumstances) -> LaunchVerdict {
-        let alone = Circumstances { live_standard: None, ..now.clone() };
-        verdict(&for_a_job(&obstacles(wanted, &alone)))
-    }
-
-    fn facts(&self, project: &Project, now: &Circumstances) -> Facts {
+        let unrecorded = self.unrecorded(project);
+        let (wanted, now) = self.default_launch(project, &scene, unrecorded);
         let settings = self.agent().project_settings(&project.path);
+        let report = Report {
+            project,
+            wanted,
+            now: &now,
+            has_commit: project.has_commit(),
+            login: self.agent().cli().login().is_ok(),
+            servers: &settings.mcp_servers,
+        };
+        let shown = report.preflight();
+        Preflight { facts: facts.then(|| self.facts(project, &now, settings)), ..shown }
+    }
+
+    fn facts(&self, project: &Project, now: &Circumstances, settings: ProjectSettings) -> Facts {
         Facts {
             inherit: self.agent().default_mode(&project.path).map_or(
                 InheritFact { mode: PermissionMode::Default.to_string(), source: None },
@@ -110,69 +111,141 @@ impl App {
             capacity: CapacityFact { live: now.live_bridges, max: now.max_bridges },
         }
     }
+}
 
-    fn checks(&self, project: &Project, now: &Circumstances, found: &[Obstacle]) -> Vec<Check> {
-        let fails = |name: &str| found.iter().find(|obstacle| check_of(obstacle) == name);
-        let check = |name: &str, fine: String| match fails(name) {
-            Some(obstacle) => {
-                let error = refuse(&project.name, obstacle);
-                Check {
-                    name: name.to_owned(),
-                    status: CheckStatus::Fail.into(),
-                    detail: error.message,
-                    hint: hint(obstacle, project),
-                }
-            }
-            None => Check {
+/// Readiness of a project as it is shown, from what is so at one moment.
+struct Report<'a> {
+    project: &'a Project,
+    /// A launch with default options.
+    wanted: Wanted,
+    now: &'a Circumstances,
+    has_commit: bool,
+    login: bool,
+    servers: &'a [McpServer],
+}
+
+impl Report<'_> {
+    fn preflight(&self) -> Preflight {
+        let found = obstacles(self.wanted, self.now);
+        let worktree = Wanted { spawn_mode: SpawnMode::Worktree, ..self.wanted };
+        let with_commit = Circumstances { has_commit: self.has_commit, ..self.now.clone() };
+        let launch = BTreeMap::from([
+            ("standard".to_owned(), verdict(&found)),
+            ("worktree".to_owned(), verdict(&obstacles(worktree, &with_commit))),
+            ("pty".to_owned(), no("pty_unavailable")),
+            ("hosted".to_owned(), no("hosted_unavailable")),
+            ("background".to_owned(), verdict(&job_obstacles(self.wanted, &self.now.of_a_job()))),
+        ]);
+        Preflight {
+            project: self.project.name.to_string(),
+            ok: found.is_empty(),
+            checks: checks(self.project, self.now, &found, self.login, self.servers),
+            launch,
+            facts: None,
+        }
+    }
+}
+
+/// Readiness as the stream carries it.
+fn summary(found: &[Obstacle]) -> PreflightSummary {
+    PreflightSummary {
+        ok: found.is_empty(),
+        codes: found.iter().map(|obstacle| check_of(obstacle).to_owned()).collect(),
+    }
+}
+
+fn checks(
+    project: &Project,
+    now: &Circumstances,
+    found: &[Obstacle],
+    login: bool,
+    servers: &[McpServer],
+) -> Vec<Check> {
+    let fails = |name: &str| found.iter().find(|obstacle| check_of(obstacle) == name);
+    let check = |name: &str, fine: String| match fails(name) {
+        Some(obstacle) => {
+            let error = refuse(&project.name, obstacle);
+            Check {
                 name: name.to_owned(),
-                status: CheckStatus::Ok.into(),
-                detail: fine,
-                hint: None,
-            },
-        };
-        let trust = match &now.trust {
-            Trust::Granted => "trusted",
-            Trust::Missing | Trust::Unreadable(_) => "not trusted",
-        };
-        let git = if now.is_git_repo { "a git repository" } else { "not a git repository" };
-        let program = match &now.program {
-            Program::Present => "found",
-            Program::Missing(_) => "missing",
-        };
-        let capacity = match now.max_bridges {
-            Some(max) => format!("{} of {max} bridges are live", now.live_bridges),
-            None => format!("{} bridges are live, no cap", now.live_bridges),
-        };
-        vec![
-            check("trust", trust.to_owned()),
-            check("git", git.to_owned()),
-            check("agent", program.to_owned()),
-            self.login_check(),
-            check("capacity", capacity),
-            check("permissions", "the default permission mode is allowed".to_owned()),
-            check("disk", "enough free space".to_owned()),
-            check("directory", "the project's own directory".to_owned()),
-        ]
-    }
+                status: CheckStatus::Fail.into(),
+                detail: error.message,
+                hint: hint(obstacle, project),
+            }
+        }
+        None => Check {
+            name: name.to_owned(),
+            status: CheckStatus::Ok.into(),
+            detail: fine,
+            hint: None,
+        },
+    };
+    let trust = match &now.trust {
+        Trust::Granted => "trusted",
+        Trust::Missing | Trust::Unreadable(_) => "not trusted",
+    };
+    let git = if now.is_git_repo { "a git repository" } else { "not a git repository" };
+    let program = match &now.program {
+        Program::Present => "found",
+        Program::Missing(_) => "missing",
+    };
+    let capacity = match now.max_bridges {
+        Some(max) => format!("{} of {max} bridges are live", now.live_bridges),
+        None => format!("{} bridges are live, no cap", now.live_bridges),
+    };
+    let bridge = match &now.live_standard {
+        Some(_) => "a launch returns the live bridge",
+        None if now.unrecorded.pid().is_some() => "a launch takes over the bridge that runs here",
+        None => "no other bridge is in the way",
+    };
+    vec![
+        check("trust", trust.to_owned()),
+        check("git", git.to_owned()),
+        approval_check(servers),
+        check("agent", program.to_owned()),
+        login_check(login),
+        check("capacity", capacity),
+        check("permissions", "the default permission mode is allowed".to_owned()),
+        check("disk", "enough free space".to_owned()),
+        check("directory", "the project's own directory".to_owned()),
+        check("bridge", bridge.to_owned()),
+    ]
+}
 
-    /// A missing login is a warning: the agent says it itself, and credentials may come from
-    /// places that the probe does not see.
-    fn login_check(&self) -> Check {
-        let login = self.agent().cli().login();
-        let (status, detail, hint) = if login.is_ok() {
-            (CheckStatus::Ok, "logged in".to_owned(), None)
-        } else {
-            let hint = "run `claude` on this machine and log in".to_owned();
-            (CheckStatus::Warn, "the agent is not logged in".to_owned(), Some(hint))
-        };
-        Check { name: "agent-login".to_owned(), status: status.into(), detail, hint }
-    }
+/// Servers that nobody approved do not stop a bridge: its sessions work without them, and a
+/// session in a terminal asks. So this is a warning.
+fn approval_check(servers: &[McpServer]) -> Check {
+    let open: Vec<&str> = servers
+        .iter()
+        .filter(|server| server.approved.is_none())
+        .map(|server| server.name.as_str())
+        .collect();
+    let (status, detail, hint) = if open.is_empty() {
+        (CheckStatus::Ok, "no MCP server waits for approval".to_owned(), None)
+    } else {
+        let detail = format!("MCP servers wait for approval: {}", open.join(", "));
+        let hint = "run `claude` in the project directory and approve or reject them";
+        (CheckStatus::Warn, detail, Some(hint.to_owned()))
+    };
+    Check { name: "mcp-approval".to_owned(), status: status.into(), detail, hint }
+}
+
+/// A missing login is a warning: the agent says it itself, and credentials may come from places
+/// that the probe does not see.
+fn login_check(is_logged_in: bool) -> Check {
+    let (status, detail, hint) = if is_logged_in {
+        (CheckStatus::Ok, "logged in".to_owned(), None)
+    } else {
+        let hint = "run `claude` on this machine and log in".to_owned();
+        (CheckStatus::Warn, "the agent is not logged in".to_owned(), Some(hint))
+    };
+    Check { name: "agent-login".to_owned(), status: status.into(), detail, hint }
 }
 
 /// The check an obstacle belongs to.
 fn check_of(obstacle: &Obstacle) -> &'static str {
     match obstacle {
         Obstacle::Alias(_) | Obstacle::NameReadsAsOption => "directory",
+        Obstacle::OtherService(_) | Obstacle::Held { .. } | Obstacle::MayBeLive(_) => "bridge",
         Obstacle::NotGit | Obstacle::NoCommit => "git",
         Obstacle::SessionNeedsStandard
         | Obstacle::BypassForbidden
@@ -189,7 +262,10 @@ fn hint(obstacle: &Obstacle, project: &Project) -> Option<String> {
         Obstacle::NotTrusted => Some(format!("svc start --trust {}", project.name)),
         Obstacle::NotGit => Some(format!("git init {}", project.path.display())),
         Obstacle::Alias(name) => Some(format!("svc start {name}")),
-        Obstacle::NoCommit
+        Obstacle::OtherService(_)
+        | Obstacle::Held { .. }
+        | Obstacle::MayBeLive(_)
+        | Obstacle::NoCommit
         | Obstacle::SessionNeedsStandard
         | Obstacle::NameReadsAsOption
         | Obstacle::BypassForbidden
@@ -209,25 +285,9 @@ fn verdict(found: &[Obstacle]) -> LaunchVerdict {
     }
 }
 
-/// What of it also stands in the way of a background job, which is no bridge and keeps no log.
-fn for_a_job(found: &[Obstacle]) -> Vec<Obstacle> {
-    let applies = |obstacle: &&Obstacle| match obstacle {
-        Obstacle::Alias(_)
-        | Obstacle::BypassForbidden
-        | Obstacle::InheritedBypassForbidden
-        | Obstacle::NotTrusted
-        | Obstacle::TrustUnreadable(_)
-        | Obstacle::AgentMissing(_) => true,
-        Obstacle::NotGit
-        | Obstacle::NoCommit
-        | Obstacle::SessionNeedsStandard
-        | Obstacle::NameReadsAsOption
-        | Obstacle::Capacity { .. }
-        | Obstacle::DiskFull => false,
-    };
-    found.iter().filter(applies).cloned().collect()
-}
-
 fn no(code: &str) -> LaunchVerdict {
     LaunchVerdict { ok: false, code: Some(code.to_owned()) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,15 +6,17 @@ use crate::bridges::stop::held;
 use crate::bridges::transition::Changed;
 use crate::{App, AppError, Class};
 use std::time::Duration;
-use svc_domain::admission::{Admission, Wanted, admit};
+use svc_domain::admission::{Admission, Obstacle, Wanted, admit};
 use svc_domain::argv::reads_as_option;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Command, Refusal};
+use svc_domain::identity::Pid;
 use svc_projects::Project;
 use svc_shared::api::instances::{Outcome, ResumeRequest, SpawnResult};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{NotCreated, ResumeMode};
+use svc_store::Cap;
 
 impl App {
     /// Revives an ended bridge in its own row, or says why nothing was revived.
@@ -78,20 +80,22 @@ impl App {
             Admission::Reuse(live) => {
                 return Ok(self.declined(&target, &live, NotCreated::StandardAlreadyLive));
             }
+            Admission::TakeOver(pid) | Admission::Refused(Obstacle::OtherService(pid)) => {
+                return Ok(self.declined_for(&target, pid));
+            }
+            Admission::Correct(id) => match self.corrected(&id).await? {
+                Some(live) => {
+                    return Ok(self.declined(&target, &live, NotCreated::StandardAlreadyLive));
+                }
+                None => {
+                    return Err(AppError::busy(
+                        "another bridge of this project has just been stopped; try again",
+                    ));
+                }
+            },
             Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
         };
-        if let Some(unmanaged) = self.unmanaged_pid(&project).await {
-            let answer = self.declined(&target, &target.id, NotCreated::StandardAlreadyLive);
-            let reason = Some(format!(
-                "a bridge that was not started here already runs in this project (pid {})",
-                unmanaged
-            ));
-            return Ok(SpawnResult { outcome: Outcome { reason, ..answer.outcome }, ..answer });
-        }
-        if grant_trust {
-            self.grant_trust(&project).await?;
-        }
-        let launched = self.next_generation(&target, &project).await?;
+        let launched = self.next_generation(&target, &project, grant_trust).await?;
         drop(lock);
         match launched {
             Launched::Yes => {
@@ -131,6 +135,7 @@ impl App {
         &self,
         target: &Bridge,
         project: &Project,
+        grant_trust: bool,
     ) -> Result<Launched, AppError> {
         let prepared = self
             .prepare(Wish {
@@ -145,6 +150,11 @@ impl App {
         self.own(&target.id, &prepared.launch.id);
         match self.command(&target.id, command, self.cap()).await? {
             Changed::Now(known) => {
+                // After the last refusal, as at a first launch: F20.
+                if grant_trust && let Err(error) = self.grant_trust(project).await {
+                    self.withdraw_resume(&known.bridge, target).await?;
+                    return Err(error);
+                }
                 let bridge = Bridge { cwd: project.path.clone(), ..known.bridge };
                 self.start(&bridge, prepared).await?;
                 Ok(Launched::Yes)
@@ -157,6 +167,24 @@ impl App {
             }
             Changed::CapReached => Err(self.cap_reached(&target.project)),
         }
+    }
+
+    /// Takes back a generation of which nothing was started: the record is again as it was.
+    async fn withdraw_resume(&self, begun: &Bridge, before: &Bridge) -> Result<(), AppError> {
+        self.watchers().forget(&begun.id);
+        let command =
+            Command::Withdraw { generation: begun.generation, before: Box::new(before.clone()) };
+        self.command(&begun.id, command, Cap::default()).await?;
+        Ok(())
+    }
+
+    /// Nothing was revived, because a bridge that has no record runs in the project.
+    fn declined_for(&self, target: &Bridge, unmanaged: Pid) -> SpawnResult {
+        let answer = self.declined(target, &target.id, NotCreated::StandardAlreadyLive);
+        let reason = Some(format!(
+            "a bridge that was not started here already runs in this project (pid {unmanaged})"
+        ));
+        SpawnResult { outcome: Outcome { reason, ..answer.outcome }, ..answer }
     }
 
     /// Nothing was revived: the target's row is unchanged and the one in the way is the answer.

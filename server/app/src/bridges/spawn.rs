@@ -1,12 +1,12 @@
 //! Use-case: launch a bridge in a project, or hand out the one that is live.
 
-use crate::bridges::circumstances::refuse;
+use crate::bridges::circumstances::{judged, refuse};
 use crate::bridges::launch::Wish;
 use crate::bridges::options::Options;
 use crate::failpoint::hit;
 use crate::{App, AppError, Class};
 use std::time::Duration;
-use svc_domain::admission::{Admission, Wanted, admit};
+use svc_domain::admission::{Admission, Wanted};
 use svc_domain::argv::reads_as_option;
 use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
 use svc_projects::Project;
@@ -15,6 +15,16 @@ use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{NotCreated, Origin, ResumeMode};
 use svc_store::{Cap, Inserted, Stored};
+
+/// Looks at what runs in the project: what was found there may be gone when it is taken over.
+const LOOKS: u32 = 3;
+
+/// What the launch comes to.
+enum Admitted {
+    Launch { grant_trust: bool },
+    Reuse(InstanceId),
+    TakenOver(InstanceId),
+}
 
 impl App {
     /// Launches a bridge, or returns the project's live Server Mode bridge.
@@ -50,37 +60,49 @@ impl App {
             ),
         };
         let lock = self.lock_project(&project.path).await?;
-        let live = self.reload().await?;
-        let now = self.circumstances_now(&project, wanted, live).await?;
-        let grant_trust = match admit(wanted, &now) {
-            Admission::Launch { grant_trust } => grant_trust,
-            Admission::Reuse(id) => return self.reused(&id, options.warnings),
-            Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
-        };
-        if let Some(taken) = self.take_over_unmanaged(&project).await? {
-            drop(lock);
-            let warnings = options.warnings;
-            return self
-                .result(
-                    &taken,
-                    Outcome {
-                        created: false,
-                        reason: Some(
-                            "a bridge of this project was already running and is managed now"
-                                .to_owned(),
-                        ),
-                        reason_code: Some(NotCreated::ExternalReattached.into()),
-                        warnings,
-                    },
-                    wait,
-                )
-                .await;
+        let warnings = options.warnings.clone();
+        match self.admitted(&project, wanted).await? {
+            Admitted::Launch { grant_trust } => {
+                let id = self.record_and_start(&project, &options, grant_trust).await?;
+                drop(lock);
+                let outcome = Outcome { created: true, reason: None, reason_code: None, warnings };
+                self.result(&id, outcome, wait).await
+            }
+            Admitted::Reuse(id) => self.reused(&id, warnings),
+            Admitted::TakenOver(id) => {
+                drop(lock);
+                let reason = "a bridge of this project was already running and is managed now";
+                let outcome = Outcome {
+                    created: false,
+                    reason: Some(reason.to_owned()),
+                    reason_code: Some(NotCreated::ExternalReattached.into()),
+                    warnings,
+                };
+                self.result(&id, outcome, wait).await
+            }
         }
-        let id = self.record_and_start(&project, &options, grant_trust).await?;
-        drop(lock);
-        let outcome =
-            Outcome { created: true, reason: None, reason_code: None, warnings: options.warnings };
-        self.result(&id, outcome, wait).await
+    }
+
+    /// Judges the launch, and makes the record of a bridge that is found running in its place. The
+    /// caller holds the project lock.
+    async fn admitted(&self, project: &Project, wanted: Wanted) -> Result<Admitted, AppError> {
+        for _ in 0..LOOKS {
+            let live = self.reload().await?;
+            let now = self.circumstances_now(project, wanted, live).await?;
+            let found = match judged(&project.name, wanted, &now)? {
+                Admission::Launch { grant_trust } => return Ok(Admitted::Launch { grant_trust }),
+                Admission::Reuse(id) => return Ok(Admitted::Reuse(id)),
+                Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
+                Admission::TakeOver(_) => self.take_over_unmanaged(project).await?,
+                Admission::Correct(id) => self.corrected(&id).await?,
+            };
+            if let Some(id) = found {
+                return Ok(Admitted::TakenOver(id));
+            }
+        }
+        Err(AppError::busy(
+            "the bridge that runs in this project changes too quickly to be judged; try again",
+        ))
     }
 
     fn options_of_kind(&self, request: &SpawnRequest) -> Result<Options, AppError> {

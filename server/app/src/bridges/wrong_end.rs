@@ -8,6 +8,7 @@ use svc_domain::decide::{Refusal, may_resume};
 use svc_domain::identity::Verdict;
 use svc_domain::observe::Fact;
 use svc_shared::error::ErrorCode;
+use svc_shared::ids::InstanceId;
 
 impl App {
     /// Whether the process of an ended record lives.
@@ -32,6 +33,14 @@ impl App {
             }
             Err(Refusal::Live | Refusal::NoRelaunch) => Ok(true),
         }
+    }
+
+    /// Corrects the record of a bridge that a launch found running in its place. Its id, if it lives
+    /// on. The caller holds the project lock.
+    pub(crate) async fn corrected(&self, id: &InstanceId) -> Result<Option<InstanceId>, AppError> {
+        let Some(bridge) = self.known(id) else { return Ok(None) };
+        let corrected = self.correct_wrong_end(&bridge).await?;
+        Ok(corrected.filter(Bridge::is_live).map(|bridge| bridge.id))
     }
 
     /// Makes the record of a process that lives live again, or carries out the stop that the record

@@ -7,7 +7,7 @@ use crate::{App, AppError};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use svc_agent::jobs::answer;
-use svc_domain::admission::{Obstacle, Trust};
+use svc_domain::admission::{Obstacle, Trust, bypass_obstacle, trust_obstacle};
 use svc_domain::jobs::{Dispatch, check_model, check_prompt};
 use svc_domain::log_escape::quoted;
 use svc_projects::Project;
@@ -40,13 +40,13 @@ impl App {
     async fn dispatch_now(&self, request: DispatchRequest) -> Result<DispatchResult, AppError> {
         let project = self.project(request.project.trim())?;
         let options = self.job_options(&request)?;
+        if let Some(name) = &project.alias_of {
+            return Err(refuse(&project.name, &Obstacle::Alias(name.clone())));
+        }
         let at = Place { cwd: project.path.clone(), git_root: project.git_root.clone() };
         self.permitted(&project, &at, options.permission_mode).await?;
         check_prompt(request.prompt.as_deref(), options.rc_name.is_some())
             .map_err(|unfit| AppError::invalid(unfit.to_string()))?;
-        if let Some(name) = &project.alias_of {
-            return Err(refuse(&project.name, &Obstacle::Alias(name.clone())));
-        }
         let args = Dispatch {
             resume: None,
             rc_name: options.rc_name.as_deref(),
@@ -120,31 +120,22 @@ impl App {
         if self.settings().project(&project.name).allow_bypass_permissions {
             return Ok(());
         }
-        match self.bypass(&at.cwd, mode).await? {
-            Some(obstacle) => Err(refuse(&project.name, &obstacle)),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether a start in this mode would bypass permissions.
-    pub(super) async fn bypass(
-        &self,
-        cwd: &Path,
-        mode: PermissionMode,
-    ) -> Result<Option<Obstacle>, AppError> {
-        match mode {
-            PermissionMode::BypassPermissions => Ok(Some(Obstacle::BypassForbidden)),
+        let inherits = match mode {
             PermissionMode::Inherit => {
-                let (app, cwd) = (self.clone(), cwd.to_owned());
+                let (app, cwd) = (self.clone(), at.cwd.clone());
                 let may = tokio::task::spawn_blocking(move || app.agent().may_bypass(&cwd));
-                let may = may.await.map_err(AppError::internal)?;
-                Ok(may.then_some(Obstacle::InheritedBypassForbidden))
+                may.await.map_err(AppError::internal)?
             }
-            PermissionMode::Default
+            PermissionMode::BypassPermissions
+            | PermissionMode::Default
             | PermissionMode::Plan
             | PermissionMode::AcceptEdits
             | PermissionMode::Auto
-            | PermissionMode::DontAsk => Ok(None),
+            | PermissionMode::DontAsk => false,
+        };
+        match bypass_obstacle(mode, false, inherits) {
+            Some(obstacle) => Err(refuse(&project.name, &obstacle)),
+            None => Ok(()),
         }
     }
 
@@ -159,14 +150,11 @@ impl App {
         let known = tokio::task::spawn_blocking(move || {
             app.agent().trust(&place.cwd, place.git_root.as_deref())
         });
-        let grant = match known.await.map_err(AppError::internal)? {
-            Trust::Granted => false,
-            Trust::Missing if trust => true,
-            Trust::Missing => return Err(refuse(&project.name, &Obstacle::NotTrusted)),
-            Trust::Unreadable(why) => {
-                return Err(refuse(&project.name, &Obstacle::TrustUnreadable(why)));
-            }
-        };
+        let known = known.await.map_err(AppError::internal)?;
+        if let Some(obstacle) = trust_obstacle(trust, &known) {
+            return Err(refuse(&project.name, &obstacle));
+        }
+        let grant = known == Trust::Missing;
         let program = self.agent_program().await?;
         if grant {
             let _lock = self.lock_project(&project.path).await?;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use svc_domain::adoption::Unrecorded;
 use svc_projects::{Project, Projects};
 use svc_shared::internal::PreflightSummary;
 
@@ -31,9 +32,17 @@ impl App {
         self.publish_health();
         if self.settings().instance_defaults.max_bridges.is_some() && self.live_count_changed() {
             // With a cap, the readiness of every project depends on how many bridges are live.
-            let _turn = lock(&self.inner.publishing_projects);
-            self.read_model().replace_preflight(self.summaries(&self.projects()));
+            self.publish_preflight();
         }
+    }
+
+    /// Brings the readiness of all projects up to date. Only the service has readers.
+    pub(crate) fn publish_preflight(&self) {
+        if !self.is_server() {
+            return;
+        }
+        let _turn = lock(&self.inner.publishing_projects);
+        self.read_model().replace_preflight(self.summaries(&self.projects()));
     }
 
     /// Shows some rows. One at a time looks and shows, so that nobody shows what has changed since.
@@ -139,10 +148,12 @@ impl App {
 
     fn summaries(&self, projects: &Arc<Projects>) -> BTreeMap<String, PreflightSummary> {
         let scene = self.scene(&self.registry().live());
+        let mut unmanaged = self.extras().unmanaged();
         projects
             .iter()
             .map(|project: &Project| {
-                (project.name.to_string(), self.preflight_summary(project, &scene))
+                let unrecorded = unmanaged.remove(&project.name).unwrap_or(Unrecorded::Nothing);
+                (project.name.to_string(), self.preflight_summary(project, &scene, unrecorded))
             })
             .collect()
     }

@@ -2,11 +2,14 @@
 
 use crate::App;
 use std::borrow::Borrow;
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use svc_domain::admission::bypass_obstacle;
+use svc_domain::adoption::Unrecorded;
 use svc_domain::bridge::{Bridge, Outcome};
 use svc_ports::process::ProcessFacts;
-use svc_projects::Projects;
+use svc_projects::{Project, Projects};
 use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{
@@ -21,8 +24,8 @@ use svc_store::{Content, Stored};
 #[derive(Debug, Default)]
 pub(crate) struct Extras {
     rows: Mutex<HashMap<InstanceId, Extra>>,
-    /// Live Server Mode bridges without a record, with their process ids.
-    unmanaged: Mutex<HashMap<ProjectName, i32>>,
+    /// Live Server Mode bridges without a record, as they were last seen.
+    unmanaged: Mutex<HashMap<ProjectName, Unrecorded>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -72,7 +75,7 @@ impl Extras {
     }
 
     /// Takes over the live bridges without a record; the projects where that differs.
-    pub fn set_unmanaged(&self, found: HashMap<ProjectName, i32>) -> Vec<ProjectName> {
+    pub fn set_unmanaged(&self, found: HashMap<ProjectName, Unrecorded>) -> Vec<ProjectName> {
         let mut known = lock(&self.unmanaged);
         let both = known.keys().chain(found.keys()).collect::<HashSet<_>>();
         let differing =
@@ -80,6 +83,11 @@ impl Extras {
         let differing = differing.cloned().collect();
         *known = found;
         differing
+    }
+
+    /// The live bridge without a record in each project that has one, as last seen.
+    pub fn unmanaged(&self) -> HashMap<ProjectName, Unrecorded> {
+        lock(&self.unmanaged).clone()
     }
 }
 
@@ -103,14 +111,16 @@ pub(crate) struct Surroundings<'a> {
     app: &'a App,
     projects: &'a Projects,
     occupied: HashSet<ProjectName>,
-    unmanaged: HashMap<ProjectName, i32>,
+    unmanaged: HashMap<ProjectName, Unrecorded>,
+    /// Whether the agent's settings bypass permissions, read once for all rows of a project.
+    inherits_bypass: RefCell<HashMap<ProjectName, bool>>,
 }
 
 impl<'a> Surroundings<'a> {
     /// `occupied` are the projects with a live Server Mode bridge.
     pub fn new(app: &'a App, projects: &'a Projects, occupied: HashSet<ProjectName>) -> Self {
-        let unmanaged = lock(&app.extras().unmanaged).clone();
-        Self { app, projects, occupied, unmanaged }
+        let unmanaged = app.extras().unmanaged();
+        Self { app, projects, occupied, unmanaged, inherits_bypass: RefCell::default() }
     }
 
     /// Why a Resume would be declined or refused now.
@@ -125,18 +135,29 @@ impl<'a> Surroundings<'a> {
             ResumeMode::Standard => {}
             ResumeMode::Pty => return Some(ResumeBlocked::HostedUnavailable),
         }
-        if self.occupied.contains(&bridge.project) || self.unmanaged.contains_key(&bridge.project) {
-            return Some(ResumeBlocked::StandardAlreadyLive);
-        }
+        // In the order of a resume.
         let Some(project) = self.projects.get(&bridge.project) else {
             return Some(ResumeBlocked::UnknownProject);
         };
-        if bridge.permission_mode == PermissionMode::BypassPermissions
-            && !self.app.settings().project(&bridge.project).allow_bypass_permissions
-        {
+        if self.is_bypass_forbidden(bridge.permission_mode, project) {
             return Some(ResumeBlocked::BypassForbidden);
         }
+        if self.occupied.contains(&bridge.project) || self.unmanaged.contains_key(&bridge.project) {
+            return Some(ResumeBlocked::StandardAlreadyLive);
+        }
         (!self.app.is_trusted(project)).then_some(ResumeBlocked::NotTrusted)
+    }
+
+    fn is_bypass_forbidden(&self, mode: PermissionMode, project: &Project) -> bool {
+        let is_allowed = self.app.settings().project(&project.name).allow_bypass_permissions;
+        let inherits = || {
+            let mut known = self.inherits_bypass.borrow_mut();
+            *known
+                .entry(project.name.clone())
+                .or_insert_with(|| self.app.agent().may_bypass(&project.path))
+        };
+        let inherits = !is_allowed && mode == PermissionMode::Inherit && inherits();
+        bypass_obstacle(mode, is_allowed, inherits).is_some()
     }
 
     /// The record of a row.
@@ -206,7 +227,7 @@ impl<'a> Surroundings<'a> {
         }
         // Said before the click: a Resume would be declined because of it.
         let unmanaged = self.unmanaged.get(&bridge.project).filter(|_| !bridge.is_live());
-        unmanaged.map_or_else(
+        unmanaged.and_then(Unrecorded::pid).map_or_else(
             || bridge.notice.clone(),
             |pid| {
                 Some(format!(

@@ -9,7 +9,7 @@ use svc_agent::log_set::LogSet;
 use svc_agent::pointer::Pointer;
 use svc_agent::role::{Role, debug_file, role};
 use svc_domain::admission::Obstacle;
-use svc_domain::adoption::{NotAdoptable, PointedAt, adoptable};
+use svc_domain::adoption::{NotAdoptable, PointedAt, Unrecorded, adoptable, unrecorded};
 use svc_domain::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
 use svc_domain::effect::{Effect, History};
 use svc_domain::identity::{ProcessIdentity, Verdict};
@@ -33,15 +33,9 @@ pub(crate) struct Unmanaged {
 }
 
 impl Unmanaged {
-    /// Whether a launch in the project would find it in its place, whoever started it.
-    fn is_in_the_way(&self) -> bool {
-        let found = &self.found;
-        found.is_standard_bridge && found.is_here && found.is_own_user && found.managed_as.is_none()
-    }
-
     /// Whether this service started it: its log lies here, and no record names it.
     pub fn is_lost(&self) -> bool {
-        self.own_log.is_some() && self.is_in_the_way()
+        self.own_log.is_some() && self.found.is_in_the_way()
     }
 
     /// The same bridge has the same id whenever and by whomever it is found (`agent-cli` §8.4).
@@ -99,10 +93,13 @@ impl App {
         tokio::task::spawn_blocking(move || app.pointed_at(&project)).await.ok()?
     }
 
-    /// Process id of the live Server Mode bridge of this very directory, if no record has it.
-    pub(crate) async fn unmanaged_pid(&self, project: &Project) -> Option<i32> {
-        let found = self.unmanaged(project).await.filter(Unmanaged::is_in_the_way)?;
-        Some(found.found.pid.get())
+    /// The bridge that runs in a project's directory without a live record. Blocks: reads the
+    /// pointer and the process table.
+    pub(crate) fn unrecorded(&self, project: &Project) -> Unrecorded {
+        let Some(pointed) = self.pointed_at(project) else { return Unrecorded::Nothing };
+        let record = pointed.found.managed_as.as_ref().and_then(|id| self.known(id));
+        let verdict = self.host().probe(&pointed.facts.identity);
+        unrecorded(&pointed.found, record.as_ref().map(|bridge| (bridge, verdict)))
     }
 
     /// Whether a bridge could be taken over, and whether it is in the way of a launch. Blocks.
@@ -113,7 +110,7 @@ impl App {
             return None;
         }
         let found = self.pointed(project, pointer, identity);
-        let found = found.filter(Unmanaged::is_in_the_way)?;
+        let found = found.filter(|found| found.found.is_in_the_way())?;
         let live = self.live_bridge(&project.name);
         let may_adopt =
             project.alias_of.is_none() && adoptable(&found.found, live.as_ref()).is_ok();
@@ -185,27 +182,19 @@ impl App {
         })
     }
 
-    /// Makes a record for the bridge in a launch's place, if there is one. The caller holds the
-    /// project lock.
+    /// Makes a record for the bridge that a launch found in its place; `None` when it is gone or
+    /// has a record meanwhile. The caller holds the project lock.
     ///
     /// # Errors
-    /// It belongs to another service.
+    /// The record cannot be written.
     pub(crate) async fn take_over_unmanaged(
         &self,
         project: &Project,
     ) -> Result<Option<InstanceId>, AppError> {
         let Some(found) = self.unmanaged(project).await else { return Ok(None) };
-        let recorded = found.found.managed_as.as_ref().and_then(|id| self.known(id));
-        if let Some(ended) = recorded.filter(|bridge| !bridge.is_live())
-            && self.is_wrongly_ended(&ended)?
-        {
-            let corrected = self.correct_wrong_end(&ended).await?;
-            return Ok(corrected.filter(Bridge::is_live).map(|bridge| bridge.id));
-        }
-        if !found.is_in_the_way() {
+        if adoptable(&found.found, None).is_err() {
             return Ok(None);
         }
-        adoptable(&found.found, None).map_err(|why| refused(&project.name, &why))?;
         self.record_unmanaged(project, found).await
     }
 

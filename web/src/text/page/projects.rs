@@ -68,6 +68,7 @@ pub fn blocks(check: &str) -> Option<&'static str> {
         "agent" => "the agent is not found",
         "disk" => "the disk is full",
         "directory" => "a second name of another folder",
+        "bridge" => "another service runs its bridge",
         _ => return None,
     })
 }
