@@ -12,7 +12,7 @@ mod relaunch;
 mod sampler;
 mod unmanaged;
 
-pub(crate) use change_watch::{keep_current, nudge};
+pub(crate) use change_watch::{hand_over_settled, keep_current, nudge};
 
 use crate::{App, AppError};
 use std::collections::HashMap;

@@ -6,6 +6,19 @@ use qrcode::{EcLevel, QrCode};
 use reqwest::Method;
 use serde_json::{Value, json};
 
+/// Nothing restarts a bridge yet, so no row promises it.
+#[tokio::test]
+async fn a_row_shows_no_restart_policy_that_nothing_carries_out() {
+    let world = World::with(json!({
+        "restart": { "policy": "on-crash" },
+        "projects": { "app": { "restart": "always" } },
+    }));
+    world.project("app");
+    let server = world.serve().await;
+    let row = server.client.run("app").await;
+    assert_eq!(row.restart.policy.to_string(), "never");
+}
+
 #[tokio::test]
 async fn the_picture_of_the_link_holds_the_link_and_is_treated_as_one() {
     let world = World::new();

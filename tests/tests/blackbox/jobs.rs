@@ -209,6 +209,29 @@ async fn a_stop_is_confirmed_announced_and_done_once_for_all_who_ask() {
     assert!(!remote.contains("\"active\""), "the cloud door was closed: {remote}");
 }
 
+/// The service announces the stop of a command as its own.
+#[tokio::test]
+async fn a_job_that_a_command_stopped_is_announced_once() {
+    let world = World::new();
+    world.project_with("app", waiting());
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let id = start(&server, "app").await;
+    until_alive(&mut events, &id, "blocked").await;
+    let stopped = world.cli(&["jobs", "stop", &id, "--json"]).await.ok();
+    let stopped: serde_json::Value = serde_json::from_str(&stopped.stdout).expect("JSON");
+    let announced = events.until_happened("bg-settled").await;
+    for field in ["id", "settled", "removed", "detail"] {
+        assert_eq!(announced[field], stopped[field], "{field}");
+    }
+    assert_eq!((&announced["id"], &announced["settled"]), (&json!(id), &json!(true)));
+    // A later change is shown, and nothing was announced twice until then.
+    server.client.run("app").await;
+    events.until_status("app", "running").await;
+    let told = events.happened.iter().filter(|(name, _)| name == "bg-settled").count();
+    assert_eq!(told, 1);
+}
+
 #[tokio::test]
 async fn a_waiting_job_is_settled_although_its_file_does_not_say_so() {
     let world = World::new();

@@ -284,8 +284,11 @@ impl App {
         })
     }
 
-    fn announce_settled(&self, result: &StopAgentResult) {
+    /// Announces the end of a job's stop. A command has no listeners: it hands the result over to
+    /// the service, if one runs.
+    pub(crate) fn announce_settled(&self, result: &StopAgentResult) {
         if !self.is_server() {
+            crate::supervise::hand_over_settled(&self.settings().state_dir, result);
             return;
         }
         let data = serde_json::json!({

@@ -14,7 +14,7 @@ use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{
     BridgeStatus, Channel, ConnectKind, Origin, PermissionMode, Phase, QuarantineCode,
-    QuarantineKind, RestartState, ResumeBlocked, ResumeMode, SandboxMode, SpawnMode,
+    QuarantineKind, RestartPolicy, RestartState, ResumeBlocked, ResumeMode, SandboxMode, SpawnMode,
 };
 use svc_shared::{Timestamp, Word};
 use svc_store::{Content, Stored};
@@ -204,7 +204,7 @@ impl<'a> Surroundings<'a> {
             phase: bridge.phase().into(),
             origin: bridge.origin.into(),
             quarantined: bridge.quarantine.map(quarantine),
-            restart: restart(self.app.settings().restart_policy(&bridge.project)),
+            restart: no_restart(),
             intentional_stop: bridge.intentional_stop(),
             adopted: bridge.origin != Origin::Spawned,
             is_orphan: false,
@@ -252,10 +252,11 @@ fn quarantine(code: QuarantineCode) -> Quarantine {
     Quarantine { kind: QuarantineKind::Identity.into(), code: code.to_string() }
 }
 
-/// No restart is ever pending: the policy is not part of this build.
-fn restart(policy: svc_shared::status::RestartPolicy) -> Restart {
+/// No bridge is ever restarted by itself, whatever the configuration asks for: a row shows only
+/// what is carried out.
+fn no_restart() -> Restart {
     Restart {
-        policy: policy.into(),
+        policy: RestartPolicy::Never.into(),
         state: RestartState::Idle.into(),
         attempt: 0,
         next_at: None,
@@ -293,7 +294,7 @@ fn corrupt(id: &str, project: &str) -> Option<Instance> {
         phase: Phase::Exited.into(),
         origin: Origin::Spawned.into(),
         quarantined: Some(quarantine(QuarantineCode::RowCorrupt)),
-        restart: restart(svc_shared::status::RestartPolicy::Never),
+        restart: no_restart(),
         intentional_stop: false,
         adopted: false,
         is_orphan: false,

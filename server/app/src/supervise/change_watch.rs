@@ -6,6 +6,8 @@ use crate::{App, AppError};
 use std::os::unix::net::UnixDatagram as BlockingDatagram;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use svc_domain::redact::redact_text;
+use svc_shared::api::jobs::StopAgentResult;
 use svc_store::Watch;
 use svc_watch::Pace;
 use tokio::net::UnixDatagram;
@@ -20,6 +22,9 @@ const WHO_WROTE: Duration = Duration::from_millis(1);
 /// Pause after credentials could not be read.
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
+/// 64 KiB: the details of a stop are a few hundred bytes, bounded by the agent's last words.
+const LONGEST_MESSAGE: usize = 64 * 1024;
+
 /// How often old history is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(24 * 3600);
 
@@ -29,9 +34,29 @@ fn socket(state_dir: &Path) -> PathBuf {
 
 /// Tells a running server, if there is one, that the registry has changed. Never waits.
 pub(crate) fn nudge(state_dir: &Path) {
+    send(state_dir, b"changed");
+}
+
+/// Tells a running server, if there is one, how a command's stop of a background job ended, so that
+/// the server announces it. Never waits.
+pub(crate) fn hand_over_settled(state_dir: &Path, result: &StopAgentResult) {
+    match serde_json::to_vec(result) {
+        Ok(message) => send(state_dir, &message),
+        Err(error) => debug!(error = %error, "the end of a job cannot be told to the service"),
+    }
+}
+
+fn send(state_dir: &Path, message: &[u8]) {
     let Ok(sender) = BlockingDatagram::unbound() else { return };
     let _ = sender.set_nonblocking(true);
-    let _ = sender.send_to(b"changed", socket(state_dir)); // nobody serves: fine
+    let _ = sender.send_to(message, socket(state_dir)); // nobody serves: fine
+}
+
+/// The result in a message of [`hand_over_settled`].
+fn settled(message: &[u8]) -> Option<StopAgentResult> {
+    let result: StopAgentResult = serde_json::from_slice(message).ok()?;
+    // The state directory is private, but what leaves the service is masked here all the same.
+    Some(StopAgentResult { detail: result.detail.as_deref().map(redact_text), ..result })
 }
 
 /// The socket for nudges. Without one (path too long, odd file system) the watch on the write-ahead
@@ -79,7 +104,7 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
     let mut wal = app.watcher().file(&wal, Pace::every(SAFETY_TICK));
     let mut tick = tokio::time::interval(SAFETY_TICK);
     tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut buffer = [0; 64];
+    let mut buffer = vec![0; LONGEST_MESSAGE];
     let mut are_credentials_read = true;
     let mut is_unchecked = false;
     loop {
@@ -89,8 +114,14 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
             () = tokio::time::sleep(READ_AGAIN), if !are_credentials_read => false,
             _ = wal.changed() => false,
             received = nudged(listener.as_ref(), &mut buffer) => {
-                if let Err(error) = received {
-                    debug!(error = %error, "a nudge could not be read");
+                match received {
+                    Ok(length) => {
+                        let message = buffer.get(..length).unwrap_or_default();
+                        if let Some(result) = settled(message) {
+                            app.announce_settled(&result);
+                        }
+                    }
+                    Err(error) => debug!(error = %error, "a nudge could not be read"),
                 }
                 false
             }
