@@ -383,6 +383,13 @@ impl Registry {
         rows.live().map(|bridge| (bridge.id.clone(), bridge.generation)).collect()
     }
 
+    /// Copy of one row with its revision.
+    pub fn stored(&self, id: &InstanceId) -> Option<Stored> {
+        let rows = lock(&self.rows);
+        let number = rows.numbers.get(id.as_str())?;
+        rows.by_number.get(number).map(|stored| Stored::clone(stored))
+    }
+
     /// Copy of one readable row.
     pub fn bridge(&self, id: &InstanceId) -> Option<Bridge> {
         let rows = lock(&self.rows);

@@ -136,6 +136,15 @@ pub enum Saved {
     CapReached,
 }
 
+/// What is recorded in the transaction of a change.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Along<'a> {
+    /// Events of the history.
+    pub history: &'a [HistoryRow],
+    /// Announcements that the writer would make; each is made once for a generation.
+    pub announcements: &'a [Lifecycle],
+}
+
 /// Limits that are counted in the transaction of a write that leaves a row live.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cap {
@@ -266,6 +275,20 @@ impl Store {
         cap: Cap,
         now: Timestamp,
     ) -> Result<Inserted, StoreError> {
+        Ok(self.insert_numbered(bridge, history, cap, now).await?.0)
+    }
+
+    /// The same, and the row as it stands now, so that it need not be read again.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn insert_numbered(
+        &self,
+        bridge: &Bridge,
+        history: &[HistoryRow],
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<(Inserted, Option<Stored>), StoreError> {
         self.noted(self.insert_now(bridge, history, cap, now).await)
     }
 
@@ -275,7 +298,7 @@ impl Store {
         history: &[HistoryRow],
         cap: Cap,
         now: Timestamp,
-    ) -> Result<Inserted, StoreError> {
+    ) -> Result<(Inserted, Option<Stored>), StoreError> {
         let row = BridgeRow::try_from(bridge)?;
         let mut transaction = self.begin().await?;
         sqlx::query(SAW_PROJECT)
@@ -283,23 +306,24 @@ impl Store {
             .bind(now.as_millis())
             .execute(&mut *transaction)
             .await?;
-        match row.insert(now.as_millis()).execute(&mut *transaction).await {
-            Ok(_) => {}
+        let number = match row.insert(now.as_millis()).execute(&mut *transaction).await {
+            Ok(done) => done.last_insert_rowid(),
             Err(error) if is_occupied(&error) => {
                 transaction.rollback().await?;
-                return Ok(Inserted::Occupied);
+                return Ok((Inserted::Occupied, None));
             }
             Err(error) => return Err(error.into()),
-        }
+        };
         if bridge.is_live() && exceeds(&mut transaction, cap).await? {
             transaction.rollback().await?;
-            return Ok(Inserted::CapReached);
+            return Ok((Inserted::CapReached, None));
         }
         for event in history {
             history::insert(&mut transaction, event).await?;
         }
         transaction.commit().await?;
-        Ok(Inserted::Yes)
+        let content = Content::Bridge(Box::new(bridge.clone()));
+        Ok((Inserted::Yes, Some(Stored { number, revision: 1, content })))
     }
 
     /// Whether no bridge was ever recorded, or all are forgotten.
@@ -351,17 +375,34 @@ impl Store {
         cap: Cap,
         now: Timestamp,
     ) -> Result<Saved, StoreError> {
-        self.noted(self.save_now(revision, next, history, cap, now).await)
+        let along = Along { history, announcements: &[] };
+        Ok(self.save_with(revision, next, along, cap, now).await?.0)
+    }
+
+    /// The same with announcements; also returns those that nobody has made for this generation,
+    /// which are the caller's to make.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn save_with(
+        &self,
+        revision: i64,
+        next: &Bridge,
+        along: Along<'_>,
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<(Saved, Vec<Lifecycle>), StoreError> {
+        self.noted(self.save_now(revision, next, along, cap, now).await)
     }
 
     async fn save_now(
         &self,
         revision: i64,
         next: &Bridge,
-        history: &[HistoryRow],
+        along: Along<'_>,
         cap: Cap,
         now: Timestamp,
-    ) -> Result<Saved, StoreError> {
+    ) -> Result<(Saved, Vec<Lifecycle>), StoreError> {
         let row = BridgeRow::try_from(next)?;
         let mut transaction = self.begin().await?;
         let update = row.update(revision, now.as_millis());
@@ -369,24 +410,35 @@ impl Store {
             Ok(done) => done.rows_affected(),
             Err(error) if is_occupied(&error) => {
                 transaction.rollback().await?;
-                return Ok(Saved::Occupied);
+                return Ok((Saved::Occupied, Vec::new()));
             }
             Err(error) => return Err(error.into()),
         };
         if changed == 0 {
             transaction.rollback().await?;
-            return Ok(Saved::Stale);
+            return Ok((Saved::Stale, Vec::new()));
         }
         if next.is_live() && exceeds(&mut transaction, cap).await? {
             transaction.rollback().await?;
-            return Ok(Saved::CapReached);
+            return Ok((Saved::CapReached, Vec::new()));
         }
-        for event in history {
+        for event in along.history {
             history::insert(&mut transaction, event).await?;
+        }
+        let mut claimed = Vec::new();
+        for event in along.announcements {
+            let query = sqlx::query(ANNOUNCE)
+                .bind(next.id.as_str())
+                .bind(next.generation)
+                .bind(event.as_str())
+                .bind(now.as_millis());
+            if query.execute(&mut *transaction).await?.rows_affected() == 1 {
+                claimed.push(*event);
+            }
         }
         transaction.commit().await?;
         // The largest revision cannot be counted up: the database has refused that above.
-        Ok(Saved::Yes(revision.saturating_add(1)))
+        Ok((Saved::Yes(revision.saturating_add(1)), claimed))
     }
 
     /// Deletes a row if nobody has written it since; returns whether it did.
@@ -408,39 +460,6 @@ impl Store {
         sqlx::query(DROP_ANNOUNCEMENTS).bind(id.as_str()).execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(true)
-    }
-
-    /// Claims an announcement; tells whether this caller is the first.
-    ///
-    /// # Errors
-    /// Nothing was claimed.
-    pub async fn claim_announcement(
-        &self,
-        id: &InstanceId,
-        generation: u32,
-        event: Lifecycle,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        self.noted(self.claim_now(id, generation, event, now).await)
-    }
-
-    async fn claim_now(
-        &self,
-        id: &InstanceId,
-        generation: u32,
-        event: Lifecycle,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
-        let mut transaction = self.begin().await?;
-        let done = sqlx::query(ANNOUNCE)
-            .bind(id.as_str())
-            .bind(generation)
-            .bind(event.as_str())
-            .bind(now.as_millis())
-            .execute(&mut *transaction)
-            .await?;
-        transaction.commit().await?;
-        Ok(done.rows_affected() == 1)
     }
 
     /// Names of all projects that ever had a bridge. A name that is none is left out.

@@ -21,7 +21,7 @@ mod store;
 mod ui_prefs;
 
 pub use access::{SignInRow, TokenRow};
-pub use bridges::{Cap, Changes, Content, Inserted, Saved, Stored};
+pub use bridges::{Along, Cap, Changes, Content, Inserted, Saved, Stored};
 pub use error::StoreError;
 pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};

@@ -67,6 +67,39 @@ async fn h99_a_killed_command_leaves_no_lock() {
     assert_eq!(world.bridges().len(), 1);
 }
 
+/// Transactions in the write-ahead log: the frames that carry the size of the database after a commit
+/// and belong to the present log (<https://www.sqlite.org/fileformat2.html#the_write_ahead_log>).
+fn commits(world: &World) -> usize {
+    let wal = std::fs::read(world.state.join("svc.db-wal")).unwrap();
+    if wal.is_empty() {
+        return 0;
+    }
+    let word = |at: usize| u32::from_be_bytes(wal[at..at + 4].try_into().unwrap());
+    let frame = 24 + usize::try_from(word(8)).unwrap();
+    let frames = (32..wal.len()).step_by(frame).filter(|at| at + frame <= wal.len());
+    frames
+        .take_while(|at| wal[at + 8..at + 16] == wal[16..24])
+        .filter(|at| word(at + 4) != 0)
+        .count()
+}
+
+/// Each transaction waits for the disk: row, identity, agent runs, registered; intent and end. What
+/// is announced is recorded with them.
+#[tokio::test]
+async fn a_start_commits_four_times_and_a_stop_twice() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    let before = commits(&world);
+    let id = server.client.run("app").await.instance_id.to_string();
+    page.until_event("ready", &id).await;
+    let started = commits(&world);
+    server.client.stop(&id).await.expect(200);
+    page.until_event("stop", &id).await;
+    assert_eq!((started - before, commits(&world) - started), (4, 2));
+}
+
 /// H94: the schema itself refuses what the rules forbid.
 #[tokio::test]
 async fn h94_the_database_refuses_a_second_live_bridge() {

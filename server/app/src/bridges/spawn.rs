@@ -158,11 +158,12 @@ impl App {
         };
         hit("spawn.before_record").await;
         self.own(&bridge.id, &prepared.launch.id);
-        let inserted = self.store().insert(&bridge, self.cap(), now).await;
-        if !matches!(inserted, Ok(Inserted::Yes)) {
+        let inserted = self.store().insert_numbered(&bridge, &[], self.cap(), now).await;
+        if !matches!(inserted, Ok((Inserted::Yes, _))) {
             self.watchers().forget(&bridge.id);
         }
-        match inserted? {
+        let (inserted, stored) = inserted?;
+        match inserted {
             Inserted::Yes => {}
             Inserted::CapReached => return Err(self.cap_reached(&project.name)),
             Inserted::Occupied => {
@@ -171,7 +172,11 @@ impl App {
                 ));
             }
         }
-        self.reload_one(&bridge.id).await?;
+        if let Some(stored) = stored {
+            self.registry().learn(stored);
+        }
+        self.publish();
+        self.nudge_others();
         if grant_trust && let Err(error) = self.grant_trust(project).await {
             self.watchers().forget(&bridge.id);
             self.store().delete(&bridge.id, 1).await?;

@@ -7,8 +7,8 @@ use svc_domain::decide::{Command, Refusal, decide};
 use svc_domain::effect::{Effect, Lifecycle, Step};
 use svc_domain::observe::{Fact, observe};
 use svc_shared::ids::InstanceId;
-use svc_store::{Cap, Content, HistoryRow, Saved, StoreError, Stored};
-use tracing::{error, info, warn};
+use svc_store::{Along, Cap, Content, HistoryRow, Saved, StoreError, Stored};
+use tracing::{error, info};
 
 /// Tries against a row that others write at the same time.
 const TRIES: u32 = 20;
@@ -64,18 +64,29 @@ impl App {
         cap: Cap,
         rule: impl Fn(&Bridge, svc_shared::Timestamp) -> Result<Option<Step>, Refusal>,
     ) -> Result<Changed, AppError> {
+        // The copy is mostly current, and the save compares: only what the copy says against a
+        // change has to be looked up.
+        let mut copy = self.registry().stored(id);
         for _ in 0..TRIES {
-            let Some(stored) = self.store().bridge(id).await? else {
+            let copied = copy.take();
+            let is_copy = copied.is_some();
+            let read = match copied {
+                Some(copied) => Some(copied),
+                None => self.store().bridge(id).await?,
+            };
+            let Some(stored) = read else {
                 self.registry().forget(id);
                 self.publish();
                 return Ok(Changed::Late);
             };
             let bridge = match &stored.content {
                 Content::Bridge(bridge) => bridge,
+                Content::Corrupt { .. } if is_copy => continue,
                 Content::Corrupt { .. } => return Ok(Changed::Corrupt),
             };
             let now = self.clock().now();
             let (next, effects) = match rule(bridge, now) {
+                Err(_) | Ok(None | Some(Step::Unchanged)) if is_copy => continue,
                 Err(refusal) => return Ok(Changed::Refused(refusal)),
                 Ok(None) => return Ok(Changed::Late),
                 Ok(Some(Step::Unchanged)) => {
@@ -87,7 +98,10 @@ impl App {
                 Ok(Some(Step::Becomes { next, effects })) => (next, effects),
             };
             let history = self.history(&next, &effects, now);
-            let saved = self.store().save(stored.revision, &next, &history, cap, now).await?;
+            let announcements = self.announcements(&effects);
+            let along = Along { history: &history, announcements: &announcements };
+            let saved = self.store().save_with(stored.revision, &next, along, cap, now).await?;
+            let (saved, announcements) = saved;
             let revision = match saved {
                 Saved::Yes(revision) => revision,
                 Saved::Stale => continue,
@@ -102,7 +116,10 @@ impl App {
                 self.registry().count_crash(&next.project);
             }
             self.publish();
-            self.carry_out(&next, &effects).await;
+            for event in announcements {
+                self.announce(&next, event);
+            }
+            self.nudge_others();
             return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
         }
         Err(AppError::busy("the row is written by too many at once; try again"))
@@ -132,31 +149,19 @@ impl App {
             .collect()
     }
 
-    /// Effects happen in the process that won the swap. They are best effort.
-    async fn carry_out(&self, bridge: &Bridge, effects: &[Effect]) {
-        for effect in effects {
-            match effect {
-                Effect::Announce(event) => self.announce(bridge, *event).await,
-                Effect::Remember(_) | Effect::CountCrash => {}
-            }
-        }
-        self.nudge_others();
+    /// The events that this process would announce. Only a running server announces: a command has
+    /// no listeners.
+    fn announcements(&self, effects: &[Effect]) -> Vec<Lifecycle> {
+        let events = effects.iter().filter_map(|effect| match effect {
+            Effect::Announce(event) => Some(*event),
+            Effect::Remember(_) | Effect::CountCrash => None,
+        });
+        if self.is_server() { events.collect() } else { Vec::new() }
     }
 
-    /// Only a running server announces: a command has no listeners.
-    async fn announce(&self, bridge: &Bridge, event: Lifecycle) {
-        if !self.is_server() {
-            return;
-        }
-        let now = self.clock().now();
-        match self.store().claim_announcement(&bridge.id, bridge.generation, event, now).await {
-            Ok(true) => {}
-            Ok(false) => return,
-            Err(error) => {
-                warn!(error = %error, "cannot record the announcement `{}`", event.as_str());
-                return;
-            }
-        }
+    /// Events leave from the process that won the swap, after the record is durable. Their delivery
+    /// is best effort.
+    fn announce(&self, bridge: &Bridge, event: Lifecycle) {
         let data = serde_json::json!({
             "event": event.as_str(),
             "instance_id": bridge.id,

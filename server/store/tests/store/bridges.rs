@@ -8,7 +8,7 @@ use svc_shared::Timestamp;
 use svc_shared::status::{
     ExitReason, Origin, PermissionMode, QuarantineCode, ResumeMode, SpawnMode,
 };
-use svc_store::{Access, Cap, Content, HistoryRow, Inserted, Saved, Store, StoreError};
+use svc_store::{Access, Along, Cap, Content, HistoryRow, Inserted, Saved, Store, StoreError};
 
 fn states() -> Vec<State> {
     let mut states = Vec::new();
@@ -274,17 +274,47 @@ async fn the_cap_counts_what_would_be_live_and_nothing_else() {
 async fn an_announcement_is_claimed_once_per_generation_and_event() {
     let dir = state_dir();
     let stores = [open(dir.path()).await, open(dir.path()).await];
-    let claim = async |store: &Store, generation, event| {
-        store.claim_announcement(&id(1), generation, event, now()).await.unwrap()
-    };
-    assert!(claim(&stores[0], 1, Lifecycle::Stop).await);
-    assert!(!claim(&stores[1], 1, Lifecycle::Stop).await);
-    assert!(claim(&stores[1], 2, Lifecycle::Stop).await);
-    for event in [Lifecycle::Spawn, Lifecycle::Ready, Lifecycle::Crash] {
-        assert!(claim(&stores[1], 1, event).await, "{event:?}");
+    for (number, project) in [(1, "api"), (2, "web")] {
+        add(&stores[0], &bridge(number, project, starting())).await;
     }
-    let other = id(2);
-    assert!(stores[0].claim_announcement(&other, 1, Lifecycle::Stop, now()).await.unwrap());
+    let revisions = std::cell::RefCell::new([1, 1]);
+    let claim = async |store: &Store, number: usize, generation, event| {
+        let project = ["api", "web"][number - 1];
+        let number = u32::try_from(number).unwrap();
+        let next = Bridge { generation, ..bridge(number, project, starting()) };
+        let revision = revisions.borrow()[number as usize - 1];
+        revisions.borrow_mut()[number as usize - 1] += 1;
+        claim_with(store, revision, &next, event).await
+    };
+    assert!(claim(&stores[0], 1, 1, Lifecycle::Stop).await);
+    assert!(!claim(&stores[1], 1, 1, Lifecycle::Stop).await);
+    assert!(claim(&stores[1], 1, 2, Lifecycle::Stop).await);
+    for event in [Lifecycle::Spawn, Lifecycle::Ready, Lifecycle::Crash] {
+        assert!(claim(&stores[1], 1, 1, event).await, "{event:?}");
+    }
+    assert!(claim(&stores[0], 2, 1, Lifecycle::Stop).await);
+}
+
+/// Saves a record with an announcement; tells whether that is the writer's to make.
+async fn claim_with(store: &Store, revision: i64, next: &Bridge, event: Lifecycle) -> bool {
+    let along = Along { announcements: &[event], ..Along::default() };
+    let (saved, claimed) = store.save_with(revision, next, along, NO_CAP, now()).await.unwrap();
+    assert_eq!(saved, Saved::Yes(revision + 1));
+    claimed == [event]
+}
+
+/// Nothing is claimed by a change that was not made.
+#[tokio::test]
+async fn a_stale_save_claims_no_announcement() {
+    let dir = state_dir();
+    let store = open(dir.path()).await;
+    let row = bridge(1, "api", starting());
+    add(&store, &row).await;
+    let along = Along { announcements: &[Lifecycle::Spawn], ..Along::default() };
+    let stale = store.save_with(7, &row, along, NO_CAP, now()).await.unwrap();
+    assert_eq!(stale, (Saved::Stale, Vec::new()));
+    assert_eq!(count(dir.path(), "announcements").await, 0);
+    assert!(claim_with(&store, 1, &row, Lifecycle::Spawn).await);
 }
 
 async fn count(dir: &std::path::Path, table: &str) -> i64 {
@@ -298,17 +328,21 @@ async fn announcements_go_with_their_bridge_and_history_stays() {
     let store = open(dir.path()).await;
     add(&store, &bridge(1, "api", starting())).await;
     add(&store, &bridge(2, "web", starting())).await;
-    for number in [1, 2] {
-        store.claim_announcement(&id(number), 1, Lifecycle::Spawn, now()).await.unwrap();
+    for (number, project) in [(1, "api"), (2, "web")] {
+        let row = bridge(number, project, starting());
+        assert!(claim_with(&store, 1, &row, Lifecycle::Spawn).await);
     }
     let history = [event(now())];
     let ended = bridge(1, "api", stopped());
-    assert_eq!(store.save(1, &ended, &history, NO_CAP, now()).await.unwrap(), Saved::Yes(2));
-    assert!(store.delete(&id(1), 2).await.unwrap());
+    assert_eq!(store.save(2, &ended, &history, NO_CAP, now()).await.unwrap(), Saved::Yes(3));
+    assert!(store.delete(&id(1), 3).await.unwrap());
     assert_eq!(count(dir.path(), "announcements").await, 1);
     assert_eq!(count(dir.path(), "session_events").await, 1);
-    // Somebody claims just after the row is gone: swept later.
-    store.claim_announcement(&id(1), 1, Lifecycle::Stop, now()).await.unwrap();
+    // Left by an earlier version just after the row was gone: swept later.
+    let left =
+        "INSERT INTO announcements (instance_id, generation, event, at) VALUES (?, 1, 'stop', 1)";
+    sqlx::query(left).bind(id(1).as_str()).execute(&mut raw(dir.path()).await).await.unwrap();
+    assert_eq!(count(dir.path(), "announcements").await, 2);
     store.prune_history(now()).await.unwrap();
     assert_eq!(count(dir.path(), "announcements").await, 1);
     assert_eq!(count(dir.path(), "session_events").await, 1);
@@ -412,7 +446,7 @@ async fn a_store_opened_for_reading_refuses_every_write() {
         reader.insert(&bridge(2, "web", stopped()), NO_CAP, now()).await.map(drop_value),
         reader.save(1, &next, &[], NO_CAP, now()).await.map(drop_value),
         reader.delete(&id(1), 1).await.map(drop_value),
-        reader.claim_announcement(&id(1), 1, Lifecycle::Stop, now()).await.map(drop_value),
+        reader.save_with(1, &next, Along::default(), NO_CAP, now()).await.map(drop_value),
         reader.prune_history(now()).await.map(drop_value),
     ];
     for result in refused {
