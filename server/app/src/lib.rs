@@ -24,7 +24,7 @@ pub use agent::Agent;
 pub use auth::refs;
 pub use error::{AppError, Class};
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
-pub use ops::{Figures, VERSION, doctor, legacy, setup};
+pub use ops::{Actor, Figures, VERSION, acting_as, doctor, legacy, setup};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;
@@ -235,6 +235,7 @@ impl App {
         &self,
         work: impl Future<Output = Result<T, AppError>> + Send + 'static,
     ) -> Result<T, AppError> {
+        let work = acting_as(self.actor(), work);
         self.inner.tasks.spawn(work).await.map_err(AppError::internal)?
     }
 

@@ -23,7 +23,8 @@ use poem::http::{Method, StatusCode, Uri, header};
 use poem::{Endpoint as _, Request, Response};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use svc_app::App;
+use svc_app::auth::{Channel, Identity};
+use svc_app::{Actor, App, acting_as};
 use svc_domain::guard::{Switches, Verdict};
 use svc_domain::host::AllowedHosts;
 use svc_domain::origin::AllowedOrigins;
@@ -155,6 +156,7 @@ impl Inner {
         if self.context.app.shutdown().is_cancelled() && row.kind != RouteKind::Health {
             return Err(shutting_down());
         }
+        let actor = actor(caller.identity.as_ref());
         let body = tokio::select! {
             body = body::read(&mut request, row.body, self.body_idle) => body?,
             // A credential that ends meanwhile must not start what its body asks for.
@@ -173,7 +175,8 @@ impl Inner {
                 request.set_data(query);
                 request.set_data(ParsedBody(body));
                 request.set_data(PathNames(found.params));
-                operation.call(request).await.or_else(|error| Ok(error::of_framework(error)))
+                let answered = acting_as(actor, operation.call(request)).await;
+                answered.or_else(|error| Ok(error::of_framework(error)))
             }
             Serve::Own(handler) => {
                 let call = Call {
@@ -185,7 +188,7 @@ impl Inner {
                     query,
                     body,
                 };
-                handler(call).await
+                acting_as(actor, handler(call)).await
             }
         }
     }
@@ -198,6 +201,16 @@ impl Inner {
         };
         let root = self.context.root.as_str();
         reply::see_other(&format!("{root}{}?next={}", paths::LOGIN, paths::segment(&next)))
+    }
+}
+
+/// Who acts, as the audit log names them.
+fn actor(identity: Option<&Identity>) -> Actor {
+    match identity.map(|identity| &identity.channel) {
+        None | Some(Channel::Off | Channel::Cookie) => Actor::Admin,
+        Some(Channel::Token(label)) => Actor::Token(label.clone()),
+        Some(Channel::UnnamedToken) => Actor::UnnamedToken,
+        Some(Channel::Proxy(user)) => Actor::Proxy(user.clone()),
     }
 }
 

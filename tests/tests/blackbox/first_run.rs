@@ -45,6 +45,20 @@ async fn h26_from_nothing_to_a_page_that_asks_for_the_password() {
     assert_eq!(submit(&world, &server).await, 200);
     assert!(world.is_up(&mut server).await, "the same process serves: {}", server.log());
     assert_eq!(fs::metadata(&world.config).unwrap().permissions().mode() & 0o777, 0o600);
+    let audit = fs::read_to_string(world.state.join("config_audit.log")).unwrap();
+    let entry: serde_json::Value = serde_json::from_str(&audit).unwrap();
+    assert_eq!((&entry["surface"], &entry["actor"]), (&json!("setup"), &json!("setup")));
+    assert_eq!(entry["target"], json!(world.config));
+    let keys = [
+        "auth.enabled",
+        "auth.password_hash",
+        "auth.password_required",
+        "host",
+        "port",
+        "projects_root",
+    ];
+    assert_eq!(entry["keys"], json!(keys));
+    assert!(!audit.contains(PASSWORD) && !audit.contains("argon2"), "{audit}");
     assert_eq!(server.client.get("/api/projects").await.refused(401), "auth_required");
     let sign_in = server.client.request(Method::POST, "/login").header("Origin", &server.base);
     let sign_in = sign_in.json(&json!({"password": PASSWORD}));

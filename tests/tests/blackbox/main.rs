@@ -11,6 +11,7 @@
 )]
 
 mod adoption;
+mod audit;
 mod commands;
 mod configuration;
 mod crash_consistency;

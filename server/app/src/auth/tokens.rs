@@ -2,6 +2,7 @@
 
 use crate::auth::{lock, sha256_hex};
 use crate::failpoint::hit;
+use crate::ops::audit::{self, Change, Surface};
 use crate::{App, AppError, Class};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -83,17 +84,21 @@ impl App {
             scopes: (!words.is_empty()).then(|| words.join(" ")),
         };
         hit("token.before_issue").await;
-        if !self.store().add_token(&row).await.map_err(unwritten)? {
-            return Err(AppError::new(
+        self.audited(change(label, "create"), async {
+            if self.store().add_token(&row).await.map_err(unwritten)? {
+                hit("token.after_issue").await;
+                return Ok(());
+            }
+            Err(AppError::new(
                 ErrorCode::Exists,
                 Class::Conflict,
                 format!(
                     "a token `{label}` exists; choose another label, or give that one a new \
                      secret with `svc api-token rotate`"
                 ),
-            ));
-        }
-        hit("token.after_issue").await;
+            ))
+        })
+        .await?;
         self.tokens_changed().await;
         Ok(IssuedToken { about: shown(row), token })
     }
@@ -138,14 +143,24 @@ impl App {
 
     async fn withdraw(&self, label: &str, new_hash: Option<&str>) -> Result<(), AppError> {
         checked(label)?;
-        let now = self.clock().now();
-        if !self.store().withdraw_token(label, new_hash, now).await.map_err(unwritten)? {
-            return Err(AppError::new(
+        let unknown = || {
+            AppError::new(
                 ErrorCode::NotFound,
                 Class::NotFound,
                 format!("there is no token `{label}`; `svc api-token list` names them"),
-            ));
+            )
+        };
+        let known = self.store().tokens().await.map_err(unwritten)?;
+        if known.iter().all(|row| row.label != label) {
+            return Err(unknown());
         }
+        let now = self.clock().now();
+        let action = if new_hash.is_some() { "update" } else { "delete" };
+        self.audited(change(label, action), async {
+            let withdrawn = self.store().withdraw_token(label, new_hash, now).await;
+            if withdrawn.map_err(unwritten)? { Ok(()) } else { Err(unknown()) }
+        })
+        .await?;
         self.tokens_changed().await;
         Ok(())
     }
@@ -155,6 +170,11 @@ impl App {
         self.auth().look_again().await;
         self.nudge_others();
     }
+}
+
+fn change(label: &str, action: &'static str) -> Change {
+    let (surface, scope, target) = (Surface::ApiToken, audit::Scope::Global, label.to_owned());
+    Change { surface, scope, target, action, keys: Vec::new() }
 }
 
 fn shown(row: TokenRow) -> NamedToken {

@@ -2,6 +2,7 @@
 
 use crate::auth::{hash_password, same_text};
 use crate::failpoint::hit;
+use crate::ops::audit::{Actor, AuditLog, Change, Scope, Surface};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::io::ErrorKind;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use svc_config::{
     ConfigErrors, Environment, Found, Loaded, Location, Problem, Source, load, load_candidate,
 };
@@ -18,6 +19,7 @@ use svc_domain::origin::{self, Origin};
 use svc_domain::throttle::{Key, Throttle};
 use svc_process::files::{self, FileError};
 use svc_process::table::ProcTable;
+use svc_shared::Timestamp;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
@@ -291,9 +293,20 @@ impl Setup {
             let words = "the password could not be hashed; try again";
             return Err(SetupError::Unwritten(words.to_owned()));
         };
-        let text = self.content(&wishes, given, &hash).to_yaml();
+        let content = self.content(&wishes, given, &hash);
+        let (text, change) = (content.to_yaml(), self.change(&content));
+        let audit = audit_log(&loaded).await?;
+        let who = (Actor::Setup, now());
+        audit.announce(&who, &change).await.map_err(|error| {
+            tracing::error!(error = %error, "the first configuration was not written");
+            SetupError::Unwritten(error.message)
+        })?;
         hit("setup.before_write").await;
-        match self.write(text).await {
+        let written = self.write(text).await;
+        if written.is_err() {
+            audit.note_failure(&who, &change).await;
+        }
+        match written {
             Ok(()) => {}
             Err(SetupError::Done) => {
                 // Somebody else's file, or ours of an attempt that failed after the writing.
@@ -413,6 +426,17 @@ impl Setup {
         }
     }
 
+    /// The change that the audit log tells of.
+    fn change(&self, content: &Content<'_>) -> Change {
+        Change {
+            surface: Surface::Setup,
+            scope: Scope::Global,
+            target: self.target.path.to_string_lossy().into_owned(),
+            action: "create",
+            keys: content.keys(),
+        }
+    }
+
     async fn write(&self, text: String) -> Result<(), SetupError> {
         let path = self.target.path.clone();
         let written = spawn_blocking(move || {
@@ -465,6 +489,28 @@ impl Setup {
 /// The port of a configuration that names none.
 const DEFAULT_PORT: u16 = 7621;
 
+/// The audit log of the service to be, with the directories that it needs.
+async fn audit_log(loaded: &Loaded) -> Result<AuditLog, SetupError> {
+    let state_dir = loaded.config.state_dir.clone();
+    let made = spawn_blocking(move || {
+        files::private_directory(&state_dir)?;
+        files::private_directory(&state_dir.join("locks"))?;
+        Ok::<_, FileError>(AuditLog::of(&state_dir))
+    });
+    match made.await {
+        Ok(Ok(log)) => Ok(log),
+        Ok(Err(error)) => Err(SetupError::Unwritten(format!(
+            "the state directory cannot be used: {error}; check its permissions and try again"
+        ))),
+        Err(_) => Err(SetupError::Unwritten("the audit log could not be made".to_owned())),
+    }
+}
+
+fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
 fn judge_password(wishes: &Wishes) -> BTreeMap<&'static str, String> {
     let mut wrong = BTreeMap::new();
     let password = &wishes.password;
@@ -491,6 +537,20 @@ struct Content<'t> {
 }
 
 impl Content<'_> {
+    /// Names of the keys that are written, sorted.
+    fn keys(&self) -> Vec<&'static str> {
+        let optional = [
+            ("auth.allowed_origins", self.origin.is_some()),
+            ("host", self.host.is_some()),
+            ("port", self.port.is_some()),
+        ];
+        let written = optional.into_iter().filter_map(|(key, is_there)| is_there.then_some(key));
+        let mut keys: Vec<&str> =
+            OWN_KEYS.into_iter().chain(["projects_root"]).chain(written).collect();
+        keys.sort_unstable();
+        keys
+    }
+
     fn to_yaml(&self) -> String {
         // A JSON string is a YAML string, whatever stands in it.
         let quoted = |text: &str| serde_json::Value::from(text).to_string();

@@ -1,6 +1,7 @@
 //! Use-cases: let the agent work in directories, by name.
 
 use crate::bridges::circumstances::unknown_project;
+use crate::ops::audit::{Change, Scope, Surface};
 use crate::{App, AppError, Class};
 use svc_agent::trust::TrustError;
 use svc_domain::log_escape::quoted;
@@ -66,18 +67,29 @@ impl App {
 
     /// Writes the grant if there is none.
     pub(crate) async fn grant_trust(&self, project: &Project) -> Result<(), AppError> {
-        let granted = self.agent().grant_trust(&project.path, project.git_root.as_deref()).await;
-        match granted {
-            Ok(()) => {
-                tracing::info!(
-                    project.name = %project.name,
-                    "trusted the directory of project {}",
-                    quoted(project.name.as_str())
-                );
-                Ok(())
-            }
-            Err(error) => Err(trust_failed(error)),
+        let (app, asked) = (self.clone(), project.clone());
+        let known = tokio::task::spawn_blocking(move || app.is_trusted(&asked)).await;
+        if known.map_err(AppError::internal)? {
+            return Ok(());
         }
+        let change = Change {
+            surface: Surface::Trust,
+            scope: Scope::Project,
+            target: project.path.to_string_lossy().into_owned(),
+            action: "create",
+            keys: vec!["hasTrustDialogAccepted"],
+        };
+        self.audited(change, async {
+            let git_root = project.git_root.as_deref();
+            self.agent().grant_trust(&project.path, git_root).await.map_err(trust_failed)
+        })
+        .await?;
+        tracing::info!(
+            project.name = %project.name,
+            "trusted the directory of project {}",
+            quoted(project.name.as_str())
+        );
+        Ok(())
     }
 
     /// The record of a project.
