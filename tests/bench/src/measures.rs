@@ -7,6 +7,7 @@ mod lifecycle;
 mod logs;
 mod memory;
 mod page;
+mod prompt_agent;
 mod requests;
 mod start;
 mod stream;
@@ -41,6 +42,7 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("memory", memory::measure),
     ("idle", idle::measure),
     ("lifecycle", lifecycle::measure),
+    ("prompt-agent", prompt_agent::measure),
     ("logs", logs::measure),
     ("stream", stream::measure),
     ("cycles", cycles::measure),

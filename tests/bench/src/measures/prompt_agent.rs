@@ -1,0 +1,104 @@
+//! A start without the agent's own time: the agent of this measure registers at once, so nearly all
+//! of what is measured is the service's.
+
+use super::{Found, Plan, millis};
+use crate::http::{Connection, word};
+use crate::report::{Figure, Of};
+use crate::world::{Service, World, launch, name};
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::time::Instant;
+
+/// Bridges that are started at the same moment.
+const AT_ONCE: usize = 20;
+
+/// Writes the lines of a registered bridge and waits. A shell needs about a millisecond for it.
+const AGENT: &str = r#"#!/bin/sh
+case "$1" in
+--version) echo "2.1.197 (Claude Code)"; exit ;;
+auth) echo '{"loggedIn":true,"authMethod":"claude.ai"}'; exit ;;
+agents) echo "[]"; exit ;;
+remote-control) ;;
+*) exit 1 ;;
+esac
+while [ "$1" != "--debug-file" ]; do shift; done
+at="2026-09-20T10:00:00.000Z [DEBUG]"
+environment="env_01BENCH$$"
+printf '%s\n' "$at [bridge:init] Registered, server environmentId=$environment" \
+    "$at [bridge:init] Created initial session session_01BENCH$$" \
+    "$at [bridge:work] Starting poll loop spawnMode=same-dir maxSessions=32 environmentId=$environment" \
+    >> "$2"
+exec sleep 3600
+"#;
+
+pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
+    let mut found = Found::of(plan);
+    let mut world = World::new(&plan.programs, AT_ONCE)?;
+    let agent = agent(&world.root)?;
+    world.configure(json!({ "claude": { "binary": agent } }))?;
+    let service = world.serve()?;
+    let mut connection = service.connect()?;
+    let mut one = Vec::new();
+    for _ in 0..plan.pick(100, 3) {
+        let began = Instant::now();
+        let record = launch(&mut connection, &name(0))?;
+        one.push(millis(began.elapsed()));
+        stop(&mut connection, &record)?;
+    }
+    let figure = Figure::new("spawn to running, an agent that registers at once", "ms", one);
+    found.add(figure.at_most(Of::Median, 10.0));
+    let mut all = Vec::new();
+    for _ in 0..plan.pick(12, 1) {
+        let (took, records) = together(&service)?;
+        all.push(took);
+        for record in &records {
+            stop(&mut connection, record)?;
+        }
+    }
+    let name = format!("{AT_ONCE} spawns at once, agents that register at once");
+    found.add(Figure::new(name, "ms", all).at_most(Of::Median, 150.0));
+    service.stop()?;
+    world.end()?;
+    Ok(found.all())
+}
+
+fn agent(root: &Path) -> Result<PathBuf> {
+    let program = root.join("prompt-agent");
+    fs::write(&program, AGENT)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    Ok(program)
+}
+
+fn stop(connection: &mut Connection, record: &Value) -> Result<()> {
+    let path = format!("/api/v1/instances/{}", word(record, "instance_id"));
+    connection.send("DELETE", &path, None)?.expect(200)?;
+    Ok(())
+}
+
+/// Milliseconds until the last of them runs, and their records.
+fn together(service: &Service) -> Result<(f64, Vec<Value>)> {
+    let barrier = Barrier::new(AT_ONCE + 1);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE)
+            .map(|number| {
+                let connection = service.connect();
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    launch(&mut connection?, &name(number))
+                })
+            })
+            .collect();
+        barrier.wait();
+        let began = Instant::now();
+        let records = workers
+            .into_iter()
+            .map(|worker| worker.join().map_err(|_| anyhow::anyhow!("a worker panicked"))?)
+            .collect::<Result<Vec<_>>>()?;
+        Ok((millis(began.elapsed()), records))
+    })
+}
