@@ -1,4 +1,4 @@
-//! The accept loop: how many connections there are, from whom, and how they end (H76, H79).
+//! The accept loop: counts connections, limits them per peer, ends them (H76, H79).
 //!
 //! The framework's own server has no deadline for request heads and no cap on connections, so the
 //! loop is ours; requests and replies are the framework's. HTTP/1.1 only: browsers speak nothing
@@ -31,7 +31,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use wire::Wire;
 
-/// `EMFILE` and `ENFILE`, the same on Linux and macOS: no descriptor left here, or anywhere.
+/// `EMFILE` and `ENFILE` on Linux and macOS: no descriptor is left.
 const OUT_OF_DESCRIPTORS: [i32; 2] = [24, 23];
 /// Idle connections dropped at once to get descriptors back.
 const SHED: usize = 16;
@@ -46,7 +46,7 @@ static NO_ROOM: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// What answers the requests of a listener: the service, or the first run before it.
+/// Answers the requests of a listener: the service, or the setup page before it.
 pub(crate) trait Answers: Clone + Send + Sync + 'static {
     /// Answers one request; refusals and defects are replies too.
     fn answer(&self, request: poem::Request) -> impl Future<Output = poem::Response> + Send;
@@ -54,7 +54,7 @@ pub(crate) trait Answers: Clone + Send + Sync + 'static {
     fn ended(&self) -> impl Future<Output = ()> + Send;
 }
 
-/// Limits of the accept loop and of what it serves. The defaults are those of `http-api` §0.2.
+/// Limits of the accept loop and of requests, by default those of `http-api` §0.2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ServeOptions {
     /// Most connections.
@@ -134,7 +134,9 @@ impl ConnectionFacts {
         Self { peer: peer.to_canonical(), shared: Arc::new(shared) }
     }
 
-    /// The connection changes its protocol with the reply to this request. It keeps its place
+    /// Marks a connection whose protocol changes with the reply to this request.
+    ///
+    /// It keeps its place
     /// until the returned guard is dropped.
     pub(crate) fn upgraded(&self) -> DropGuard {
         self.shared.is_upgraded.store(true, Ordering::Release);
@@ -229,7 +231,9 @@ fn drop_idle(open: &mut HashMap<u64, ConnectionFacts>, most: usize) -> usize {
     idle.len().min(most)
 }
 
-/// Serves until `closing` is cancelled; then lets requests under way end, and says goodbye to the
+/// Serves until `closing` is cancelled, then waits for requests under way.
+///
+/// Then it says goodbye to the
 /// sockets.
 ///
 /// # Errors
@@ -354,7 +358,9 @@ impl Spare {
         Self(std::fs::File::open("/dev/null").ok())
     }
 
-    /// Takes one waiting connection, answers 503 and closes it: otherwise it would wait for ever,
+    /// Accepts one waiting connection, answers 503 and closes it.
+    ///
+    /// Otherwise it would wait for ever,
     /// and the loop would be woken for it again and again.
     async fn turn_one_away(&mut self, listener: &TcpListener) {
         self.0 = None;

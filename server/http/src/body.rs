@@ -1,4 +1,4 @@
-//! Request bodies: strict JSON first, then members by name with field-precise errors.
+//! Request bodies: strict JSON, then members by name with errors for each field.
 
 pub(crate) mod fields;
 pub(crate) mod json;

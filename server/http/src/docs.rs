@@ -13,7 +13,7 @@ use poem::{Body, Response};
 use poem_openapi::OpenApiService;
 use std::sync::LazyLock;
 
-/// Starts it. The description lies beside the page, whatever prefix both are served under.
+/// Starts the viewer; the description is beside the page under every prefix.
 const START: &str = "\
 SwaggerUIBundle({
   url: new URL('../openapi.json', document.currentScript.src).href,

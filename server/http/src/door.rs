@@ -1,4 +1,6 @@
-//! The walk of a request, in the order of `http-api` §5.5. The accept loop hands requests in;
+//! What happens to a request, in the order of `http-api` §5.5.
+//!
+//! The accept loop hands requests in;
 //! everything that leaves here carries the common headers.
 
 use crate::accept::{Answers, ServeOptions};

@@ -1,4 +1,4 @@
-//! Every refusal that leaves over HTTP: code to status, body and headers. Decided here only.
+//! Refusals over HTTP: the only place that maps codes to statuses.
 
 use poem::Response;
 use poem::http::{HeaderValue, StatusCode, header};

@@ -1,4 +1,4 @@
-//! The text that a Prometheus server scrapes (exposition format 0.0.4, `http-api` §6.2).
+//! The text that a Prometheus server scrapes (format 0.0.4, `http-api` §6.2).
 
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -59,7 +59,9 @@ pub(crate) fn text(figures: &Figures) -> prometheus::Result<String> {
     TextEncoder::new().encode_to_string(&families)
 }
 
-/// One family, its samples in order. A registry of its own: one of all would sort the families.
+/// One family with its samples in order.
+///
+/// Each family has a registry of its own, because a common registry would sort the families.
 fn family(metric: impl Collector + 'static) -> prometheus::Result<Vec<MetricFamily>> {
     let registry = Registry::new();
     registry.register(Box::new(metric))?;

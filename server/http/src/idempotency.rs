@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a repeated launch gets the first one's answer (`http-api` §2.6).
+//! `Idempotency-Key`: a repeated launch gets the first answer (`http-api` §2.6).
 //!
 //! Kept in memory; a restart forgets the keys. The work runs on a task of its own, so that a
 //! repeat finds it although the first connection is gone.

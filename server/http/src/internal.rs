@@ -1,5 +1,6 @@
-//! Handlers of the unversioned routes (`http-api` §3), one file per subject. Each is three steps:
-//! parse, call one use-case, map the result.
+//! Handlers of the unversioned routes (`http-api` §3), one file per subject.
+//!
+//! Each is three steps: parse, call one use-case, map the result.
 
 pub(crate) mod history;
 pub(crate) mod instances;

@@ -1,4 +1,6 @@
-//! The parts of the walk before and after a handler, one subject each. Their order is in
+//! What happens to a request before and after its handler, one subject each.
+//!
+//! Their order is in
 //! [`crate::door`].
 
 pub(crate) mod access;

@@ -1,4 +1,6 @@
-//! The API description: generated from the operations, then one pass for what the generator
+//! The API description, generated from the operations and then completed.
+//!
+//! One pass adds what the generator
 //! cannot say (`http-api` §7).
 
 use crate::context::Context;
@@ -18,7 +20,7 @@ use svc_shared::status::{Channel, LaunchMode, PermissionMode, ResumeMode, Sandbo
 const REQUESTS: [&str; 3] = ["SpawnRequest", "ResumeRequest", "DispatchRequest"];
 /// Members that are left out when they do not apply, by schema.
 const OMITTED: [(&str, &str); 2] = [("Health", "demo"), ("WorkingSession", "also_in")];
-/// The instance without "and nothing else", so that a launch result can be an instance and more.
+/// Schema of an instance that allows more members, for launch results.
 const OPEN_INSTANCE: &str = "InstanceMembers";
 
 /// Words of a problem with a request (`http-api` §0.3).
@@ -104,7 +106,7 @@ fn object_at<'v>(value: &'v mut Value, pointer: &str) -> Option<&'v mut Map<Stri
     value.pointer_mut(pointer).and_then(Value::as_object_mut)
 }
 
-/// `required`, `nullable` and `additionalProperties`, from what the generator left out.
+/// Adds `required`, `nullable` and `additionalProperties` to a schema.
 fn complete(name: &str, schema: &mut Map<String, Value>) {
     if schema.get("type").and_then(Value::as_str) != Some("object") {
         return;
@@ -134,7 +136,9 @@ fn complete(name: &str, schema: &mut Map<String, Value>) {
     schema.insert("additionalProperties".into(), json!(is_request));
 }
 
-/// Null allowed. An enumeration or a reference is wrapped: beside `$ref` nothing counts, and an
+/// Allows null.
+///
+/// An enumeration or a reference is wrapped: beside `$ref` nothing counts, and an
 /// enumeration without null in it would forbid it again.
 fn make_nullable(schema: &mut Value) {
     let is_wrapped = schema.get("$ref").is_some() || schema.get("enum").is_some();
@@ -222,7 +226,7 @@ fn apply_rule(schema: &mut Value, rule: Value) {
     }
 }
 
-/// A launch result is an instance and an outcome at once; each part must tolerate the other.
+/// Lets both parts of a launch result, instance and outcome, tolerate the other.
 fn open_up_launch_results(schemas: &mut Map<String, Value>) {
     let Some(mut open) = schemas.get("Instance").cloned() else {
         return;

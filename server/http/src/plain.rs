@@ -1,4 +1,6 @@
-//! Small pages made here, without script: sign-in, first run, what is not there. They load
+//! Small pages without script: sign-in, first run, not found.
+//!
+//! They load
 //! nothing, so that they work where the page itself is switched off or not allowed.
 
 use poem::Response;
@@ -19,7 +21,7 @@ pub(crate) struct Page<'p> {
     pub(crate) content: &'p str,
     /// HTML below the card; may be empty.
     pub(crate) after: &'p str,
-    /// The card has sections beside each other and no margin of its own; the title stands above.
+    /// Whether the card has sections side by side, no margin, and the title above it.
     pub(crate) is_wide: bool,
     /// Of the policy; without one it allows no inline style, and the page goes without.
     pub(crate) nonce: Option<&'p str>,

@@ -1,4 +1,4 @@
-//! The documented operations (`http-api` §2). Each is three steps: parse, call, map.
+//! The documented operations (`http-api` §2), each in three steps: parse, call, map.
 
 pub(crate) mod answer;
 pub(crate) mod params;
@@ -329,7 +329,9 @@ impl PublicApi {
 }
 
 impl PublicApi {
-    /// Marks an answer that may be old: the last probe of the agent's sessions failed, or none
+    /// Marks an answer that may be old.
+    ///
+    /// The last probe of the agent's sessions failed, or none
     /// has run yet.
     fn probed(&self, mut response: Response) -> Response {
         if self.context.app.sessions_stale() {
@@ -364,7 +366,9 @@ fn launched(mut result: SpawnResult, warnings: Vec<String>, created: StatusCode)
     reply::json(status, &result)
 }
 
-/// A whole list from the cache; building it is left to a blocking thread, because ten thousand
+/// A whole list from the cache.
+///
+/// A blocking thread builds it, because ten thousand
 /// records take their time.
 pub(crate) async fn whole(context: &Context, request: &Request, list: List) -> Response {
     let encoded = encoded(context, list).await;

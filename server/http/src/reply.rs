@@ -7,11 +7,11 @@ use poem::http::{HeaderMap, HeaderValue, StatusCode, header};
 use poem::{Body, Response};
 use serde::Serialize;
 
-/// Marks a reply that must not be compressed: it holds a credential (`http-api` §0.4).
+/// Marks a reply with a credential, which is never compressed (`http-api` §0.4).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NeverCompress;
 
-/// A JSON reply. Wire types are written by serde alone, so that every door writes the same.
+/// A JSON reply, written by serde alone like everywhere else.
 pub(crate) fn json<T: Serialize>(status: StatusCode, value: &T) -> Response {
     match serde_json::to_vec(value) {
         Ok(bytes) => json_bytes(status, bytes.into()),

@@ -1,4 +1,4 @@
-//! The one table of routes. Guards, router, `Allow` and the coverage test all read it.
+//! The table of routes, read by guards, router, `Allow` and the coverage test.
 //!
 //! Documented routes come from the operations of [`crate::public`], so that the table and the
 //! OpenAPI document cannot differ; the others are listed here.

@@ -37,7 +37,7 @@ pub enum Guard {
     UiPublic,
     /// Guarded, and not there while the API description is off.
     Description,
-    /// Guarded, and not there while metrics are off. A scrape token opens this and nothing else.
+    /// Guarded, absent while metrics are off, and all that a scrape token opens.
     Metrics,
 }
 
@@ -73,7 +73,9 @@ impl std::fmt::Debug for Serve {
 /// Answers one request.
 pub(crate) type Handler = fn(Call) -> BoxFuture<'static, Result<Response, Refusal>>;
 
-/// The rows of the paths without names, found at once: nearly every request is for one of these,
+/// The rows of the paths without names, found by hash.
+///
+/// Nearly every request is for one of these,
 /// and trying all patterns was a twentieth of what it cost.
 #[derive(Debug)]
 pub(crate) struct Literals(HashMap<String, Vec<usize>>);

@@ -1,4 +1,4 @@
-//! The door of a first run: one page with one form, and nothing else (`http-api` §3.1, H26).
+//! The service of a first run: one page with one form (`http-api` §3.1, H26).
 
 mod page;
 
@@ -31,7 +31,9 @@ use tokio::net::TcpListener;
 /// Requests under way when the file is written have this long.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// Serves the first run on a listener that is bound already, until the configuration is written or
+/// Serves the first run on a bound listener.
+///
+/// Ends when the configuration is written or
 /// `Setup::over` is cancelled.
 ///
 /// # Errors
@@ -152,7 +154,7 @@ impl Inner {
         }
     }
 
-    /// A present origin must be one of ours; browsers that send none say where they come from.
+    /// Checks `Origin`, or `Sec-Fetch-Site` of browsers that send no origin.
     fn check_origin(&self, request: &Request) -> Result<(), Refusal> {
         let values = |name: &'static str| {
             request.headers().get_all(name).iter().map(poem::http::HeaderValue::as_bytes)

@@ -1,5 +1,6 @@
-//! Signing in and out, and the fresh proof of the password: pages without script, and JSON for
-//! programs (`http-api` §5.2, §5.6).
+//! Signing in and out, and the fresh proof of the password.
+//!
+//! Pages without script, and JSON for programs (`http-api` §5.2, §5.6).
 
 use crate::call::Call;
 use crate::error::Refusal;

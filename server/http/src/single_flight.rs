@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 type Answer = Result<Bytes, Refusal>;
 type Running = BoxFuture<'static, Answer>;
 
-/// Questions being answered now. Held weakly: when the last asker leaves, the work is dropped.
+/// Work under way by name, held weakly: the last caller that leaves drops it.
 #[derive(Default)]
 pub(crate) struct SingleFlight {
     running: Mutex<HashMap<String, WeakShared<Running>>>,

@@ -1,4 +1,6 @@
-//! Serves the page: its document under `/` and `/ui/*`, its files under `/static/*`; and the
+//! Serves the page: its document under `/` and `/ui/*`, its files under `/static/*`.
+//!
+//! Also the
 //! gallery of its components, a second document with a module of its own.
 //!
 //! The files are part of the program; a debug build reads the folder instead, so that a new page
@@ -28,7 +30,7 @@ const GALLERY: &str = "gallery.html";
 const ROOT_MARK: &str = "/__ROOT_PATH__";
 /// Stands in the document where the nonce belongs.
 const NONCE_MARK: &str = "__CSP_NONCE__";
-/// Shortest and longest hash in a file name: the builder writes 64 bits without leading zeros.
+/// Lengths of a hash in a file name: 64 bits in hex, without leading zeros.
 const HASH_DIGITS: std::ops::RangeInclusive<usize> = 13..=16;
 
 /// The page's document with prefix and nonce of this reply.
@@ -36,7 +38,7 @@ pub(crate) async fn shell(call: Call) -> Result<Response, Refusal> {
     Ok(fill(read(DOCUMENT.to_owned()).await, &call))
 }
 
-/// The gallery's document, likewise; a page built without it says that there is nothing here.
+/// The document of the gallery; 404 where the page was built without it.
 pub(crate) async fn gallery(call: Call) -> Result<Response, Refusal> {
     match read(GALLERY.to_owned()).await {
         None => shell(call).await,
@@ -119,7 +121,9 @@ fn send(call: &Call, name: &str, file: EmbeddedFile, coding: Option<Coding>) -> 
     response
 }
 
-/// Hash of the page's files, so that an open page notices that another one is served; empty
+/// Hash of the page's files, by which an open page notices a new version.
+///
+/// Empty
 /// without a page.
 pub(crate) async fn build() -> String {
     static EMBEDDED: OnceLock<String> = OnceLock::new();
@@ -152,7 +156,7 @@ fn hash_of_all() -> String {
     digest::short_hash(&all).chars().take(16).collect()
 }
 
-/// A file by a name of the list, never by a path: what is not in the list is not looked for.
+/// A file by its name in the list of embedded files, never by a path.
 async fn read(name: String) -> Option<EmbeddedFile> {
     let find =
         move || Dist::iter().any(|known| *known == *name).then(|| Dist::get(&name)).flatten();
@@ -179,7 +183,9 @@ fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// Whether the builder put a hash of the contents into the name: `NAME-HASH.EXT` or
+/// Whether the builder put a hash of the contents into the name.
+///
+/// `NAME-HASH.EXT` or
 /// `NAME-HASH_bg.wasm`.
 fn has_hash(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);

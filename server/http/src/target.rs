@@ -6,7 +6,9 @@ use std::ops::RangeInclusive;
 use svc_shared::error::SchemaProblem;
 use svc_shared::status::UnknownWord;
 
-/// Segments of an app-local path, percent-decoded once. `None` means that nothing can be there:
+/// Segments of an app-local path, percent-decoded once.
+///
+/// `None` means that nothing can be there:
 /// empty and dot segments, a decoded `/` or NUL, a broken escape, bytes that are no UTF-8. Nothing
 /// is normalised, so guard and router cannot read one path differently (H9); `/ui/` is the
 /// written address of Home, the page at the root.

@@ -1,4 +1,6 @@
-//! What is settled before a request is answered, and what every reply then carries: headers, the
+//! What is known before a request is answered, and what every reply carries.
+//!
+//! Headers, the
 //! coding, the line in the log. Refusals and defects are replies, too.
 
 use crate::accept::ConnectionFacts;
@@ -45,7 +47,9 @@ impl Visit {
         }
     }
 
-    /// Does the work and turns its outcome into what is sent; `local` is the path without the
+    /// Does the work and turns its outcome into a reply.
+    ///
+    /// `local` is the path without the
     /// configured prefix.
     pub(crate) async fn finish(
         &self,

@@ -1,5 +1,6 @@
-//! Sockets: the handshake, the limits of what comes in, and one loop for every stream
-//! (`http-api` §4.1, H57–H61). What is sent is decided by a [`Source`].
+//! Sockets: handshake, inbound limits, and one loop for every stream (H57–H61).
+//!
+//! See `http-api` §4.1. What is sent is decided by a [`Source`].
 
 pub(crate) mod bridge_log;
 pub(crate) mod events;
@@ -35,12 +36,13 @@ const MESSAGE: usize = 16 * 1024;
 const MESSAGES_PER_SECOND: u32 = 100;
 /// A ping is sent this often.
 const PING: Duration = Duration::from_secs(20);
-/// Pings without a sign of life before the socket is given up: a half-open one is gone in 60 s.
+/// Unanswered pings before the socket is closed: a half-open socket ends in 60 s.
 const MISSED: u32 = 2;
 /// A peer that accepts nothing for this long is given up.
 const STALL: Duration = Duration::from_secs(30);
-/// What is ready is sent in one go up to so many bytes: a write costs more than most frames. A peer
-/// that takes less than this in [`STALL`] is given up.
+/// Most bytes that one write sends: a write costs more than most frames.
+///
+/// A peer that takes less than this in [`STALL`] is given up.
 const BATCH: usize = 16 * 1024;
 /// A peer has this long to answer a close.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -144,7 +146,7 @@ struct Stop {
 }
 
 impl Stop {
-    /// Waits until the service ends, or the credential that opened the socket does. Safe to drop.
+    /// Waits until the service or the credential of the socket ends. Cancel-safe.
     async fn asked(&self) -> End {
         let ended = async {
             match &self.credential {
@@ -251,7 +253,7 @@ impl Socket {
     }
 }
 
-/// A first frame and what else can be sent at once; how the socket ends after it, if it does.
+/// A first frame, the frames that are ready with it, and the close after them, if any.
 fn gather<S: Source>(first: Out, source: &mut S) -> (Vec<Message>, Option<End>) {
     let (mut batch, mut bytes, mut next) = (Vec::new(), 0, Some(first));
     while let Some(out) = next {

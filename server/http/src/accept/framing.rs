@@ -8,14 +8,16 @@
 use crate::layers::limits::{HEADER_BLOCK, TARGET};
 use bytes::{Buf as _, Bytes, BytesMut};
 
-/// Largest head: target and header block at their limits, and room for the rest of the first
+/// Largest head, bytes.
+///
+/// Target and header block at their limits, and room for the rest of the first
 /// line, so that a little too much still gets a proper reply.
 const HEAD: usize = TARGET + HEADER_BLOCK + 8 * 1024;
 /// Most header lines that go on; over the limit but below this gets a proper reply.
 const LINES: usize = 400;
 /// Longest size of a chunk, hexadecimal digits.
 const SIZE_DIGITS: usize = 16;
-/// Longest line of a chunk size with its extensions, and longest block of trailers, bytes.
+/// Longest line of a chunk size, and longest block of trailers, bytes.
 const CHUNK_LINE: usize = 1024;
 const TRAILERS: usize = 4 * 1024;
 
@@ -227,7 +229,7 @@ impl Framing {
     }
 }
 
-/// A line feed needs its carriage return and the other way round; NUL has no place in a line.
+/// Refuses a lone line feed or carriage return, and NUL.
 fn check_line_end(before: Option<u8>, byte: u8) -> Result<(), Fault> {
     let is_bare = (byte == b'\n') != (before == Some(b'\r'));
     if is_bare || byte == 0 { Err(Fault::Malformed) } else { Ok(()) }
@@ -279,7 +281,9 @@ fn body_of(head: &[u8]) -> Result<State, Fault> {
     }
 }
 
-/// Name and value of a header line. A folded line begins with a blank, and a blank before the
+/// Name and value of a header line.
+///
+/// A folded line begins with a blank, and a blank before the
 /// colon makes a name that some readers see and others do not: neither is a name.
 fn check_field(line: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
     let colon = line.iter().position(|byte| *byte == b':').ok_or(Fault::Malformed)?;

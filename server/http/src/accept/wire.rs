@@ -1,4 +1,4 @@
-//! One TCP connection as the HTTP library sees it: strictly framed, with deadlines (H76).
+//! A TCP connection for the HTTP library, with strict framing and deadlines (H76).
 
 use super::framing::{Fault, Framing};
 use super::{ConnectionFacts, Deadlines};
@@ -15,7 +15,9 @@ use tokio::time::{Instant, Sleep};
 
 /// Bytes taken from the socket at once.
 const READ: usize = 8 * 1024;
-/// How long a peer's unread bytes are taken after we stopped listening: closing with bytes unread
+/// How long unread bytes of a peer are read before the connection is closed.
+///
+/// Closing with bytes unread
 /// resets the connection, and the peer would lose our last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
@@ -60,7 +62,7 @@ impl Wire {
         }
     }
 
-    /// Whether requests that went on are not answered yet; the task is woken when one is.
+    /// Whether requests are unanswered; the task is woken when one is answered.
     fn owes_answers(&self, cx: &Context<'_>) -> bool {
         self.facts.wake_when_answered(cx.waker());
         self.facts.answered() < self.framing.requests()

@@ -1,4 +1,4 @@
-//! Takes the members of a JSON object one by one and collects every place that does not fit.
+//! Reads the members of a JSON object and collects every error.
 
 use crate::error::{Refusal, echo};
 use serde_json::{Map, Value};
@@ -46,7 +46,7 @@ pub(crate) fn read<T: FromFields>(body: Option<Value>) -> Result<(T, Vec<String>
     Ok((value, fields.members.into_iter().map(|(name, _)| name).collect()))
 }
 
-/// One sentence per unknown name, so that a typo does not silently launch with defaults.
+/// One warning per unknown name: a typo must not silently launch with defaults.
 pub(crate) fn unknown_field_warnings(unknown: &[String]) -> Vec<String> {
     let mut warnings: Vec<String> = unknown
         .iter()

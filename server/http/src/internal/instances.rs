@@ -44,7 +44,7 @@ pub(crate) async fn connect(call: Call) -> Result<Response, Refusal> {
     Ok(response)
 }
 
-/// The link as a picture, for a phone's camera. As much a credential as the link itself.
+/// The link as a QR code; it is a credential like the link itself.
 pub(crate) async fn qr(call: Call) -> Result<Response, Refusal> {
     let connect = call.context.app.connect(call.param()).await?;
     let picture = qr::svg(&connect.url)?;

@@ -69,7 +69,7 @@ pub(crate) async fn login_status(call: Call) -> Result<Response, Refusal> {
     ))
 }
 
-/// Readiness. Many askers share one run, which ends when the last of them leaves (H83).
+/// Readiness; callers share one run, which ends when the last one leaves (H83).
 pub(crate) async fn doctor(call: Call) -> Result<Response, Refusal> {
     let app = call.context.app.clone();
     let examine = || async move {

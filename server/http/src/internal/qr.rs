@@ -7,7 +7,9 @@ use qrcode::{EcLevel, QrCode};
 /// Edge of one module, pixels.
 const MODULE: u32 = 4;
 
-/// An SVG of `link`: error correction M, black on white, with the quiet zone of four modules that
+/// An SVG of `link` as a QR code with error correction M, black on white.
+///
+/// It has the quiet zone of four modules that
 /// readers need (ISO/IEC 18004 §6.3.8).
 ///
 /// # Errors

@@ -39,7 +39,9 @@ impl BodyKind {
     }
 }
 
-/// Reads and parses what the route takes. The order of checks is that of `http-api` §5.5: size as
+/// Reads and parses the body that the route takes.
+///
+/// The order of checks is that of `http-api` §5.5: size as
 /// announced, coding, type, size as received.
 ///
 /// # Errors
@@ -81,7 +83,7 @@ enum ContentType {
     Form,
 }
 
-/// The fields of a form, the first of each name; bytes that are no text become U+FFFD.
+/// The fields of a form, the first of each name; invalid UTF-8 becomes U+FFFD.
 fn form(bytes: &[u8]) -> Value {
     let mut fields = serde_json::Map::new();
     for (name, value) in url::form_urlencoded::parse(bytes) {

@@ -1,4 +1,6 @@
-//! The guard on a request: who sends it, and what becomes of it (`http-api` §5.5). The decision
+//! The guard on a request: who sends it, and whether it is served (`http-api` §5.5).
+//!
+//! The decision
 //! itself is `svc_domain::guard`.
 
 use crate::accept::ConnectionFacts;

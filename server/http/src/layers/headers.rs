@@ -45,7 +45,9 @@ pub(crate) fn apply(
     }
 }
 
-/// What every reply carries whatever it is a reply to, as lines of a head: for replies to what
+/// The headers of every reply, as lines of a head.
+///
+/// For replies to what
 /// never became a request.
 pub(crate) fn constant() -> String {
     let policy = content_policy(Policy::Strict, None);

@@ -1,4 +1,4 @@
-//! The `Host` rule on a request (`http-api` §5.8); the decision itself is in the domain.
+//! The `Host` rule on a request (`http-api` §5.8); the domain decides.
 
 use crate::error::Refusal;
 use poem::Request;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 /// A refused host is logged once in this time.
 const LOG_EVERY: Duration = Duration::from_secs(60);
-/// Refused hosts remembered for that; beyond it nothing more is logged within the minute.
+/// Most refused hosts that are remembered; more are not logged within the minute.
 const REMEMBERED: usize = 256;
 
 /// The rule, and which refusals were logged lately.

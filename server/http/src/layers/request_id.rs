@@ -3,7 +3,9 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
-/// `N` random bytes as lower-case hex. All zeros if the system has no randomness to give: an id
+/// `N` random bytes as lower-case hex.
+///
+/// All zeros if the system has no randomness to give: an id
 /// finds a log line and protects nothing.
 pub(crate) fn random_hex<const N: usize>() -> String {
     let mut bytes = [0_u8; N];
@@ -18,7 +20,9 @@ pub(crate) fn request_id() -> String {
     random_hex::<8>()
 }
 
-/// A fresh nonce: 16 random bytes, URL-safe base64. `None` without randomness, and then the policy
+/// A fresh nonce: 16 random bytes, URL-safe base64.
+///
+/// `None` without randomness, and then the policy
 /// goes without one, which is stricter.
 pub(crate) fn nonce() -> Option<String> {
     let mut bytes = [0_u8; 16];

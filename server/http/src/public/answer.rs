@@ -1,4 +1,4 @@
-//! Replies of the documented operations: what they send, and what the document says of them.
+//! Replies of the documented operations, and their description.
 
 use super::schema::{AmbiguousError, Error, HealthMinimal, SchemaError, SpawnResultSchema};
 use crate::error::Refusal;
@@ -34,7 +34,7 @@ pub(crate) trait Documented {
     fn register(registry: &mut Registry);
 }
 
-/// Refusals of every operation: no credential, foreign origin, foreign host, shutting down.
+/// Refusals of every operation: credential, origin, host, shutting down.
 const COMMON: [u16; 4] = [401, 403, 421, 503];
 
 impl<D: Send> IntoResponse for Answer<D> {

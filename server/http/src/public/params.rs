@@ -1,4 +1,6 @@
-//! Parameters and bodies of the documented operations: read by this crate's rules, described to
+//! Parameters and bodies of the documented operations.
+//!
+//! They are read by this crate's rules and described to
 //! the document.
 
 use crate::body::fields::{self, FromFields};

@@ -47,7 +47,9 @@ pub(crate) struct HealthMinimal {
     pub(crate) status: String,
 }
 
-/// Schema of [`svc_shared::api::instances::SpawnResult`]: an instance and an outcome in one
+/// Schema of [`svc_shared::api::instances::SpawnResult`].
+///
+/// It is an instance and an outcome in one
 /// object, which the derive cannot say of a flattened type.
 pub(crate) struct SpawnResultSchema;
 

@@ -24,6 +24,8 @@ enum Format {
     Json,
 }
 
+/// Opens the log of one instance.
+///
 /// After the handshake a browser can no longer see a status, so an unknown reference is told by a
 /// close code.
 pub(crate) async fn open(call: Call) -> Result<Response, Refusal> {
@@ -61,7 +63,7 @@ fn close_code(error: &AppError) -> Option<u16> {
     }
 }
 
-/// The word of the refusal; for an ambiguous reference the ids that match, as far as they fit.
+/// The code of the refusal; for an ambiguous reference the ids that match.
 fn reason(error: &AppError) -> String {
     if error.candidates.is_empty() {
         return error.code.as_str().to_owned();

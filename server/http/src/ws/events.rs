@@ -21,7 +21,7 @@ pub(crate) async fn open(call: Call) -> Result<Response, Refusal> {
     call.context.sockets.open(&call.request, events)
 }
 
-/// Where the client left off. What cannot be read is no position: it gets a snapshot.
+/// The position of the client; `None`, and so a snapshot, if it cannot be read.
 fn position(call: &Call) -> Option<(String, u64)> {
     let boot = call.query.one("boot").ok().flatten()?.to_owned();
     let since = call.query.number("since", 0..=u64::MAX).ok().flatten()?;

@@ -1,4 +1,4 @@
-//! Bounds what a client can make the frame reader chew on without ever sending a message.
+//! Limits the bytes that the frame reader reads without a whole message.
 //!
 //! The library limits the size of a message but not the number of its fragments: a client could
 //! send empty ones for ever (H59). Between two messages only so many bytes make sense.
@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+/// Most bytes without a whole message.
+///
 /// A message of the largest size in 64 fragments with the longest heads, and one read buffer of
 /// the next message.
 const BETWEEN_MESSAGES: usize = super::MESSAGE + 64 * 14 + 4096;
