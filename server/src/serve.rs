@@ -85,7 +85,7 @@ impl Running {
         let address = listener.local_addr()?;
         let url = format!("http://{}{}/", shown(&config.host, address), config.root_path);
         let app = composed.app.clone();
-        app.import_legacy().await?;
+        app.legacy().run().await?;
         app.supervise().await?;
         let serving = tokio::spawn(svc_http::serve(listener, app, ServeOptions::default()));
         if let Err(error) = lock.set_address(url.clone()) {

@@ -1,6 +1,9 @@
 //! The agent as the use-cases need it: program, environment, trust, pointer, settings.
 
+use crate::tasks::blocking;
+use crate::{AppError, Class};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use svc_agent::binary::{BinaryError, resolve};
 use svc_agent::cli::{AgentCli, Version};
 use svc_agent::environment::Variables;
@@ -12,6 +15,7 @@ use svc_agent::trust::TrustError;
 use svc_domain::admission::Trust;
 use svc_ports::process::ProcessFacts;
 use svc_shared::Timestamp;
+use svc_shared::error::ErrorCode;
 
 /// The agent program, its files, and what is cached of both.
 #[derive(Debug)]
@@ -65,6 +69,20 @@ impl Agent {
         git_root: Option<&Path>,
     ) -> Result<(), TrustError> {
         self.cli.grant_trust(path, git_root).await.map(drop)
+    }
+
+    /// The directory of the agent's own files.
+    ///
+    /// # Errors
+    /// There is none for this user.
+    pub(crate) fn home(&self) -> Result<AgentHome, AppError> {
+        self.cli.home().map_err(missing)
+    }
+
+    /// Absolute path of the program that would run now, or why nothing can be started.
+    pub(crate) async fn program_now(self: &Arc<Self>) -> Result<PathBuf, AppError> {
+        let this = Arc::clone(self);
+        blocking(move || this.program()).await?.map_err(missing)
     }
 
     /// File with trust and flags.
@@ -156,4 +174,8 @@ impl Agent {
             Version::Unasked | Version::Failed { .. } => None,
         }
     }
+}
+
+fn missing(error: impl std::fmt::Display) -> AppError {
+    AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
 }

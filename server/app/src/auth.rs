@@ -18,7 +18,7 @@ mod tokens;
 pub use identity::{Caller, Channel, Claim, Identity};
 pub use password::hash_password;
 pub use sign_in::{SignInError, Visitor};
-pub use tokens::{IssuedToken, NamedToken, new_token};
+pub use tokens::{IssuedToken, NamedToken, Tokens, new_token};
 
 use crate::AppError;
 use crate::auth::identity::Lease;

@@ -2,15 +2,21 @@
 //! process for it.
 
 use crate::{Agent, App, Parts, ProjectSource, Role};
+use async_trait::async_trait;
 use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::ThreadId;
 use svc_agent::cli::{AgentCli, AgentSetup};
 use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
-use svc_domain::identity::Pid;
+use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict};
+use svc_ports::process::{
+    Carrier, Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, Signal, Signalled, Target,
+};
 use svc_ports::{Clock, ProcessHost};
+use svc_process::Host;
 use svc_projects::{Projects, Rules, scan};
 use svc_shared::Timestamp;
 use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
@@ -69,6 +75,84 @@ impl Drop for Sleeper {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
+    }
+}
+
+/// The machine as it is, but for what a test changes.
+pub(crate) struct Machine {
+    pub host: Host,
+    /// Processes in uninterruptible sleep: the kernel takes every signal and none has an effect.
+    pub ignores_signals: bool,
+    /// Threads that asked for a process.
+    pub inspected_on: Mutex<Vec<ThreadId>>,
+}
+
+impl Machine {
+    pub(crate) fn new(host: Host) -> Self {
+        Self { host, ignores_signals: false, inspected_on: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl ProcessHost for Machine {
+    fn boot_id(&self) -> &BootId {
+        self.host.boot_id()
+    }
+
+    async fn launch(&self, spec: LaunchSpec) -> Result<Box<dyn HeldLaunch>, LaunchError> {
+        self.host.launch(spec).await
+    }
+
+    fn probe(&self, identity: &ProcessIdentity) -> Verdict {
+        self.host.probe(identity)
+    }
+
+    fn inspect(&self, pid: Pid) -> Option<ProcessFacts> {
+        self.inspected_on.lock().unwrap().push(std::thread::current().id());
+        self.host.inspect(pid)
+    }
+
+    fn launch_of(&self, identity: &ProcessIdentity) -> Option<LaunchId> {
+        self.host.launch_of(identity)
+    }
+
+    fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts> {
+        self.host.find_launch(launch_id)
+    }
+
+    fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts> {
+        self.host.launch_members(launch_id)
+    }
+
+    fn remains(&self, first: Option<&ProcessIdentity>, launch_id: &LaunchId) -> Vec<ProcessFacts> {
+        self.host.remains(first, launch_id)
+    }
+
+    fn carriers(&self) -> Vec<Carrier> {
+        self.host.carriers()
+    }
+
+    fn processes(&self) -> Vec<ProcessFacts> {
+        self.host.processes()
+    }
+
+    fn signal(&self, identity: &ProcessIdentity, signal: Signal, target: Target) -> Signalled {
+        if !self.ignores_signals {
+            return self.host.signal(identity, signal, target);
+        }
+        match self.host.probe(identity) {
+            Verdict::Same => Signalled::Sent,
+            Verdict::Gone(_) => Signalled::Gone,
+            Verdict::Unknown => Signalled::Unproven,
+        }
+    }
+
+    fn exited(&self, identity: &ProcessIdentity) -> Exited {
+        self.host.exited(identity)
+    }
+
+    fn descendants(&self, identity: &ProcessIdentity) -> Vec<ProcessFacts> {
+        self.host.descendants(identity)
     }
 }
 

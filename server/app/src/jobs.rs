@@ -3,39 +3,45 @@
 //! The jobs are the agent's, not ours: nothing here is recorded in the registry. Every reader sees
 //! the same look at files, roster, session registry and process table.
 
-mod ask;
+pub(crate) mod ask;
 mod dispatch;
 mod resume;
 mod stop;
 
 pub(crate) use ask::sweep;
 
-use crate::{App, AppError, Class};
+use crate::agent::Agent;
+use crate::auth::refs::SessionRefs;
+use crate::locks::Locks;
+use crate::projects::catalog::Catalog;
+use crate::projects::trusting::Trust;
+use crate::read_model::ReadModel;
+use crate::tasks::{Tasks, blocking};
+use crate::{AppError, Class};
+use ask::AgentRuns;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_agent::home::AgentHome;
+use svc_agent::jobs::JobFile;
 use svc_agent::jobs::roster::{Roster, Unreadable};
-use svc_agent::jobs::{JobFile, Jobs};
 use svc_agent::registry::Entry;
 use svc_agent::session_list::CliSession;
+use svc_config::Config;
 use svc_domain::identity::{ProcessIdentity, Verdict};
 use svc_domain::jobs::{LOST_AFTER, Worker, has_ended, is_session_id, shown_state};
 use svc_domain::log_escape::quoted;
 use svc_domain::redact::redact_text;
+use svc_ports::{Clock, ProcessHost};
 use svc_projects::{Project, Projects};
 use svc_shared::Timestamp;
 use svc_shared::api::jobs::{BackgroundJob, RESULT_CHARS, StopAgentResult};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::JobId;
-use tokio::sync::Semaphore;
+use svc_watch::Watcher;
 use tokio::time::Instant;
-
-/// Programs of the agent that run for jobs at the same time: each takes 300 MB for a second
-/// (agent 2.1.197).
-const PROGRAMS: usize = 4;
 
 /// Results of stops that are remembered for whoever asked for the same.
 const STOPS: usize = 64;
@@ -43,28 +49,44 @@ const STOPS: usize = 64;
 /// Words of the agent are a few letters; more is not passed on.
 const WORD_CHARS: usize = 64;
 
-/// What this process remembers about jobs.
-#[derive(Debug)]
-pub(crate) struct Desk {
-    files: Mutex<Jobs>,
-    /// Since when a job is seen without a process; `None` while it has one.
-    seen: Mutex<HashMap<JobId, Option<Instant>>>,
+/// Background jobs: listed, started, resumed and stopped.
+pub struct Jobs {
+    pub(crate) scan: Arc<JobScan>,
+    pub(crate) runs: AgentRuns,
+    pub(crate) locks: Arc<Locks>,
+    pub(crate) trust: Arc<Trust>,
+    /// `None` in a command, which has no readers.
+    pub(crate) readers: Option<Arc<ReadModel>>,
+    pub(crate) watcher: Watcher,
+    pub(crate) tasks: Tasks,
+    pub(crate) memory: StopMemory,
+}
+
+/// What one stop leaves for the next one.
+#[derive(Debug, Default)]
+pub(crate) struct StopMemory {
     stops: Mutex<VecDeque<StopAgentResult>>,
-    programs: Semaphore,
-    /// Held from a look to its publication, so that no older look overwrites a newer one.
+    /// Held from a scan to its publication, so that no older scan overwrites a newer one.
     publishing: tokio::sync::Mutex<()>,
 }
 
-impl Default for Desk {
-    fn default() -> Self {
-        Self {
-            files: Mutex::default(),
-            seen: Mutex::default(),
-            stops: Mutex::default(),
-            programs: Semaphore::new(PROGRAMS),
-            publishing: tokio::sync::Mutex::default(),
-        }
-    }
+/// Reads the agent's files of jobs, the roster, the session registry and the process table.
+pub(crate) struct JobScan {
+    pub config: Arc<Config>,
+    pub agent: Arc<Agent>,
+    pub host: Arc<dyn ProcessHost>,
+    pub catalog: Arc<Catalog>,
+    pub refs: Arc<SessionRefs>,
+    pub clock: Arc<dyn Clock>,
+    pub memory: ScanMemory,
+}
+
+/// What is remembered between two scans.
+#[derive(Debug, Default)]
+pub(crate) struct ScanMemory {
+    files: Mutex<svc_agent::jobs::Jobs>,
+    /// Since when a job is seen without a process; `None` while it has one.
+    seen: Mutex<HashMap<JobId, Option<Instant>>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -116,29 +138,29 @@ impl Scene {
     }
 }
 
-impl App {
+impl Jobs {
     /// Background jobs now, latest change first.
     ///
     /// # Errors
     /// The agent's files cannot be found or listed.
-    pub async fn job_records(&self) -> Result<Vec<BackgroundJob>, AppError> {
+    pub async fn list(&self) -> Result<Vec<BackgroundJob>, AppError> {
         let mut records: Vec<BackgroundJob> =
-            self.jobs_now().await?.into_iter().map(|job| job.record).collect();
+            self.scan.now().await?.into_iter().map(|job| job.record).collect();
         records.sort_by(|a, b| b.updated_at.cmp(&a.updated_at).then_with(|| b.id.cmp(&a.id)));
         Ok(records)
     }
 
     /// Brings the jobs of the read model up to date. Only the service has readers.
-    pub(crate) async fn publish_jobs(&self) -> Vec<Job> {
-        let _publishing = self.desk().publishing.lock().await;
-        match self.jobs_now().await {
+    pub(crate) async fn publish(&self) -> Vec<Job> {
+        let _publishing = self.memory.publishing.lock().await;
+        match self.scan.now().await {
             Ok(jobs) => {
-                if self.is_server() {
+                if let Some(readers) = &self.readers {
                     let records: BTreeMap<String, BackgroundJob> = jobs
                         .iter()
                         .map(|job| (job.record.id.to_string(), job.record.clone()))
                         .collect();
-                    self.read_model().replace_jobs(records);
+                    readers.replace_jobs(records);
                 }
                 jobs
             }
@@ -149,25 +171,27 @@ impl App {
             }
         }
     }
+}
 
-    pub(crate) async fn jobs_now(&self) -> Result<Vec<Job>, AppError> {
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || app.look_at_jobs()).await.map_err(AppError::internal)?
+impl JobScan {
+    pub async fn now(self: &Arc<Self>) -> Result<Vec<Job>, AppError> {
+        let this = Arc::clone(self);
+        blocking(move || this.read()).await?
     }
 
     /// One job now.
     ///
     /// # Errors
     /// There is no such job.
-    async fn job(&self, id: &JobId) -> Result<Job, AppError> {
-        let mut jobs = self.jobs_now().await?.into_iter();
+    async fn job(self: &Arc<Self>, id: &JobId) -> Result<Job, AppError> {
+        let mut jobs = self.now().await?.into_iter();
         jobs.find(|job| &job.record.id == id).ok_or_else(|| unknown_job(id))
     }
 
     /// Reads files, roster, registry and process table. Blocks.
-    fn look_at_jobs(&self) -> Result<Vec<Job>, AppError> {
-        let home = self.agent_home()?;
-        let reading = lock(&self.desk().files).read(&home.jobs_dir()).map_err(|error| {
+    fn read(&self) -> Result<Vec<Job>, AppError> {
+        let home = self.agent.home()?;
+        let reading = lock(&self.memory.files).read(&home.jobs_dir()).map_err(|error| {
             AppError::busy(
                 "the agent's directory of background jobs cannot be read; check its permissions",
             )
@@ -176,7 +200,7 @@ impl App {
         let scene = self.surroundings(home);
         let mut jobs: Vec<Job> =
             reading.jobs.iter().map(|file| self.job_of_file(file, &scene)).collect();
-        for item in self.agent().cli().sessions().list.iter() {
+        for item in self.agent.cli().sessions().list.iter() {
             let Some(id) = item.job_id.as_deref().and_then(|id| id.parse::<JobId>().ok()) else {
                 continue;
             };
@@ -187,19 +211,19 @@ impl App {
             let is_there = reading.unreadable.contains(&id)
                 || item
                     .pid
-                    .and_then(|pid| self.host().inspect(pid))
+                    .and_then(|pid| self.host.inspect(pid))
                     .is_some_and(|facts| facts.cwd.as_deref() == Some(item.cwd.as_path()));
             if is_there {
                 jobs.push(self.job_of_list(&id, item, &scene));
             }
         }
-        lock(&self.desk().seen).retain(|id, _| jobs.iter().any(|job| &job.record.id == id));
+        lock(&self.memory.seen).retain(|id, _| jobs.iter().any(|job| &job.record.id == id));
         Ok(jobs)
     }
 
     /// Reads roster and registry. Blocks.
     fn surroundings(&self, home: AgentHome) -> Scene {
-        let boot = self.agent().boot_time();
+        let boot = self.agent.boot_time();
         let roster = match svc_agent::jobs::roster::read(&home.roster_file()) {
             Ok(roster) => Some(roster),
             Err(Unreadable { written_at }) => {
@@ -211,25 +235,28 @@ impl App {
         Scene {
             is_roster_of_boot: boot.is_none_or(|boot| written_at.is_some_and(|at| at >= boot)),
             sessions: OnceCell::new(),
-            projects: self.projects(),
-            now: self.clock().now(),
+            projects: self.catalog.all(),
+            now: self.clock.now(),
             roster,
             home,
         }
     }
 
     /// The process of a job now, whether or not its file can be read.
-    async fn worker_now(&self, id: &JobId) -> Result<(Worker, Option<ProcessIdentity>), AppError> {
-        let mut jobs = self.jobs_now().await?.into_iter();
+    async fn worker_now(
+        self: &Arc<Self>,
+        id: &JobId,
+    ) -> Result<(Worker, Option<ProcessIdentity>), AppError> {
+        let mut jobs = self.now().await?.into_iter();
         if let Some(job) = jobs.find(|job| &job.record.id == id) {
             return Ok((job.worker, job.process));
         }
-        let (app, id, home) = (self.clone(), id.clone(), self.agent_home()?);
+        let (this, id, home) = (Arc::clone(self), id.clone(), self.agent.home()?);
         let look = move || {
-            let scene = app.surroundings(home);
-            app.worker_of(&id, scene.now, &scene)
+            let scene = this.surroundings(home);
+            this.worker_of(&id, scene.now, &scene)
         };
-        tokio::task::spawn_blocking(look).await.map_err(AppError::internal)
+        blocking(look).await
     }
 
     fn job_of_file(&self, file: &Arc<JobFile>, scene: &Scene) -> Job {
@@ -256,7 +283,7 @@ impl App {
             intent: redact_text(&file.intent),
             name: file.name.as_deref().map(redact_text),
             cwd: file.cwd.as_deref().and_then(|cwd| self.shown_directory(cwd, project)),
-            session_ref: file.session_id.as_deref().and_then(|raw| self.refs()?.session(raw)),
+            session_ref: file.session_id.as_deref().and_then(|raw| self.refs.session(raw)),
             remote_registered: file.is_registered,
             has_transcript,
             cli_version: word(&file.cli_version),
@@ -285,7 +312,7 @@ impl App {
             intent: String::new(),
             name: item.name.as_deref().map(redact_text),
             cwd: self.shown_directory(&item.cwd, project),
-            session_ref: self.refs().and_then(|refs| refs.session(&item.session_id)),
+            session_ref: self.refs.session(&item.session_id),
             remote_registered: false,
             has_transcript: false,
             cli_version: String::new(),
@@ -310,14 +337,14 @@ impl App {
         let identity = listed.map(|worker| ProcessIdentity {
             pid: worker.pid,
             start_ticks: worker.start_ticks,
-            boot_id: self.host().boot_id().clone(),
+            boot_id: self.host.boot_id().clone(),
         });
-        let verdict = identity.as_ref().map(|identity| self.host().probe(identity));
+        let verdict = identity.as_ref().map(|identity| self.host.probe(identity));
         let has_session = || {
             scene.sessions().iter().any(|entry| {
                 entry.job_id.as_deref() == Some(id.as_str())
                     && self
-                        .host()
+                        .host
                         .inspect(entry.pid)
                         .is_some_and(|facts| facts.identity.start_ticks == entry.start_ticks)
             })
@@ -331,7 +358,7 @@ impl App {
                 Worker::Missing(self.missing_for(id, written_at, scene))
             }
         };
-        let mut seen = lock(&self.desk().seen);
+        let mut seen = lock(&self.memory.seen);
         if !matches!(worker, Worker::Missing(_)) {
             seen.insert(id.clone(), None);
         }
@@ -342,7 +369,7 @@ impl App {
     /// as long as neither job nor roster were written.
     fn missing_for(&self, id: &JobId, written_at: Timestamp, scene: &Scene) -> Duration {
         let now = Instant::now();
-        let mut seen = lock(&self.desk().seen);
+        let mut seen = lock(&self.memory.seen);
         match seen.get_mut(id) {
             Some(Some(since)) => now.saturating_duration_since(*since),
             Some(slot @ None) => {
@@ -362,25 +389,8 @@ impl App {
 
     /// A directory outside the projects root is not the page's business.
     fn shown_directory(&self, cwd: &Path, project: Option<&Project>) -> Option<String> {
-        let is_inside = project.is_some() || cwd.starts_with(&self.settings().projects_root);
+        let is_inside = project.is_some() || cwd.starts_with(&self.config.projects_root);
         is_inside.then(|| cwd.to_string_lossy().into_owned())
-    }
-
-    pub(crate) fn agent_home(&self) -> Result<AgentHome, AppError> {
-        self.agent().cli().home().map_err(|error| {
-            AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
-        })
-    }
-
-    /// Absolute path of the program. Blocks for a few looks.
-    async fn agent_program(&self) -> Result<PathBuf, AppError> {
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || app.agent().program())
-            .await
-            .map_err(AppError::internal)?
-            .map_err(|error| {
-                AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
-            })
     }
 }
 

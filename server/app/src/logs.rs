@@ -2,17 +2,42 @@
 
 pub(crate) mod retention;
 
-use crate::{App, AppError};
+use crate::AppError;
+use crate::auth::Auth;
+use crate::bridges::lookup::Lookup;
+use crate::registry::Registry;
+use crate::registry::copies::Copies;
+use crate::supervise::SAFETY_TICK;
+use crate::tasks::{Tasks, blocking};
 use std::cmp::Ordering;
+use std::path::PathBuf;
 use std::sync::Arc;
-use svc_agent::log_tail::{Begin, Broken, Log, Part, TailItem, Viewer, Writer};
+use svc_agent::log_set::{LogSet, LogSetKey};
+use svc_agent::log_tail::{Begin, Broken, Log, LogTails, Part, TailItem, Viewer, Writer};
+use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::tail_lines::{BACKFILL_MAX, BadCursor, Cursor};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::internal::LogPage;
 use svc_shared::stream::{LogFrame, MarkKind, close};
+use svc_watch::{Pace, Watcher};
 use tokio::sync::watch;
+
+/// Where the logs of bridges are.
+pub(crate) fn directory(config: &Config) -> PathBuf {
+    config.state_dir.join("logs")
+}
+
+/// The log files of a stem that a row names; `None` for a stem that was never ours.
+pub(crate) fn set(config: &Config, stem: &str) -> Option<LogSet> {
+    stem.parse::<LogSetKey>().ok().map(|_| LogSet::at(&directory(config), stem))
+}
+
+/// The log files of a bridge.
+pub(crate) fn set_of(config: &Config, bridge: &Bridge) -> Option<LogSet> {
+    set(config, &bridge.launch.as_ref()?.log_stem)
+}
 
 /// Most lines that are shown before it is seen whether the row changed or the service ends.
 const IN_A_ROW: u32 = 64;
@@ -46,13 +71,24 @@ pub enum LogItem {
     Closed(u16, ErrorCode),
 }
 
-impl App {
+/// The logs of bridges, as they are read.
+pub struct Logs {
+    pub(crate) config: Arc<Config>,
+    pub(crate) lookup: Arc<Lookup>,
+    pub(crate) auth: Arc<Auth>,
+    /// Each log is read once, however many follow it.
+    pub(crate) tails: LogTails,
+    pub(crate) watcher: Watcher,
+    pub(crate) tasks: Tasks,
+}
+
+impl Logs {
     /// A page of redacted lines; works for ended bridges too.
     ///
     /// # Errors
     /// No such row, a malformed cursor, or a log that cannot be read.
-    pub async fn log_page(&self, reference: &str, query: LogQuery) -> Result<LogPage, AppError> {
-        let bridge = self.bridge(reference).await?;
+    pub async fn page(&self, reference: &str, query: LogQuery) -> Result<LogPage, AppError> {
+        let bridge = self.lookup.bridge(reference).await?;
         let place = |name, raw: &Option<String>| {
             let place = raw.as_deref().map(|raw| place(name, raw, &bridge)).transpose();
             // Everything of the present generation comes after a place of an earlier one.
@@ -68,16 +104,13 @@ impl App {
         let writer = if bridge.is_live() { Writer::Lives } else { Writer::Gone };
         let cursor = |offset| Cursor { generation: bridge.generation, offset }.to_string();
         let Some(log) = self.log_of(&bridge) else { return Ok(nothing(&bridge)) };
-        let page = tokio::task::spawn_blocking(move || log.page(part, writer))
-            .await
-            .map_err(AppError::internal)?
-            .map_err(|cause| {
-                AppError::busy(
-                    "the log of this bridge cannot be read; look at the directory `logs` in the \
+        let page = blocking(move || log.page(part, writer)).await?.map_err(|cause| {
+            AppError::busy(
+                "the log of this bridge cannot be read; look at the directory `logs` in the \
                      state directory",
-                )
-                .because(cause)
-            })?;
+            )
+            .because(cause)
+        })?;
         Ok(match page {
             None => nothing(&bridge),
             Some(page) => LogPage {
@@ -94,12 +127,12 @@ impl App {
     ///
     /// # Errors
     /// No such row, or a malformed cursor.
-    pub async fn follow_log(
-        &self,
+    pub async fn follow(
+        self: &Arc<Self>,
         reference: &str,
         start: LogStart,
     ) -> Result<LogSubscription, AppError> {
-        let bridge = self.bridge(reference).await?;
+        let bridge = self.lookup.bridge(reference).await?;
         let (begin, is_resumed) = match start {
             LogStart::Tail(bytes) => (Begin::Tail(bytes.min(BACKFILL_MAX)), false),
             LogStart::Cursor(raw) => match place("cursor", &raw, &bridge)? {
@@ -107,27 +140,33 @@ impl App {
                 None => (Begin::Oldest, true),
             },
         };
-        if !self.is_server() {
+        let registry = &self.lookup.registry;
+        if !registry.has_readers() {
             // Nobody supervises in a command, so it learns of other processes' writes by itself.
-            self.tasks().spawn(crate::supervise::keep_current(self.clone()));
+            let (registry, auth) = (Arc::clone(registry), Arc::clone(&self.auth));
+            let (watcher, tasks) = (self.watcher.clone(), self.tasks.clone());
+            self.tasks.spawn(keep_current(registry, auth, watcher, tasks));
         }
         let mut subscription = LogSubscription {
-            app: self.clone(),
+            logs: Arc::clone(self),
             id: bridge.id.clone(),
             generation: bridge.generation,
             viewer: None,
             stage: Stage::Reading,
             is_resumed,
             in_a_row: 0,
-            changes: self.registry().changes(),
+            changes: self.copies().changes(),
         };
         subscription.open(&bridge, begin);
         Ok(subscription)
     }
 
     fn log_of(&self, bridge: &Bridge) -> Option<Arc<Log>> {
-        let set = self.log_set(&bridge.launch.as_ref()?.log_stem)?;
-        Some(self.log_tails().log(&set))
+        Some(self.tails.log(&set_of(&self.config, bridge)?))
+    }
+
+    fn copies(&self) -> &Copies {
+        &self.lookup.registry.copies
     }
 }
 
@@ -158,9 +197,8 @@ fn nothing(bridge: &Bridge) -> LogPage {
 }
 
 /// A follower of one bridge's log.
-#[derive(Debug)]
 pub struct LogSubscription {
-    app: App,
+    logs: Arc<Logs>,
     id: InstanceId,
     generation: u32,
     /// `None` while there is no log to read.
@@ -171,6 +209,12 @@ pub struct LogSubscription {
     /// Lines shown since it was asked for anything else.
     in_a_row: u32,
     changes: watch::Receiver<u64>,
+}
+
+impl std::fmt::Debug for LogSubscription {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LogSubscription").field("id", &self.id).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,7 +252,7 @@ impl LogSubscription {
                 // A flood of lines must not hide the rest. What is left to read of a log is shown
                 // before the end is told.
                 biased;
-                () = self.app.shutdown().cancelled() => {
+                () = self.logs.tasks.shutdown().cancelled() => {
                     Some(self.close(close::GOING_AWAY, ErrorCode::ShuttingDown))
                 }
                 Ok(()) = self.changes.changed() => self.row_changed(),
@@ -223,15 +267,15 @@ impl LogSubscription {
     fn open(&mut self, bridge: &Bridge, begin: Begin) {
         self.generation = bridge.generation;
         self.stage = Stage::Reading;
-        let log = self.app.log_of(bridge);
-        self.viewer = log.map(|log| log.view(begin, self.app.watcher()));
+        let log = self.logs.log_of(bridge);
+        self.viewer = log.map(|log| log.view(begin, &self.logs.watcher));
         // The generation may have ended by now.
         self.changes.mark_changed();
     }
 
     /// The row may have ended, been resumed or forgotten.
     fn row_changed(&mut self) -> Option<LogItem> {
-        let Some(bridge) = self.app.known(&self.id) else {
+        let Some(bridge) = self.logs.copies().bridge(&self.id) else {
             return Some(self.close(close::UNKNOWN, ErrorCode::UnknownInstance));
         };
         let is_over = !bridge.is_live() || bridge.generation != self.generation;
@@ -247,8 +291,8 @@ impl LogSubscription {
             },
             Stage::Reading if self.viewer.is_none() => {
                 // The launch may have got its log by now.
-                let log = self.app.log_of(&bridge);
-                self.viewer = log.map(|log| log.view(Begin::Oldest, self.app.watcher()));
+                let log = self.logs.log_of(&bridge);
+                self.viewer = log.map(|log| log.view(Begin::Oldest, &self.logs.watcher));
                 None
             }
             Stage::Reading | Stage::Concluding | Stage::Ended | Stage::Closed => None,
@@ -277,7 +321,7 @@ impl LogSubscription {
     /// The log of the generation is shown to its end.
     fn end(&mut self) -> Option<LogItem> {
         self.viewer = None;
-        let Some(bridge) = self.app.known(&self.id) else {
+        let Some(bridge) = self.logs.copies().bridge(&self.id) else {
             return Some(self.close(close::UNKNOWN, ErrorCode::UnknownInstance));
         };
         if bridge.generation == self.generation {
@@ -296,6 +340,26 @@ impl LogSubscription {
 
     fn mark(&self, kind: MarkKind) -> LogItem {
         LogItem::Frame(LogFrame::Mark { kind, generation: self.generation })
+    }
+}
+
+/// Keeps the copies of the rows current in a process without a supervisor.
+async fn keep_current(registry: Arc<Registry>, auth: Arc<Auth>, watcher: Watcher, tasks: Tasks) {
+    let wal = registry.store.path().with_file_name("svc.db-wal");
+    let mut wal = watcher.file(&wal, Pace::every(SAFETY_TICK));
+    let Ok(mut watch) = registry.store.watch().await else { return };
+    loop {
+        tokio::select! {
+            () = tasks.shutdown().cancelled() => return,
+            _ = wal.changed() => {}
+        }
+        let is_changed = watch.changed().await.unwrap_or(true);
+        if is_changed {
+            auth.look_again().await;
+        }
+        if is_changed && let Err(error) = registry.live().await {
+            tracing::debug!(error = %error, "the records could not be read again");
+        }
     }
 }
 

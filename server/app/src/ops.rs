@@ -1,6 +1,5 @@
 //! Running the service: what it says about itself, its first run, its checks and its leftovers.
 
-mod about;
 pub(crate) mod audit;
 pub mod doctor;
 mod figures;
@@ -8,9 +7,13 @@ mod history;
 pub mod legacy;
 pub(crate) mod metrics;
 pub mod setup;
-mod temporaries;
+pub(crate) mod status;
+pub(crate) mod temporaries;
 mod ui_prefs;
 
-pub use about::VERSION;
 pub use audit::{Actor, acting_as};
 pub use figures::Figures;
+pub use history::History;
+pub use metrics::Metrics;
+pub use status::{Status, VERSION};
+pub use ui_prefs::Preferences;

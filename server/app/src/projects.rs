@@ -1,3 +1,4 @@
-//! Projects: what a person allows the agent to do in their directories.
+//! Projects: which there are, and what a person allows the agent to do in their directories.
 
-mod trusting;
+pub(crate) mod catalog;
+pub(crate) mod trusting;

@@ -5,9 +5,11 @@
 //! store. A write is in the snapshot before the call that makes it returns.
 
 mod bodies;
+pub(crate) mod facts;
 mod look;
 mod project_row;
-mod publish;
+pub(crate) mod publish;
+pub(crate) mod records;
 mod ring;
 mod subscription;
 pub(crate) mod view;

@@ -1,410 +1,188 @@
-//! What this process knows of the rows: a copy. Who decides by it first has it brought up to date
-//! with what others wrote; the database compares all the same.
+//! The rows: the database, the copies of this process, and who is told of changes.
+//!
+//! Every read and every write of a row passes here, so that the copies are current and readers
+//! see the row before the caller goes on.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+pub(crate) mod copies;
+
+use crate::debounce::Debounce;
+use crate::read_model::publish::Publisher;
+use crate::tasks::Tasks;
+use crate::{AppError, supervise};
+use copies::{Copies, Known};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 use svc_domain::bridge::Bridge;
-use svc_shared::ids::{InstanceId, ProjectName};
-use svc_store::{Changes, Others, Stored};
-use tokio::sync::watch;
+use svc_shared::Timestamp;
+use svc_shared::ids::InstanceId;
+use svc_store::{Cap, HistoryRow, Inserted, Store, Stored};
+use tokio::sync::Notify;
 
-/// Most rows of a whole look that are shown at once: who publishes one change in between does not
-/// wait for ten thousand.
-const PART: usize = 256;
-/// Most rows of a project that are shown at once because one of them began or ended to occupy it. A
-/// start and a stop cost the same whatever a project has behind it: longer histories follow soon.
-const NEIGHBOURS: usize = 64;
+/// From a write to the question who wrote: several writes of a moment need one.
+const WHO_WROTE: Duration = Duration::from_millis(1);
 
-/// How current the copies are.
-#[derive(Debug, Default)]
-struct Seen {
-    /// What others had written when the rows were last read.
-    others: Option<Others>,
-    /// Counts what makes a reading that is under way older than the copies.
-    doubts: u64,
-}
-
-/// A reading of the rows that begins.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reading {
-    doubts: u64,
-}
-
-/// A readable row and its place in the order of registration.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Known {
-    pub number: i64,
-    pub bridge: Bridge,
-}
-
-/// Copies of all rows, and the crash counters.
-#[derive(Debug)]
+/// The database and the copies of its rows.
 pub(crate) struct Registry {
-    rows: Mutex<Rows>,
-    crashes: Mutex<HashMap<ProjectName, u64>>,
-    seen: Mutex<Seen>,
-    changes: watch::Sender<u64>,
-}
-
-/// The rows, found by what is asked for, and what of them was not shown yet.
-#[derive(Debug, Default)]
-struct Rows {
-    by_number: BTreeMap<i64, Arc<Stored>>,
-    numbers: HashMap<String, i64>,
-    of_project: HashMap<String, BTreeSet<i64>>,
-    live: BTreeSet<i64>,
-    /// Live rows that occupy their project, by project.
-    occupying: HashMap<String, u32>,
-    /// Rows that changed.
-    changed: BTreeSet<i64>,
-    /// Projects that were occupied or left: that decides whether their other rows can be resumed.
-    disturbed: HashSet<String>,
-    /// Those of them with too many rows to be shown at once.
-    later: HashSet<String>,
-    /// Ids of rows that went.
-    gone: BTreeSet<String>,
-    /// Rows that have to be looked at because of what surrounds them.
-    unlooked: BTreeSet<i64>,
-}
-
-/// Rows to be shown, and what decides about them.
-#[derive(Debug, Default)]
-pub(crate) struct Part {
-    pub rows: Vec<Arc<Stored>>,
-    pub gone: Vec<String>,
-    pub occupied: HashSet<ProjectName>,
-}
-
-impl Default for Registry {
-    fn default() -> Self {
-        let changes = watch::Sender::new(0);
-        Self { rows: Mutex::default(), crashes: Mutex::default(), seen: Mutex::default(), changes }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Rows {
-    fn set(&mut self, stored: Stored) {
-        let number = stored.number;
-        // First the new one: a row that goes on to occupy its project disturbs nobody.
-        self.occupy(&stored, 1);
-        self.remove(number);
-        let (id, project) = (stored.id().to_owned(), stored.project().to_owned());
-        self.gone.remove(&id);
-        self.numbers.insert(id, number);
-        self.of_project.entry(project).or_default().insert(number);
-        self.changed.insert(number);
-        if stored.bridge().is_some_and(Bridge::is_live) {
-            self.live.insert(number);
-        }
-        self.by_number.insert(number, Arc::new(stored));
-    }
-
-    fn remove(&mut self, number: i64) -> bool {
-        let Some(old) = self.by_number.remove(&number) else { return false };
-        let (id, project) = (old.id(), old.project());
-        self.numbers.remove(id);
-        if let Some(numbers) = self.of_project.get_mut(project) {
-            numbers.remove(&number);
-            if numbers.is_empty() {
-                self.of_project.remove(project);
-            }
-        }
-        self.live.remove(&number);
-        self.changed.remove(&number);
-        self.occupy(&old, -1);
-        self.gone.insert(id.to_owned());
-        true
-    }
-
-    /// Counts a row that comes or goes among those that occupy its project.
-    fn occupy(&mut self, stored: &Stored, more: i32) {
-        if !stored.bridge().is_some_and(|bridge| bridge.is_live() && bridge.occupies_project()) {
-            return;
-        }
-        let project = stored.project();
-        let before = self.occupying.get(project).copied().unwrap_or_default();
-        let after = before.saturating_add_signed(more);
-        match after {
-            0 => drop(self.occupying.remove(project)),
-            _ => drop(self.occupying.insert(project.to_owned(), after)),
-        }
-        if (before == 0) != (after == 0) {
-            self.disturbed.insert(project.to_owned());
-        }
-    }
-
-    fn live(&self) -> impl Iterator<Item = &Bridge> {
-        let rows = self.live.iter().filter_map(|number| self.by_number.get(number));
-        rows.filter_map(|stored| stored.bridge())
-    }
-
-    /// These rows with what decides about them.
-    fn part(&self, numbers: &BTreeSet<i64>, gone: Vec<String>) -> Part {
-        let rows = numbers.iter().filter_map(|number| self.by_number.get(number)).cloned();
-        let occupied = self.live().filter(|bridge| bridge.occupies_project());
-        Part {
-            rows: rows.collect(),
-            gone,
-            occupied: occupied.map(|bridge| bridge.project.clone()).collect(),
-        }
-    }
+    pub store: Store,
+    pub copies: Arc<Copies>,
+    /// Shows rows to readers; `None` in a command, which has none.
+    pub publisher: Option<Arc<Publisher>>,
+    /// Wakes the reconciler.
+    pub wake: Arc<Notify>,
+    /// State directory of a service that is told of writes; `None` in the service itself.
+    pub served: Option<PathBuf>,
+    who_wrote: Debounce,
 }
 
 impl Registry {
-    /// Takes over one row as read or written; an older copy than the known one is ignored.
-    pub fn learn(&self, stored: Stored) -> Option<Known> {
-        let known =
-            stored.bridge().map(|bridge| Known { number: stored.number, bridge: bridge.clone() });
-        let mut rows = lock(&self.rows);
-        match rows.by_number.get(&stored.number) {
-            Some(old) if old.revision >= stored.revision => {}
-            Some(_) | None => {
-                rows.set(stored);
-                self.changes.send_modify(|count| *count += 1);
-            }
+    pub fn new(
+        store: Store,
+        copies: Arc<Copies>,
+        publisher: Option<Arc<Publisher>>,
+        served: Option<PathBuf>,
+    ) -> Self {
+        let (wake, who_wrote) = (Arc::default(), Debounce::default());
+        Self { store, copies, publisher, wake, served, who_wrote }
+    }
+
+    /// Whether this process is the service: it has readers, a command has none.
+    pub fn has_readers(&self) -> bool {
+        self.publisher.is_some()
+    }
+
+    /// Shows readers the rows that changed.
+    pub async fn publish(&self) {
+        if let Some(publisher) = &self.publisher {
+            publisher.publish().await;
         }
+    }
+
+    /// Shows readers everything that depends on the surroundings of the rows.
+    pub async fn publish_all(&self) {
+        if let Some(publisher) = &self.publisher {
+            publisher.publish_all().await;
+        }
+    }
+
+    /// Takes over one row as read or written, and shows it.
+    pub async fn learn(&self, stored: Stored) -> Option<Known> {
+        let known = self.copies.learn(stored);
+        self.publish().await;
         known
     }
 
-    /// Takes over a complete reading; tells whether anything differs.
-    pub fn replace(&self, all: Vec<Stored>) -> bool {
-        let mut rows = lock(&self.rows);
-        let read: HashSet<i64> = all.iter().map(|stored| stored.number).collect();
-        let gone: Vec<i64> =
-            rows.by_number.keys().filter(|number| !read.contains(number)).copied().collect();
-        let mut differs = !gone.is_empty();
-        for number in gone {
-            rows.remove(number);
+    /// One row, fresh from the database.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn fetch(&self, id: &InstanceId) -> Result<Option<Stored>, AppError> {
+        let stored = self.store.bridge(id).await?;
+        match &stored {
+            Some(stored) => drop(self.copies.learn(stored.clone())),
+            None => self.copies.forget(id),
         }
-        for stored in all {
-            match rows.by_number.get(&stored.number) {
-                // A row written by this process while the reading was under way is newer than it.
-                Some(old) if old.revision > stored.revision || **old == stored => {}
-                Some(_) | None => {
-                    rows.set(stored);
-                    differs = true;
-                }
+        self.publish().await;
+        Ok(stored)
+    }
+
+    /// The row fresh from the database, if this generation of it is live: what is asked under the
+    /// project lock before anything is done to a bridge that was seen without it.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn live_generation(&self, seen: &Bridge) -> Result<Option<Bridge>, AppError> {
+        let stored = self.fetch(&seen.id).await?;
+        let current = stored.and_then(|stored| stored.bridge().cloned());
+        Ok(current.filter(|now| now.generation == seen.generation && now.is_live()))
+    }
+
+    /// Brings the copies of the rows up to date; the live bridges.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn live(&self) -> Result<Vec<Bridge>, AppError> {
+        if self.refresh().await? {
+            // The reconciler would not hear of it any more: to the watch it is no news.
+            self.wake.notify_one();
+        }
+        Ok(self.copies.live())
+    }
+
+    /// Reads what other processes have written; tells whether they have. The copies already have
+    /// what this process wrote.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn refresh(&self) -> Result<bool, AppError> {
+        let reading = self.copies.begin_reading();
+        // Before the rows are read: the next reading finds what is written meanwhile.
+        let others = self.store.others().await;
+        if self.copies.has_seen(others) {
+            return Ok(false);
+        }
+        let known = self.copies.revisions();
+        // Thousands of ended rows are not read again because one changed.
+        if self.copies.take(self.store.changed_since(&known).await?) {
+            self.publish().await;
+        }
+        self.copies.end_reading(reading, others);
+        Ok(true)
+    }
+
+    /// Inserts a row, shows it, and tells a running service.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn insert(
+        &self,
+        bridge: &Bridge,
+        history: &[HistoryRow],
+        cap: Cap,
+        now: Timestamp,
+    ) -> Result<Inserted, AppError> {
+        let (inserted, stored) = self.store.insert_numbered(bridge, history, cap, now).await?;
+        if let Some(stored) = stored {
+            self.learn(stored).await;
+            self.tell_others();
+        }
+        Ok(inserted)
+    }
+
+    /// Deletes a row of this revision; `false` when somebody else was faster.
+    ///
+    /// # Errors
+    /// The database cannot be written.
+    pub async fn delete(&self, id: &InstanceId, revision: i64) -> Result<bool, AppError> {
+        let is_deleted = self.store.delete(id, revision).await?;
+        if is_deleted {
+            self.copies.forget(id);
+            self.publish().await;
+            self.tell_others();
+        }
+        Ok(is_deleted)
+    }
+
+    /// Tells a running service of the same state directory to read the registry.
+    pub fn tell_others(&self) {
+        if let Some(state_dir) = &self.served {
+            supervise::nudge(state_dir);
+        }
+    }
+
+    /// Wakes the reconciler soon if it was another process that wrote: this process knows what it
+    /// writes itself.
+    pub fn heed_write(self: &Arc<Self>, tasks: &Tasks) {
+        let this = Arc::clone(self);
+        self.who_wrote.request(tasks, WHO_WROTE, move || async move {
+            if this.have_others_written().await {
+                this.wake.notify_one();
             }
-        }
-        if differs {
-            self.changes.send_modify(|count| *count += 1);
-        }
-        differs
+        });
     }
 
-    /// Whether the rows were read since others had last written. Never, where that is not known.
-    pub fn has_seen(&self, others: Option<Others>) -> bool {
-        others.is_some() && lock(&self.seen).others == others
-    }
-
-    /// Has the rows read again by whoever needs them next.
-    pub fn doubt(&self) {
-        let mut seen = lock(&self.seen);
-        *seen = Seen { others: None, doubts: seen.doubts + 1 };
-    }
-
-    /// Begins a reading. First of all: what happens from now on may be missing in it.
-    pub fn begin_reading(&self) -> Reading {
-        Reading { doubts: lock(&self.seen).doubts }
-    }
-
-    /// Ends a reading that began when others had written this much. Nothing is believed of one during
-    /// which something went that it may have brought back.
-    pub fn end_reading(&self, reading: Reading, others: Option<Others>) {
-        let mut seen = lock(&self.seen);
-        if others.is_some() && seen.doubts == reading.doubts {
-            seen.others = others;
-        }
-    }
-
-    /// Revisions of the known rows by number.
-    pub fn revisions(&self) -> BTreeMap<i64, i64> {
-        let rows = lock(&self.rows);
-        rows.by_number.iter().map(|(number, stored)| (*number, stored.revision)).collect()
-    }
-
-    /// Takes over what differs from [`Registry::revisions`]; tells whether anything did.
-    pub fn take(&self, read: Changes) -> bool {
-        let mut rows = lock(&self.rows);
-        let mut differs = false;
-        for number in read.gone {
-            differs |= rows.remove(number);
-        }
-        for stored in read.changed {
-            // This process may have written it while the reading was under way.
-            if rows.by_number.get(&stored.number).is_none_or(|old| old.revision < stored.revision) {
-                rows.set(stored);
-                differs = true;
-            }
-        }
-        if differs {
-            self.changes.send_modify(|count| *count += 1);
-        }
-        differs
-    }
-
-    /// Drops a row that is gone.
-    pub fn forget(&self, id: &InstanceId) {
-        let mut rows = lock(&self.rows);
-        if let Some(number) = rows.numbers.get(id.as_str()).copied() {
-            rows.remove(number);
-        }
-        self.doubt();
-        self.changes.send_modify(|count| *count += 1);
-    }
-
-    /// Counts up whenever any row changes.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.changes.subscribe()
-    }
-
-    /// Has the rows of these projects shown again, because of what surrounds them.
-    pub fn look_again_at(&self, projects: impl IntoIterator<Item = ProjectName>) {
-        let mut rows = lock(&self.rows);
-        rows.disturbed.extend(projects.into_iter().map(|project| project.to_string()));
-    }
-
-    /// Has the rows looked at that [`Registry::unshown`] left out; tells whether there are any.
-    pub fn look_at_neighbours(&self) -> bool {
-        let rows = &mut *lock(&self.rows);
-        for project in rows.later.drain() {
-            rows.unlooked.extend(rows.of_project.get(&project).into_iter().flatten());
-        }
-        !rows.unlooked.is_empty()
-    }
-
-    /// How many rows wait for [`Registry::look_at_neighbours`].
-    pub fn neighbours(&self) -> usize {
-        let rows = lock(&self.rows);
-        rows.later
-            .iter()
-            .filter_map(|project| rows.of_project.get(project))
-            .map(BTreeSet::len)
-            .sum()
-    }
-
-    /// Has all rows looked at again, because of what surrounds them.
-    pub fn look_again(&self) {
-        let mut rows = lock(&self.rows);
-        rows.unlooked = rows.by_number.keys().copied().collect();
-    }
-
-    /// Some of the rows that changed, and their neighbours where that matters. At a start that is all
-    /// of them.
-    pub fn unshown(&self) -> Option<Part> {
-        let rows = &mut *lock(&self.rows);
-        let gone: Vec<String> = std::mem::take(&mut rows.gone).into_iter().collect();
-        if rows.changed.is_empty() && rows.disturbed.is_empty() && gone.is_empty() {
-            return None;
-        }
-        let mut numbers: BTreeSet<i64> =
-            (0..PART).map_while(|_| rows.changed.pop_first()).collect();
-        while numbers.len() < PART
-            && let Some(project) = rows.disturbed.iter().next().cloned()
-        {
-            rows.disturbed.remove(&project);
-            match rows.of_project.get(&project) {
-                Some(all) if all.len() > NEIGHBOURS => drop(rows.later.insert(project)),
-                Some(all) => numbers.extend(all),
-                None => {}
-            }
-        }
-        rows.unlooked.retain(|number| !numbers.contains(number));
-        Some(rows.part(&numbers, gone))
-    }
-
-    /// Some of the rows that wait for a look since [`Registry::look_again`].
-    pub fn unlooked(&self) -> Option<Part> {
-        let mut rows = lock(&self.rows);
-        let part: BTreeSet<i64> = (0..PART).map_while(|_| rows.unlooked.pop_first()).collect();
-        (!part.is_empty()).then(|| rows.part(&part, Vec::new()))
-    }
-
-    /// The projects with a live Server Mode bridge.
-    pub fn occupied(&self) -> HashSet<ProjectName> {
-        let rows = lock(&self.rows);
-        let occupying = rows.live().filter(|bridge| bridge.occupies_project());
-        occupying.map(|bridge| bridge.project.clone()).collect()
-    }
-
-    /// Copies of all rows in the order of registration.
-    pub fn rows(&self) -> Vec<Arc<Stored>> {
-        lock(&self.rows).by_number.values().cloned().collect()
-    }
-
-    /// Copies of all readable rows in the order of registration.
-    pub fn bridges(&self) -> Vec<Bridge> {
-        let rows = lock(&self.rows);
-        rows.by_number.values().filter_map(|stored| stored.bridge().cloned()).collect()
-    }
-
-    /// Copies of the live bridges in the order of registration.
-    pub fn live(&self) -> Vec<Bridge> {
-        lock(&self.rows).live().cloned().collect()
-    }
-
-    /// Copy of the first bridge in the order of registration that fits.
-    pub fn find(&self, fits: impl Fn(&Bridge) -> bool) -> Option<Bridge> {
-        let rows = lock(&self.rows);
-        rows.by_number
-            .values()
-            .filter_map(|stored| stored.bridge())
-            .find(|bridge| fits(bridge))
-            .cloned()
-    }
-
-    /// How many bridges fit.
-    pub fn count(&self, fits: impl Fn(&Bridge) -> bool) -> usize {
-        let rows = lock(&self.rows);
-        rows.by_number
-            .values()
-            .filter_map(|stored| stored.bridge())
-            .filter(|bridge| fits(bridge))
-            .count()
-    }
-
-    /// How many bridges are live.
-    pub fn live_count(&self) -> usize {
-        lock(&self.rows).live.len()
-    }
-
-    /// How many of the live bridges fit.
-    pub fn count_live(&self, fits: impl Fn(&Bridge) -> bool) -> usize {
-        lock(&self.rows).live().filter(|bridge| fits(bridge)).count()
-    }
-
-    /// The live rows with their generations, without copies of the rows.
-    pub fn live_generations(&self) -> HashMap<InstanceId, u32> {
-        let rows = lock(&self.rows);
-        rows.live().map(|bridge| (bridge.id.clone(), bridge.generation)).collect()
-    }
-
-    /// Copy of one row with its revision.
-    pub fn stored(&self, id: &InstanceId) -> Option<Stored> {
-        let rows = lock(&self.rows);
-        let number = rows.numbers.get(id.as_str())?;
-        rows.by_number.get(number).map(|stored| Stored::clone(stored))
-    }
-
-    /// Copy of one readable row.
-    pub fn bridge(&self, id: &InstanceId) -> Option<Bridge> {
-        let rows = lock(&self.rows);
-        let number = rows.numbers.get(id.as_str())?;
-        rows.by_number.get(number)?.bridge().cloned()
-    }
-
-    /// Counts a crash since the start of this process.
-    pub fn count_crash(&self, project: &ProjectName) {
-        *lock(&self.crashes).entry(project.clone()).or_default() += 1;
-    }
-
-    /// Crashes since the start of this process, by project.
-    pub fn crashes(&self) -> BTreeMap<String, u64> {
-        let crashes = lock(&self.crashes);
-        crashes.iter().map(|(project, count)| (project.to_string(), *count)).collect()
+    /// Whether another process has written since the rows were last read, or may have.
+    pub async fn have_others_written(&self) -> bool {
+        !self.copies.has_seen(self.store.others().await)
     }
 }

@@ -1,20 +1,30 @@
 //! Working sessions of the agent: whose they are.
 
-mod pointers;
+pub(crate) mod pointers;
 
-use crate::{App, AppError, Class};
+use crate::agent::Agent;
+use crate::auth::refs::SessionRefs;
+use crate::bridges::unmanaged::Finder;
+use crate::projects::catalog::Catalog;
+use crate::read_model::ReadModel;
+use crate::read_model::records::Records;
+use crate::registry::copies::Copies;
+use crate::tasks::blocking;
+use crate::{AppError, Class, registry};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_agent::registry::{Entry, Reading, Registry};
 use svc_agent::session_list::CliSession;
+use svc_config::Config;
 use svc_domain::adoption::{Unrecorded, unrecorded};
 use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, attribute};
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
 use svc_domain::redact::redact_text;
 use svc_domain::same_session::{Sharer, Worker, sentence, shared};
+use svc_ports::ProcessHost;
 use svc_ports::process::ProcessFacts;
 use svc_projects::{Project, Projects};
 use svc_shared::api::sessions::WorkingSession;
@@ -99,76 +109,118 @@ pub(crate) enum Look {
     Everything,
 }
 
-impl App {
+/// The working sessions, as readers see them.
+pub struct Sessions {
+    pub(crate) scan: Arc<SessionScan>,
+    pub(crate) registry: Arc<registry::Registry>,
+    pub(crate) read_model: Arc<ReadModel>,
+    pub(crate) records: Arc<Records>,
+}
+
+impl Sessions {
     /// Whether the lists of sessions may be out of date: nothing was read yet, or the registry of
     /// the agent could not be read.
     #[must_use]
-    pub fn sessions_stale(&self) -> bool {
-        !self.session_memory().is_current.load(Ordering::Relaxed)
+    pub fn is_stale(&self) -> bool {
+        !self.scan.memory.is_current.load(Ordering::Relaxed)
     }
 
     /// Brings the lists of working sessions up to date.
-    pub async fn publish_sessions(&self) {
-        self.look_at_sessions(Look::Registry).await;
+    pub async fn refresh(&self) {
+        self.publish(Look::Registry).await;
     }
 
-    /// The same, and finds lost bridges of this service again.
-    pub(crate) async fn look_at_sessions(&self, look: Look) {
-        let app = self.clone();
-        let lists = tokio::task::spawn_blocking(move || app.session_lists(look)).await;
+    /// The same after a look of this extent. The projects with a bridge of this service
+    /// that has lost its row.
+    pub(crate) async fn publish(&self, look: Look) -> Vec<Project> {
+        let scan = Arc::clone(&self.scan);
+        let lists = blocking(move || scan.lists(look)).await;
         let Ok(Some(lists)) = lists else {
             // The last good answer stays.
-            self.session_memory().is_current.store(false, Ordering::Relaxed);
-            return;
+            self.scan.memory.is_current.store(false, Ordering::Relaxed);
+            return Vec::new();
         };
-        self.session_memory().is_current.store(true, Ordering::Relaxed);
-        self.read_model().replace_tracked(lists.tracked);
-        self.read_model().replace_external(lists.external);
-        self.read_model().replace_adoptable(lists.adoptable);
-        let differing = self.extras().set_unmanaged(lists.unmanaged);
+        self.scan.memory.is_current.store(true, Ordering::Relaxed);
+        self.read_model.replace_tracked(lists.tracked);
+        self.read_model.replace_external(lists.external);
+        self.read_model.replace_adoptable(lists.adoptable);
+        let differing = self.records.facts.set_unmanaged(lists.unmanaged);
         let readiness_differs = !differing.is_empty();
-        self.registry().look_again_at(differing);
-        self.publish();
-        if readiness_differs {
-            let app = self.clone();
-            let shown = tokio::task::spawn_blocking(move || app.publish_preflight()).await;
-            if let Err(error) = shown {
-                tracing::error!(error = %error, "the page was not brought up to date");
-            }
+        self.registry.copies.recheck_projects(differing);
+        self.registry.publish().await;
+        if let Some(publisher) = self.registry.publisher.as_ref().filter(|_| readiness_differs) {
+            publisher.publish_readiness().await;
         }
-        if !self.is_server() {
-            return;
+        if !self.registry.has_readers() {
+            return Vec::new();
         }
-        self.session_memory().tell_of(&lists.shared);
-        for project in lists.lost {
-            if let Err(error) = self.rediscover(&project).await {
-                tracing::warn!(
-                    project.name = %project.name, error = %error,
-                    "a bridge of this service without a record was not taken over"
-                );
-            }
-        }
+        self.scan.memory.tell_of(&lists.shared);
+        lists.lost
     }
 
+    /// The agent's own list of working sessions, for a command.
+    ///
+    /// # Errors
+    /// The agent gave no list; the message says why.
+    pub async fn listed(&self) -> Result<Vec<WorkingSession>, AppError> {
+        let rows = self.registry.store.bridges().await?;
+        self.registry.copies.replace(rows);
+        let listed = self.scan.agent.cli().sessions_now().await.map_err(|error| {
+            AppError::new(ErrorCode::AgentFailed, Class::Upstream, error.to_string())
+        })?;
+        let scan = Arc::clone(&self.scan);
+        blocking(move || {
+            let owners = Owners::new(&scan);
+            let mut workers = Vec::new();
+            let mut sessions = Vec::new();
+            for item in listed.list.iter() {
+                let facts = item.pid.and_then(|pid| scan.host.inspect(pid));
+                let attribution = scan.attribute_listed(item, facts.as_ref(), &owners);
+                sessions.extend(scan.listed_session(item, attribution));
+                let proven = facts.filter(|facts| facts.cwd.as_deref() == Some(item.cwd.as_path()));
+                if let Some(facts) = proven.filter(|_| !item.has_ended()) {
+                    workers.push(worker(&item.session_id, facts.identity, &item.cwd, attribution));
+                }
+            }
+            mark_shared(&mut sessions, &scan.sharers(workers, &owners));
+            sessions
+        })
+        .await
+    }
+}
+
+/// Reads the agent's registry of sessions, the process table and the pointers of projects.
+pub(crate) struct SessionScan {
+    pub config: Arc<Config>,
+    pub agent: Arc<Agent>,
+    pub host: Arc<dyn ProcessHost>,
+    pub copies: Arc<Copies>,
+    pub catalog: Arc<Catalog>,
+    pub refs: Arc<SessionRefs>,
+    pub finder: Arc<Finder>,
+    pub memory: SessionMemory,
+}
+
+impl SessionScan {
     /// Processes that work on one session, by session; `None` when the agent's registry cannot be
     /// read. Blocks.
-    pub(crate) fn shared_sessions(&self) -> Option<Vec<Vec<Sharer>>> {
+    pub fn shared(&self) -> Option<Vec<Vec<Sharer>>> {
         Some(self.listed_sessions()?.shared)
     }
 
     /// What a look takes in now; `None` when the agent's registry cannot be read. Blocks.
-    fn session_lists(&self, look: Look) -> Option<SessionLists> {
+    fn lists(&self, look: Look) -> Option<SessionLists> {
         let mut lists = self.listed_sessions()?;
-        self.look_at_pointers(look, &self.projects(), &mut lists);
+        self.look_at_pointers(look, &self.catalog.all(), &mut lists);
         Some(lists)
     }
 
     /// External and tracked sessions now; `None` when the agent's registry cannot be read. Blocks:
     /// reads the registry and the process table.
     fn listed_sessions(&self) -> Option<SessionLists> {
-        let dir = self.agent().sessions_dir()?;
+        let dir = self.agent.sessions_dir()?;
         let Reading { entries, unusable } = {
-            let mut known = lock(&self.session_memory().registry);
+            let mut known = lock(&self.memory.registry);
             let registry = known.get_or_insert_with(|| Registry::new(dir));
             match registry.read() {
                 Ok(reading) => reading,
@@ -180,7 +232,7 @@ impl App {
         };
         let mut lists = SessionLists::default();
         let owners = Owners::new(self);
-        let projects = self.projects();
+        let projects = self.catalog.all();
         let mut listed: HashSet<Pid> = HashSet::new();
         let mut workers: Vec<Worker<'_>> = Vec::new();
         let mut is_anything_live = false;
@@ -189,10 +241,10 @@ impl App {
             let process = ProcessIdentity {
                 pid: entry.pid,
                 start_ticks: entry.start_ticks,
-                boot_id: self.host().boot_id().clone(),
+                boot_id: self.host.boot_id().clone(),
             };
             // The kernel decides about liveness: a file can outlive its process.
-            let verdict = self.host().probe(&process);
+            let verdict = self.host.probe(&process);
             let descent = match verdict {
                 Verdict::Gone(_) => continue,
                 Verdict::Unknown => Descent::Unknown,
@@ -209,14 +261,14 @@ impl App {
                 workers.push(worker(&entry.session_id, process, &entry.cwd, attribution));
             }
         }
-        self.session_memory().saw(is_anything_live, unusable);
+        self.memory.saw(is_anything_live, unusable);
         // The CLI decides about existence, where it could be asked of late.
-        let period = self.settings().claude.agents_json_poll_interval;
-        let asked = self.agent().cli().sessions_within(period.saturating_mul(2));
+        let period = self.config.claude.agents_json_poll_interval;
+        let asked = self.agent.cli().sessions_within(period.saturating_mul(2));
         let asked = asked.unwrap_or_default();
         for item in asked.list.iter().filter(|item| !item.has_ended()) {
             let Some(facts) = item.pid.filter(|pid| !listed.contains(pid)) else { continue };
-            let Some(facts) = self.host().inspect(facts) else { continue };
+            let Some(facts) = self.host.inspect(facts) else { continue };
             // A process of the same number that came later works elsewhere.
             if facts.cwd.as_deref() == Some(item.cwd.as_path()) {
                 let attribution = self.attribute_listed(item, Some(&facts), &owners);
@@ -233,11 +285,11 @@ impl App {
     }
 
     fn sharers(&self, workers: Vec<Worker<'_>>, owners: &Owners) -> Vec<Vec<Sharer>> {
-        let parent = |pid: Pid| Pid::new(i64::from(self.host().inspect(pid)?.parent));
+        let parent = |pid: Pid| Pid::new(i64::from(self.host.inspect(pid)?.parent));
         let sharer = |worker: Worker<'_>| Sharer {
             project: match worker.bridge.and_then(|id| owners.project_of(id)) {
                 Some(project) => Some(project.to_string()),
-                None => self.project_of(Some(worker.cwd)),
+                None => self.catalog.holding(Some(worker.cwd)),
             },
             process: worker.process,
         };
@@ -248,7 +300,7 @@ impl App {
     /// Bridges without a record: where a session runs that is nobody's, and where a pointer says
     /// so.
     fn look_at_pointers(&self, look: Look, projects: &Projects, lists: &mut SessionLists) {
-        let mut pointed = lock(&self.session_memory().pointed);
+        let mut pointed = lock(&self.memory.pointed);
         for project in projects.iter() {
             let is_worth_it = look == Look::Everything
                 || pointed.contains(&project.name)
@@ -256,7 +308,7 @@ impl App {
             if !is_worth_it {
                 continue;
             }
-            let Some((found, may_adopt)) = self.look_for_unmanaged(project) else {
+            let Some((found, may_adopt)) = self.finder.look(project) else {
                 pointed.remove(&project.name);
                 continue;
             };
@@ -271,37 +323,6 @@ impl App {
             lists.unmanaged.insert(project.name.clone(), unrecorded(&found.found, None));
         }
         lists.adoptable.sort();
-    }
-
-    /// The agent's own list of working sessions, for a command.
-    ///
-    /// # Errors
-    /// The agent gave no list; the message says why.
-    pub async fn agent_sessions(&self) -> Result<Vec<WorkingSession>, AppError> {
-        let rows = self.store().bridges().await?;
-        self.registry().replace(rows);
-        let listed = self.agent().cli().sessions_now().await.map_err(|error| {
-            AppError::new(ErrorCode::AgentFailed, Class::Upstream, error.to_string())
-        })?;
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || {
-            let owners = Owners::new(&app);
-            let mut workers = Vec::new();
-            let mut sessions = Vec::new();
-            for item in listed.list.iter() {
-                let facts = item.pid.and_then(|pid| app.host().inspect(pid));
-                let attribution = app.attribute_listed(item, facts.as_ref(), &owners);
-                sessions.extend(app.listed_session(item, attribution));
-                let proven = facts.filter(|facts| facts.cwd.as_deref() == Some(item.cwd.as_path()));
-                if let Some(facts) = proven.filter(|_| !item.has_ended()) {
-                    workers.push(worker(&item.session_id, facts.identity, &item.cwd, attribution));
-                }
-            }
-            mark_shared(&mut sessions, &app.sharers(workers, &owners));
-            sessions
-        })
-        .await
-        .map_err(AppError::internal)
     }
 
     fn attribute_listed<'o>(
@@ -336,7 +357,7 @@ impl App {
             name: item.name.as_deref().map(redact_text),
             waiting_for: item.waiting_for.as_deref().map(redact_text),
             started_at: item.started_at.as_millis(),
-            session_ref: self.refs().and_then(|refs| refs.session(&item.session_id)),
+            session_ref: self.refs.session(&item.session_id),
             attribution: word.to_owned(),
             parent_instance: owner,
             also_in: Vec::new(),
@@ -357,7 +378,7 @@ impl App {
             name: entry.name.as_deref().map(redact_text),
             waiting_for: entry.waiting_for.as_deref().map(redact_text),
             started_at: entry.started_at.as_millis(),
-            session_ref: self.refs().and_then(|refs| refs.session(&entry.session_id)),
+            session_ref: self.refs.session(&entry.session_id),
             attribution: word.to_owned(),
             parent_instance: owner,
             also_in: Vec::new(),
@@ -411,11 +432,11 @@ struct Owners {
 }
 
 impl Owners {
-    fn new(app: &App) -> Self {
-        let live = app.registry().live();
+    fn new(scan: &SessionScan) -> Self {
+        let live = scan.copies.live();
         let bridges: Vec<(Bridge, bool)> = live
             .into_iter()
-            .filter_map(|bridge| match bridge.process.as_ref().map(|p| app.host().probe(p)) {
+            .filter_map(|bridge| match bridge.process.as_ref().map(|p| scan.host.probe(p)) {
                 None | Some(Verdict::Same) => Some((bridge, true)),
                 Some(Verdict::Unknown) => Some((bridge, false)),
                 // Its end is recorded soon; its number may be somebody else's by now.
@@ -455,13 +476,13 @@ impl Owners {
     }
 
     /// The managed bridge that a proven process is or descends from.
-    fn descent_of(&self, app: &App, process: &ProcessIdentity) -> Descent<'_> {
+    fn descent_of(&self, scan: &SessionScan, process: &ProcessIdentity) -> Descent<'_> {
         // Mostly it is the bridge itself, and nothing else about it is asked for.
         if let Some(owner) = self.owner(process.pid) {
             return Descent::Of(owner);
         }
-        let facts = app.host().inspect(process.pid).filter(|facts| facts.identity == *process);
-        facts.map_or(Descent::Unknown, |facts| self.descent(app, &facts))
+        let facts = scan.host.inspect(process.pid).filter(|facts| facts.identity == *process);
+        facts.map_or(Descent::Unknown, |facts| self.descent(scan, &facts))
     }
 
     fn owner(&self, pid: Pid) -> Option<&InstanceId> {
@@ -470,7 +491,7 @@ impl Owners {
     }
 
     /// The managed bridge that a process is or descends from.
-    fn descent(&self, app: &App, facts: &ProcessFacts) -> Descent<'_> {
+    fn descent(&self, scan: &SessionScan, facts: &ProcessFacts) -> Descent<'_> {
         let mut pid = facts.identity.pid;
         let mut parent = facts.parent;
         // Deeper trees do not exist; a cycle cannot be walked for ever.
@@ -479,7 +500,7 @@ impl Owners {
                 return Descent::Of(owner);
             }
             let Some(next) = Pid::new(i64::from(parent)) else { return Descent::Nobody };
-            let Some(facts) = app.host().inspect(next) else { return Descent::Unknown };
+            let Some(facts) = scan.host.inspect(next) else { return Descent::Unknown };
             pid = next;
             parent = facts.parent;
         }

@@ -12,21 +12,19 @@ mod relaunch;
 mod sampler;
 mod unmanaged;
 
-pub(crate) use change_watch::{hand_over_settled, keep_current, nudge};
+pub(crate) use change_watch::{SAFETY_TICK, hand_over_settled, nudge};
 
 use crate::{App, AppError};
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
-use svc_domain::identity::LaunchId;
 use svc_shared::ids::InstanceId;
 use tokio::task::AbortHandle;
 
-/// Tasks that watch one live generation each, and the launches that belong to this process.
+/// Tasks that watch one live generation each.
 #[derive(Debug, Default)]
 pub(crate) struct Watchers {
     tasks: Mutex<HashMap<InstanceId, Watching>>,
-    own: Mutex<HashMap<InstanceId, LaunchId>>,
     /// How often in a row the process table could not be read for a row.
     unknown: Mutex<HashMap<InstanceId, u32>>,
 }
@@ -42,12 +40,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watchers {
-    /// Whether this process launched it.
-    fn owns(&self, bridge: &Bridge) -> bool {
-        let own = lock(&self.own);
-        bridge.launch.as_ref().is_some_and(|launch| own.get(&bridge.id) == Some(&launch.id))
-    }
-
     fn watches(&self, id: &InstanceId, generation: u32) -> bool {
         lock(&self.tasks).get(id).is_some_and(|watching| {
             watching.generation == generation && !watching.task.is_finished()
@@ -66,20 +58,9 @@ impl Watchers {
         lock(&self.unknown).remove(id);
     }
 
-    /// Drops what is remembered of a launch that is over. The next one of the row may have begun.
-    pub fn ended(&self, bridge: &Bridge) {
-        let mut own = lock(&self.own);
-        if bridge.launch.as_ref().is_some_and(|launch| own.get(&bridge.id) == Some(&launch.id)) {
-            own.remove(&bridge.id);
-        }
-        drop(own);
-        self.saw_known(&bridge.id);
-    }
-
-    /// Drops what is remembered of a row that is gone, or never came to be.
-    pub fn forget(&self, id: &InstanceId) {
-        lock(&self.own).remove(id);
-        self.saw_known(id);
+    /// Drops what is remembered of bridges that are not live.
+    fn keep(&self, live: &[Bridge]) {
+        lock(&self.unknown).retain(|id, _| live.iter().any(|bridge| &bridge.id == id));
     }
 }
 
@@ -102,11 +83,6 @@ impl Drop for Mark<'_> {
 }
 
 impl App {
-    /// Remembers that a launch belongs to this process.
-    pub(crate) fn own(&self, id: &InstanceId, launch: &LaunchId) {
-        lock(&self.watchers().own).insert(id.clone(), launch.clone());
-    }
-
     /// Makes sure that a live generation is watched by exactly one task of this process.
     pub(crate) fn watch_bridge(&self, id: &InstanceId, generation: u32) {
         let mut tasks = lock(&self.watchers().tasks);
@@ -133,7 +109,7 @@ impl App {
     /// its stop is recorded and nobody here carries it out. Who recorded that may have died with
     /// the lock in hand, and nothing is written any more that would tell of it.
     pub(crate) fn has_open_questions(&self) -> bool {
-        self.registry().live().iter().any(|bridge| {
+        self.copies().live().iter().any(|bridge| {
             let is_open_stop = bridge.intentional_stop()
                 && bridge.quarantine.is_none()
                 && !self.is_stopping(&bridge.id);
@@ -159,9 +135,10 @@ impl App {
         // What a command writes while the first pass runs must not be taken for old.
         let writes = change_watch::writes(self).await;
         reconcile::first_pass(self).await?;
-        self.publish_projects();
-        self.publish_health();
-        self.publish_jobs().await;
+        if let Some(publisher) = &self.registry().publisher {
+            publisher.publish_projects().await;
+        }
+        self.jobs().publish().await;
         let supervisor = Supervisor;
         self.tasks().spawn(reconcile::run(self.clone()));
         self.tasks().spawn(change_watch::run(self.clone(), listener, writes));

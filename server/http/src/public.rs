@@ -196,7 +196,7 @@ impl PublicApi {
         /// Instance id, unique prefix of one, or name of a project with one instance.
         instance_id: PathName,
     ) -> Answer<doc::OneInstance> {
-        let found = self.context.app.instance(&instance_id.0);
+        let found = self.context.app.instance(&instance_id.0).await;
         Answer::new(found.map(|row| reply::json(StatusCode::OK, &row)).map_err(Refusal::from))
     }
 
@@ -277,7 +277,7 @@ impl PublicApi {
         let subject = Subject::new("dispatch", &body.0);
         let warnings = unknown_field_warnings(&body.1);
         let launch = async move {
-            let mut result = app.dispatch(body.0).await?;
+            let mut result = app.jobs().dispatch(body.0).await?;
             result.warnings.extend(warnings);
             Ok(reply::json(StatusCode::CREATED, &result))
         };
@@ -296,7 +296,7 @@ impl PublicApi {
         /// 8 lower-case hexadecimal digits.
         job_id: PathName,
     ) -> Answer<doc::StopJob> {
-        let stopped = self.context.app.stop_job(&job_id.0).await;
+        let stopped = self.context.app.jobs().stop(&job_id.0).await;
         Answer::new(
             stopped.map(|result| reply::json(StatusCode::OK, &result)).map_err(Refusal::from),
         )
@@ -321,7 +321,7 @@ impl PublicApi {
         let app = self.context.app.clone();
         let subject = Subject::new(&format!("resume job {}", job_id.0), &body.0);
         let launch = async move {
-            let result = app.resume_job(&job_id.0, body.0).await?;
+            let result = app.jobs().resume(&job_id.0, body.0).await?;
             Ok(reply::json(StatusCode::CREATED, &result))
         };
         Answer::new(self.context.idempotency.run(key.0, subject, launch).await)
@@ -334,7 +334,7 @@ impl PublicApi {
     /// The last probe of the agent's sessions failed, or none
     /// has run yet.
     fn probed(&self, mut response: Response) -> Response {
-        if self.context.app.sessions_stale() {
+        if self.context.app.sessions().is_stale() {
             response.headers_mut().insert("x-svc-stale", HeaderValue::from_static("true"));
         }
         response
@@ -346,13 +346,13 @@ impl OpsApi {
     /// Health of the service.
     #[oai(path = "/healthz", method = "get", operation_id = "getHealth", tag = "Tag::Ops")]
     async fn get_health(&self) -> Answer<doc::HealthReport> {
-        Answer::new(Ok(reply::json(StatusCode::OK, &self.context.app.health())))
+        Answer::new(Ok(reply::json(StatusCode::OK, &self.context.app.status().health())))
     }
 
     /// Figures for a monitoring system; only with `observability.prometheus_enabled`.
     #[oai(path = "/metrics", method = "get", operation_id = "getMetrics", tag = "Tag::Ops")]
     async fn get_metrics(&self) -> Answer<doc::Metrics> {
-        let text = exposition::text(&self.context.app.figures());
+        let text = exposition::text(&self.context.app.metrics().figures());
         Answer::new(
             text.map(|text| Response::builder().content_type(exposition::MEDIA).body(text))
                 .map_err(|error| Refusal::internal(&error.to_string())),

@@ -151,7 +151,7 @@ fn fitting(current: &OsStr, all: Vec<CompletionCandidate>) -> Vec<CompletionCand
 }
 
 fn projects(app: &App) -> Vec<CompletionCandidate> {
-    app.project_names().into_iter().map(CompletionCandidate::new).collect()
+    app.projects().names().into_iter().map(CompletionCandidate::new).collect()
 }
 
 /// Beginnings of ids, and projects that name one instance each.

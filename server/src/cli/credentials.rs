@@ -83,12 +83,12 @@ pub(crate) fn api_token(call: &Call, verb: &ApiToken) -> Result<Exit, End> {
         ApiToken::Rotate(named) => {
             let label = label(named)?;
             let issued =
-                act(call, async |app| Ok(app.rotate_token(&label).await.map_err(refused)?))?;
+                act(call, async |app| Ok(app.tokens().rotate(&label).await.map_err(refused)?))?;
             tell(call, named.json, &issued, "has a new secret; the old one stopped working")
         }
         ApiToken::Revoke(named) => {
             let label = label(named)?;
-            act(call, async |app| Ok(app.revoke_token(&label).await.map_err(refused)?))?;
+            act(call, async |app| Ok(app.tokens().revoke(&label).await.map_err(refused)?))?;
             if named.json {
                 call.output.json(&json!({"label": label, "revoked": true}))?;
             } else {
@@ -108,7 +108,7 @@ fn issue_token(call: &Call, issue: &IssueToken) -> Result<Exit, End> {
         .collect::<Result<_, _>>()?;
     let expires = issue.expires.as_deref().map(when).transpose()?;
     let issued = act(call, async |app: &App| {
-        Ok(app.issue_token(&label, &scopes, expires).await.map_err(refused)?)
+        Ok(app.tokens().issue(&label, &scopes, expires).await.map_err(refused)?)
     })?;
     tell(call, issue.named.json, &issued, "was issued")
 }
@@ -131,7 +131,7 @@ fn tell(call: &Call, json: bool, issued: &IssuedToken, what: &str) -> Result<Exi
 
 fn list_tokens(call: &Call, listing: &Listing) -> Result<Exit, End> {
     let (tokens, has_unnamed) = act(call, async |app| {
-        Ok((app.tokens().await?, app.settings().auth.api_token_hash.is_some()))
+        Ok((app.tokens().list().await?, app.settings().auth.api_token_hash.is_some()))
     })?;
     if has_unnamed {
         call.output.note("the token of auth.api_token_hash opens everything, too");

@@ -200,7 +200,7 @@ async fn start_samples(app: &App) {
 
 /// Starts the sample jobs, in a kept tree only the first time.
 async fn start_jobs(app: &App) {
-    if app.job_records().await.is_ok_and(|jobs| !jobs.is_empty()) {
+    if app.jobs().list().await.is_ok_and(|jobs| !jobs.is_empty()) {
         return;
     }
     for (project, prompt) in JOBS {
@@ -209,7 +209,7 @@ async fn start_jobs(app: &App) {
             prompt: Some(prompt.to_owned()),
             ..DispatchRequest::default()
         };
-        if let Err(error) = app.dispatch(request).await {
+        if let Err(error) = app.jobs().dispatch(request).await {
             tracing::warn!("the sample job of `{project}` was not started: {error}");
         }
     }

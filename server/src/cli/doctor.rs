@@ -129,7 +129,7 @@ async fn asked(
     let work = async {
         let (composed, records) = compose::examiner(&around).await.map_err(Failure::from)?;
         let (mut checks, port) =
-            tokio::join!(composed.app.doctor_of_command(read, &records), port::checks(&around));
+            tokio::join!(composed.app.doctor().checks(read, &records), port::checks(&around));
         checks.extend(port);
         composed.app.close().await;
         Ok(checks)

@@ -102,7 +102,7 @@ pub(crate) fn run(call: &Call, command: &Jobs) -> Result<Exit, End> {
 }
 
 fn list(call: &Call, listing: &Listing) -> Result<Exit, End> {
-    let jobs = look(call, async |app| Ok(app.job_records().await?))?;
+    let jobs = look(call, async |app| Ok(app.jobs().list().await?))?;
     if listing.json {
         call.output.json(&jobs)?;
         return Ok(Exit::Done);
@@ -167,7 +167,7 @@ fn begin(call: &Call, start: &StartJob) -> Result<Exit, End> {
         permission_mode: start.permission_mode.clone(),
         trust: start.trust.then_some(true),
     };
-    let result = act(call, async |app| Ok(app.dispatch(request).await?))?;
+    let result = act(call, async |app| Ok(app.jobs().dispatch(request).await?))?;
     for warning in &result.warnings {
         call.output.note(&format!("warning: {warning}"));
     }
@@ -196,7 +196,7 @@ fn from_input() -> Result<String, End> {
 }
 
 fn stop(call: &Call, named: &NamedJob) -> Result<Exit, End> {
-    let result = act(call, async |app| Ok(app.stop_job(&named.job).await?))?;
+    let result = act(call, async |app| Ok(app.jobs().stop(&named.job).await?))?;
     if named.json {
         call.output.json(&result)?;
         return Ok(Exit::Done);
@@ -216,7 +216,7 @@ fn stop(call: &Call, named: &NamedJob) -> Result<Exit, End> {
 
 fn go_on(call: &Call, resume: &ResumeJob) -> Result<Exit, End> {
     let request = ResumeRequest { trust: resume.trust.then_some(true) };
-    let result = act(call, async |app| Ok(app.resume_job(&resume.job, request).await?))?;
+    let result = act(call, async |app| Ok(app.jobs().resume(&resume.job, request).await?))?;
     if resume.json {
         call.output.json(&result)?;
     } else {

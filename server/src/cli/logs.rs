@@ -52,7 +52,7 @@ async fn print_end(app: &App, output: Output, options: &Logs) -> Result<String, 
     let reference = &options.instance;
     let tail = if options.lines.is_some() { PAGE } else { TAIL };
     let query = LogQuery { tail, cursor: None, before: None };
-    let page = app.log_page(reference, query).await.map_err(unreadable)?;
+    let page = app.logs().page(reference, query).await.map_err(unreadable)?;
     if page.lines.is_empty() {
         check_for_log(app, options).await?;
     }
@@ -63,7 +63,7 @@ async fn print_end(app: &App, output: Output, options: &Logs) -> Result<String, 
             && let Some(step) = before
         {
             let query = LogQuery { tail: PAGE, cursor: None, before: Some(step) };
-            let earlier = app.log_page(reference, query).await?;
+            let earlier = app.logs().page(reference, query).await?;
             for line in earlier.lines.into_iter().rev() {
                 lines.push_front(line);
             }
@@ -91,7 +91,7 @@ fn unreadable(error: AppError) -> End {
 /// Tells a bridge that said nothing yet from one whose log is not there at all.
 async fn check_for_log(app: &App, options: &Logs) -> Result<(), End> {
     app.reconciled_instances().await?;
-    let instance = app.instance(&options.instance)?;
+    let instance = app.instance(&options.instance).await?;
     if instance.has_log || (options.follow && instance.is_live()) {
         return Ok(());
     }
@@ -105,7 +105,7 @@ async fn check_for_log(app: &App, options: &Logs) -> Result<(), End> {
 }
 
 async fn follow(app: &App, output: Output, options: &Logs, cursor: String) -> Result<(), End> {
-    let mut log = app.follow_log(&options.instance, LogStart::Cursor(cursor)).await?;
+    let mut log = app.logs().follow(&options.instance, LogStart::Cursor(cursor)).await?;
     loop {
         match log.next().await {
             Some(LogItem::Frame(LogFrame::Line { text, cursor: _ })) => {

@@ -14,7 +14,7 @@ use svc_shared::status::BridgeStatus;
 
 /// `svc projects`.
 pub(crate) fn projects(call: &Call, listing: &Listing) -> Result<Exit, End> {
-    let projects = look(call, async |app| Ok(app.project_records().await?))?;
+    let projects = look(call, async |app| Ok(app.projects().records().await?))?;
     if listing.json {
         call.output.json(&projects)?;
         return Ok(Exit::Done);
@@ -77,7 +77,7 @@ fn tone(instance: &Instance) -> Tone {
 
 /// `svc sessions`.
 pub(crate) fn sessions(call: &Call, listing: &Listing) -> Result<Exit, End> {
-    let sessions = look(call, async |app| Ok(app.agent_sessions().await?))?;
+    let sessions = look(call, async |app| Ok(app.sessions().listed().await?))?;
     if listing.json {
         let documents: Vec<Value> = sessions.iter().map(session_document).collect();
         call.output.json(&documents)?;

@@ -21,7 +21,7 @@ pub(crate) struct Strays {
 /// Lists them, or kills one.
 pub(crate) fn strays(call: &Call, options: &Strays) -> Result<Exit, End> {
     if let Some(pid) = options.kill {
-        let killed = act(call, async |app| Ok(app.kill_stray(pid).await?))?;
+        let killed = act(call, async |app| Ok(app.strays().kill(pid).await?))?;
         if options.json {
             call.output.json(&killed)?;
         } else {
@@ -29,7 +29,7 @@ pub(crate) fn strays(call: &Call, options: &Strays) -> Result<Exit, End> {
         }
         return Ok(Exit::Done);
     }
-    let found = look(call, async |app| Ok(app.strays().await?))?;
+    let found = look(call, async |app| Ok(app.strays().list().await?))?;
     if options.json {
         call.output.json(&found)?;
         return Ok(Exit::Done);

@@ -50,7 +50,7 @@ fn run<T>(
         let app = composed.map_err(Failure::from)?.app;
         if kind == Kind::Act {
             // Otherwise the first bridge that a command starts would bar the way for ever.
-            app.import_legacy().await?;
+            app.legacy().run().await?;
         }
         if kind == Kind::Act && !compose::is_served(&around).await {
             app.record_ends().await?;

@@ -8,6 +8,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use svc_domain::bridge::Bridge;
 use svc_shared::ids::SessionRef;
 
 /// Bytes of the secret; shorter ones are refused.
@@ -80,6 +81,27 @@ impl Refs {
     #[must_use]
     pub fn environment(&self, raw: &str) -> Option<SessionRef> {
         token(&self.environment, raw)
+    }
+}
+
+/// The tokens of this installation; none while it has no secret.
+#[derive(Debug)]
+pub(crate) struct SessionRefs(pub Option<Refs>);
+
+impl SessionRefs {
+    /// Token of a session id.
+    pub fn session(&self, raw: &str) -> Option<SessionRef> {
+        self.0.as_ref()?.session(raw)
+    }
+
+    /// Token of an environment id.
+    pub fn environment(&self, raw: &str) -> Option<SessionRef> {
+        self.0.as_ref()?.environment(raw)
+    }
+
+    /// Token of a bridge's session.
+    pub fn of(&self, bridge: &Bridge) -> Option<SessionRef> {
+        self.session(bridge.anchor.session_id.as_deref()?)
     }
 }
 

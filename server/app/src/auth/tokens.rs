@@ -1,12 +1,14 @@
 //! Named tokens: issued, listed, rotated and revoked by the operator (`command-line` §2.2).
 
-use crate::auth::{lock, sha256_hex};
+use crate::auth::{Auth, lock, sha256_hex};
 use crate::failpoint::hit;
-use crate::ops::audit::{self, Change, Surface};
-use crate::{App, AppError, Class};
+use crate::ops::audit::{self, Audit, Change, Surface};
+use crate::registry::Registry;
+use crate::{AppError, Class};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
+use std::sync::Arc;
 use svc_domain::scope::Scope;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
@@ -52,19 +54,26 @@ pub fn new_token() -> Result<(String, String), std::io::Error> {
     Ok((token, hash))
 }
 
-impl App {
+/// The named tokens of this installation.
+pub struct Tokens {
+    pub(crate) auth: Arc<Auth>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) audit: Arc<Audit>,
+}
+
+impl Tokens {
     /// Issues a token.
     ///
     /// # Errors
     /// The label is none or taken, or nothing could be written.
-    pub async fn issue_token(
+    pub async fn issue(
         &self,
         label: &str,
         scopes: &[Scope],
         expires_at: Option<Timestamp>,
     ) -> Result<IssuedToken, AppError> {
         checked(label)?;
-        let now = self.clock().now();
+        let now = self.auth.clock.now();
         if expires_at.is_some_and(|expires| expires <= now) {
             return Err(AppError::invalid(
                 "`expires` lies in the past; give a time or a duration to come",
@@ -84,21 +93,22 @@ impl App {
             scopes: (!words.is_empty()).then(|| words.join(" ")),
         };
         hit("token.before_issue").await;
-        self.audited(change(label, "create"), async {
-            if self.store().add_token(&row).await.map_err(unwritten)? {
-                hit("token.after_issue").await;
-                return Ok(());
-            }
-            Err(AppError::new(
-                ErrorCode::Exists,
-                Class::Conflict,
-                format!(
-                    "a token `{label}` exists; choose another label, or give that one a new \
+        self.audit
+            .record(change(label, "create"), async {
+                if self.auth.store.add_token(&row).await.map_err(unwritten)? {
+                    hit("token.after_issue").await;
+                    return Ok(());
+                }
+                Err(AppError::new(
+                    ErrorCode::Exists,
+                    Class::Conflict,
+                    format!(
+                        "a token `{label}` exists; choose another label, or give that one a new \
                      secret with `svc api-token rotate`"
-                ),
-            ))
-        })
-        .await?;
+                    ),
+                ))
+            })
+            .await?;
         self.tokens_changed().await;
         Ok(IssuedToken { about: shown(row), token })
     }
@@ -107,8 +117,8 @@ impl App {
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn tokens(&self) -> Result<Vec<NamedToken>, AppError> {
-        let rows = self.store().tokens().await.map_err(|error| {
+    pub async fn list(&self) -> Result<Vec<NamedToken>, AppError> {
+        let rows = self.auth.store.tokens().await.map_err(|error| {
             AppError::busy("the tokens cannot be read; try again").because(error)
         })?;
         Ok(rows.into_iter().map(shown).collect())
@@ -118,12 +128,12 @@ impl App {
     ///
     /// # Errors
     /// There is no such label, or nothing could be written.
-    pub async fn rotate_token(&self, label: &str) -> Result<IssuedToken, AppError> {
+    pub async fn rotate(&self, label: &str) -> Result<IssuedToken, AppError> {
         let (token, hash) = new_token().map_err(AppError::internal)?;
         hit("token.before_rotate").await;
         self.withdraw(label, Some(&hash)).await?;
         hit("token.after_rotate").await;
-        let row = self.store().tokens().await.map_err(unwritten)?;
+        let row = self.auth.store.tokens().await.map_err(unwritten)?;
         match row.into_iter().find(|row| row.hash == hash) {
             Some(row) => Ok(IssuedToken { about: shown(row), token }),
             None => Err(AppError::busy("another process changed this token meanwhile; try again")),
@@ -134,7 +144,7 @@ impl App {
     ///
     /// # Errors
     /// There is no such label, or nothing could be written.
-    pub async fn revoke_token(&self, label: &str) -> Result<(), AppError> {
+    pub async fn revoke(&self, label: &str) -> Result<(), AppError> {
         hit("token.before_revoke").await;
         self.withdraw(label, None).await?;
         hit("token.after_revoke").await;
@@ -150,25 +160,26 @@ impl App {
                 format!("there is no token `{label}`; `svc api-token list` names them"),
             )
         };
-        let known = self.store().tokens().await.map_err(unwritten)?;
+        let known = self.auth.store.tokens().await.map_err(unwritten)?;
         if known.iter().all(|row| row.label != label) {
             return Err(unknown());
         }
-        let now = self.clock().now();
+        let now = self.auth.clock.now();
         let action = if new_hash.is_some() { "update" } else { "delete" };
-        self.audited(change(label, action), async {
-            let withdrawn = self.store().withdraw_token(label, new_hash, now).await;
-            if withdrawn.map_err(unwritten)? { Ok(()) } else { Err(unknown()) }
-        })
-        .await?;
+        self.audit
+            .record(change(label, action), async {
+                let withdrawn = self.auth.store.withdraw_token(label, new_hash, now).await;
+                if withdrawn.map_err(unwritten)? { Ok(()) } else { Err(unknown()) }
+            })
+            .await?;
         self.tokens_changed().await;
         Ok(())
     }
 
     async fn tokens_changed(&self) {
-        lock(&self.auth().noted).clear();
-        self.auth().look_again().await;
-        self.nudge_others();
+        lock(&self.auth.noted).clear();
+        self.auth.look_again().await;
+        self.registry.tell_others();
     }
 }
 

@@ -1,9 +1,12 @@
 //! What is so at the moment of a launch, gathered for the one decision function.
 
-use crate::{App, AppError, Class};
+use crate::bridges::readiness::Readiness;
+use crate::tasks::blocking;
+use crate::{AppError, Class, logs};
 use std::collections::HashMap;
+use std::sync::Arc;
 use svc_domain::admission::{
-    Admission, Circumstances, MIN_FREE_BYTES, Obstacle, Program, Trust, Wanted, admit,
+    Admission, Circumstances, MIN_FREE_BYTES, Obstacle, Program, Wanted, admit,
 };
 use svc_domain::adoption::Unrecorded;
 use svc_domain::argv::reads_as_option;
@@ -21,7 +24,7 @@ pub(crate) struct Scene {
     disk_has_room: bool,
 }
 
-impl App {
+impl Readiness {
     /// What is the same for all projects now, given the live bridges. Blocks for a few looks.
     pub(crate) fn scene(&self, live: &[Bridge]) -> Scene {
         Scene {
@@ -44,7 +47,7 @@ impl App {
         scene: &Scene,
         unrecorded: Unrecorded,
     ) -> Circumstances {
-        let config = self.settings();
+        let config = &self.config;
         Circumstances {
             alias_of: project.alias_of.clone(),
             is_git_repo: project.is_git_repo(),
@@ -52,10 +55,10 @@ impl App {
             has_commit: wanted.spawn_mode != SpawnMode::Worktree || project.has_commit(),
             bypass_allowed: config.project(&project.name).allow_bypass_permissions,
             inherits_bypass: wanted.permission_mode == PermissionMode::Inherit
-                && self.agent().may_bypass(&project.path),
+                && self.agent.may_bypass(&project.path),
             live_standard: scene.occupied.get(&project.name).cloned(),
             unrecorded,
-            trust: self.agent().trust(&project.path, project.git_root.as_deref()),
+            trust: self.agent.trust(&project.path, project.git_root.as_deref()),
             live_bridges: scene.live_bridges,
             max_bridges: config.instance_defaults.max_bridges,
             program: scene.program.clone(),
@@ -65,23 +68,22 @@ impl App {
 
     /// The same off the threads that serve requests.
     pub(crate) async fn circumstances_now(
-        &self,
+        self: &Arc<Self>,
         project: &Project,
         wanted: Wanted,
         live: Vec<Bridge>,
     ) -> Result<Circumstances, AppError> {
-        let (app, project) = (self.clone(), project.clone());
-        tokio::task::spawn_blocking(move || {
-            let unrecorded = app.unrecorded(&project);
-            app.circumstances(&project, wanted, &app.scene(&live), unrecorded)
+        let (this, project) = (Arc::clone(self), project.clone());
+        blocking(move || {
+            let unrecorded = this.finder.unrecorded(&project);
+            this.circumstances(&project, wanted, &this.scene(&live), unrecorded)
         })
         .await
-        .map_err(AppError::internal)
     }
 
     /// What the agent and the configuration make of a launch with default options.
     pub(crate) fn default_wanted(&self, project: &ProjectName, resume_mode: ResumeMode) -> Wanted {
-        let defaults = &self.settings().instance_defaults;
+        let defaults = &self.config.instance_defaults;
         Wanted {
             resume_mode,
             spawn_mode: defaults.spawn_mode,
@@ -91,12 +93,8 @@ impl App {
         }
     }
 
-    pub(crate) fn is_trusted(&self, project: &Project) -> bool {
-        self.agent().trust(&project.path, project.git_root.as_deref()) == Trust::Granted
-    }
-
     fn program_presence(&self) -> Program {
-        match self.agent().program() {
+        match self.agent.program() {
             Ok(_) => Program::Present,
             Err(error) => Program::Missing(error.to_string()),
         }
@@ -104,36 +102,12 @@ impl App {
 
     /// Unknown free space is no reason to refuse.
     fn disk_has_room(&self) -> bool {
-        let state = &self.settings().state_dir;
-        [state.clone(), self.log_dir()]
+        let state = &self.config.state_dir;
+        [state.clone(), logs::directory(&self.config)]
             .iter()
             .filter_map(|dir| svc_process::files::free_bytes(dir).ok())
             .all(|free| free >= MIN_FREE_BYTES)
     }
-
-    /// The project of that name.
-    pub(crate) fn project(&self, name: &str) -> Result<Project, AppError> {
-        if name.is_empty() {
-            return Err(AppError::invalid("`project` is empty; give the name of a project"));
-        }
-        let projects = self.projects();
-        name.parse::<ProjectName>()
-            .ok()
-            .and_then(|name| projects.get(&name).cloned())
-            .ok_or_else(|| unknown_project(name))
-    }
-}
-
-/// No project has this name.
-pub(crate) fn unknown_project(name: &str) -> AppError {
-    AppError::new(
-        ErrorCode::UnknownProject,
-        Class::NotFound,
-        format!(
-            "no project {} under `projects_root`; list them with `svc projects` or GET /api/projects",
-            svc_domain::log_escape::quoted(name)
-        ),
-    )
 }
 
 /// The verdict on a launch as its caller learns of it.

@@ -15,12 +15,12 @@ impl App {
     /// Its process lives or may live, or the row is held; it stays.
     pub async fn forget(&self, reference: &str) -> Result<Forgotten, AppError> {
         let (app, reference) = (self.clone(), reference.to_owned());
-        self.run_to_completion(async move { app.forget_now(&reference).await }).await
+        self.tasks().complete(async move { app.forget_now(&reference).await }).await
     }
 
     async fn forget_now(&self, reference: &str) -> Result<Forgotten, AppError> {
-        let target = self.bridge(reference).await?;
-        let _lock = self.lock_project(&target.cwd).await?;
+        let target = self.lookup().bridge(reference).await?;
+        let _lock = self.locks().project(&target.cwd).await?;
         // Somebody may have resumed or forgotten it while we waited.
         for _ in 0..5 {
             let Some(stored) = self.store().bridge(&target.id).await? else {
@@ -48,10 +48,7 @@ impl App {
             }
             self.strip_pointer(&bridge).await;
             hit("forget.before_delete").await;
-            if self.store().delete(&bridge.id, stored.revision).await? {
-                self.registry().forget(&bridge.id);
-                self.publish();
-                self.nudge_others();
+            if self.registry().delete(&bridge.id, stored.revision).await? {
                 return Ok(Forgotten { id: bridge.id.to_string(), forgotten: true });
             }
         }
@@ -66,7 +63,7 @@ impl App {
         let stripped = tokio::task::spawn_blocking(move || {
             let Some(pointer) = app.agent().pointer(&cwd) else { return Ok(()) };
             if pointer.environment_id.as_deref() != Some(environment.as_str())
-                || app.pointer_is_live(&pointer)
+                || app.finder().pointer_is_live(&pointer)
             {
                 return Ok(());
             }

@@ -5,6 +5,7 @@
 
 use crate::bridges::transition::Changed;
 use crate::failpoint::hit;
+use crate::tasks::blocking;
 use crate::{App, AppError, Class};
 use std::ffi::OsString;
 use std::io;
@@ -58,19 +59,17 @@ impl App {
         })?;
         let (dir, project, now) = (self.log_dir(), wish.project.clone(), self.clock().now());
         let mirrored = self.settings().logs.redact_session_url;
-        let files =
-            tokio::task::spawn_blocking(move || LogSet::create(&dir, &project, now, mirrored))
-                .await
-                .map_err(AppError::internal)?
-                .map_err(|cause| {
-                    AppError::new(
+        let files = blocking(move || LogSet::create(&dir, &project, now, mirrored))
+            .await?
+            .map_err(|cause| {
+                AppError::new(
                     ErrorCode::DiskFull,
                     Class::Storage,
                     "the log files of the bridge cannot be created; check space and permissions \
                      of the directory `logs` in the state directory",
                 )
                 .because(cause)
-                })?;
+            })?;
         let debug_file = files.agent_file();
         let debug_file = debug_file.to_str().ok_or_else(|| {
             AppError::invalid("`state_dir` is not valid UTF-8; choose another state directory")
@@ -161,7 +160,7 @@ impl App {
         hit("spawn.after_exec").await;
         self.observe(id, generation, Fact::Executed).await?;
         self.watch_bridge(id, generation);
-        self.prune_logs_in_background();
+        self.retention().prune_soon();
         Ok(())
     }
 
@@ -227,9 +226,9 @@ impl App {
     /// Waits until a start has an outcome, at most `wait`. The row as it is then.
     pub(crate) async fn settled(&self, id: &InstanceId, wait: Duration) -> Option<Bridge> {
         let deadline = tokio::time::Instant::now() + wait;
-        let mut changes = self.registry().changes();
+        let mut changes = self.copies().changes();
         loop {
-            let bridge = self.known(id)?;
+            let bridge = self.copies().bridge(id)?;
             let open = bridge.is_live() && bridge.status() == BridgeStatus::Starting;
             if !open {
                 return Some(bridge);

@@ -1,7 +1,10 @@
 //! Which row a reference means.
 
-use crate::{App, AppError, Class};
+use crate::projects::catalog::Catalog;
+use crate::registry::Registry;
+use crate::{AppError, Class};
 use std::borrow::Borrow;
+use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_domain::log_escape::quoted;
 use svc_domain::prefix::{Ambiguous, Named, Resolved, resolve};
@@ -17,39 +20,36 @@ pub(crate) enum Row {
     Corrupt { id: String },
 }
 
-impl App {
+/// Finds the row that a caller names.
+pub(crate) struct Lookup {
+    pub registry: Arc<Registry>,
+    pub catalog: Arc<Catalog>,
+}
+
+impl Lookup {
     /// The row that `reference` means, read from the registry itself.
     pub(crate) async fn row(&self, reference: &str) -> Result<Row, AppError> {
         if let Ok(id) = reference.parse::<InstanceId>()
-            && let Some(stored) = self.store().bridge(&id).await?
+            && let Some(stored) = self.registry.store.bridge(&id).await?
         {
-            let learned = stored.clone();
-            return Ok(match stored.content {
-                Content::Bridge(bridge) => {
-                    self.registry().learn(learned);
-                    self.publish();
-                    Row::Bridge(bridge)
-                }
-                Content::Corrupt { id, .. } => Row::Corrupt { id },
-            });
+            return Ok(self.learned(stored).await);
         }
-        let rows = self.store().bridges().await?;
+        let rows = self.registry.store.bridges().await?;
         let id = self.resolve(reference, &rows)?;
-        let found = rows.into_iter().find_map(|stored| {
-            let learned = stored.clone();
-            match stored.content {
-                Content::Bridge(bridge) if bridge.id.as_str() == id => {
-                    self.registry().learn(learned);
-                    self.publish();
-                    Some(Row::Bridge(bridge))
-                }
-                Content::Corrupt { id: other, .. } if other == id => {
-                    Some(Row::Corrupt { id: other })
-                }
-                Content::Bridge(_) | Content::Corrupt { .. } => None,
+        match rows.into_iter().find(|stored| stored.id() == id) {
+            Some(stored) => Ok(self.learned(stored).await),
+            None => Err(unknown_instance(reference)),
+        }
+    }
+
+    async fn learned(&self, stored: Stored) -> Row {
+        match stored.content.clone() {
+            Content::Bridge(bridge) => {
+                self.registry.learn(stored).await;
+                Row::Bridge(bridge)
             }
-        });
-        found.ok_or_else(|| unknown_instance(reference))
+            Content::Corrupt { id, .. } => Row::Corrupt { id },
+        }
     }
 
     /// The readable row that `reference` means.
@@ -66,7 +66,7 @@ impl App {
         reference: &str,
         rows: &[R],
     ) -> Result<String, AppError> {
-        let projects = self.projects();
+        let projects = self.catalog.all();
         let named = rows.iter().map(|stored| match &stored.borrow().content {
             Content::Bridge(bridge) => {
                 Named { id: bridge.id.as_str(), process_id: None, project: bridge.project.as_str() }
@@ -80,19 +80,6 @@ impl App {
             Resolved::Ambiguous(ambiguous) => Err(ambiguity(ambiguous)),
             Resolved::NotFound => Err(unknown_instance(reference)),
         }
-    }
-
-    /// The row fresh from the registry, if this generation of it is live: what is asked under the
-    /// project lock before anything is done to a bridge that was seen without it.
-    pub(crate) async fn live_generation(&self, seen: &Bridge) -> Result<Option<Bridge>, AppError> {
-        let stored = self.reload_one(&seen.id).await?;
-        let current = stored.and_then(|stored| stored.bridge().cloned());
-        Ok(current.filter(|now| now.generation == seen.generation && now.is_live()))
-    }
-
-    /// A row by its full id, as this process last saw it.
-    pub(crate) fn known(&self, id: &InstanceId) -> Option<Bridge> {
-        self.registry().bridge(id)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The options of a launch request, checked and with the defaults filled in.
 
-use crate::{App, AppError};
+use crate::AppError;
 use svc_config::Config;
 use svc_domain::log_escape::quoted;
 use svc_shared::api::instances::{Kind, SpawnRequest};
@@ -30,14 +30,8 @@ fn word<T: std::str::FromStr<Err = UnknownWord>>(
     })
 }
 
-impl App {
-    pub(crate) fn options(&self, request: &SpawnRequest) -> Result<Options, AppError> {
-        options(self.settings(), request)
-    }
-}
-
 /// Checks what the request alone can tell, in the documented order: kind first, then values.
-fn options(config: &Config, request: &SpawnRequest) -> Result<Options, AppError> {
+pub(crate) fn options(config: &Config, request: &SpawnRequest) -> Result<Options, AppError> {
     let mut warnings = Vec::new();
     let kind = kind(config, request, &mut warnings)?;
     let spawn_mode = word("spawn_mode", request.spawn_mode.as_deref())?

@@ -1,8 +1,11 @@
 //! Use-case: would a launch happen? Answered by the function that decides the launch.
 
+use crate::AppError;
 use crate::bridges::circumstances::{Scene, code, refuse};
-use crate::{App, AppError};
+use crate::bridges::readiness::Readiness;
+use crate::tasks::blocking;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use svc_agent::settings::{McpServer, ProjectSettings};
 use svc_domain::admission::{
     Circumstances, Obstacle, Program, Trust, Wanted, job_obstacles, obstacles,
@@ -15,43 +18,44 @@ use svc_shared::internal::{
 };
 use svc_shared::status::{CheckStatus, PermissionMode, ResumeMode, SpawnMode};
 
-impl App {
+impl Readiness {
     /// Readiness of one project, with facts for a launch dialog on request.
     ///
     /// # Errors
     /// No such project.
-    pub async fn preflight(&self, name: &str, facts: bool) -> Result<Preflight, AppError> {
-        let project = self.project(name)?;
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || app.preflight_now(&project, facts))
-            .await
-            .map_err(AppError::internal)
+    pub async fn preflight(
+        self: &Arc<Self>,
+        name: &str,
+        facts: bool,
+    ) -> Result<Preflight, AppError> {
+        let project = self.projects.named(name)?;
+        let this = Arc::clone(self);
+        blocking(move || this.preflight_now(&project, facts)).await
     }
 
     /// Readiness of every project.
     ///
     /// # Errors
     /// The scan was interrupted.
-    pub async fn preflight_all(&self) -> Result<PreflightAll, AppError> {
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || {
-            let scene = app.scene(&app.registry().live());
-            let login = app.agent().cli().login().is_ok();
+    pub async fn preflight_all(self: &Arc<Self>) -> Result<PreflightAll, AppError> {
+        let this = Arc::clone(self);
+        blocking(move || {
+            let scene = this.scene(&this.copies.live());
+            let login = this.agent.cli().login().is_ok();
             let brief = |project: &Project| {
-                let unrecorded = app.unrecorded(project);
-                let (wanted, now) = app.default_launch(project, &scene, unrecorded);
-                let servers = app.agent().project_settings(&project.path).mcp_servers;
+                let unrecorded = this.finder.unrecorded(project);
+                let (wanted, now) = this.default_launch(project, &scene, unrecorded);
+                let servers = this.agent.project_settings(&project.path).mcp_servers;
                 let found = obstacles(wanted, &now);
                 PreflightBrief {
                     ok: found.is_empty(),
                     checks: checks(project, &now, &found, login, &servers),
                 }
             };
-            let projects = app.projects();
+            let projects = this.projects.all();
             projects.iter().map(|project| (project.name.to_string(), brief(project))).collect()
         })
         .await
-        .map_err(AppError::internal)
     }
 
     /// Verdict of one project as the stream carries it.
@@ -77,16 +81,16 @@ impl App {
     }
 
     fn preflight_now(&self, project: &Project, facts: bool) -> Preflight {
-        let scene = self.scene(&self.registry().live());
-        let unrecorded = self.unrecorded(project);
+        let scene = self.scene(&self.copies.live());
+        let unrecorded = self.finder.unrecorded(project);
         let (wanted, now) = self.default_launch(project, &scene, unrecorded);
-        let settings = self.agent().project_settings(&project.path);
+        let settings = self.agent.project_settings(&project.path);
         let report = Report {
             project,
             wanted,
             now: &now,
             has_commit: project.has_commit(),
-            login: self.agent().cli().login().is_ok(),
+            login: self.agent.cli().login().is_ok(),
             servers: &settings.mcp_servers,
         };
         let shown = report.preflight();
@@ -95,7 +99,7 @@ impl App {
 
     fn facts(&self, project: &Project, now: &Circumstances, settings: ProjectSettings) -> Facts {
         Facts {
-            inherit: self.agent().default_mode(&project.path).map_or(
+            inherit: self.agent.default_mode(&project.path).map_or(
                 InheritFact { mode: PermissionMode::Default.to_string(), source: None },
                 |default| InheritFact {
                     mode: default.mode,

@@ -18,7 +18,7 @@ impl App {
         request: PatchInstance,
     ) -> Result<Instance, AppError> {
         let (app, reference) = (self.clone(), reference.to_owned());
-        self.run_to_completion(async move { app.rename_now(&reference, request).await }).await
+        self.tasks().complete(async move { app.rename_now(&reference, request).await }).await
     }
 
     async fn rename_now(
@@ -31,9 +31,9 @@ impl App {
         };
         let name = session_name(&label)
             .map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))?;
-        let target = self.bridge(reference).await?;
+        let target = self.lookup().bridge(reference).await?;
         match self.command(&target.id, Command::Rename(name), Cap::default()).await? {
-            Changed::Now(known) => Ok(self.instance_of(&known.bridge)),
+            Changed::Now(known) => Ok(self.records().of(&known.bridge).await?),
             Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Late | Changed::Refused(_) | Changed::Occupied | Changed::CapReached => {
                 Err(crate::bridges::lookup::unknown_instance(reference))

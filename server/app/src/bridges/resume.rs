@@ -1,9 +1,10 @@
 //! Use-case: start the next generation of an ended bridge, in the same row.
 
-use crate::bridges::circumstances::{refuse, unknown_project};
+use crate::bridges::circumstances::refuse;
 use crate::bridges::launch::Wish;
 use crate::bridges::stop::held;
 use crate::bridges::transition::Changed;
+use crate::projects::catalog::unknown_project;
 use crate::{App, AppError, Class};
 use std::time::Duration;
 use svc_domain::admission::{Admission, Obstacle, Wanted, admit};
@@ -30,8 +31,7 @@ impl App {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let (app, reference) = (self.clone(), reference.to_owned());
-        self.run_to_completion(async move { app.resume_now(&reference, &request, wait).await })
-            .await
+        self.tasks().complete(async move { app.resume_now(&reference, &request, wait).await }).await
     }
 
     async fn resume_now(
@@ -40,25 +40,26 @@ impl App {
         request: &ResumeRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let target = self.bridge(reference).await?;
-        let lock = self.lock_project(&target.cwd).await?;
-        let live = self.reload().await?;
+        let target = self.lookup().bridge(reference).await?;
+        let lock = self.locks().project(&target.cwd).await?;
+        let live = self.registry().live().await?;
         // Another process may have forgotten it while we waited for the lock.
         let target = self
-            .known(&target.id)
+            .copies()
+            .bridge(&target.id)
             .ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))?;
         if let Some(code) = target.quarantine {
             return Err(held(&target, code));
         }
         if target.is_live() {
-            return Ok(self.declined(&target, &target.id, NotCreated::AlreadyRunning));
+            return self.declined(&target, &target.id, NotCreated::AlreadyRunning).await;
         }
         if self.is_wrongly_ended(&target)? {
             let Some(bridge) = self.correct_wrong_end(&target).await? else {
                 return Err(AppError::busy("the row is written by too many at once; try again"));
             };
             if bridge.is_live() {
-                return Ok(self.declined(&bridge, &bridge.id, NotCreated::AlreadyRunning));
+                return self.declined(&bridge, &bridge.id, NotCreated::AlreadyRunning).await;
             }
         }
         match target.resume_mode {
@@ -73,19 +74,20 @@ impl App {
             }
         }
         let project = self
-            .project(target.project.as_str())
+            .catalog()
+            .named(target.project.as_str())
             .map_err(|_| unknown_project(target.project.as_str()))?;
         let grant_trust = match self.admit_resume(&target, &project, request, live).await? {
             Admission::Launch { grant_trust } => grant_trust,
             Admission::Reuse(live) => {
-                return Ok(self.declined(&target, &live, NotCreated::StandardAlreadyLive));
+                return self.declined(&target, &live, NotCreated::StandardAlreadyLive).await;
             }
             Admission::TakeOver(pid) | Admission::Refused(Obstacle::OtherService(pid)) => {
-                return Ok(self.declined_for(&target, pid));
+                return self.declined_for(&target, pid).await;
             }
             Admission::Correct(id) => match self.corrected(&id).await? {
                 Some(live) => {
-                    return Ok(self.declined(&target, &live, NotCreated::StandardAlreadyLive));
+                    return self.declined(&target, &live, NotCreated::StandardAlreadyLive).await;
                 }
                 None => {
                     return Err(AppError::busy(
@@ -108,7 +110,7 @@ impl App {
                 self.result(&target.id, outcome, wait).await
             }
             Launched::Occupied => {
-                Ok(self.declined(&target, &target.id, NotCreated::StandardAlreadyLive))
+                self.declined(&target, &target.id, NotCreated::StandardAlreadyLive).await
             }
         }
     }
@@ -127,7 +129,7 @@ impl App {
             trust: request.trust.unwrap_or(false),
             name_reads_as_option: reads_as_option(target.label()),
         };
-        let now = self.circumstances_now(project, wanted, live).await?;
+        let now = self.readiness().circumstances_now(project, wanted, live).await?;
         Ok(admit(wanted, &now))
     }
 
@@ -147,11 +149,11 @@ impl App {
             .await?;
         let command =
             Command::Resume { launch: prepared.launch.clone(), deadline: self.deadline() };
-        self.own(&target.id, &prepared.launch.id);
+        self.copies().own(&target.id, &prepared.launch.id);
         match self.command(&target.id, command, self.cap()).await? {
             Changed::Now(known) => {
                 // After the last refusal, as at a first launch: F20.
-                if grant_trust && let Err(error) = self.grant_trust(project).await {
+                if grant_trust && let Err(error) = self.trust().grant(project).await {
                     self.withdraw_resume(&known.bridge, target).await?;
                     return Err(error);
                 }
@@ -171,7 +173,7 @@ impl App {
 
     /// Takes back a generation of which nothing was started: the record is again as it was.
     async fn withdraw_resume(&self, begun: &Bridge, before: &Bridge) -> Result<(), AppError> {
-        self.watchers().forget(&begun.id);
+        self.copies().disown(&begun.id);
         let command =
             Command::Withdraw { generation: begun.generation, before: Box::new(before.clone()) };
         self.command(&begun.id, command, Cap::default()).await?;
@@ -179,17 +181,22 @@ impl App {
     }
 
     /// Nothing was revived, because a bridge that has no record runs in the project.
-    fn declined_for(&self, target: &Bridge, unmanaged: Pid) -> SpawnResult {
-        let answer = self.declined(target, &target.id, NotCreated::StandardAlreadyLive);
+    async fn declined_for(&self, target: &Bridge, unmanaged: Pid) -> Result<SpawnResult, AppError> {
+        let answer = self.declined(target, &target.id, NotCreated::StandardAlreadyLive).await?;
         let reason = Some(format!(
             "a bridge that was not started here already runs in this project (pid {unmanaged})"
         ));
-        SpawnResult { outcome: Outcome { reason, ..answer.outcome }, ..answer }
+        Ok(SpawnResult { outcome: Outcome { reason, ..answer.outcome }, ..answer })
     }
 
     /// Nothing was revived: the target's row is unchanged and the one in the way is the answer.
-    fn declined(&self, target: &Bridge, shown: &InstanceId, why: NotCreated) -> SpawnResult {
-        let shown = self.known(shown).unwrap_or_else(|| target.clone());
+    async fn declined(
+        &self,
+        target: &Bridge,
+        shown: &InstanceId,
+        why: NotCreated,
+    ) -> Result<SpawnResult, AppError> {
+        let shown = self.copies().bridge(shown).unwrap_or_else(|| target.clone());
         let reason = match why {
             NotCreated::AlreadyRunning => {
                 format!("instance {} is already {}", target.id.short(), shown.status())
@@ -200,15 +207,15 @@ impl App {
                 shown.status()
             ),
         };
-        SpawnResult {
-            instance: self.instance_of(&shown),
+        Ok(SpawnResult {
+            instance: self.records().of(&shown).await?,
             outcome: Outcome {
                 created: false,
                 reason: Some(reason),
                 reason_code: Some(why.into()),
                 warnings: Vec::new(),
             },
-        }
+        })
     }
 }
 

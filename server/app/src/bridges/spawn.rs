@@ -2,7 +2,7 @@
 
 use crate::bridges::circumstances::{judged, refuse};
 use crate::bridges::launch::Wish;
-use crate::bridges::options::Options;
+use crate::bridges::options::{Options, options};
 use crate::failpoint::hit;
 use crate::{App, AppError, Class};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use svc_shared::api::instances::{Kind, Outcome, SpawnRequest, SpawnResult};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{NotCreated, Origin, ResumeMode};
-use svc_store::{Cap, Inserted, Stored};
+use svc_store::{Cap, Inserted};
 
 /// Looks at what runs in the project: what was found there may be gone when it is taken over.
 const LOOKS: u32 = 3;
@@ -40,7 +40,7 @@ impl App {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let app = self.clone();
-        self.run_to_completion(async move { app.spawn_now(request, wait).await }).await
+        self.tasks().complete(async move { app.spawn_now(request, wait).await }).await
     }
 
     async fn spawn_now(
@@ -49,7 +49,7 @@ impl App {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let options = self.options_of_kind(&request)?;
-        let project = self.project(&request.project)?;
+        let project = self.catalog().named(&request.project)?;
         let wanted = Wanted {
             resume_mode: ResumeMode::Standard,
             spawn_mode: options.spawn_mode,
@@ -59,7 +59,7 @@ impl App {
                 options.custom_name.as_deref().unwrap_or(project.name.as_str()),
             ),
         };
-        let lock = self.lock_project(&project.path).await?;
+        let lock = self.locks().project(&project.path).await?;
         let warnings = options.warnings.clone();
         match self.admitted(&project, wanted).await? {
             Admitted::Launch { grant_trust } => {
@@ -68,7 +68,7 @@ impl App {
                 let outcome = Outcome { created: true, reason: None, reason_code: None, warnings };
                 self.result(&id, outcome, wait).await
             }
-            Admitted::Reuse(id) => self.reused(&id, warnings),
+            Admitted::Reuse(id) => self.reused(&id, warnings).await,
             Admitted::TakenOver(id) => {
                 drop(lock);
                 let reason = "a bridge of this project was already running and is managed now";
@@ -87,8 +87,8 @@ impl App {
     /// caller holds the project lock.
     async fn admitted(&self, project: &Project, wanted: Wanted) -> Result<Admitted, AppError> {
         for _ in 0..LOOKS {
-            let live = self.reload().await?;
-            let now = self.circumstances_now(project, wanted, live).await?;
+            let live = self.registry().live().await?;
+            let now = self.readiness().circumstances_now(project, wanted, live).await?;
             let found = match judged(&project.name, wanted, &now)? {
                 Admission::Launch { grant_trust } => return Ok(Admitted::Launch { grant_trust }),
                 Admission::Reuse(id) => return Ok(Admitted::Reuse(id)),
@@ -106,7 +106,7 @@ impl App {
     }
 
     fn options_of_kind(&self, request: &SpawnRequest) -> Result<Options, AppError> {
-        let options = self.options(request)?;
+        let options = options(self.settings(), request)?;
         match options.kind {
             Kind::Bridge(_) => Ok(options),
             Kind::Hosted => Err(AppError::new(
@@ -157,13 +157,12 @@ impl App {
             quarantine: None,
         };
         hit("spawn.before_record").await;
-        self.own(&bridge.id, &prepared.launch.id);
-        let inserted = self.store().insert_numbered(&bridge, &[], self.cap(), now).await;
-        if !matches!(inserted, Ok((Inserted::Yes, _))) {
-            self.watchers().forget(&bridge.id);
+        self.copies().own(&bridge.id, &prepared.launch.id);
+        let inserted = self.registry().insert(&bridge, &[], self.cap(), now).await;
+        if !matches!(inserted, Ok(Inserted::Yes)) {
+            self.copies().disown(&bridge.id);
         }
-        let (inserted, stored) = inserted?;
-        match inserted {
+        match inserted? {
             Inserted::Yes => {}
             Inserted::CapReached => return Err(self.cap_reached(&project.name)),
             Inserted::Occupied => {
@@ -172,15 +171,9 @@ impl App {
                 ));
             }
         }
-        if let Some(stored) = stored {
-            self.registry().learn(stored);
-        }
-        self.publish();
-        self.nudge_others();
-        if grant_trust && let Err(error) = self.grant_trust(project).await {
-            self.watchers().forget(&bridge.id);
-            self.store().delete(&bridge.id, 1).await?;
-            self.reload_one(&bridge.id).await?;
+        if grant_trust && let Err(error) = self.trust().grant(project).await {
+            self.copies().disown(&bridge.id);
+            self.registry().delete(&bridge.id, 1).await?;
             return Err(error);
         }
         self.start(&bridge, prepared).await?;
@@ -198,12 +191,18 @@ impl App {
             .settled(id, wait)
             .await
             .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
-        Ok(SpawnResult { instance: self.instance_of(&bridge), outcome })
+        Ok(SpawnResult { instance: self.records().of(&bridge).await?, outcome })
     }
 
-    fn reused(&self, id: &InstanceId, warnings: Vec<String>) -> Result<SpawnResult, AppError> {
-        let bridge =
-            self.known(id).ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
+    async fn reused(
+        &self,
+        id: &InstanceId,
+        warnings: Vec<String>,
+    ) -> Result<SpawnResult, AppError> {
+        let bridge = self
+            .copies()
+            .bridge(id)
+            .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
         let outcome = Outcome {
             created: false,
             reason: Some(format!(
@@ -214,7 +213,7 @@ impl App {
             reason_code: Some(NotCreated::StandardAlreadyLive.into()),
             warnings,
         };
-        Ok(SpawnResult { instance: self.instance_of(&bridge), outcome })
+        Ok(SpawnResult { instance: self.records().of(&bridge).await?, outcome })
     }
 
     /// Until when a launch of this process must be ready; commands give no deadline.
@@ -229,50 +228,6 @@ impl App {
     pub(crate) fn cap_reached(&self, project: &svc_shared::ids::ProjectName) -> AppError {
         let max = self.settings().instance_defaults.max_bridges.unwrap_or(0);
         refuse(project, &svc_domain::admission::Obstacle::Capacity { max })
-    }
-
-    /// Brings the copies of the rows up to date; the live bridges.
-    pub(crate) async fn reload(&self) -> Result<Vec<Bridge>, AppError> {
-        if self.read_what_others_wrote().await? {
-            // The reconciler would not hear of it any more: to the watch it is no news.
-            self.wake().notify_one();
-        }
-        Ok(self.registry().live())
-    }
-
-    /// Takes over what others have written; tells whether they have. What this process writes it takes
-    /// over by itself.
-    pub(crate) async fn read_what_others_wrote(&self) -> Result<bool, AppError> {
-        let reading = self.registry().begin_reading();
-        // Before the rows are read: what is written meanwhile is found the next time.
-        let others = self.store().others().await;
-        if self.registry().has_seen(others) {
-            return Ok(false);
-        }
-        let known = self.registry().revisions();
-        // Thousands of ended rows are not read again because one changed.
-        if self.registry().take(self.store().changed_since(&known).await?) {
-            self.publish();
-        }
-        self.registry().end_reading(reading, others);
-        Ok(true)
-    }
-
-    /// Whether somebody else has written since the rows were last read, or may have.
-    pub(crate) async fn have_others_written(&self) -> bool {
-        !self.registry().has_seen(self.store().others().await)
-    }
-
-    /// One row, fresh from the registry.
-    pub(crate) async fn reload_one(&self, id: &InstanceId) -> Result<Option<Stored>, AppError> {
-        let stored = self.store().bridge(id).await?;
-        match &stored {
-            Some(stored) => drop(self.registry().learn(stored.clone())),
-            None => self.registry().forget(id),
-        }
-        self.publish();
-        self.nudge_others();
-        Ok(stored)
     }
 }
 

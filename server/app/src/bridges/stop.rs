@@ -34,15 +34,15 @@ impl App {
     /// The process could not be proven dead, or the row is held; the row says so.
     pub async fn stop(&self, reference: &str) -> Result<Instance, AppError> {
         let (app, reference) = (self.clone(), reference.to_owned());
-        self.run_to_completion(async move { app.stop_now(&reference).await }).await
+        self.tasks().complete(async move { app.stop_now(&reference).await }).await
     }
 
     async fn stop_now(&self, reference: &str) -> Result<Instance, AppError> {
-        let target = self.bridge(reference).await?;
+        let target = self.lookup().bridge(reference).await?;
         if !target.is_live() && target.quarantine.is_none() {
-            return Ok(self.instance_of(&target));
+            return self.records().of(&target).await;
         }
-        let _lock = self.lock_project(&target.cwd).await?;
+        let _lock = self.locks().project(&target.cwd).await?;
         let bridge = match self.command(&target.id, Command::Stop, Cap::default()).await? {
             Changed::Now(known) => known.bridge,
             Changed::Refused(Refusal::Held(code)) => return Err(held(&target, code)),
@@ -56,7 +56,7 @@ impl App {
         };
         hit("stop.after_intent").await;
         if !bridge.is_live() {
-            return Ok(self.instance_of(&bridge));
+            return self.records().of(&bridge).await;
         }
         self.finish_stop(&bridge).await
     }
@@ -83,7 +83,7 @@ impl App {
                 let after = self.observe(id, bridge.generation, Fact::Exited(cause)).await?;
                 hit("stop.after_record").await;
                 match after {
-                    Changed::Now(known) => Ok(self.instance_of(&known.bridge)),
+                    Changed::Now(known) => Ok(self.records().of(&known.bridge).await?),
                     Changed::Late
                     | Changed::Corrupt
                     | Changed::Refused(_)

@@ -1,15 +1,22 @@
 //! Use-cases: processes of bridges that no live bridge answers for, and their end.
 
-use crate::{App, AppError, Class};
+use crate::ops::doctor::LastAnswer;
+use crate::projects::catalog::Catalog;
+use crate::registry::Registry;
+use crate::tasks::blocking;
+use crate::{AppError, Class, logs};
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::role::runs_recorded;
+use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{LaunchId, ProcessIdentity};
 use svc_domain::strays::{Owner, Shown, judge};
 use svc_ports::process::{Carrier, Signal, Signalled, Target};
+use svc_ports::{Clock, ProcessHost};
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::strays::{KilledStray, Stray};
@@ -19,13 +26,23 @@ const AFTER_KILL: Duration = Duration::from_secs(2);
 /// Launch files are much shorter.
 const LAUNCH_FILE_BYTES: u64 = 4096;
 
-impl App {
+/// Processes of bridges that no live bridge answers for.
+pub struct Strays {
+    pub(crate) config: Arc<Config>,
+    pub(crate) host: Arc<dyn ProcessHost>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) doctor: Arc<LastAnswer>,
+}
+
+impl Strays {
     /// All strays, by pid.
     ///
     /// # Errors
     /// The registry cannot be read: without it everything would look like a stray.
-    pub async fn strays(&self) -> Result<Vec<Stray>, AppError> {
-        let found = self.found_strays().await?;
+    pub async fn list(self: &Arc<Self>) -> Result<Vec<Stray>, AppError> {
+        let found = self.found().await?;
         Ok(found.into_iter().map(|(_, stray)| stray).collect())
     }
 
@@ -33,10 +50,10 @@ impl App {
     ///
     /// # Errors
     /// It is none, or lives on.
-    pub async fn kill_stray(&self, pid: i32) -> Result<KilledStray, AppError> {
+    pub async fn kill(self: &Arc<Self>, pid: i32) -> Result<KilledStray, AppError> {
         // Whatever comes of it, the last answer of the doctor may be about this process.
-        self.inner.doctor.forget();
-        let found = self.found_strays().await?;
+        self.doctor.forget();
+        let found = self.found().await?;
         let Some((identity, _)) = found.into_iter().find(|(_, stray)| stray.pid == pid) else {
             return Err(AppError::new(
                 ErrorCode::InvalidValue,
@@ -44,8 +61,8 @@ impl App {
                 format!("process {pid} is no stray of this service; list them with `svc strays`"),
             ));
         };
-        let exit = self.host().exited(&identity);
-        let sent = self.host().signal(&identity, Signal::Kill, Target::Process);
+        let exit = self.host.exited(&identity);
+        let sent = self.host.signal(&identity, Signal::Kill, Target::Process);
         let is_gone = match sent {
             Signalled::Gone => true,
             Signalled::Sent => tokio::time::timeout(AFTER_KILL, exit).await.is_ok(),
@@ -62,21 +79,20 @@ impl App {
         ))
     }
 
-    async fn found_strays(&self) -> Result<Vec<(ProcessIdentity, Stray)>, AppError> {
-        let host = self.host_shared();
-        let look = tokio::task::spawn_blocking(move || host.carriers());
-        let carriers = look.await.map_err(AppError::internal)?;
+    async fn found(self: &Arc<Self>) -> Result<Vec<(ProcessIdentity, Stray)>, AppError> {
+        let host = Arc::clone(&self.host);
+        let carriers = blocking(move || host.carriers()).await?;
         if carriers.is_empty() {
             return Ok(Vec::new());
         }
         // After the look: a bridge that was started meanwhile is known.
-        self.reload().await?;
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || app.judged(&carriers)).await.map_err(AppError::internal)
+        self.registry.live().await?;
+        let this = Arc::clone(self);
+        blocking(move || this.judged(&carriers)).await
     }
 
     fn judged(&self, carriers: &[Carrier]) -> Vec<(ProcessIdentity, Stray)> {
-        let bridges = self.registry().bridges();
+        let bridges = self.registry.copies.bridges();
         let of_launch: HashMap<&LaunchId, &Bridge> = bridges
             .iter()
             .filter_map(|bridge| Some((&bridge.launch.as_ref()?.id, bridge)))
@@ -84,11 +100,11 @@ impl App {
         let is_known = |carrier: &Carrier| of_launch.contains_key(&carrier.launch);
         let logged = match carriers.iter().all(is_known) {
             true => HashSet::new(),
-            false => logged_launches(&self.log_dir()),
+            false => logged_launches(&logs::directory(&self.config)),
         };
         let carried: HashSet<(i32, &LaunchId)> =
             carriers.iter().map(|one| (one.facts.identity.pid.get(), &one.launch)).collect();
-        let now = self.clock().now();
+        let now = self.clock.now();
         let mut found = Vec::new();
         for Carrier { launch, facts, resident_bytes, age } in carriers {
             let bridge = of_launch.get(launch).copied();
@@ -110,7 +126,7 @@ impl App {
             let Some(stray) = judge(owner, shown) else { continue };
             let project = match bridge {
                 Some(bridge) => Some(bridge.project.to_string()),
-                None => self.project_of(facts.cwd.as_deref()),
+                None => self.catalog.holding(facts.cwd.as_deref()),
             };
             found.push((
                 facts.identity.clone(),
@@ -127,12 +143,6 @@ impl App {
         }
         found.sort_by_key(|(_, stray)| stray.pid);
         found
-    }
-
-    /// The project whose directory holds this one.
-    pub(crate) fn project_of(&self, cwd: Option<&Path>) -> Option<String> {
-        let (projects, cwd) = (self.projects(), cwd?);
-        projects.iter().find(|at| cwd.starts_with(&at.path)).map(|at| at.name.to_string())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The only writer of a bridge's state: load, decide, compare and swap, then the effects.
 
-use crate::registry::Known;
+use crate::registry::copies::Known;
 use crate::{App, AppError};
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Command, Refusal, decide};
@@ -66,7 +66,7 @@ impl App {
     ) -> Result<Changed, AppError> {
         // The copy is mostly current, and the save compares: only what the copy says against a
         // change has to be looked up.
-        let mut copy = self.registry().stored(id);
+        let mut copy = self.copies().stored(id);
         for _ in 0..TRIES {
             let copied = copy.take();
             let is_copy = copied.is_some();
@@ -75,8 +75,8 @@ impl App {
                 None => self.store().bridge(id).await?,
             };
             let Some(stored) = read else {
-                self.registry().forget(id);
-                self.publish();
+                self.copies().forget(id);
+                self.registry().publish().await;
                 return Ok(Changed::Late);
             };
             let bridge = match &stored.content {
@@ -90,14 +90,13 @@ impl App {
                 Err(refusal) => return Ok(Changed::Refused(refusal)),
                 Ok(None) => return Ok(Changed::Late),
                 Ok(Some(Step::Unchanged)) => {
-                    let known = self.registry().learn(stored);
-                    // Somebody else may have written what was found here: it shows all the same.
-                    self.publish();
+                    // Another process may have written it: readers see it all the same.
+                    let known = self.registry().learn(stored).await;
                     return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
                 }
                 Ok(Some(Step::Becomes { next, effects })) => (next, effects),
             };
-            let history = self.history(&next, &effects, now);
+            let history = self.history_of(&next, &effects, now);
             let announcements = self.announcements(&effects);
             let along = Along { history: &history, announcements: &announcements };
             let saved = self.store().save_with(stored.revision, &next, along, cap, now).await?;
@@ -110,23 +109,22 @@ impl App {
             };
             log_transition(bridge, &next);
             let content = Content::Bridge(next.clone());
-            let known = self.registry().learn(Stored { revision, content, ..stored });
-            // Before the page hears of the end: who sees it may scrape at once.
+            // Before readers see the end: whoever sees it may scrape at once.
             if effects.contains(&Effect::CountCrash) {
-                self.registry().count_crash(&next.project);
+                self.copies().count_crash(&next.project);
             }
-            self.publish();
+            let known = self.registry().learn(Stored { revision, content, ..stored }).await;
             for event in announcements {
                 self.announce(&next, event);
             }
-            self.nudge_others();
+            self.registry().tell_others();
             return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
         }
         Err(AppError::busy("the row is written by too many at once; try again"))
     }
 
     /// What of the effects is kept in the history.
-    pub(crate) fn history(
+    pub(crate) fn history_of(
         &self,
         next: &Bridge,
         effects: &[Effect],
@@ -141,7 +139,7 @@ impl App {
                     mode: next.resume_mode,
                     kind: *kind,
                     at: now,
-                    session_ref: self.session_ref(next),
+                    session_ref: self.refs().of(next),
                     exit_reason: next.ended().and_then(|ended| ended.reason),
                 }),
                 Effect::Announce(_) | Effect::CountCrash => None,
@@ -170,7 +168,7 @@ impl App {
             "status": bridge.status(),
             "resume_mode": bridge.resume_mode,
             "spawn_mode": bridge.spawn_mode,
-            "session_ref": self.session_ref(bridge),
+            "session_ref": self.refs().of(bridge),
         });
         self.read_model().happened(event.as_str(), data);
     }

@@ -38,7 +38,7 @@ impl App {
     /// Corrects the record of a bridge that a launch found running in its place. Its id, if it lives
     /// on. The caller holds the project lock.
     pub(crate) async fn corrected(&self, id: &InstanceId) -> Result<Option<InstanceId>, AppError> {
-        let Some(bridge) = self.known(id) else { return Ok(None) };
+        let Some(bridge) = self.copies().bridge(id) else { return Ok(None) };
         let corrected = self.correct_wrong_end(&bridge).await?;
         Ok(corrected.filter(Bridge::is_live).map(|bridge| bridge.id))
     }
@@ -56,12 +56,12 @@ impl App {
             bridge.id.short()
         );
         self.observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
-        let Some(current) = self.live_generation(bridge).await? else { return Ok(None) };
+        let Some(current) = self.registry().live_generation(bridge).await? else { return Ok(None) };
         if current.intentional_stop() {
             self.finish_stop(&current).await?;
         } else {
             self.watch_anew(&current.id, current.generation);
         }
-        Ok(self.known(&bridge.id))
+        Ok(self.copies().bridge(&bridge.id))
     }
 }

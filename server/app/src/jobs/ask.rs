@@ -2,15 +2,25 @@
 //! session that they get, because the background service which it may start inherits both.
 
 use super::agent_failed;
+use crate::agent::Agent;
 use crate::bridges::launch::new_launch_id;
-use crate::{App, AppError, Class};
+use crate::tasks::blocking;
+use crate::{AppError, Class};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use svc_config::Config;
 use svc_domain::redact::redact_text;
+use svc_ports::ProcessHost;
 use svc_ports::process::{LaunchError, LaunchSpec, Signal, Target};
 use svc_shared::error::ErrorCode;
+use tokio::sync::Semaphore;
+
+/// Programs of the agent that run for jobs at the same time: each takes 300 MB for a second
+/// (agent 2.1.197).
+const PROGRAMS: usize = 4;
 
 /// Output beyond this is not looked at.
 const OUTPUT_CAP: u64 = 64 * 1024;
@@ -78,24 +88,39 @@ impl Drop for Place {
     }
 }
 
-impl App {
+/// Runs the agent program, a few at a time.
+pub(crate) struct AgentRuns {
+    config: Arc<Config>,
+    agent: Arc<Agent>,
+    host: Arc<dyn ProcessHost>,
+    umask: u32,
+    programs: Semaphore,
+}
+
+impl AgentRuns {
+    pub fn new(
+        config: Arc<Config>,
+        agent: Arc<Agent>,
+        host: Arc<dyn ProcessHost>,
+        umask: u32,
+    ) -> Self {
+        Self { config, agent, host, umask, programs: Semaphore::new(PROGRAMS) }
+    }
+
     /// Runs the agent program to its end.
     ///
     /// # Errors
     /// It could not be run, or not within its time.
     pub(super) async fn ask(&self, question: Question) -> Result<Answer, AppError> {
-        let turn = tokio::time::timeout(TURN, self.desk().programs.acquire()).await;
+        let turn = tokio::time::timeout(TURN, self.programs.acquire()).await;
         let Ok(Ok(_turn)) = turn else {
             return Err(AppError::busy(
                 "several background jobs are being started or removed; try again in a moment",
             ));
         };
         let launch_id = new_launch_id()?;
-        let (run_dir, name) =
-            (self.settings().state_dir.join("run"), launch_id.as_str().to_owned());
-        let place = tokio::task::spawn_blocking(move || Place::create(&run_dir, &name))
-            .await
-            .map_err(AppError::internal)??;
+        let (run_dir, name) = (self.config.state_dir.join("run"), launch_id.as_str().to_owned());
+        let place = blocking(move || Place::create(&run_dir, &name)).await??;
         let spec = LaunchSpec {
             identity_file: place.0.join("identity.json"),
             output: place.output(),
@@ -103,16 +128,16 @@ impl App {
             program: question.program,
             args: question.args.iter().map(Into::into).collect(),
             cwd: question.cwd,
-            env: self.agent().environment().into_iter().collect(),
-            umask: self.umask(),
+            env: self.agent.environment().into_iter().collect(),
+            umask: self.umask,
         };
-        let held = self.host().launch(spec).await.map_err(|error| not_run(&error))?;
+        let held = self.host.launch(spec).await.map_err(|error| not_run(&error))?;
         let identity = held.identity().clone();
-        let exited = self.host().exited(&identity);
+        let exited = self.host.exited(&identity);
         held.go().await.map_err(|error| not_run(&error))?;
         let Ok(report) = tokio::time::timeout(question.timeout, exited).await else {
-            let exited = self.host().exited(&identity);
-            self.host().signal(&identity, Signal::Kill, Target::Group);
+            let exited = self.host.exited(&identity);
+            self.host.signal(&identity, Signal::Kill, Target::Group);
             let _ = tokio::time::timeout(DEATH, exited).await; // one that cannot die is left
             return Err(agent_failed(format!(
                 "the agent gave no answer within {} s and was ended; if it did start something, \
@@ -120,9 +145,8 @@ impl App {
                 question.timeout.as_secs()
             )));
         };
-        let output = tokio::task::spawn_blocking(move || place.text())
-            .await
-            .map_err(AppError::internal)?
+        let output = blocking(move || place.text())
+            .await?
             .map_err(|error| AppError::busy("the agent's answer cannot be read").because(error))?;
         Ok(Answer { code: report.code, output })
     }

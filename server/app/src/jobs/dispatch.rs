@@ -2,9 +2,12 @@
 
 use super::ask::Question;
 use super::{agent_failed, project_of};
+use crate::AppError;
 use crate::bridges::circumstances::refuse;
-use crate::{App, AppError};
+use crate::jobs::Jobs;
+use crate::tasks::blocking;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::jobs::answer;
 use svc_domain::admission::{Obstacle, Trust, bypass_obstacle, trust_obstacle};
@@ -26,19 +29,22 @@ struct Options {
     permission_mode: PermissionMode,
 }
 
-impl App {
+impl Jobs {
     /// Starts a background job; answers when the agent has accepted it, which is not when it runs.
     /// A dispatch that has begun goes on when the caller goes away.
     ///
     /// # Errors
     /// Nothing was started, except after a time-out, where the list of jobs tells.
-    pub async fn dispatch(&self, request: DispatchRequest) -> Result<DispatchResult, AppError> {
-        let app = self.clone();
-        self.run_to_completion(async move { app.dispatch_now(request).await }).await
+    pub async fn dispatch(
+        self: &Arc<Self>,
+        request: DispatchRequest,
+    ) -> Result<DispatchResult, AppError> {
+        let this = Arc::clone(self);
+        self.tasks.complete(async move { this.dispatch_now(request).await }).await
     }
 
     async fn dispatch_now(&self, request: DispatchRequest) -> Result<DispatchResult, AppError> {
-        let project = self.project(request.project.trim())?;
+        let project = self.scan.catalog.named(request.project.trim())?;
         let options = self.job_options(&request)?;
         if let Some(name) = &project.alias_of {
             return Err(refuse(&project.name, &Obstacle::Alias(name.clone())));
@@ -69,8 +75,8 @@ impl App {
 
     /// Asks the agent to take a job; the list of jobs is current afterwards.
     pub(super) async fn accepted(&self, question: Question) -> Result<JobId, AppError> {
-        let answered = self.ask(question).await;
-        self.publish_jobs().await;
+        let answered = self.runs.ask(question).await;
+        self.publish().await;
         let answer = answered?;
         if answer.code != Some(0) {
             let words = answer::last_words(&answer.output);
@@ -102,7 +108,7 @@ impl App {
             check_model(model).map_err(|unfit| AppError::invalid(unfit.to_string()))?;
         }
         let permission_mode = match request.permission_mode.as_deref() {
-            None => self.settings().instance_defaults.permission_mode,
+            None => self.scan.config.instance_defaults.permission_mode,
             Some(raw) => raw.parse().map_err(|unknown: UnknownWord| {
                 AppError::invalid(format!("`permission_mode` cannot be {}: {unknown}", quoted(raw)))
             })?,
@@ -117,14 +123,13 @@ impl App {
         at: &Place,
         mode: PermissionMode,
     ) -> Result<(), AppError> {
-        if self.settings().project(&project.name).allow_bypass_permissions {
+        if self.scan.config.project(&project.name).allow_bypass_permissions {
             return Ok(());
         }
         let inherits = match mode {
             PermissionMode::Inherit => {
-                let (app, cwd) = (self.clone(), at.cwd.clone());
-                let may = tokio::task::spawn_blocking(move || app.agent().may_bypass(&cwd));
-                may.await.map_err(AppError::internal)?
+                let (agent, cwd) = (Arc::clone(&self.scan.agent), at.cwd.clone());
+                blocking(move || agent.may_bypass(&cwd)).await?
             }
             PermissionMode::BypassPermissions
             | PermissionMode::Default
@@ -146,26 +151,23 @@ impl App {
         at: &Place,
         trust: bool,
     ) -> Result<PathBuf, AppError> {
-        let (app, place) = (self.clone(), at.clone());
-        let known = tokio::task::spawn_blocking(move || {
-            app.agent().trust(&place.cwd, place.git_root.as_deref())
-        });
-        let known = known.await.map_err(AppError::internal)?;
+        let (agent, place) = (Arc::clone(&self.scan.agent), at.clone());
+        let known = blocking(move || agent.trust(&place.cwd, place.git_root.as_deref())).await?;
         if let Some(obstacle) = trust_obstacle(trust, &known) {
             return Err(refuse(&project.name, &obstacle));
         }
         let grant = known == Trust::Missing;
-        let program = self.agent_program().await?;
+        let program = self.scan.agent.program_now().await?;
         if grant {
-            let _lock = self.lock_project(&project.path).await?;
-            self.grant_trust(project).await?;
+            let _lock = self.locks.project(&project.path).await?;
+            self.trust.grant(project).await?;
         }
         Ok(program)
     }
 
     /// The project that a directory belongs to.
     pub(super) fn project_at(&self, cwd: &Path) -> Option<Project> {
-        project_of(&self.projects(), cwd).cloned()
+        project_of(&self.scan.catalog.all(), cwd).cloned()
     }
 }
 

@@ -3,9 +3,12 @@
 use super::ask::Question;
 use super::dispatch::Place;
 use super::{conflict, job_id, unknown_job};
+use crate::AppError;
 use crate::bridges::circumstances::refuse;
-use crate::{App, AppError};
+use crate::jobs::Jobs;
+use crate::tasks::blocking;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_domain::jobs::{Candidate, Dispatch, NotResumable, StartedWith, check_model, resumable};
 use svc_shared::api::instances::ResumeRequest;
@@ -14,22 +17,22 @@ use svc_shared::error::ErrorCode;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-impl App {
+impl Jobs {
     /// Starts a new job that inherits the transcript of an ended one, with its model and its
     /// permission mode.
     ///
     /// # Errors
     /// Nothing was started, except after a time-out, where the list of jobs tells.
-    pub async fn resume_job(
-        &self,
+    pub async fn resume(
+        self: &Arc<Self>,
         id: &str,
         request: ResumeRequest,
     ) -> Result<ResumeAgentResult, AppError> {
-        let (app, id) = (self.clone(), id.to_owned());
-        self.run_to_completion(async move { app.resume_job_now(&id, &request).await }).await
+        let (this, id) = (Arc::clone(self), id.to_owned());
+        self.tasks.complete(async move { this.resume_now(&id, &request).await }).await
     }
 
-    async fn resume_job_now(
+    async fn resume_now(
         &self,
         raw: &str,
         request: &ResumeRequest,
@@ -39,7 +42,7 @@ impl App {
             return Err(unknown_job(&id));
         }
         let _lock = self.lock_job(&id).await?;
-        let job = self.job(&id).await?;
+        let job = self.scan.job(&id).await?;
         let not_resumable = |why: &str| {
             conflict(ErrorCode::NotResumable, format!("job {id} cannot be resumed: {why}"))
         };
@@ -105,12 +108,11 @@ impl App {
 /// The real directory, if it is still there, and the repository around it.
 async fn place(cwd: Option<&Path>) -> Result<Option<Place>, AppError> {
     let Some(cwd) = cwd.map(Path::to_owned) else { return Ok(None) };
-    tokio::task::spawn_blocking(move || {
+    blocking(move || {
         let cwd = cwd.canonicalize().ok().filter(|cwd| cwd.is_dir())?;
         let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
         let git_root = cwd.ancestors().find(holds_git).map(Path::to_owned);
         Some(Place { cwd, git_root })
     })
     .await
-    .map_err(AppError::internal)
 }

@@ -2,15 +2,18 @@
 
 use super::ask::Question;
 use super::{STOPS, conflict, job_id, lock, unknown_job};
-use crate::{App, AppError};
+use crate::AppError;
+use crate::jobs::Jobs;
+use crate::tasks::blocking;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::jobs::answer::{is_out_of_reach, last_words};
 use svc_agent::jobs::ending::Since;
 use svc_domain::identity::ProcessIdentity;
 use svc_domain::jobs::{INTERRUPT_AGAIN, SETTLE, Settling, Worker, has_ended};
 use svc_ports::process::{Signal, Signalled, Target};
-use svc_process::locks::{FileLock, LockError};
+use svc_process::locks::FileLock;
 use svc_shared::api::jobs::StopAgentResult;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::JobId;
@@ -39,30 +42,30 @@ struct End {
     was_idle: bool,
 }
 
-impl App {
+impl Jobs {
     /// Interrupts the process of a job, waits for its orderly end and removes the job. A process
     /// that does not end is never killed. A stop that has begun goes on when the caller goes away.
     ///
     /// # Errors
     /// No such job, or it is still live.
-    pub async fn stop_job(&self, id: &str) -> Result<StopAgentResult, AppError> {
-        let (app, id) = (self.clone(), id.to_owned());
-        self.run_to_completion(async move { app.stop_job_now(&id).await }).await
+    pub async fn stop(self: &Arc<Self>, id: &str) -> Result<StopAgentResult, AppError> {
+        let (this, id) = (Arc::clone(self), id.to_owned());
+        self.tasks.complete(async move { this.stop_now(&id).await }).await
     }
 
-    async fn stop_job_now(&self, raw: &str) -> Result<StopAgentResult, AppError> {
+    async fn stop_now(&self, raw: &str) -> Result<StopAgentResult, AppError> {
         let id = job_id(raw)?;
         if !self.has_job(&id).await? {
             return Err(unknown_job(&id));
         }
-        let program = self.agent_program().await?;
+        let program = self.scan.agent.program_now().await?;
         let _lock = self.lock_job(&id).await?;
         if !self.has_job(&id).await? {
             // Somebody else asked for the same at the same time.
             return Ok(self.stopped_before(&id));
         }
         // Also of a job whose state cannot be read.
-        let worker = self.worker_now(&id).await?;
+        let worker = self.scan.worker_now(&id).await?;
         let end = self.end_worker(&id, worker).await?;
         let removal = self.remove_job(&id, program, end.was_idle || end.settled).await?;
         let detail = match (end.detail, removal) {
@@ -77,7 +80,7 @@ impl App {
             detail,
         };
         self.remember(&result);
-        self.publish_jobs().await;
+        self.publish().await;
         self.announce_settled(&result);
         tracing::info!(
             job.id = %result.id,
@@ -112,11 +115,9 @@ impl App {
                 }
             };
         };
-        let home = self.agent_home()?;
+        let home = self.scan.agent.home()?;
         let log = home.daemon_log();
-        let since = tokio::task::spawn_blocking(move || Since::now(&log))
-            .await
-            .map_err(AppError::internal)?;
+        let since = blocking(move || Since::now(&log)).await?;
         self.interrupt(id, identity).await?;
         let settled = self.settling(id, &since).await?;
         let detail = (!settled).then_some(UNCONFIRMED);
@@ -130,8 +131,8 @@ impl App {
             let still_live = |why: &str| {
                 conflict(ErrorCode::StillLive, format!("job {id} was not stopped: {why}"))
             };
-            let mut exited = self.host().exited(identity);
-            match self.host().signal(identity, Signal::Interrupt, Target::Process) {
+            let mut exited = self.scan.host.exited(identity);
+            match self.scan.host.signal(identity, Signal::Interrupt, Target::Process) {
                 Signalled::Sent => {}
                 Signalled::Gone => return Ok(()),
                 Signalled::NotPermitted => {
@@ -162,17 +163,16 @@ impl App {
 
     /// Whether the agent confirms an orderly end, by its log or by the job's file.
     async fn settling(&self, id: &JobId, since: &Since) -> Result<bool, AppError> {
-        let home = self.agent_home()?;
+        let home = self.scan.agent.home()?;
         let state_file = svc_agent::jobs::state_file(&home.jobs_dir(), id);
-        let mut log = self.watcher().file(&home.daemon_log(), Pace::VIEW);
-        let mut state = self.watcher().file(&state_file, Pace::VIEW);
+        let mut log = self.watcher.file(&home.daemon_log(), Pace::VIEW);
+        let mut state = self.watcher.file(&state_file, Pace::VIEW);
         let until = Instant::now() + WORD;
         loop {
             let (since, of) = (since.clone(), id.clone());
-            let logged = tokio::task::spawn_blocking(move || since.word(&of))
-                .await
-                .map_err(AppError::internal)?;
+            let logged = blocking(move || since.word(&of)).await?;
             let word = self
+                .scan
                 .job(id)
                 .await
                 .ok()
@@ -205,10 +205,10 @@ impl App {
         let question = Question {
             program,
             args: vec!["rm".to_owned(), id.to_string()],
-            cwd: real_directory(self.settings().state_dir.clone()).await?,
+            cwd: real_directory(self.scan.config.state_dir.clone()).await?,
             timeout: REMOVAL,
         };
-        let (complaint, is_out_of_reach) = match self.ask(question).await {
+        let (complaint, is_out_of_reach) = match self.runs.ask(question).await {
             Ok(answer) if answer.code == Some(0) => (None, false),
             Ok(answer) => {
                 let words = Some(last_words(&answer.output)).filter(|words| !words.is_empty());
@@ -224,12 +224,10 @@ impl App {
         // Nobody but the agent's service refuses a removal, and it may have started the job again.
         if is_ours_to_finish
             && is_out_of_reach
-            && matches!(self.worker_now(id).await?, (Worker::Missing(_), None))
+            && matches!(self.scan.worker_now(id).await?, (Worker::Missing(_), None))
         {
-            let (dir, of) = (self.agent_home()?.jobs_dir(), id.clone());
-            let removed = tokio::task::spawn_blocking(move || svc_agent::jobs::remove(&dir, &of))
-                .await
-                .map_err(AppError::internal)?;
+            let (dir, of) = (self.scan.agent.home()?.jobs_dir(), id.clone());
+            let removed = blocking(move || svc_agent::jobs::remove(&dir, &of)).await?;
             match removed {
                 Ok(()) => return Ok(None),
                 Err(error) => {
@@ -244,29 +242,20 @@ impl App {
 
     /// Whether the job has a directory. The registry of the agent may be on a slow disk.
     pub(super) async fn has_job(&self, id: &JobId) -> Result<bool, AppError> {
-        let (dir, id) = (self.agent_home()?.jobs_dir(), id.clone());
-        tokio::task::spawn_blocking(move || svc_agent::jobs::exists(&dir, &id))
-            .await
-            .map_err(AppError::internal)
+        let (dir, id) = (self.scan.agent.home()?.jobs_dir(), id.clone());
+        blocking(move || svc_agent::jobs::exists(&dir, &id)).await
     }
 
     /// Nobody else stops or resumes this job meanwhile, in this process or another. Sixteen locks
     /// serve all jobs: lock files are never removed.
     pub(super) async fn lock_job(&self, id: &JobId) -> Result<FileLock, AppError> {
         let shard: String = id.as_str().chars().take(1).collect();
-        let place = self.agent_home()?.jobs_dir().join(shard);
-        self.inner.locks.lock(&place, LOCK_WAIT).await.map_err(|error| match error {
-            LockError::Busy { .. } => AppError::busy(
-                "another operation on this job is still under way; try again in a moment",
-            ),
-            other @ LockError::File { .. } => {
-                AppError::busy("the lock of this job cannot be taken; try again").because(other)
-            }
-        })
+        let place = self.scan.agent.home()?.jobs_dir().join(shard);
+        self.locks.lock(&place, LOCK_WAIT, "job").await
     }
 
     fn remember(&self, result: &StopAgentResult) {
-        let mut stops = lock(&self.desk().stops);
+        let mut stops = lock(&self.memory.stops);
         if stops.len() >= STOPS {
             stops.pop_front();
         }
@@ -275,7 +264,7 @@ impl App {
 
     /// The result of a stop that was asked for twice at once.
     fn stopped_before(&self, id: &JobId) -> StopAgentResult {
-        let before = lock(&self.desk().stops).iter().rev().find(|stop| &stop.id == id).cloned();
+        let before = lock(&self.memory.stops).iter().rev().find(|stop| &stop.id == id).cloned();
         before.unwrap_or_else(|| StopAgentResult {
             id: id.clone(),
             settled: false,
@@ -284,13 +273,13 @@ impl App {
         })
     }
 
-    /// Announces the end of a job's stop. A command has no listeners: it hands the result over to
+    /// Announces the end of a job's stop. A command has no readers: it hands the result over to
     /// the service, if one runs.
     pub(crate) fn announce_settled(&self, result: &StopAgentResult) {
-        if !self.is_server() {
-            crate::supervise::hand_over_settled(&self.settings().state_dir, result);
+        let Some(readers) = &self.readers else {
+            crate::supervise::hand_over_settled(&self.scan.config.state_dir, result);
             return;
-        }
+        };
         let data = serde_json::json!({
             "event": "bg-settled",
             "event_type": "bg-settled",
@@ -299,14 +288,13 @@ impl App {
             "removed": result.removed,
             "detail": result.detail,
         });
-        self.read_model().happened("bg-settled", data);
+        readers.happened("bg-settled", data);
     }
 }
 
 /// Without links: whoever enters it checks that it is the one of that name.
 async fn real_directory(dir: PathBuf) -> Result<PathBuf, AppError> {
-    tokio::task::spawn_blocking(move || dir.canonicalize())
-        .await
-        .map_err(AppError::internal)?
+    blocking(move || dir.canonicalize())
+        .await?
         .map_err(|error| AppError::busy("the state directory cannot be entered").because(error))
 }

@@ -1,7 +1,9 @@
 //! Use-case: keep the log directory within its limits, file by file and as a whole.
 
-use crate::App;
-use crate::soon::Soon;
+use crate::debounce::Debounce;
+use crate::logs;
+use crate::registry::Registry;
+use crate::tasks::Tasks;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +11,12 @@ use std::time::{Duration, Instant};
 use svc_agent::log_set::{LogSet, LogSetKey};
 use svc_agent::retention::{Group, Inventory, inventory};
 use svc_agent::role::debug_file;
-use svc_agent::rotation::{Limits, Trouble};
-use svc_domain::observe::Fact;
+use svc_agent::rotation::Limits;
+use svc_config::Config;
 use svc_domain::retention::{Keep, SetFacts, Use, expired};
+use svc_ports::{Clock, ProcessHost};
 use svc_shared::Timestamp;
-use svc_shared::ids::{InstanceId, ProjectName};
+use svc_shared::ids::ProjectName;
 use svc_store::{Content, Stored};
 use tracing::{debug, info, warn};
 
@@ -22,138 +25,124 @@ const AFTER_LAUNCH: Duration = Duration::from_secs(2);
 
 const MIB: u64 = 1024 * 1024;
 
-const NO_SPACE: &str = "the log of this bridge is incomplete: the file system of the state \
-                        directory is full; free some space";
-
-const SPARSE: &str = "the log of this bridge cannot be kept small: its writer does not append to \
-                      it; resume the bridge to begin a new log";
-
-/// What looking after the log directory needs between two looks.
-#[derive(Debug)]
-pub(crate) struct LogCare {
+/// Keeps the log directory small.
+pub(crate) struct Retention {
+    config: Arc<Config>,
+    host: Arc<dyn ProcessHost>,
+    registry: Arc<Registry>,
+    clock: Arc<dyn Clock>,
+    tasks: Tasks,
     /// The time of day at the start, and the monotonic clock then: a clock that is set wrongly
     /// later ages no file (H93).
     wall: Timestamp,
     at: Instant,
     turn: tokio::sync::Mutex<()>,
-    /// Every project was looked at once: lost bridges have their records back.
+    /// Every project was scanned once: lost bridges have their rows back.
     is_complete: AtomicBool,
-    /// The look after a launch.
-    after_launch: Soon,
+    after_launch: Debounce,
 }
 
-impl LogCare {
-    pub fn new(wall: Timestamp) -> Self {
+impl Retention {
+    pub fn new(
+        config: Arc<Config>,
+        host: Arc<dyn ProcessHost>,
+        registry: Arc<Registry>,
+        clock: Arc<dyn Clock>,
+        tasks: Tasks,
+    ) -> Self {
         Self {
-            wall,
+            wall: clock.now(),
             at: Instant::now(),
             turn: tokio::sync::Mutex::default(),
             is_complete: AtomicBool::new(false),
-            after_launch: Soon::default(),
+            after_launch: Debounce::default(),
+            config,
+            host,
+            registry,
+            clock,
+            tasks,
         }
     }
 
-    /// Lost bridges were looked for.
-    pub fn looked_everywhere(&self) {
+    /// From now on every lost bridge has its row back.
+    pub fn scanned_everything(&self) {
         self.is_complete.store(true, Ordering::Relaxed);
     }
 
     /// The earlier of what the clock says and what it must say.
-    pub fn now(&self, wall: Timestamp) -> Timestamp {
-        wall.min(self.wall.plus(self.at.elapsed()))
+    pub fn now(&self) -> Timestamp {
+        self.clock.now().min(self.wall.plus(self.at.elapsed()))
     }
-}
 
-impl App {
     /// Limits of one log. One process keeps the logs small: the service.
-    pub(crate) fn log_limits(&self) -> Option<Limits> {
-        let logs = &self.settings().logs;
-        self.is_server().then(|| Limits {
-            max_bytes: u64::from(logs.bridge_log_max_size_mb) * MIB,
-            keep: logs.keep_rotated,
+    pub fn limits(&self) -> Option<Limits> {
+        let limits = &self.config.logs;
+        self.registry.has_readers().then(|| Limits {
+            max_bytes: u64::from(limits.bridge_log_max_size_mb) * MIB,
+            keep: limits.keep_rotated,
         })
-    }
-
-    /// Tells on the row what is wrong with its log, and takes it back.
-    pub(crate) async fn advise_about_log(
-        &self,
-        id: &InstanceId,
-        generation: u32,
-        trouble: Option<Trouble>,
-    ) -> Result<(), crate::AppError> {
-        let words = match trouble {
-            Some(Trouble::NoSpace) => Some(NO_SPACE),
-            Some(Trouble::Sparse) => Some(SPARSE),
-            None => None,
-        };
-        let said = self.known(id).and_then(|bridge| bridge.notice);
-        let is_ours = said.as_deref().is_none_or(|said| [NO_SPACE, SPARSE].contains(&said));
-        // Other advice is not overwritten.
-        if is_ours && said.as_deref() != words {
-            let fact = Fact::Notice(words.map(str::to_owned));
-            self.observe(id, generation, fact).await?;
-        }
-        Ok(())
     }
 
     /// After a launch. The service waits a moment: the launch has the processor for itself, and many
     /// in a row need one look.
-    pub(crate) fn prune_logs_in_background(&self) {
-        if self.is_server() {
-            let look = |app: Self| async move { app.prune_logs().await };
-            self.log_care().after_launch.ask(self, AFTER_LAUNCH, look);
+    pub fn prune_soon(self: &Arc<Self>) {
+        if self.registry.has_readers() {
+            let this = Arc::clone(self);
+            let prune = move || async move { this.prune().await };
+            self.after_launch.request(&self.tasks, AFTER_LAUNCH, prune);
         } else {
-            let app = self.clone();
-            self.tasks().spawn(async move { app.prune_logs().await });
+            let this = Arc::clone(self);
+            self.tasks.spawn(async move { this.prune().await });
         }
     }
 
     /// Removes the log sets that are too many, too old or too large. Those of live and of held
     /// bridges stay. The service removes nothing before it has looked for lost bridges.
-    pub(crate) async fn prune_logs(&self) {
-        if self.is_server() && !self.log_care().is_complete.load(Ordering::Relaxed) {
+    pub async fn prune(self: &Arc<Self>) {
+        if self.registry.has_readers() && !self.is_complete.load(Ordering::Relaxed) {
             return;
         }
         // Many launches at once need one look only.
-        let Ok(_turn) = self.log_care().turn.try_lock() else { return };
+        let Ok(_turn) = self.turn.try_lock() else { return };
         // Another process may have launched a moment ago.
-        if let Err(error) = self.reload().await {
+        if let Err(error) = self.registry.live().await {
             debug!(error = %error, "old logs are not removed now");
             return;
         }
-        let app = self.clone();
+        let this = Arc::clone(self);
         let done =
-            tokio::task::spawn_blocking(move || app.prune_logs_beside(&app.registry().rows()))
+            tokio::task::spawn_blocking(move || this.prune_beside(&this.registry.copies.rows()))
                 .await;
         match done {
             Ok(Ok(0)) => {}
             Ok(Ok(removed)) => {
                 info!("removed {removed} old log sets");
-                self.extras().clear();
-                self.publish_rows().await;
+                if let Some(publisher) = &self.registry.publisher {
+                    publisher.reread_rows().await;
+                }
             }
             Ok(Err(error)) => warn!(error = %error, "old logs cannot be looked for"),
             Err(error) => warn!(error = %error, "removing old logs was interrupted"),
         }
     }
 
-    fn prune_logs_beside(&self, rows: &[Arc<Stored>]) -> std::io::Result<usize> {
+    fn prune_beside(&self, rows: &[Arc<Stored>]) -> std::io::Result<usize> {
         let Some(held) = held_projects(rows) else {
             debug!("old logs stay: it is not known which of them a corrupt record is about");
             return Ok(0);
         };
-        let directory = self.log_dir();
+        let directory = logs::directory(&self.config);
         let Inventory { sets, strays } = inventory(&directory)?;
         let uses = uses(rows);
-        let logs = &self.settings().logs;
+        let limits = &self.config.logs;
         let keep = Keep {
-            max_age_days: logs.retention_max_age_days,
-            max_sets: logs.retention_max_files,
-            max_bytes: u64::from(logs.retention_max_total_mb) * MIB,
+            max_age_days: limits.retention_max_age_days,
+            max_sets: limits.retention_max_files,
+            max_bytes: u64::from(limits.retention_max_total_mb) * MIB,
         };
         // Nobody can say whose the strays are; only their age ends them.
         let by_age = Keep { max_sets: 0, max_bytes: 0, ..keep };
-        let now = self.log_care().now(self.clock().now());
+        let now = self.now();
         let would_go = |written: &HashSet<String>| {
             let use_of = |stem: &str| match uses.get(stem) {
                 _ if written.contains(stem) => Use::Live,
@@ -186,14 +175,15 @@ impl App {
 
     /// Sets that a live process writes, whatever the records say. Blocks.
     fn written_stems(&self) -> HashSet<String> {
-        let processes = self.host().processes();
+        let processes = self.host.processes();
         let files = processes.iter().filter_map(|facts| debug_file(&facts.argv));
-        let sets = files.filter_map(|file| LogSet::of_debug_file(&self.log_dir(), &file));
+        let sets =
+            files.filter_map(|file| LogSet::of_debug_file(&logs::directory(&self.config), &file));
         sets.map(|set| set.stem().to_owned()).collect()
     }
 
     fn remove_logs(&self, group: &Group) -> bool {
-        let left = group.remove(&self.log_dir());
+        let left = group.remove(&logs::directory(&self.config));
         if left > 0 {
             warn!("{left} old log files cannot be removed; check the permissions of the directory");
         }

@@ -1,6 +1,7 @@
 //! Tests of log pages and following, over a real registry and real files.
 
 use super::*;
+use crate::App;
 use crate::bench::{ID, Still, app, bridge};
 use std::fs::File;
 use std::io::Write as _;
@@ -53,15 +54,15 @@ impl Bench {
         let stored = self.app.store().bridge(&self.bridge.id).await.unwrap().unwrap();
         assert!(matches!(&stored.content, Content::Bridge(bridge) if **bridge == self.bridge));
         self.revision = stored.revision;
-        self.app.registry().learn(stored);
+        self.app.copies().learn(stored);
     }
 
     async fn follow(&self, start: LogStart) -> LogSubscription {
-        self.app.follow_log(ID, start).await.unwrap()
+        self.app.logs().follow(ID, start).await.unwrap()
     }
 
     async fn page(&self, query: LogQuery) -> LogPage {
-        self.app.log_page(ID, query).await.unwrap()
+        self.app.logs().page(ID, query).await.unwrap()
     }
 }
 
@@ -184,7 +185,7 @@ async fn a_forgotten_bridge_and_a_shutdown_close_the_view() {
     let mut first = bench.follow(LogStart::Tail(1000)).await;
     let mut second = bench.follow(LogStart::Tail(1000)).await;
     assert_eq!(told(&mut first).await, "1:4 one");
-    bench.app.registry().forget(&bench.bridge.id);
+    bench.app.copies().forget(&bench.bridge.id);
     assert_eq!(told(&mut first).await, "closed 4404 unknown_instance");
     assert_eq!(next(&mut first).await, None);
     bench.app.shutdown().cancel();
@@ -230,11 +231,11 @@ async fn bad_cursors_are_refused_by_name() {
         let cursor = LogQuery { tail: 9, cursor: Some(raw.into()), before: None };
         let before = LogQuery { tail: 9, cursor: None, before: Some(raw.into()) };
         for (query, name) in [(cursor, "`cursor`"), (before, "`before`")] {
-            let error = bench.app.log_page(ID, query).await.unwrap_err();
+            let error = bench.app.logs().page(ID, query).await.unwrap_err();
             assert_eq!(error.code, ErrorCode::InvalidValue, "{raw}");
             assert!(error.message.starts_with(name), "{}", error.message);
         }
-        let error = bench.app.follow_log(ID, LogStart::Cursor(raw.into())).await.unwrap_err();
+        let error = bench.app.logs().follow(ID, LogStart::Cursor(raw.into())).await.unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidValue, "{raw}");
     }
 }

@@ -4,7 +4,7 @@
 //! An entry is durable before the change that it announces. A change that fails afterwards gets a
 //! second entry.
 
-use crate::{App, AppError};
+use crate::{AppError, Role};
 use rustix::fs::{Mode, OFlags, fchmod, open};
 use serde::Serialize;
 use std::fmt;
@@ -12,7 +12,9 @@ use std::fs::File;
 use std::future::Future;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use svc_ports::Clock;
 use svc_process::locks::FileLocks;
 use svc_shared::Timestamp;
 
@@ -235,26 +237,33 @@ fn user() -> String {
     name.unwrap_or(id)
 }
 
-impl App {
-    /// Who acts now.
-    pub(crate) fn actor(&self) -> Actor {
-        ACTOR.try_with(Actor::clone).unwrap_or_else(|_| match self.is_server() {
-            true => Actor::Admin,
-            false => Actor::Command(user()),
-        })
-    }
+/// Whoever the work in progress is done for, if that is known.
+pub(crate) fn current() -> Option<Actor> {
+    ACTOR.try_with(Actor::clone).ok()
+}
 
+/// Makes changes that the audit log tells of.
+pub(crate) struct Audit {
+    pub log: AuditLog,
+    pub role: Role,
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Audit {
     /// Makes a change and keeps it in the audit log.
     ///
     /// # Errors
     /// As [`AuditLog::record`].
-    pub(crate) async fn audited<T>(
+    pub async fn record<T>(
         &self,
         change: Change,
         work: impl Future<Output = Result<T, AppError>>,
     ) -> Result<T, AppError> {
-        let log = AuditLog::of(&self.settings().state_dir);
-        log.record(&(self.actor(), self.clock().now()), &change, work).await
+        let actor = current().unwrap_or_else(|| match self.role {
+            Role::Server => Actor::Admin,
+            Role::Command | Role::Reader => Actor::Command(user()),
+        });
+        self.log.record(&(actor, self.clock.now()), &change, work).await
     }
 }
 

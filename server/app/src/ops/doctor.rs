@@ -12,14 +12,20 @@ mod same_session;
 mod strays;
 mod systemd;
 
-use crate::{App, VERSION};
+use crate::VERSION;
+use crate::agent::Agent;
+use crate::bridges::strays::Strays;
+use crate::projects::catalog::Catalog;
+use crate::registry::Registry;
+use crate::sessions::SessionScan;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use svc_agent::login::Login;
-use svc_config::{ConfigErrors, Loaded, ScopeUse};
+use svc_config::{Config, ConfigErrors, Loaded, Origin, ScopeUse};
 use svc_domain::admission::Trust;
 use svc_ports::process::Manager;
+use svc_ports::{Clock, ProcessHost};
 use svc_shared::Timestamp;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
@@ -36,7 +42,7 @@ const DATABASE_LIMIT: Duration = Duration::from_secs(10);
 /// Where the records are, as far as the caller got with them.
 #[derive(Debug)]
 pub enum Records {
-    /// Open: the store of the [`App`].
+    /// Open: the store of the registry.
     Open,
     /// Nothing was started here yet.
     Absent,
@@ -65,14 +71,28 @@ impl LastAnswer {
     }
 }
 
-impl App {
+/// Examines the installation.
+pub struct Examiner {
+    pub(crate) config: Arc<Config>,
+    pub(crate) origin: Origin,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) host: Arc<dyn ProcessHost>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) strays: Arc<Strays>,
+    pub(crate) sessions: Arc<SessionScan>,
+    pub(crate) last: Arc<LastAnswer>,
+}
+
+impl Examiner {
     /// Readiness as the running service sees it; an answer of the last five seconds is given again.
     /// The configuration is read anew, as the next start would.
-    pub async fn doctor(&self) -> Arc<Doctor> {
-        if let Some(answer) = self.inner.doctor.fresh() {
+    pub async fn report(&self) -> Arc<Doctor> {
+        if let Some(answer) = self.last.fresh() {
             return answer;
         }
-        let origin = self.inner.parts.origin.clone();
+        let origin = self.origin.clone();
         let path = origin.path().map(Path::to_owned);
         let read = tokio::task::spawn_blocking(move || origin.read_again()).await.ok().flatten();
         let mut checks = match &read {
@@ -80,13 +100,13 @@ impl App {
             None => vec![passed("config", "given by the demo, no file")],
         };
         checks.extend(self.examine(&Records::Open).await);
-        let answer = Arc::new(report(checks, path.as_deref(), self.clock().now()));
-        self.inner.doctor.keep(&answer);
+        let answer = Arc::new(report(checks, path.as_deref(), self.clock.now()));
+        self.last.keep(&answer);
         answer
     }
 
     /// Readiness for a command, which has read the configuration already.
-    pub async fn doctor_of_command(
+    pub async fn checks(
         &self,
         read: Result<&Loaded, &ConfigErrors>,
         records: &Records,
@@ -98,22 +118,23 @@ impl App {
 
     /// Everything but the configuration file, in the order of the documentation.
     async fn examine(&self, records: &Records) -> Vec<Check> {
-        let config = self.settings();
+        let config = &self.config;
         let agent = async {
-            let version = self.agent().cli().version_now().await;
+            let version = self.agent.cli().version_now().await;
             agent::program(version.as_ref(), &config.claude.min_version)
         };
         let login = async { agent::login(&self.login_for_doctor().await) };
-        let places = self.blocking(|app| {
-            let projects = app.projects();
+        let (of, trusted, projects) =
+            (Arc::clone(config), Arc::clone(&self.agent), self.catalog.all());
+        let places = tokio::task::spawn_blocking(move || {
             let [root, state, git] = [
-                places::projects_root(&app.settings().projects_root, &projects),
-                places::state_dir(app.settings()),
-                places::git(&app.agent().environment()),
+                places::projects_root(&of.projects_root, &projects),
+                places::state_dir(&of),
+                places::git(&trusted.environment()),
             ];
             let untrusted: Vec<&str> = projects
                 .iter()
-                .filter(|at| app.agent().trust(&at.path, at.git_root.as_deref()) != Trust::Granted)
+                .filter(|at| trusted.trust(&at.path, at.git_root.as_deref()) != Trust::Granted)
                 .map(|project| project.name.as_str())
                 .collect();
             [root, state, git, agent::trust(&untrusted, projects.len())]
@@ -121,17 +142,17 @@ impl App {
         let database = async {
             let seen = match records {
                 Records::Open => {
-                    let look = tokio::time::timeout(DATABASE_LIMIT, self.store().health());
+                    let look = tokio::time::timeout(DATABASE_LIMIT, self.registry.store.health());
                     Ok(Some(look.await.ok()))
                 }
                 Records::Absent => Ok(None),
                 Records::Refused(error) => Err(error),
             };
-            registry::database(self.store().path(), seen)
+            registry::database(self.registry.store.path(), seen)
         };
         let strays = async {
             let found = match records {
-                Records::Open => self.strays().await.ok(),
+                Records::Open => self.strays.list().await.ok(),
                 // Nothing was ever started here.
                 Records::Absent => Some(Vec::new()),
                 Records::Refused(_) => None,
@@ -139,19 +160,20 @@ impl App {
             strays::strays(found.as_deref())
         };
         let same_session = async {
-            let found = self.blocking(App::shared_sessions).await.flatten();
+            let scan = Arc::clone(&self.sessions);
+            let found = tokio::task::spawn_blocking(move || scan.shared()).await.ok().flatten();
             same_session::duplicate_sessions(found.as_deref())
         };
         let scopes = async {
             let wanted = config.claude.scope;
             let manager = match wanted {
                 ScopeUse::Off => Manager::Absent,
-                ScopeUse::Auto | ScopeUse::Require => self.host().manager().await,
+                ScopeUse::Auto | ScopeUse::Require => self.host.manager().await,
             };
             // A command runs in another unit than the service, or in none.
-            let unit = match (&manager, self.is_server()) {
+            let unit = match (&manager, self.registry.has_readers()) {
                 (Manager::Answers(_), _) | (_, false) => None,
-                (Manager::Absent | Manager::Silent(_), true) => self.host().own_unit().await,
+                (Manager::Absent | Manager::Silent(_), true) => self.host.own_unit().await,
             };
             systemd::systemd(wanted, &manager, unit.as_ref())
         };
@@ -160,8 +182,8 @@ impl App {
         let mut checks = vec![agent, login];
         let exposure = exposure::auth(config);
         match places {
-            Some([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
-            None => checks.push(exposure),
+            Ok([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
+            Err(_) => checks.push(exposure),
         }
         checks.extend([database, strays, same_session, scopes]);
         checks
@@ -169,20 +191,11 @@ impl App {
 
     /// The very answer that the health report shows, where there is one.
     async fn login_for_doctor(&self) -> Login {
-        let cli = self.agent().cli();
+        let cli = self.agent.cli();
         match cli.login() {
             Login::Unasked => cli.login_now().await,
             known @ (Login::Answered { .. } | Login::Failed { .. }) => known,
         }
-    }
-
-    /// Looks at files off the threads that serve; `None` when the service is ending.
-    async fn blocking<T: Send + 'static>(
-        &self,
-        look: impl FnOnce(&Self) -> T + Send + 'static,
-    ) -> Option<T> {
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || look(&app)).await.ok()
     }
 }
 

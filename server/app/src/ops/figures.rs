@@ -1,7 +1,7 @@
 //! What a monitoring system wants to know, from copies in memory: asking costs no disk and starts
 //! no process.
 
-use crate::App;
+use crate::ops::metrics::Metrics;
 use std::collections::BTreeMap;
 use svc_domain::usage::Usage;
 use svc_shared::status::BridgeStatus;
@@ -28,20 +28,20 @@ pub struct Figures {
     pub usage: BTreeMap<String, Usage>,
 }
 
-impl App {
+impl Metrics {
     /// The counts of now.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let mut bridges: BTreeMap<&'static str, u64> =
             STATUSES.iter().map(|status| (status.as_str(), 0)).collect();
         for status in STATUSES {
-            let count = self.registry().count(|bridge| bridge.status() == status);
+            let count = self.copies.count(|bridge| bridge.status() == status);
             bridges.insert(status.as_str(), u64::try_from(count).unwrap_or(u64::MAX));
         }
         Figures {
             bridges,
-            projects: u64::try_from(self.projects().len()).unwrap_or(u64::MAX),
-            crashes: self.registry().crashes(),
+            projects: u64::try_from(self.catalog.all().len()).unwrap_or(u64::MAX),
+            crashes: self.copies.crashes(),
             usage: self.use_by_project(),
         }
     }

@@ -1,21 +1,29 @@
 //! Use-cases that look back: what happened to bridges, and when a project was last used.
 
-use crate::{App, AppError};
+use crate::AppError;
+use crate::projects::catalog::Catalog;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use svc_shared::internal::{HistoryEvent, HistoryPage, SortData};
 use svc_shared::{Timestamp, Word};
-use svc_store::{HistoryFilter, PastEvent};
+use svc_store::{HistoryFilter, PastEvent, Store};
 
-impl App {
+/// What is kept of the past.
+pub struct History {
+    pub(crate) store: Store,
+    pub(crate) catalog: Arc<Catalog>,
+}
+
+impl History {
     /// A page of the history, newest first.
     ///
     /// # Errors
     /// The registry cannot be read: an error is not an empty history.
-    pub async fn past(&self, filter: HistoryFilter) -> Result<HistoryPage, AppError> {
+    pub async fn page(&self, filter: HistoryFilter) -> Result<HistoryPage, AppError> {
         let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
         // One more than is shown tells whether there is a next page.
         let wanted = HistoryFilter { limit: filter.limit.saturating_add(1), ..filter };
-        let mut found = self.store().history(&wanted).await?;
+        let mut found = self.store.history(&wanted).await?;
         let is_more = found.len() > limit;
         found.truncate(limit);
         let next_before = found.last().map(|event| event.id).filter(|_| is_more);
@@ -27,8 +35,8 @@ impl App {
     /// # Errors
     /// The registry cannot be read.
     pub async fn sort_data(&self) -> Result<BTreeMap<String, SortData>, AppError> {
-        let last_used = self.store().last_used().await?;
-        let projects = self.projects();
+        let last_used = self.store.last_used().await?;
+        let projects = self.catalog.all();
         Ok(projects
             .iter()
             .map(|project| {

@@ -3,15 +3,21 @@
 
 mod state_file;
 
-use crate::{App, AppError};
+use crate::AppError;
+use crate::projects::catalog::Catalog;
+use crate::registry::Registry;
+use crate::tasks::blocking;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use state_file::{Record, canonical, lenient};
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use svc_config::Config;
 use svc_domain::bridge::{Anchor, Bridge, Ended, Outcome, State};
 use svc_domain::log_escape::quoted;
+use svc_ports::Clock;
 use svc_process::files;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{Origin, ResumeMode};
@@ -84,19 +90,27 @@ pub fn migrate(state_dir: &Path) -> Result<Migrated, LegacyError> {
     Ok(Migrated::Done { records: canonical.records })
 }
 
-impl App {
+/// Takes over the records of an earlier service.
+pub struct LegacyImport {
+    pub(crate) config: Arc<Config>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl LegacyImport {
     /// Takes over the records of an earlier service, once: only into a registry that never
     /// held a bridge, so that what was forgotten stays so. Trouble
     /// with the file is a warning; the next start tries again.
     ///
     /// # Errors
     /// The registry cannot be read.
-    pub async fn import_legacy(&self) -> Result<(), AppError> {
-        let path = self.settings().state_dir.join(FILE);
+    pub async fn run(&self) -> Result<(), AppError> {
+        let path = self.config.state_dir.join(FILE);
         let look = path.clone();
-        let hosted = self.settings().state_dir.join(HOSTED_FILE);
+        let hosted = self.config.state_dir.join(HOSTED_FILE);
         let (is_there, has_hosted) = blocking(move || (is_there(&look), is_there(&hosted))).await?;
-        if !(is_there || has_hosted) || !self.store().is_unused().await? {
+        if !(is_there || has_hosted) || !self.registry.store.is_unused().await? {
             return Ok(());
         }
         if has_hosted {
@@ -116,9 +130,9 @@ impl App {
         };
         let bridges: Vec<Bridge> =
             records.iter().filter_map(|record| self.bridge_of(record)).collect();
-        match self.store().import(&bridges, self.clock().now()).await {
+        match self.registry.store.import(&bridges, self.clock.now()).await {
             // Written here, but taken over from nowhere: the next look reads them.
-            Ok(true) => self.registry().doubt(),
+            Ok(true) => self.registry.copies.invalidate(),
             // Somebody else was faster.
             Ok(false) => return Ok(()),
             Err(error) => {
@@ -148,7 +162,7 @@ impl App {
             return None;
         };
         let id = instance_id(&record.project)?;
-        let defaults = &self.settings().instance_defaults;
+        let defaults = &self.config.instance_defaults;
         let custom_name = record.label.as_deref().and_then(|label| match session_name(label) {
             Ok(name) => name.filter(|name| name != project.as_str()),
             Err(error) => {
@@ -156,11 +170,11 @@ impl App {
                 None
             }
         });
-        let known = self.projects().get(&project).map(|project| project.path.clone());
-        let now = self.clock().now();
+        let known = self.catalog.all().get(&project).map(|project| project.path.clone());
+        let now = self.clock.now();
         Some(Bridge {
             id,
-            cwd: known.unwrap_or_else(|| self.settings().projects_root.join(project.as_str())),
+            cwd: known.unwrap_or_else(|| self.config.projects_root.join(project.as_str())),
             project,
             custom_name,
             resume_mode: word(&shown, "resume_mode", &record.resume_mode, ResumeMode::Standard),
@@ -210,12 +224,6 @@ fn word<T: std::str::FromStr>(project: &str, field: &str, raw: &Option<String>, 
         );
         usual
     })
-}
-
-async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, AppError> {
-    tokio::task::spawn_blocking(work).await.map_err(AppError::internal)
 }
 
 fn is_there(path: &Path) -> bool {

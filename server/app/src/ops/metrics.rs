@@ -1,13 +1,16 @@
 //! Use-cases: what bridges use of processor, memory and disk. Samples are taken by the supervisor;
 //! asking reads copies in memory.
 
-use crate::{App, AppError};
+use crate::AppError;
+use crate::projects::catalog::Catalog;
+use crate::registry::copies::Copies;
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use svc_config::Config;
 use svc_domain::usage::{self, Usage};
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_shared::internal::metrics::{InstanceMetrics, Metrics, ProjectMetrics, Sample};
+use svc_shared::internal::metrics::{self, InstanceMetrics, ProjectMetrics, Sample};
 use tokio::time::Instant;
 
 /// Points of a curve: four minutes at the default pace.
@@ -78,10 +81,18 @@ impl Samples {
     }
 }
 
-impl App {
+/// What the live bridges use.
+pub struct Metrics {
+    pub(crate) config: Arc<Config>,
+    pub(crate) copies: Arc<Copies>,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) samples: Samples,
+}
+
+impl Metrics {
     /// Every live bridge that was measured lately, by id; with the points of its curve if asked.
     #[must_use]
-    pub fn metrics(&self, with_history: bool) -> BTreeMap<String, InstanceMetrics> {
+    pub fn of_instances(&self, with_history: bool) -> BTreeMap<String, InstanceMetrics> {
         let shown = |cpu_percent| self.shown_percent(cpu_percent);
         let of = |curve: &Curve| InstanceMetrics {
             now: self.use_shown(&curve.last),
@@ -101,12 +112,12 @@ impl App {
     ///
     /// # Errors
     /// No such project.
-    pub fn project_metrics(&self, name: &str) -> Result<ProjectMetrics, AppError> {
-        let project = self.project(name)?;
-        Ok(self.metrics_of(&project.name).unwrap_or(ProjectMetrics::Idle { running: false }))
+    pub fn of_project(&self, name: &str) -> Result<ProjectMetrics, AppError> {
+        let project = self.catalog.named(name)?;
+        Ok(self.of(&project.name).unwrap_or(ProjectMetrics::Idle { running: false }))
     }
 
-    pub(crate) fn metrics_of(&self, project: &ProjectName) -> Option<ProjectMetrics> {
+    pub(crate) fn of(&self, project: &ProjectName) -> Option<ProjectMetrics> {
         let of_project: Vec<Usage> = self
             .fresh(|_, curve| (curve.project == *project).then_some(curve.last))
             .into_iter()
@@ -131,16 +142,16 @@ impl App {
     }
 
     /// What the stream says of the samples.
-    pub(crate) fn sample_frame(&self) -> BTreeMap<String, Metrics> {
+    pub(crate) fn frame(&self) -> BTreeMap<String, metrics::Metrics> {
         let one = |id: &InstanceId, curve: &Curve| (id.to_string(), self.use_shown(&curve.last));
         self.fresh(one).into_iter().collect()
     }
 
     /// Those of live bridges that are not too old to be believed.
     fn fresh<T>(&self, of: impl Fn(&InstanceId, &Curve) -> T) -> Vec<T> {
-        let limit = self.settings().metrics.poll.saturating_mul(FRESH_FOR);
-        let live = self.registry().live_generations();
-        let curves = self.samples().lock();
+        let limit = self.config.metrics.poll.saturating_mul(FRESH_FOR);
+        let live = self.copies.live_generations();
+        let curves = self.samples.lock();
         curves
             .iter()
             .filter(|(id, curve)| {
@@ -150,12 +161,12 @@ impl App {
             .collect()
     }
 
-    fn use_shown(&self, usage: &Usage) -> Metrics {
-        Metrics {
+    fn use_shown(&self, usage: &Usage) -> metrics::Metrics {
+        metrics::Metrics {
             running: true,
             procs: usage.procs,
             cpu_percent: self.shown_percent(usage.cpu_percent),
-            cpu_normalized: self.settings().metrics.normalize_cpu,
+            cpu_normalized: self.config.metrics.normalize_cpu,
             rss_bytes: usage.rss_bytes,
             disk_read_bps: usage.disk.map(|moved| moved.read),
             disk_write_bps: usage.disk.map(|moved| moved.written),
@@ -164,7 +175,7 @@ impl App {
 
     /// One decimal, of one core or of all.
     fn shown_percent(&self, percent: f64) -> f64 {
-        let cores = match self.settings().metrics.normalize_cpu {
+        let cores = match self.config.metrics.normalize_cpu {
             true => f64::from(cores()),
             false => 1.0,
         };

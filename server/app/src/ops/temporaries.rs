@@ -1,14 +1,25 @@
 //! Use-case: take away what a killed writer left beside the file it was going to replace.
 
-use crate::App;
+use crate::agent::Agent;
+use crate::logs;
+use crate::projects::catalog::Catalog;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use svc_config::Config;
 use svc_process::files::remove_abandoned_temporaries;
 use svc_process::table::ProcTable;
 use tracing::{info, warn};
 
-impl App {
+/// The directories where the service and its commands replace files.
+pub(crate) struct Temporaries {
+    pub config: Arc<Config>,
+    pub agent: Arc<Agent>,
+    pub catalog: Arc<Catalog>,
+}
+
+impl Temporaries {
     /// Looks wherever the service and its commands replace files. What a live writer holds stays.
-    pub(crate) async fn sweep_temporaries(&self) {
+    pub async fn sweep(&self) {
         let places = self.places_of_temporaries();
         let swept = tokio::task::spawn_blocking(move || {
             let table = ProcTable::open().ok()?;
@@ -26,10 +37,10 @@ impl App {
     /// The state directory with what is directly in it, beside the pointer of each project, and beside
     /// the agent's configuration, wherever a link leads.
     fn places_of_temporaries(&self) -> Vec<PathBuf> {
-        let state = &self.settings().state_dir;
-        let mut places = vec![state.clone(), self.log_dir(), state.join("run")];
-        if let Ok(home) = self.agent_home() {
-            let projects = self.projects();
+        let state = &self.config.state_dir;
+        let mut places = vec![state.clone(), logs::directory(&self.config), state.join("run")];
+        if let Ok(home) = self.agent.home() {
+            let projects = self.catalog.all();
             let paths = projects.iter().filter_map(|project| project.path.to_str());
             places.extend(paths.map(|path| home.project_dir(path)));
             let file = home.config_file();

@@ -1,19 +1,24 @@
 //! Use-cases: what somebody chose for the page, read and replaced.
 
-use crate::{App, AppError, Class};
+use crate::{AppError, Class};
 use serde_json::{Map, Value};
 use svc_domain::ui_prefs::{self, Unfit};
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::UiPrefs;
-use svc_store::UiPrefsRow;
+use svc_store::{Store, UiPrefsRow};
 
-impl App {
+/// The preferences of the page, in the database.
+pub struct Preferences {
+    pub(crate) store: Store,
+}
+
+impl Preferences {
     /// The preferences as they are kept; empty at revision 0 before the first change.
     ///
     /// # Errors
     /// The database cannot be read.
-    pub async fn ui_prefs(&self) -> Result<UiPrefs, AppError> {
-        let row = self.store().ui_prefs().await.map_err(|error| {
+    pub async fn read(&self) -> Result<UiPrefs, AppError> {
+        let row = self.store.ui_prefs().await.map_err(|error| {
             AppError::busy("the preferences cannot be read; try again").because(error)
         })?;
         Ok(row.map_or_else(UiPrefs::default, shown))
@@ -23,7 +28,7 @@ impl App {
     ///
     /// # Errors
     /// They do not fit, somebody else replaced them meanwhile, or nothing could be written.
-    pub async fn set_ui_prefs(&self, next: UiPrefs) -> Result<UiPrefs, AppError> {
+    pub async fn replace(&self, next: UiPrefs) -> Result<UiPrefs, AppError> {
         let text = ui_prefs::text(&next.prefs).map_err(|unfit| match unfit {
             Unfit::TooLarge => {
                 AppError::new(ErrorCode::TooLarge, Class::TooLarge, unfit.to_string())
@@ -32,7 +37,7 @@ impl App {
         })?;
         let rev = i64::try_from(next.rev).ok();
         let is_saved = match rev {
-            Some(rev) => self.store().save_ui_prefs(rev, &text).await.map_err(|error| {
+            Some(rev) => self.store.save_ui_prefs(rev, &text).await.map_err(|error| {
                 AppError::busy("the preferences cannot be recorded; try again").because(error)
             })?,
             None => false,

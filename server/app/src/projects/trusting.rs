@@ -1,75 +1,33 @@
 //! Use-cases: let the agent work in directories, by name.
 
-use crate::bridges::circumstances::unknown_project;
-use crate::ops::audit::{Change, Scope, Surface};
-use crate::{App, AppError, Class};
+use crate::agent::Agent;
+use crate::bridges::readiness::Readiness;
+use crate::ops::audit::{Audit, Change, Scope, Surface};
+use crate::projects::catalog::Catalog;
+use crate::projects::catalog::unknown_project;
+use crate::registry::Registry;
+use crate::tasks::{Tasks, blocking};
+use crate::{AppError, Class};
+use std::sync::Arc;
 use svc_agent::trust::TrustError;
 use svc_domain::log_escape::quoted;
 use svc_projects::Project;
 use svc_shared::api::projects;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::TrustAllRequest;
-use svc_shared::status::TrustState;
 
-impl App {
-    /// Trusts one project directory.
-    ///
-    /// # Errors
-    /// The agent's file cannot be understood or written; it is left as it is.
-    pub async fn trust(&self, name: &str) -> Result<projects::Project, AppError> {
-        let app = self.clone();
-        let name = name.to_owned();
-        self.run_to_completion(async move {
-            let project = app.project(&name)?;
-            app.grant_trust(&project).await?;
-            app.publish_all().await;
-            Ok(app.project_record(&project))
-        })
-        .await
-    }
+/// Lets the agent work in a directory.
+pub(crate) struct Trust {
+    pub agent: Arc<Agent>,
+    pub audit: Arc<Audit>,
+}
 
-    /// Trusts exactly the named projects.
-    ///
-    /// # Errors
-    /// A name is unknown: nothing is trusted then. Or as [`App::trust`].
-    pub async fn trust_all(
-        &self,
-        request: TrustAllRequest,
-    ) -> Result<Vec<projects::Project>, AppError> {
-        let app = self.clone();
-        self.run_to_completion(async move {
-            let wanted = request
-                .names
-                .iter()
-                .map(|name| app.project(name).map_err(|_| unknown_project(name)))
-                .collect::<Result<Vec<_>, _>>()?;
-            for project in &wanted {
-                app.grant_trust(project).await?;
-            }
-            app.publish_all().await;
-            Ok(wanted.iter().map(|project| app.project_record(project)).collect())
-        })
-        .await
-    }
-
-    /// Records of all projects, in their order.
-    ///
-    /// # Errors
-    /// The scan was interrupted.
-    pub async fn project_records(&self) -> Result<Vec<projects::Project>, AppError> {
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || {
-            app.projects().iter().map(|project| app.project_record(project)).collect()
-        })
-        .await
-        .map_err(AppError::internal)
-    }
-
+impl Trust {
     /// Writes the grant if there is none.
-    pub(crate) async fn grant_trust(&self, project: &Project) -> Result<(), AppError> {
-        let (app, asked) = (self.clone(), project.clone());
-        let known = tokio::task::spawn_blocking(move || app.is_trusted(&asked)).await;
-        if known.map_err(AppError::internal)? {
+    pub async fn grant(&self, project: &Project) -> Result<(), AppError> {
+        let (agent, asked) = (Arc::clone(&self.agent), project.clone());
+        let known = blocking(move || agent.trust(&asked.path, asked.git_root.as_deref())).await?;
+        if known == svc_domain::admission::Trust::Granted {
             return Ok(());
         }
         let change = Change {
@@ -79,11 +37,12 @@ impl App {
             action: "create",
             keys: vec!["hasTrustDialogAccepted"],
         };
-        self.audited(change, async {
-            let git_root = project.git_root.as_deref();
-            self.agent().grant_trust(&project.path, git_root).await.map_err(trust_failed)
-        })
-        .await?;
+        self.audit
+            .record(change, async {
+                let git_root = project.git_root.as_deref();
+                self.agent.grant_trust(&project.path, git_root).await.map_err(trust_failed)
+            })
+            .await?;
         tracing::info!(
             project.name = %project.name,
             "trusted the directory of project {}",
@@ -91,23 +50,79 @@ impl App {
         );
         Ok(())
     }
+}
 
-    /// The record of a project.
-    pub(crate) fn project_record(&self, project: &Project) -> projects::Project {
-        let trusted = self.is_trusted(project);
-        projects::Project {
-            name: project.name.clone(),
-            path: project.shown_path.to_string_lossy().into_owned(),
-            is_git_repo: project.is_git_repo(),
-            has_claude_md: project.has_claude_md,
-            has_claude_dir: project.has_claude_dir,
-            trust_state: if trusted { TrustState::Trusted } else { TrustState::Untrusted }.into(),
-            allow_bypass_permissions: self
-                .settings()
-                .project(&project.name)
-                .allow_bypass_permissions,
-            alias_of: project.alias_of.clone(),
-        }
+/// The projects, and what a person allows in them.
+pub struct ProjectService {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) trust: Arc<Trust>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) tasks: Tasks,
+}
+
+impl ProjectService {
+    /// Names of the projects, in the order of lists.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.catalog.all().iter().map(|project| project.name.to_string()).collect()
+    }
+
+    /// Trusts one project directory.
+    ///
+    /// # Errors
+    /// The agent's file cannot be understood or written; it is left as it is.
+    pub async fn trust(self: &Arc<Self>, name: &str) -> Result<projects::Project, AppError> {
+        let this = Arc::clone(self);
+        let name = name.to_owned();
+        self.tasks
+            .complete(async move {
+                let project = this.catalog.named(&name)?;
+                this.trust.grant(&project).await?;
+                this.registry.publish_all().await;
+                let readiness = Arc::clone(&this.readiness);
+                blocking(move || readiness.record(&project)).await
+            })
+            .await
+    }
+
+    /// Trusts exactly the named projects.
+    ///
+    /// # Errors
+    /// A name is unknown: nothing is trusted then. Or as [`ProjectService::trust`].
+    pub async fn trust_all(
+        self: &Arc<Self>,
+        request: TrustAllRequest,
+    ) -> Result<Vec<projects::Project>, AppError> {
+        let this = Arc::clone(self);
+        self.tasks
+            .complete(async move {
+                let wanted = request
+                    .names
+                    .iter()
+                    .map(|name| this.catalog.named(name).map_err(|_| unknown_project(name)))
+                    .collect::<Result<Vec<_>, _>>()?;
+                for project in &wanted {
+                    this.trust.grant(project).await?;
+                }
+                this.registry.publish_all().await;
+                let readiness = Arc::clone(&this.readiness);
+                blocking(move || wanted.iter().map(|project| readiness.record(project)).collect())
+                    .await
+            })
+            .await
+    }
+
+    /// Records of all projects, in their order.
+    ///
+    /// # Errors
+    /// The scan was interrupted.
+    pub async fn records(self: &Arc<Self>) -> Result<Vec<projects::Project>, AppError> {
+        let this = Arc::clone(self);
+        blocking(move || {
+            this.catalog.all().iter().map(|project| this.readiness.record(project)).collect()
+        })
+        .await
     }
 }
 

@@ -1,6 +1,8 @@
 //! Use-cases that only look: nothing is written, no event leaves.
 
+use crate::tasks::blocking;
 use crate::{App, AppError, Class};
+use std::sync::Arc;
 use svc_domain::agent_log::evidence::Readiness;
 use svc_domain::bridge::{Bridge, Stage};
 use svc_domain::effect::Step;
@@ -20,13 +22,14 @@ impl App {
     ///
     /// # Errors
     /// Nothing or several match the reference.
-    pub fn instance(&self, reference: &str) -> Result<Instance, AppError> {
-        let rows = self.registry().rows();
-        let id = self.resolve(reference, &rows)?;
-        let found = rows.iter().find(|stored| stored.id() == id);
-        found
-            .and_then(|stored| self.shown(stored))
-            .ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))
+    pub async fn instance(&self, reference: &str) -> Result<Instance, AppError> {
+        let rows = self.copies().rows();
+        let id = self.lookup().resolve(reference, &rows)?;
+        let record = match rows.into_iter().find(|stored| stored.id() == id) {
+            Some(stored) => self.records().of_stored(stored).await?,
+            None => None,
+        };
+        record.ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))
     }
 
     /// The link for the remote client. A credential: it leaves by this way only.
@@ -34,7 +37,7 @@ impl App {
     /// # Errors
     /// The bridge is not running or has registered nothing that could be linked.
     pub async fn connect(&self, reference: &str) -> Result<Connect, AppError> {
-        let bridge = self.bridge(reference).await?;
+        let bridge = self.lookup().bridge(reference).await?;
         let bridge = if self.is_server() { bridge } else { self.bridge_as_it_is(bridge).await? };
         let none = || {
             AppError::new(
@@ -71,24 +74,24 @@ impl App {
     pub async fn reconciled_instances(&self) -> Result<Vec<Instance>, AppError> {
         let rows = self.store().bridges().await?;
         let app = self.clone();
-        let (rows, needs_probe) = tokio::task::spawn_blocking(move || {
+        let (rows, needs_probe) = blocking(move || {
             let rows: Vec<Stored> = rows.into_iter().map(|stored| app.as_it_is(stored)).collect();
-            app.registry().replace(rows.clone());
+            app.copies().replace(rows.clone());
             let needs_probe = rows.iter().filter_map(Stored::bridge).any(|bridge| {
-                app.process_of(bridge).is_some_and(|facts| app.agent().needs_probe(&facts))
+                app.records()
+                    .facts
+                    .process_of(bridge)
+                    .is_some_and(|facts| app.agent().needs_probe(&facts))
             });
             (rows, needs_probe)
         })
-        .await
-        .map_err(AppError::internal)?;
+        .await?;
         if needs_probe {
             // Without an answer the version stays unknown, which a record may say.
             let _ = self.agent().cli().version_now().await;
         }
-        let app = self.clone();
-        tokio::task::spawn_blocking(move || app.instances_of(&rows))
-            .await
-            .map_err(AppError::internal)
+        let records = Arc::clone(self.records());
+        blocking(move || records.of_all(&rows)).await
     }
 
     /// All records as they are written, for who must answer at once.
@@ -97,24 +100,18 @@ impl App {
     /// The registry cannot be read.
     pub async fn written_instances(&self) -> Result<Vec<Instance>, AppError> {
         let rows = self.store().bridges().await?;
-        Ok(self.instances_of(&rows))
-    }
-
-    /// Names of the projects, in the order of lists.
-    #[must_use]
-    pub fn project_names(&self) -> Vec<String> {
-        self.projects().iter().map(|project| project.name.to_string()).collect()
+        let records = Arc::clone(self.records());
+        blocking(move || records.of_all(&rows)).await
     }
 
     /// Nobody supervises in a command, so the record may be behind its process.
     async fn bridge_as_it_is(&self, bridge: Bridge) -> Result<Bridge, AppError> {
         let app = self.clone();
-        tokio::task::spawn_blocking(move || match app.as_seen(&bridge) {
+        blocking(move || match app.as_seen(&bridge) {
             Some(next) => *next,
             None => bridge,
         })
         .await
-        .map_err(AppError::internal)
     }
 
     fn as_it_is(&self, stored: Stored) -> Stored {

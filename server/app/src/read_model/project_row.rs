@@ -9,15 +9,15 @@ impl App {
     /// # Errors
     /// No such project.
     pub async fn project_row(&self, name: &str) -> Result<ProjectRow, AppError> {
-        let project = self.project(name)?;
-        let preflight = self.preflight(name, false).await?;
+        let project = self.catalog().named(name)?;
+        let preflight = self.readiness().preflight(name, false).await?;
         let snapshot = self.read_model().snapshot();
         let app = self.clone();
-        let record = tokio::task::spawn_blocking(move || app.project_record(&project))
+        let record = tokio::task::spawn_blocking(move || app.readiness().record(&project))
             .await
             .map_err(AppError::internal)?;
         let instances = snapshot.instances().filter(|row| row.project == name).cloned().collect();
-        let metrics = self.metrics_of(&record.name);
+        let metrics = self.metrics().of(&record.name);
         Ok(ProjectRow {
             project: record,
             preflight,

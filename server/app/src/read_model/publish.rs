@@ -1,18 +1,21 @@
-//! From records to the read model.
+//! From rows, projects and caches to the read model. Facts are read on blocking threads; showing
+//! them changes nothing but the read model.
 
-use crate::App;
-use crate::read_model::view::Surroundings;
-use crate::registry::{Part, Registry};
+use crate::bridges::readiness::Readiness;
+use crate::debounce::Debounce;
+use crate::ops::status::Status;
+use crate::read_model::ReadModel;
+use crate::read_model::records::Records;
+use crate::registry::copies::{Copies, Part};
+use crate::tasks::Tasks;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use svc_domain::adoption::Unrecorded;
-use svc_projects::{Project, Projects};
 use svc_shared::internal::PreflightSummary;
 
-/// From a change to the look at the long history of its project, and so much more for each row of
-/// it: a row takes a fortieth of that, whatever is started and stopped meanwhile.
+/// From a change to showing the long history of its project, and so much more for each row of it:
+/// a row takes a fortieth of that, whatever is started and stopped meanwhile.
 const NEIGHBOURS_AFTER: Duration = Duration::from_millis(100);
 const PER_NEIGHBOUR: Duration = Duration::from_micros(100);
 
@@ -20,142 +23,151 @@ fn lock(turn: &Mutex<()>) -> MutexGuard<'_, ()> {
     turn.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl App {
-    /// Shows the instances that changed to the readers of the read model. Only the service has
-    /// readers.
-    pub(crate) fn publish(&self) {
-        if !self.is_server() {
-            return;
-        }
-        while self.show(Registry::unshown) {}
-        self.publish_neighbours_soon();
-        self.publish_health();
-        if self.settings().instance_defaults.max_bridges.is_some() && self.live_count_changed() {
-            // With a cap, the readiness of every project depends on how many bridges are live.
-            self.publish_preflight();
+/// Keeps the read model of the service current.
+pub(crate) struct Publisher {
+    pub read_model: Arc<ReadModel>,
+    pub records: Arc<Records>,
+    pub readiness: Arc<Readiness>,
+    pub status: Arc<Status>,
+    pub tasks: Tasks,
+    pub turns: Turns,
+}
+
+/// One at a time reads and shows, so that nobody shows what has changed since. Taken on blocking
+/// threads only.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    rows: Mutex<()>,
+    /// The same for projects and their readiness, which take longer.
+    projects: Mutex<()>,
+    /// Live bridges when readiness was last published.
+    published_live: AtomicUsize,
+    /// The run over long histories.
+    neighbours: Debounce,
+}
+
+impl Publisher {
+    /// Shows readers the instances that changed.
+    pub async fn publish(self: &Arc<Self>) {
+        self.on_blocking_thread(Self::show_changes).await;
+    }
+
+    /// Shows everything that depends on the surroundings of the records.
+    pub async fn publish_all(self: &Arc<Self>) {
+        self.on_blocking_thread(|this| {
+            this.show_projects();
+            this.show_all_rows();
+        })
+        .await;
+    }
+
+    /// Shows all rows again: something outside changed that is a part of their records.
+    pub async fn publish_rows(self: &Arc<Self>) {
+        self.on_blocking_thread(Self::show_all_rows).await;
+    }
+
+    /// Reads the facts of all rows anew and shows them.
+    pub async fn reread_rows(self: &Arc<Self>) {
+        self.records.facts.clear();
+        self.publish_rows().await;
+    }
+
+    /// Shows the projects, with their readiness, and the state of the service.
+    pub async fn publish_projects(self: &Arc<Self>) {
+        self.on_blocking_thread(|this| {
+            this.show_projects();
+            this.show_status();
+        })
+        .await;
+    }
+
+    /// Reads files and the process table: not on a thread that serves requests. Once begun, it ends
+    /// even when the caller goes away.
+    async fn on_blocking_thread(self: &Arc<Self>, work: impl FnOnce(&Arc<Self>) + Send + 'static) {
+        let this = Arc::clone(self);
+        if let Err(error) = tokio::task::spawn_blocking(move || work(&this)).await {
+            tracing::error!(error = %error, "the page was not brought up to date");
         }
     }
 
-    /// Brings the readiness of all projects up to date. Only the service has readers.
-    pub(crate) fn publish_preflight(&self) {
-        if !self.is_server() {
-            return;
-        }
-        let _turn = lock(&self.inner.publishing_projects);
-        self.read_model().replace_preflight(self.summaries(&self.projects()));
+    fn copies(&self) -> &Copies {
+        &self.records.copies
     }
 
-    /// Shows some rows. One at a time looks and shows, so that nobody shows what has changed since.
-    fn show(&self, next: impl Fn(&Registry) -> Option<Part>) -> bool {
-        let _turn = lock(&self.inner.publishing);
-        let Some(part) = next(self.registry()) else { return false };
-        for ended in part.rows.iter().filter_map(|row| row.bridge()).filter(|one| !one.is_live()) {
-            self.watchers().ended(ended);
+    fn show_changes(self: &Arc<Self>) {
+        while self.show(Copies::take_changed) {}
+        self.show_neighbours_soon();
+        self.show_status();
+        let live = self.copies().live_count();
+        // With a cap, the readiness of every project depends on how many bridges are live.
+        if self.readiness.is_capped()
+            && self.turns.published_live.swap(live, Ordering::Relaxed) != live
+        {
+            self.show_readiness();
         }
-        // Whoever took them away, here or in another process.
+    }
+
+    fn show_all_rows(self: &Arc<Self>) {
+        self.copies().recheck_all();
+        self.show_changes();
+        while self.show(Copies::take_rechecked) {}
+    }
+
+    fn show(&self, next: impl Fn(&Copies) -> Option<Part>) -> bool {
+        let _turn = lock(&self.turns.rows);
+        let Some(part) = next(self.copies()) else { return false };
+        // Whoever deleted them, this process or another.
         for id in part.gone.iter().filter_map(|id| id.parse().ok()) {
-            self.watchers().forget(&id);
-            self.extras().forget(&id);
+            self.records.facts.forget(&id);
         }
-        let projects = self.projects();
-        let surroundings = Surroundings::new(self, &projects, part.occupied);
-        let shown = part
-            .rows
-            .iter()
-            .filter_map(|stored| Some((stored.number, surroundings.instance(stored)?)));
-        self.read_model().change_instances(shown.collect(), &part.gone);
+        let shown = self.records.of_rows(&part.rows, part.occupied);
+        self.read_model.change_instances(shown, &part.gone);
         true
     }
 
-    /// Brings the projects of the read model up to date, with their readiness.
-    pub(crate) fn publish_projects(&self) {
-        if !self.is_server() {
-            return;
-        }
-        let _turn = lock(&self.inner.publishing_projects);
-        let projects = self.projects();
-        let records = projects
-            .iter()
-            .map(|project| (project.name.to_string(), self.project_record(project)))
-            .collect();
-        self.read_model().replace_projects(records);
-        self.read_model().replace_preflight(self.summaries(&projects));
-    }
-
-    /// Everything that depends on the surroundings of the records.
-    pub(crate) async fn publish_all(&self) {
-        let app = self.clone();
-        // Ten thousand directories are looked at: not on a thread that serves requests.
-        let done = tokio::task::spawn_blocking(move || {
-            app.publish_projects();
-            app.publish_rows_now();
-        });
-        if let Err(error) = done.await {
-            tracing::error!(error = %error, "the page was not brought up to date");
-        }
-    }
-
-    /// Looks at all rows again: something outside changed that is a part of their records.
-    pub(crate) async fn publish_rows(&self) {
-        let app = self.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || app.publish_rows_now()).await {
-            tracing::error!(error = %error, "the page was not brought up to date");
-        }
-    }
-
-    fn publish_rows_now(&self) {
-        if !self.is_server() {
-            return;
-        }
-        self.registry().look_again();
-        self.publish();
-        while self.show(Registry::unlooked) {}
-    }
-
     /// Long histories of a project that was occupied or left follow its own row after a moment: who
-    /// starts and stops many times has them looked at once.
-    fn publish_neighbours_soon(&self) {
-        let count = self.registry().neighbours();
+    /// starts and stops many times has them shown once.
+    fn show_neighbours_soon(self: &Arc<Self>) {
+        let count = self.copies().waiting_neighbours();
         if count == 0 {
             return;
         }
-        let after = NEIGHBOURS_AFTER + PER_NEIGHBOUR * u32::try_from(count).unwrap_or(u32::MAX);
-        self.inner.neighbours.ask(self, after, |app| async move {
-            let look = tokio::task::spawn_blocking(move || {
-                if app.registry().look_at_neighbours() {
-                    while app.show(Registry::unlooked) {}
+        let delay = NEIGHBOURS_AFTER + PER_NEIGHBOUR * u32::try_from(count).unwrap_or(u32::MAX);
+        let this = Arc::clone(self);
+        self.turns.neighbours.request(&self.tasks, delay, move || async move {
+            this.on_blocking_thread(|this| {
+                if this.copies().recheck_neighbours() {
+                    while this.show(Copies::take_rechecked) {}
                 }
-            });
-            if let Err(error) = look.await {
-                tracing::error!(error = %error, "the page was not brought up to date");
-            }
+            })
+            .await;
         });
     }
 
-    fn live_count_changed(&self) -> bool {
-        let live = self.registry().live_count();
-        self.inner.published_live.swap(live, Ordering::Relaxed) != live
+    fn show_status(&self) {
+        let _turn = lock(&self.turns.rows);
+        self.read_model.set_health(self.status.health());
+        self.read_model.set_login(self.status.login());
     }
 
-    pub(crate) fn publish_health(&self) {
-        if !self.is_server() {
-            return;
-        }
-        let _turn = lock(&self.inner.publishing);
-        self.read_model().set_health(self.health());
-        self.read_model().set_login(self.login_status());
+    fn show_projects(&self) {
+        let _turn = lock(&self.turns.projects);
+        self.read_model.replace_projects(self.readiness.records_by_name());
+        self.read_model.replace_preflight(self.summaries());
     }
 
-    fn summaries(&self, projects: &Arc<Projects>) -> BTreeMap<String, PreflightSummary> {
-        let scene = self.scene(&self.registry().live());
-        let mut unmanaged = self.extras().unmanaged();
-        projects
-            .iter()
-            .map(|project: &Project| {
-                let unrecorded = unmanaged.remove(&project.name).unwrap_or(Unrecorded::Nothing);
-                (project.name.to_string(), self.preflight_summary(project, &scene, unrecorded))
-            })
-            .collect()
+    /// Shows the readiness of all projects.
+    pub async fn publish_readiness(self: &Arc<Self>) {
+        self.on_blocking_thread(|this| this.show_readiness()).await;
+    }
+
+    fn summaries(&self) -> BTreeMap<String, PreflightSummary> {
+        self.readiness.summaries(self.records.facts.unmanaged())
+    }
+
+    fn show_readiness(&self) {
+        let _turn = lock(&self.turns.projects);
+        self.read_model.replace_preflight(self.summaries());
     }
 }
 

@@ -1,17 +1,14 @@
-//! The record that leaves the service, made of a row and what surrounds it.
+//! The record that leaves the service, made of a row and the facts around it. Reads nothing and
+//! changes nothing.
 
-use crate::App;
-use std::borrow::Borrow;
-use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::auth::refs::SessionRefs;
+use crate::read_model::facts::Facts;
+use std::sync::Arc;
+use svc_config::Config;
 use svc_domain::admission::bypass_obstacle;
 use svc_domain::adoption::Unrecorded;
 use svc_domain::bridge::{Bridge, Outcome};
-use svc_ports::process::ProcessFacts;
-use svc_projects::{Project, Projects};
 use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
-use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{
     BridgeStatus, Channel, ConnectKind, Origin, PermissionMode, Phase, QuarantineCode,
     QuarantineKind, RestartPolicy, RestartState, ResumeBlocked, ResumeMode, SandboxMode, SpawnMode,
@@ -19,112 +16,15 @@ use svc_shared::status::{
 use svc_shared::{Timestamp, Word};
 use svc_store::{Content, Stored};
 
-/// Facts about rows that come from outside the registry and are looked up once per phase: what a
-/// process runs is only known after it has become the agent.
-#[derive(Debug, Default)]
-pub(crate) struct Extras {
-    rows: Mutex<HashMap<InstanceId, Extra>>,
-    /// Live Server Mode bridges without a record, as they were last seen.
-    unmanaged: Mutex<HashMap<ProjectName, Unrecorded>>,
+/// How rows are shown.
+pub(crate) struct View {
+    pub config: Arc<Config>,
+    pub refs: Arc<SessionRefs>,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Extra {
-    generation: u32,
-    phase: Option<Phase>,
-    has_log: bool,
-    agent_version: Option<String>,
-    reuse_expires_at: Option<Timestamp>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Extras {
-    fn of(&self, app: &App, bridge: &Bridge) -> Extra {
-        let mut all = lock(&self.rows);
-        match all.get(&bridge.id) {
-            Some(extra)
-                if extra.generation == bridge.generation && extra.phase == Some(bridge.phase()) =>
-            {
-                extra.clone()
-            }
-            Some(_) | None => {
-                let extra = look_up(app, bridge);
-                all.insert(bridge.id.clone(), extra.clone());
-                extra
-            }
-        }
-    }
-
-    /// Looks everything up anew at the next view: logs were pruned, pointers changed,
-    /// the version of the agent became known.
-    pub fn clear(&self) {
-        lock(&self.rows).clear();
-    }
-
-    /// Drops what is known of a row that is gone.
-    pub fn forget(&self, id: &InstanceId) {
-        lock(&self.rows).remove(id);
-    }
-
-    #[cfg(test)]
-    pub fn knows_no_row(&self) -> bool {
-        lock(&self.rows).is_empty()
-    }
-
-    /// Takes over the live bridges without a record; the projects where that differs.
-    pub fn set_unmanaged(&self, found: HashMap<ProjectName, Unrecorded>) -> Vec<ProjectName> {
-        let mut known = lock(&self.unmanaged);
-        let both = known.keys().chain(found.keys()).collect::<HashSet<_>>();
-        let differing =
-            both.into_iter().filter(|project| known.get(*project) != found.get(*project));
-        let differing = differing.cloned().collect();
-        *known = found;
-        differing
-    }
-
-    /// The live bridge without a record in each project that has one, as last seen.
-    pub fn unmanaged(&self) -> HashMap<ProjectName, Unrecorded> {
-        lock(&self.unmanaged).clone()
-    }
-}
-
-fn look_up(app: &App, bridge: &Bridge) -> Extra {
-    let stem = bridge.launch.as_ref().map(|launch| launch.log_stem.as_str());
-    let ended_standard = !bridge.is_live() && bridge.resume_mode == ResumeMode::Standard;
-    Extra {
-        generation: bridge.generation,
-        phase: Some(bridge.phase()),
-        has_log: stem.and_then(|stem| app.log_set(stem)).is_some_and(|set| set.has_log()),
-        agent_version: app.process_of(bridge).and_then(|facts| app.agent().running_version(&facts)),
-        reuse_expires_at: ended_standard
-            .then(|| app.agent().pointer(&bridge.cwd))
-            .flatten()
-            .map(|pointer| pointer.reuse_expires_at()),
-    }
-}
-
-/// What decides whether a row can be resumed.
-pub(crate) struct Surroundings<'a> {
-    app: &'a App,
-    projects: &'a Projects,
-    occupied: HashSet<ProjectName>,
-    unmanaged: HashMap<ProjectName, Unrecorded>,
-    /// Whether the agent's settings bypass permissions, read once for all rows of a project.
-    inherits_bypass: RefCell<HashMap<ProjectName, bool>>,
-}
-
-impl<'a> Surroundings<'a> {
-    /// `occupied` are the projects with a live Server Mode bridge.
-    pub fn new(app: &'a App, projects: &'a Projects, occupied: HashSet<ProjectName>) -> Self {
-        let unmanaged = app.extras().unmanaged();
-        Self { app, projects, occupied, unmanaged, inherits_bypass: RefCell::default() }
-    }
-
+impl View {
     /// Why a Resume would be declined or refused now.
-    pub fn blocked(&self, bridge: &Bridge) -> Option<ResumeBlocked> {
+    fn blocked(&self, bridge: &Bridge, facts: &Facts) -> Option<ResumeBlocked> {
         if bridge.quarantine.is_some() {
             return Some(ResumeBlocked::Quarantined);
         }
@@ -136,46 +36,36 @@ impl<'a> Surroundings<'a> {
             ResumeMode::Pty => return Some(ResumeBlocked::HostedUnavailable),
         }
         // In the order of a resume.
-        let Some(project) = self.projects.get(&bridge.project) else {
+        let Some(project) = facts.projects.get(&bridge.project) else {
             return Some(ResumeBlocked::UnknownProject);
         };
-        if self.is_bypass_forbidden(bridge.permission_mode, project) {
+        let is_allowed = self.config.project(&project.name).allow_bypass_permissions;
+        let inherits = facts.inherits_bypass.contains(&project.name);
+        if bypass_obstacle(bridge.permission_mode, is_allowed, inherits).is_some() {
             return Some(ResumeBlocked::BypassForbidden);
         }
-        if self.occupied.contains(&bridge.project) || self.unmanaged.contains_key(&bridge.project) {
+        if facts.occupied.contains(&bridge.project) || facts.unmanaged.contains_key(&bridge.project)
+        {
             return Some(ResumeBlocked::StandardAlreadyLive);
         }
-        (!self.app.is_trusted(project)).then_some(ResumeBlocked::NotTrusted)
-    }
-
-    fn is_bypass_forbidden(&self, mode: PermissionMode, project: &Project) -> bool {
-        let is_allowed = self.app.settings().project(&project.name).allow_bypass_permissions;
-        let inherits = || {
-            let mut known = self.inherits_bypass.borrow_mut();
-            *known
-                .entry(project.name.clone())
-                .or_insert_with(|| self.app.agent().may_bypass(&project.path))
-        };
-        let inherits = !is_allowed && mode == PermissionMode::Inherit && inherits();
-        bypass_obstacle(mode, is_allowed, inherits).is_some()
+        (!facts.trusted.contains(&bridge.project)).then_some(ResumeBlocked::NotTrusted)
     }
 
     /// The record of a row.
-    pub fn instance(&self, stored: &Stored) -> Option<Instance> {
+    pub fn instance(&self, stored: &Stored, facts: &Facts) -> Option<Instance> {
         match &stored.content {
-            Content::Bridge(bridge) => Some(self.of_bridge(bridge)),
+            Content::Bridge(bridge) => Some(self.of_bridge(bridge, facts)),
             Content::Corrupt { id, project, .. } => corrupt(id, project),
         }
     }
 
-    fn of_bridge(&self, bridge: &Bridge) -> Instance {
-        let extra = self.app.extras().of(self.app, bridge);
-        let blocked = self.blocked(bridge);
+    pub fn of_bridge(&self, bridge: &Bridge, facts: &Facts) -> Instance {
+        let read = facts.rows.get(&bridge.id).cloned().unwrap_or_default();
+        let blocked = self.blocked(bridge, facts);
         let ended = bridge.ended();
         let live = bridge.is_live();
         let shows_detail =
             ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
-        let refs = self.app.refs();
         let environment = bridge.anchor.environment_id.as_deref();
         Instance {
             instance_id: bridge.id.clone(),
@@ -187,8 +77,8 @@ impl<'a> Surroundings<'a> {
             spawn_mode: bridge.spawn_mode.into(),
             permission_mode: bridge.permission_mode.into(),
             sandbox_mode: SandboxMode::Default.into(),
-            session_ref: self.app.session_ref(bridge),
-            environment_ref: environment.and_then(|raw| refs?.environment(raw)),
+            session_ref: self.refs.of(bridge),
+            environment_ref: environment.and_then(|raw| self.refs.environment(raw)),
             connect: connect_info(bridge),
             process_id: None,
             worktree_name: None,
@@ -208,25 +98,25 @@ impl<'a> Surroundings<'a> {
             intentional_stop: bridge.intentional_stop(),
             adopted: bridge.origin != Origin::Spawned,
             is_orphan: false,
-            agent_version: extra.agent_version,
+            agent_version: read.agent_version,
             error_detail: ended.filter(|_| shows_detail).and_then(|ended| ended.detail.clone()),
             exit_code: ended.and_then(|ended| ended.exit_code),
-            notice: self.notice(bridge),
+            notice: Self::notice(bridge, facts),
             resumable: !live && blocked.is_none(),
             resume_blocked: blocked.map(Word::from),
-            reuse_expires_at: extra.reuse_expires_at,
-            has_log: extra.has_log,
+            reuse_expires_at: read.reuse_expires_at,
+            has_log: read.has_log,
             pending_permissions: Vec::new(),
             last_event_seq: 0,
         }
     }
 
-    fn notice(&self, bridge: &Bridge) -> Option<String> {
-        if bridge.is_live() && self.projects.get(&bridge.project).is_none() {
+    fn notice(bridge: &Bridge, facts: &Facts) -> Option<String> {
+        if bridge.is_live() && facts.projects.get(&bridge.project).is_none() {
             return Some("the project directory is gone; the bridge still runs".to_owned());
         }
         // Said before the click: a Resume would be declined because of it.
-        let unmanaged = self.unmanaged.get(&bridge.project).filter(|_| !bridge.is_live());
+        let unmanaged = facts.unmanaged.get(&bridge.project).filter(|_| !bridge.is_live());
         unmanaged.and_then(Unrecorded::pid).map_or_else(
             || bridge.notice.clone(),
             |pid| {
@@ -309,34 +199,4 @@ fn corrupt(id: &str, project: &str) -> Option<Instance> {
         pending_permissions: Vec::new(),
         last_event_seq: 0,
     })
-}
-
-impl App {
-    /// The process of a live bridge, if it is there.
-    pub(crate) fn process_of(&self, bridge: &Bridge) -> Option<ProcessFacts> {
-        let identity = bridge.process.as_ref().filter(|_| bridge.is_live())?;
-        self.host().inspect(identity.pid).filter(|facts| facts.identity == *identity)
-    }
-
-    /// Records of all rows, in the order of registration.
-    pub(crate) fn instances_of<R: Borrow<Stored>>(&self, rows: &[R]) -> Vec<Instance> {
-        let projects = self.projects();
-        let live =
-            rows.iter().filter_map(|row| row.borrow().bridge()).filter(|b| b.occupies_project());
-        let occupied = live.map(|bridge| bridge.project.clone()).collect();
-        let surroundings = Surroundings::new(self, &projects, occupied);
-        rows.iter().filter_map(|stored| surroundings.instance(stored.borrow())).collect()
-    }
-
-    /// Record of one row of the registry, with its surroundings as this process last saw them.
-    pub(crate) fn shown(&self, stored: &Stored) -> Option<Instance> {
-        let projects = self.projects();
-        Surroundings::new(self, &projects, self.registry().occupied()).instance(stored)
-    }
-
-    /// Record of one bridge, with its surroundings as this process last saw them.
-    pub(crate) fn instance_of(&self, bridge: &Bridge) -> Instance {
-        let projects = self.projects();
-        Surroundings::new(self, &projects, self.registry().occupied()).of_bridge(bridge)
-    }
 }

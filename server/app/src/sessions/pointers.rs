@@ -1,32 +1,46 @@
 //! Use-case: collect the agent's pointers that nobody needs any more (`agent-cli` §6.2).
 
-use crate::App;
+use crate::agent::Agent;
+use crate::bridges::unmanaged::Finder;
+use crate::logs::retention::Retention;
+use crate::projects::catalog::Catalog;
+use std::sync::Arc;
 use svc_agent::pointer::{Backup, Found, Stripped};
+use svc_config::Config;
 use svc_projects::Project;
 use tracing::{debug, info, warn};
 
-impl App {
+/// The agent's pointers of all projects.
+pub(crate) struct Pointers {
+    pub config: Arc<Config>,
+    pub agent: Arc<Agent>,
+    pub catalog: Arc<Catalog>,
+    pub finder: Arc<Finder>,
+    pub retention: Arc<Retention>,
+}
+
+impl Pointers {
     /// Takes the session out of pointers that have not been written for a fortnight and whose bridge
     /// does not live. Their environments stay offered; what is no pointer at all goes.
-    pub(crate) async fn collect_pointers(&self) {
-        let app = self.clone();
-        match tokio::task::spawn_blocking(move || app.collect_pointers_now()).await {
+    pub async fn collect(self: &Arc<Self>) {
+        let this = Arc::clone(self);
+        match tokio::task::spawn_blocking(move || this.collect_now()).await {
             Ok(0) => {}
             Ok(collected) => info!("collected {collected} old bridge pointers of the agent"),
             Err(error) => warn!(error = %error, "collecting old bridge pointers was interrupted"),
         }
     }
 
-    fn collect_pointers_now(&self) -> usize {
-        let Ok(root) = std::fs::canonicalize(&self.settings().projects_root) else { return 0 };
-        let projects = self.projects();
+    fn collect_now(&self) -> usize {
+        let Ok(root) = std::fs::canonicalize(&self.config.projects_root) else { return 0 };
+        let projects = self.catalog.all();
         let mine = projects.iter().filter(|project| project.path.starts_with(&root));
-        mine.filter(|project| self.collect_pointer(project)).count()
+        mine.filter(|project| self.collect_one(project)).count()
     }
 
-    fn collect_pointer(&self, project: &Project) -> bool {
-        let now = self.log_care().now(self.clock().now());
-        let done = match self.agent().pointer_found(&project.path) {
+    fn collect_one(&self, project: &Project) -> bool {
+        let now = self.retention.now();
+        let done = match self.agent.pointer_found(&project.path) {
             Found::Nothing => return false,
             Found::Unreadable(error) => {
                 warn!(
@@ -35,12 +49,12 @@ impl App {
                 );
                 return false;
             }
-            Found::Malformed(_) => self.agent().remove_old_malformed(&project.path, now),
+            Found::Malformed(_) => self.agent.remove_old_malformed(&project.path, now),
             Found::Pointer(pointer) => {
-                if !pointer.is_garbage(now) || self.pointer_is_live(&pointer) {
+                if !pointer.is_garbage(now) || self.finder.pointer_is_live(&pointer) {
                     return false;
                 }
-                self.agent().collect_pointer(&project.path, &pointer, Backup::None)
+                self.agent.collect_pointer(&project.path, &pointer, Backup::None)
             }
         };
         match done {

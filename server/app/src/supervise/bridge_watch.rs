@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::time::Duration;
 use svc_agent::debug_watch::DebugWatch;
 use svc_agent::log_set::LogSet;
+use svc_agent::rotation::Trouble;
 use svc_domain::agent_log::evidence::{Evidence, Readiness, Refusal};
 use svc_domain::bridge::{Anchor, Bridge, Stage};
 use svc_domain::exit_cause::{Ended, LastWords, exit_cause};
@@ -20,6 +21,12 @@ use tracing::{error, warn};
 /// After a reattach the session may turn out to be gone: how long that is waited for before the
 /// bridge counts as ready (agent 2.1.201).
 const POISON_WATCH: Duration = Duration::from_secs(4);
+
+const NO_SPACE: &str = "the log of this bridge is incomplete: the file system of the state \
+                        directory is full; free some space";
+
+const SPARSE: &str = "the log of this bridge cannot be kept small: its writer does not append to \
+                      it; resume the bridge to begin a new log";
 
 type Timer = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -39,11 +46,12 @@ pub(super) async fn run(app: App, id: InstanceId, generation: u32) {
     }
     // Whatever happened, the reconciler looks at the row once more, and finds it watched by nobody.
     drop(mark);
-    app.wake().notify_one();
+    app.registry().wake.notify_one();
 }
 
 async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppError> {
-    let Some(bridge) = app.known(id).filter(|bridge| bridge.generation == generation) else {
+    let Some(bridge) = app.copies().bridge(id).filter(|bridge| bridge.generation == generation)
+    else {
         return Ok(());
     };
     let Some(identity) = &bridge.process else { return Ok(()) };
@@ -58,7 +66,7 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
         }
     };
     let before = rotated_away(&bridge, &set).await;
-    let log = DebugWatch::start(app.watcher(), &set, before, app.log_limits());
+    let log = DebugWatch::start(app.watcher(), &set, before, app.retention().limits());
     let mut changes = log.changes();
     let mut trouble = log.trouble();
     let mut grace = grace(app, &bridge);
@@ -66,7 +74,7 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
     let mut is_patient = false;
     loop {
         let evidence = log.evidence();
-        match app.known(id).filter(|bridge| bridge.generation == generation) {
+        match app.copies().bridge(id).filter(|bridge| bridge.generation == generation) {
             None => return Ok(()),
             Some(bridge) => match judge(&bridge, &evidence) {
                 Judgement::Wait => {}
@@ -87,7 +95,7 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
                 }
             },
         }
-        let known = app.known(id).filter(|bridge| bridge.generation == generation);
+        let known = app.copies().bridge(id).filter(|bridge| bridge.generation == generation);
         if known.is_some_and(|bridge| bridge.status() == BridgeStatus::Running) {
             // Nothing is decided by it any more: a hundred bridges would be asked at once.
             grace = never();
@@ -106,7 +114,7 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
             }
             Ok(()) = trouble.changed() => {
                 let trouble = *trouble.borrow_and_update();
-                app.advise_about_log(id, generation, trouble).await?;
+                advise_about_log(app, id, generation, trouble).await?;
             }
             () = &mut reattached => {
                 reattached = never();
@@ -228,7 +236,8 @@ async fn on_exit(
     if let Some(log) = log {
         // A bridge may have been ready for an instant: `ready` comes before `crashed`.
         let evidence = log.caught_up().await;
-        if let Some(bridge) = app.known(id).filter(|bridge| bridge.generation == generation)
+        if let Some(bridge) =
+            app.copies().bridge(id).filter(|bridge| bridge.generation == generation)
             && let Judgement::Ready | Judgement::ReadyUnlessPoisoned = judge(&bridge, &evidence)
             && !bridge.intentional_stop()
         {
@@ -240,7 +249,7 @@ async fn on_exit(
         // The stop records how it ended it.
         return Ok(());
     }
-    let Some(current) = app.live_generation(bridge).await? else { return Ok(()) };
+    let Some(current) = app.registry().live_generation(bridge).await? else { return Ok(()) };
     let stopped = current.intentional_stop();
     let cause = cause_of(app, &current, report, stopped).await;
     let cause = Cause { forced: stopped && report.signal == Some(9), ..cause };
@@ -284,13 +293,35 @@ async fn last_words(app: &App, bridge: &Bridge) -> (String, String) {
         .unwrap_or_default()
 }
 
+/// Tells on the row what is wrong with its log, and takes it back.
+async fn advise_about_log(
+    app: &App,
+    id: &InstanceId,
+    generation: u32,
+    trouble: Option<Trouble>,
+) -> Result<(), AppError> {
+    let words = match trouble {
+        Some(Trouble::NoSpace) => Some(NO_SPACE),
+        Some(Trouble::Sparse) => Some(SPARSE),
+        None => None,
+    };
+    let said = app.copies().bridge(id).and_then(|bridge| bridge.notice);
+    let is_ours = said.as_deref().is_none_or(|said| [NO_SPACE, SPARSE].contains(&said));
+    // Other advice is not overwritten.
+    if is_ours && said.as_deref() != words {
+        let fact = Fact::Notice(words.map(str::to_owned));
+        app.observe(id, generation, fact).await?;
+    }
+    Ok(())
+}
+
 impl App {
     /// The grace of a start is over: unless it became ready or was taken over meanwhile, its
     /// process is stopped first and only then is the failure recorded. Tells whether the
     /// generation has ended.
     async fn grace_over(&self, bridge: &Bridge) -> Result<bool, AppError> {
-        let _lock = self.lock_project(&bridge.cwd).await?;
-        let Some(current) = self.live_generation(bridge).await? else {
+        let _lock = self.locks().project(&bridge.cwd).await?;
+        let Some(current) = self.registry().live_generation(bridge).await? else {
             return Ok(true);
         };
         let expires = match current.live().map(|live| live.stage) {

@@ -14,10 +14,7 @@ use tokio::net::UnixDatagram;
 use tracing::{debug, warn};
 
 /// Slow look at everything, should all wake-ups have been lost.
-const SAFETY_TICK: Duration = Duration::from_secs(5);
-
-/// From a write to the question who wrote: several writes of a moment need one.
-const WHO_WROTE: Duration = Duration::from_millis(1);
+pub(crate) const SAFETY_TICK: Duration = Duration::from_secs(5);
 
 /// Pause after credentials could not be read.
 const READ_AGAIN: Duration = Duration::from_millis(500);
@@ -118,7 +115,7 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
                     Ok(length) => {
                         let message = buffer.get(..length).unwrap_or_default();
                         if let Some(result) = settled(message) {
-                            app.announce_settled(&result);
+                            app.jobs().announce_settled(&result);
                         }
                     }
                     Err(error) => debug!(error = %error, "a nudge could not be read"),
@@ -139,46 +136,17 @@ pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Opt
         }
         if written {
             is_unchecked = true;
-            heed_others_soon(&app);
+            app.registry().heed_write(app.tasks());
         }
         if is_tick && std::mem::take(&mut is_unchecked) {
             // What was written here and not taken over, because whoever wrote it was given up.
-            app.registry().doubt();
-            app.wake().notify_one();
+            app.copies().invalidate();
+            app.registry().wake.notify_one();
         }
         // Processes that are not watched (table unreadable, launcher of somebody who died) are
         // looked at by the tick.
         if is_tick && app.has_open_questions() {
-            app.wake().notify_one();
-        }
-    }
-}
-
-/// Wakes the reconciler if it was not this process that wrote: it knows what it does itself.
-fn heed_others_soon(app: &App) {
-    app.who_wrote().ask(app, WHO_WROTE, |app| async move {
-        if app.have_others_written().await {
-            app.wake().notify_one();
-        }
-    });
-}
-
-/// Keeps the copies of the records current in a process without a supervisor.
-pub(crate) async fn keep_current(app: App) {
-    let wal = app.store().path().with_file_name("svc.db-wal");
-    let mut wal = app.watcher().file(&wal, Pace::every(SAFETY_TICK));
-    let Ok(mut watch) = app.store().watch().await else { return };
-    loop {
-        tokio::select! {
-            () = app.shutdown().cancelled() => return,
-            _ = wal.changed() => {}
-        }
-        let is_changed = watch.changed().await.unwrap_or(true);
-        if is_changed {
-            app.auth().look_again().await;
-        }
-        if is_changed && let Err(error) = app.reload().await {
-            debug!(error = %error, "the records could not be read again");
+            app.registry().wake.notify_one();
         }
     }
 }
@@ -204,14 +172,14 @@ pub(super) async fn surroundings(app: App) {
     loop {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
-            () = counted(projects.as_mut()) => app.publish_all().await,
+            () = counted(projects.as_mut()) => app.registry().publish_all().await,
             Ok(()) = version.changed() => {
                 // Bridges that run the probed program have a version now.
-                app.extras().clear();
-                app.publish_all().await;
+                app.records().facts.clear();
+                app.registry().publish_all().await;
             }
-            Ok(()) = login.changed() => app.publish_all().await,
-            () = changed(trust.as_mut()) => app.publish_all().await,
+            Ok(()) = login.changed() => app.registry().publish_all().await,
+            () = changed(trust.as_mut()) => app.registry().publish_all().await,
             // Only while somebody looks: an idle service starts no process.
             _ = refresh.tick(), if app.read_model().subscribers() > 0 => app.agent().refresh(),
         }
@@ -240,12 +208,12 @@ async fn changed(subscription: Option<&mut svc_watch::Subscription>) {
 pub(super) async fn sessions(app: App) {
     let Some(dir) = app.agent().sessions_dir() else {
         // Without a home of the agent there is no pointer that could name a lost bridge.
-        app.log_care().looked_everywhere();
-        app.prune_logs().await;
+        app.retention().scanned_everything();
+        app.retention().prune().await;
         return;
     };
     let mut entries = app.watcher().dir(&dir, Pace::every(Duration::from_secs(2)));
-    let mut rows = app.registry().changes();
+    let mut rows = app.copies().changes();
     let mut poll = tokio::time::interval(app.settings().claude.agents_json_poll_interval);
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut listed = app.agent().cli().sessions_changes();
@@ -259,15 +227,23 @@ pub(super) async fn sessions(app: App) {
             Ok(()) = listed.changed() => Look::Registry,
             _ = poll.tick() => Look::Everything,
         };
-        app.look_at_sessions(look).await;
-        let is_complete = look == Look::Everything && !app.sessions_stale();
+        let lost = app.sessions().publish(look).await;
+        for project in lost {
+            if let Err(error) = app.rediscover(&project).await {
+                warn!(
+                    project.name = %project.name, error = %error,
+                    "a bridge of this service without a record was not taken over"
+                );
+            }
+        }
+        let is_complete = look == Look::Everything && !app.sessions().is_stale();
         if is_complete && std::mem::take(&mut is_first) {
             // After the rediscovery: what is live by now is known.
-            app.collect_pointers().await;
+            app.pointers().collect().await;
             // Again, now that the projects are known.
-            app.sweep_temporaries().await;
-            app.log_care().looked_everywhere();
-            app.prune_logs().await;
+            app.temporaries().sweep().await;
+            app.retention().scanned_everything();
+            app.retention().prune().await;
         }
         // Entries are rewritten at every turn of a session; one look per breath is enough.
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -284,10 +260,11 @@ pub(super) async fn housekeeping(app: App) {
                 if let Err(error) = app.store().prune_history(app.clock().now()).await {
                     warn!(error = %error, "old history was not dropped");
                 }
-                app.prune_logs().await;
-                app.sweep_temporaries().await;
-                app.extras().clear();
-                app.publish_rows().await;
+                app.retention().prune().await;
+                app.temporaries().sweep().await;
+                if let Some(publisher) = &app.registry().publisher {
+                    publisher.reread_rows().await;
+                }
             }
         }
     }

@@ -70,7 +70,7 @@ impl Ears {
     }
 
     fn listen_to_file(&mut self, id: &JobId) {
-        let Ok(home) = self.app.agent_home() else { return };
+        let Ok(home) = self.app.agent().home() else { return };
         let file = svc_agent::jobs::state_file(&home.jobs_dir(), id);
         let mut subscription = self.app.watcher().file(&file, PACE);
         let wake = Arc::clone(&self.wake);
@@ -101,7 +101,7 @@ pub(super) async fn run(app: App) {
     if let Err(error) = swept {
         tracing::debug!(error = %error, "old files of runs were not removed");
     }
-    let Ok(home) = app.agent_home() else { return };
+    let Ok(home) = app.agent().home() else { return };
     let mut jobs_dir = app.watcher().dir(&home.jobs_dir(), PACE);
     let mut roster = app.watcher().file(&home.roster_file(), PACE);
     let mut sessions = app.watcher().dir(&home.sessions_dir(), PACE);
@@ -119,7 +119,7 @@ pub(super) async fn run(app: App) {
     let wake = Arc::clone(&ears.wake);
     let mut asking = JoinSet::new();
     loop {
-        let jobs = app.publish_jobs().await;
+        let jobs = app.jobs().publish().await;
         ears.follow(&jobs);
         let next_loss = jobs.iter().filter_map(Job::lost_in).min();
         tokio::time::sleep(BREATH).await;
@@ -132,13 +132,13 @@ pub(super) async fn run(app: App) {
             Ok(()) = listed.changed() => false,
             () = wake.notified() => false,
             () = after(next_loss) => false,
-            () = app.session_memory().puzzled() => true,
+            () = app.sessions().scan.memory.puzzled() => true,
             _ = poll.tick() => true,
         };
         let is_anything_live = || {
             jobs.iter().any(|job| job.is_open() || job.record.worker_alive)
-                || app.session_memory().is_anything_live()
-                || app.registry().live_count() > 0
+                || app.sessions().scan.memory.is_anything_live()
+                || app.copies().live_count() > 0
         };
         while asking.try_join_next().is_some() {}
         if is_poll && asking.is_empty() && is_anything_live() {

@@ -25,12 +25,12 @@ pub(super) async fn run(app: App) {
     loop {
         tokio::select! {
             () = app.shutdown().cancelled() => return,
-            () = app.wake().notified() => {}
+            () = app.registry().wake.notified() => {}
         }
         if let Err(error) = pass(&app, Pass::Later).await {
             error!(error = %error, "records and processes could not be compared; tried again soon");
             // The wake-up is used up: what it told of would stay unseen.
-            app.wake().notify_one();
+            app.registry().wake.notify_one();
             tokio::select! {
                 () = app.shutdown().cancelled() => return,
                 () = tokio::time::sleep(AFTER_FAILURE) => {}
@@ -53,8 +53,9 @@ pub(super) async fn first_pass(app: &App) -> Result<(), AppError> {
 }
 
 async fn pass(app: &App, pass: Pass) -> Result<(), AppError> {
-    app.read_what_others_wrote().await?;
-    let live = app.registry().live();
+    app.registry().refresh().await?;
+    let live = app.copies().live();
+    app.watchers().keep(&live);
     hold_conflicts(app, &live).await?;
     let mut rebooted = 0_u32;
     for bridge in &live {
@@ -78,7 +79,7 @@ async fn pass(app: &App, pass: Pass) -> Result<(), AppError> {
 /// What a command does before it changes anything while no service runs: ends that nobody has
 /// recorded. What lives is left to the next service.
 pub(super) async fn record_ends(app: &App) -> Result<(), AppError> {
-    for bridge in &app.reload().await? {
+    for bridge in &app.registry().live().await? {
         let gone_by = bridge.process.as_ref().map(|identity| app.host().probe(identity));
         match gone_by {
             None => unfinished_launch(app, bridge).await?,
@@ -144,14 +145,14 @@ async fn alive(app: &App, bridge: &Bridge, identity: &ProcessIdentity) -> Result
     match live.stage {
         Stage::Launching { .. } => {
             // With the lock in hand nobody is launching: whoever began has died.
-            let Some(_lock) = app.try_lock_project(&bridge.cwd).await else { return Ok(()) };
+            let Some(_lock) = app.locks().try_project(&bridge.cwd).await else { return Ok(()) };
             if !is_agent(app, identity) {
                 wake_after(app, identity.clone());
                 return Ok(());
             }
             app.observe(&bridge.id, bridge.generation, Fact::TakenOver).await?;
         }
-        Stage::Registering { .. } if !app.watchers().owns(bridge) => {
+        Stage::Registering { .. } if !app.copies().owns(bridge) => {
             app.observe(&bridge.id, bridge.generation, Fact::TakenOver).await?;
         }
         Stage::Registering { .. } | Stage::Ready => {}
@@ -176,7 +177,7 @@ fn wake_after(app: &App, identity: ProcessIdentity) {
     let (app, exited) = (app.clone(), app.host().exited(&identity));
     app.clone().tasks().spawn(async move {
         tokio::select! {
-            _ = exited => app.wake().notify_one(),
+            _ = exited => app.registry().wake.notify_one(),
             () = app.shutdown().cancelled() => {}
         }
     });
@@ -184,7 +185,7 @@ fn wake_after(app: &App, identity: ProcessIdentity) {
 
 /// A stop whose intent is recorded and whose process lives: whoever began it has died.
 async fn finish_stop(app: &App, bridge: &Bridge) -> Result<(), AppError> {
-    let Some(lock) = app.try_lock_project(&bridge.cwd).await else {
+    let Some(lock) = app.locks().try_project(&bridge.cwd).await else {
         app.watch_bridge(&bridge.id, bridge.generation);
         return Ok(());
     };
@@ -204,8 +205,8 @@ async fn gone(app: &App, bridge: &Bridge, pass: Pass) -> Result<(), AppError> {
         return Ok(());
     }
     // Another process may be stopping it right now; then it records the end.
-    let Some(_lock) = app.try_lock_project(&bridge.cwd).await else { return Ok(()) };
-    let Some(current) = app.live_generation(bridge).await? else { return Ok(()) };
+    let Some(_lock) = app.locks().try_project(&bridge.cwd).await else { return Ok(()) };
+    let Some(current) = app.registry().live_generation(bridge).await? else { return Ok(()) };
     app.kill_leftovers(&current).await;
     let fact = match (current.live().map(|live| live.stage), pass) {
         (Some(Stage::Launching { .. }), _) => {
@@ -228,8 +229,8 @@ async fn gone(app: &App, bridge: &Bridge, pass: Pass) -> Result<(), AppError> {
 /// A record that was written before its launch and has no identity.
 async fn unfinished_launch(app: &App, bridge: &Bridge) -> Result<(), AppError> {
     // Somebody holds the lock: it is being launched right now.
-    let Some(_lock) = app.try_lock_project(&bridge.cwd).await else { return Ok(()) };
-    let current = app.live_generation(bridge).await?;
+    let Some(_lock) = app.locks().try_project(&bridge.cwd).await else { return Ok(()) };
+    let current = app.registry().live_generation(bridge).await?;
     let Some(current) = current.filter(|bridge| bridge.process.is_none()) else { return Ok(()) };
     let found = match &current.launch {
         Some(launch) => {
@@ -302,7 +303,7 @@ async fn hold_conflicts(app: &App, live: &[Bridge]) -> Result<(), AppError> {
 
 /// Rows that were believed ended although their very process lives.
 async fn correct_wrong_ends(app: &App) -> Result<(), AppError> {
-    for bridge in app.registry().bridges() {
+    for bridge in app.copies().bridges() {
         let Some(identity) = bridge.process.as_ref().filter(|_| !bridge.is_live()) else {
             continue;
         };
@@ -313,7 +314,7 @@ async fn correct_wrong_ends(app: &App) -> Result<(), AppError> {
                 bridge.id.short()
             );
             app.observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
-            match app.live_generation(&bridge).await? {
+            match app.registry().live_generation(&bridge).await? {
                 // The stop that its record tells of has not been carried out.
                 Some(current) if current.intentional_stop() => finish_stop(app, &current).await?,
                 Some(_) | None => app.watch_bridge(&bridge.id, bridge.generation),

@@ -19,13 +19,13 @@ impl App {
             if let Err(error) = app.relaunch(&bridge).await {
                 error!(bridge.id = %bridge.id, error = %error, "the cold start failed");
             }
-            app.wake().notify_one();
+            app.registry().wake.notify_one();
         });
     }
 
     async fn relaunch(&self, bridge: &Bridge) -> Result<(), AppError> {
-        let _lock = self.lock_project(&bridge.cwd).await?;
-        let current = self.live_generation(bridge).await?;
+        let _lock = self.locks().project(&bridge.cwd).await?;
+        let current = self.registry().live_generation(bridge).await?;
         let Some(current) = current.filter(|bridge| !bridge.intentional_stop()) else {
             return Ok(());
         };
@@ -68,7 +68,7 @@ impl App {
             .await?;
         let command =
             Command::Relaunch { launch: prepared.launch.clone(), deadline: self.deadline() };
-        self.own(&current.id, &prepared.launch.id);
+        self.copies().own(&current.id, &prepared.launch.id);
         match self.command(&current.id, command, svc_store::Cap::default()).await? {
             Changed::Now(known) => self.start(&known.bridge, prepared).await,
             Changed::Late

@@ -49,7 +49,7 @@ pub(super) async fn run(app: App) {
             return;
         }
     };
-    let mut changes = app.registry().changes();
+    let mut changes = app.copies().changes();
     let mut before: HashMap<InstanceId, Before> = HashMap::new();
     let mut watches: HashMap<InstanceId, (u32, Watch)> = HashMap::new();
     let mut open_files: HashMap<InstanceId, u64> = HashMap::new();
@@ -58,10 +58,10 @@ pub(super) async fn run(app: App) {
     loop {
         changes.mark_unchanged();
         let live: Vec<(Bridge, Root)> =
-            app.registry().live().into_iter().filter_map(with_root).collect();
+            app.copies().live().into_iter().filter_map(with_root).collect();
         before.retain(|id, _| live.iter().any(|(bridge, _)| bridge.id == *id));
         let is_live = |id: &InstanceId| live.iter().any(|(bridge, _)| bridge.id == *id);
-        app.samples().keep(is_live);
+        app.metrics().samples.keep(is_live);
         app.families().keep(is_live);
         watches.retain(|id, _| is_live(id));
         open_files.retain(|id, _| is_live(id));
@@ -100,8 +100,8 @@ pub(super) async fn run(app: App) {
         let measured = compare(&mut before, live, trees, at, settings.poll);
         if !measured.is_empty() {
             let now = app.clock().now();
-            app.samples().add(measured, now);
-            app.read_model().sampled(now, || app.sample_frame());
+            app.metrics().samples.add(measured, now);
+            app.read_model().sampled(now, || app.metrics().frame());
         }
         // A bridge that was never measured has its first figure after a short window.
         let is_watched = app.read_model().are_samples_wanted();
@@ -178,7 +178,7 @@ fn configured(app: &App) -> (Ceilings, Wanted) {
 /// The record comes first: who finds the bridge ended reads why.
 async fn act(app: &App, bridge: &Bridge, action: Action) -> Result<(), AppError> {
     let say = async |text: Option<String>| {
-        let said = app.known(&bridge.id).and_then(|bridge| bridge.notice);
+        let said = app.copies().bridge(&bridge.id).and_then(|bridge| bridge.notice);
         // Other advice is not overwritten by a warning.
         let may_replace = said.as_deref().is_none_or(is_ours);
         let is_reason = text.as_deref().is_some_and(svc_domain::ceiling::says_why_ended);

@@ -11,9 +11,9 @@ use svc_store::{Access, Cap, Inserted, Saved, Store};
 
 /// Waits until the row fits; it is `None` when it is gone.
 async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> bool) {
-    let mut changes = app.registry().changes();
+    let mut changes = app.copies().changes();
     let seen = async {
-        while !fits(app.known(id).as_ref()) {
+        while !fits(app.copies().bridge(id).as_ref()) {
             changes.changed().await.unwrap();
         }
     };
@@ -50,7 +50,7 @@ async fn is_current(app: &App) -> bool {
     let asked = async {
         loop {
             if let Some(others) = app.store().others().await {
-                return app.registry().has_seen(Some(others));
+                return app.copies().has_seen(Some(others));
             }
         }
     };
@@ -60,7 +60,7 @@ async fn is_current(app: &App) -> bool {
 async fn read(app: &App) {
     let read = async {
         while !is_current(app).await {
-            app.reload().await.unwrap();
+            app.registry().live().await.unwrap();
         }
     };
     tokio::time::timeout(Duration::from_secs(60), read).await.unwrap();
@@ -68,7 +68,7 @@ async fn read(app: &App) {
 
 /// Waits until the reconciler would be woken, and takes that away.
 async fn woken(app: &App) {
-    tokio::time::timeout(Duration::from_secs(60), app.wake().notified()).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(60), app.registry().wake.notified()).await.unwrap();
 }
 
 #[tokio::test]
@@ -81,17 +81,17 @@ async fn rows_are_read_again_when_others_wrote_and_only_then() {
 
     let mut row = bridge(tree.path());
     assert_eq!(app.store().insert(&row, Cap::default(), Still.now()).await.unwrap(), Inserted::Yes);
-    app.reload_one(&row.id).await.unwrap();
+    app.registry().fetch(&row.id).await.unwrap();
     assert!(is_current(&app).await, "it knows what it wrote itself");
 
     let other = another(&app).await;
     row.custom_name = Some("theirs".to_owned());
     let saved = other.save(1, &row, &[], Cap::default(), Still.now()).await.unwrap();
     assert_eq!(saved, Saved::Yes(2));
-    assert!(!is_current(&app).await && app.have_others_written().await);
+    assert!(!is_current(&app).await && app.registry().have_others_written().await);
     // Who looks at a single row learns it without a word to anybody else.
-    app.reload_one(&row.id).await.unwrap();
-    assert_eq!(app.known(&row.id).unwrap().custom_name.as_deref(), Some("theirs"));
+    app.registry().fetch(&row.id).await.unwrap();
+    assert_eq!(app.copies().bridge(&row.id).unwrap().custom_name.as_deref(), Some("theirs"));
     read(&app).await;
     // The reconciler hears of it all the same: their bridge is to be watched.
     woken(&app).await;
@@ -102,7 +102,7 @@ async fn a_reading_that_may_have_brought_back_what_went_is_not_believed() {
     let tree = tempfile::tempdir().unwrap();
     let app = app(tree.path(), Arc::new(Host::new(HostOptions::default()).unwrap())).await;
     read(&app).await;
-    let registry = app.registry();
+    let registry = app.copies();
     let reading = registry.begin_reading();
     let others = app.store().others().await;
     registry.forget(&bridge(tree.path()).id);
@@ -127,10 +127,10 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
         Bridge { launch: Some(launch.clone()), process: Some(process), ..bridge(tree.path()) };
     let inserted = app.store().insert(&bridge, Cap::default(), Still.now()).await.unwrap();
     assert_eq!(inserted, Inserted::Yes);
-    app.own(&bridge.id, &launch.id);
+    app.copies().own(&bridge.id, &launch.id);
     let _supervisor = app.supervise().await.unwrap();
     let watchers = app.watchers();
-    assert!(watchers.owns(&bridge) && watchers.watches(&bridge.id, 1));
+    assert!(app.copies().owns(&bridge) && watchers.watches(&bridge.id, 1));
 
     let task = lock(&watchers.tasks).get(&bridge.id).map(|watching| watching.task.clone()).unwrap();
     drop(sleeper);
@@ -144,14 +144,14 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     .unwrap();
     assert!(lock(&watchers.tasks).is_empty(), "even a handle keeps the memory of its task");
 
-    app.publish();
-    assert!(lock(&watchers.own).is_empty());
+    app.registry().publish().await;
+    assert!(app.copies().owns_nothing());
 
     let other = another(&app).await;
     let revision = other.bridge(&bridge.id).await.unwrap().unwrap().revision;
     assert!(other.delete(&bridge.id, revision).await.unwrap());
     until(&app, &bridge.id, |row| row.is_none()).await;
-    app.publish();
-    assert!(app.extras().knows_no_row());
+    app.registry().publish().await;
+    assert!(app.records().facts.knows_no_row());
     app.close().await;
 }

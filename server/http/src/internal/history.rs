@@ -16,7 +16,7 @@ const MOST_EVENTS: u64 = 500;
 
 pub(crate) async fn page(call: Call) -> Result<Response, Refusal> {
     let filter = filter(&call.query)?;
-    Ok(reply::json(StatusCode::OK, &call.context.app.past(filter).await?))
+    Ok(reply::json(StatusCode::OK, &call.context.app.history().page(filter).await?))
 }
 
 fn filter(query: &Query) -> Result<HistoryFilter, Refusal> {

@@ -19,7 +19,7 @@ pub(crate) const LONGEST_TAIL: u64 = 1024 * 1024;
 
 pub(crate) async fn log(call: Call) -> Result<Response, Refusal> {
     let query = log_query(&call.query)?;
-    let page: LogPage = call.context.app.log_page(call.param(), query).await?;
+    let page: LogPage = call.context.app.logs().page(call.param(), query).await?;
     Ok(reply::json(StatusCode::OK, &page))
 }
 

@@ -8,9 +8,9 @@ use poem::http::StatusCode;
 
 pub(crate) async fn all(call: Call) -> Result<Response, Refusal> {
     let with_history = call.query.flag("history")?;
-    Ok(reply::json(StatusCode::OK, &call.context.app.metrics(with_history)))
+    Ok(reply::json(StatusCode::OK, &call.context.app.metrics().of_instances(with_history)))
 }
 
 pub(crate) async fn of_project(call: Call) -> Result<Response, Refusal> {
-    Ok(reply::json(StatusCode::OK, &call.context.app.project_metrics(call.param())?))
+    Ok(reply::json(StatusCode::OK, &call.context.app.metrics().of_project(call.param())?))
 }

@@ -27,14 +27,14 @@ struct Widget {
 
 pub(crate) async fn bootstrap(call: Call) -> Result<Response, Refusal> {
     let build = spa::build().await;
-    let mut bootstrap = call.context.app.bootstrap(&build);
+    let mut bootstrap = call.context.app.status().bootstrap(&build);
     if let Some(identity) = &call.caller.identity {
         bootstrap.auth.method = identity.channel.method().to_owned();
     }
     let reach = call.caller.identity.map_or(Reach::Full, |identity| identity.reach);
     if reach.covers("GET", UI_PREFS) {
         // A page without its preferences is better than none.
-        bootstrap.ui_prefs = call.context.app.ui_prefs().await.ok();
+        bootstrap.ui_prefs = call.context.app.preferences().read().await.ok();
     }
     Ok(reply::json(StatusCode::OK, &bootstrap))
 }
@@ -58,7 +58,7 @@ pub(crate) async fn widget(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(crate) async fn login_status(call: Call) -> Result<Response, Refusal> {
-    let health = call.context.app.health();
+    let health = call.context.app.status().health();
     Ok(reply::json(
         StatusCode::OK,
         &LoginStatus {
@@ -73,7 +73,7 @@ pub(crate) async fn login_status(call: Call) -> Result<Response, Refusal> {
 pub(crate) async fn doctor(call: Call) -> Result<Response, Refusal> {
     let app = call.context.app.clone();
     let examine = || async move {
-        let answer = app.doctor().await;
+        let answer = app.doctor().report().await;
         let bytes = serde_json::to_vec(&*answer);
         bytes.map(Bytes::from).map_err(|error| Refusal::internal(&error.to_string()))
     };

@@ -11,7 +11,7 @@ use serde::Serialize;
 use svc_shared::internal::TrustAllRequest;
 
 pub(crate) async fn trust(call: Call) -> Result<Response, Refusal> {
-    let project = call.context.app.trust(call.param()).await?;
+    let project = call.context.app.projects().trust(call.param()).await?;
     Ok(reply::json(StatusCode::OK, &project))
 }
 
@@ -22,7 +22,7 @@ pub(crate) async fn adopt(call: Call) -> Result<Response, Refusal> {
 
 pub(crate) async fn trust_all(mut call: Call) -> Result<Response, Refusal> {
     let (request, _): (TrustAllRequest, _) = fields::read(call.body.take())?;
-    let projects = call.context.app.trust_all(request).await?;
+    let projects = call.context.app.projects().trust_all(request).await?;
     Ok(reply::json(StatusCode::OK, &projects))
 }
 
@@ -30,10 +30,9 @@ pub(crate) async fn preflight(call: Call) -> Result<Response, Refusal> {
     let with_facts = call.query.flag("facts")?;
     let (app, name) = (call.context.app.clone(), call.param().to_owned());
     let question = format!("preflight {with_facts} {name}");
-    let answer = call
-        .context
-        .flights
-        .run(question, || async move { encode(&app.preflight(&name, with_facts).await?) });
+    let answer = call.context.flights.run(question, || async move {
+        encode(&app.readiness().preflight(&name, with_facts).await?)
+    });
     Ok(reply::json_bytes(StatusCode::OK, answer.await?))
 }
 
@@ -42,7 +41,7 @@ pub(crate) async fn preflight_all(call: Call) -> Result<Response, Refusal> {
     let answer = call
         .context
         .flights
-        .run("preflight".into(), || async move { encode(&app.preflight_all().await?) });
+        .run("preflight".into(), || async move { encode(&app.readiness().preflight_all().await?) });
     Ok(reply::json_bytes(StatusCode::OK, answer.await?))
 }
 
@@ -57,7 +56,7 @@ pub(crate) async fn row(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(crate) async fn sort_data(call: Call) -> Result<Response, Refusal> {
-    Ok(reply::json(StatusCode::OK, &call.context.app.sort_data().await?))
+    Ok(reply::json(StatusCode::OK, &call.context.app.history().sort_data().await?))
 }
 
 fn encode<T: Serialize>(value: &T) -> Result<Bytes, Refusal> {

@@ -9,7 +9,7 @@ use svc_app::{AppError, Class};
 use svc_shared::error::ErrorCode;
 
 pub(crate) async fn list(call: Call) -> Result<Response, Refusal> {
-    Ok(reply::json(StatusCode::OK, &call.context.app.strays().await?))
+    Ok(reply::json(StatusCode::OK, &call.context.app.strays().list().await?))
 }
 
 pub(crate) async fn kill(call: Call) -> Result<Response, Refusal> {
@@ -20,5 +20,5 @@ pub(crate) async fn kill(call: Call) -> Result<Response, Refusal> {
             "the process id is not a number; list the strays with GET /api/strays",
         )
     })?;
-    Ok(reply::json(StatusCode::OK, &call.context.app.kill_stray(pid).await?))
+    Ok(reply::json(StatusCode::OK, &call.context.app.strays().kill(pid).await?))
 }

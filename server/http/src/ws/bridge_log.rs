@@ -45,7 +45,7 @@ pub(crate) async fn open(call: Call) -> Result<Response, Refusal> {
     };
     // Before anything is opened for a request that is no handshake.
     super::handshake::check(&call.request)?;
-    let source = match call.context.app.follow_log(call.param(), start).await {
+    let source = match call.context.app.logs().follow(call.param(), start).await {
         Ok(log) => BridgeLog::Following { log, format },
         Err(error) => match close_code(&error) {
             Some(code) => BridgeLog::Refused(code, reason(&error)),

@@ -316,7 +316,7 @@ async fn old_session_lists_say_so() {
     let (looked, unlooked) = (Server::start().await, Server::start().await);
     let homeless = Server::homeless().await;
     for server in [&looked, &homeless] {
-        server.app.publish_sessions().await;
+        server.app.sessions().refresh().await;
     }
     for path in ["/api/sessions", "/api/sessions/tracked", "/api/sessions/adoptable"] {
         assert_eq!(looked.get(path).await.header("x-svc-stale"), None, "{path}");

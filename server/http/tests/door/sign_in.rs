@@ -92,11 +92,11 @@ async fn with_token(server: &Server, path: &str, token: &str) -> Reply {
 async fn h5_h23_every_route_with_every_credential_valid_wrong_revoked_and_missing() {
     let server = guarded().await;
     let cookie = signed_in(&server).await;
-    let named = server.app.issue_token("ci", &[], None).await.unwrap().token;
-    let rotated = server.app.issue_token("old", &[], None).await.unwrap().token;
-    server.app.rotate_token("old").await.unwrap();
-    let revoked = server.app.issue_token("gone", &[], None).await.unwrap().token;
-    server.app.revoke_token("gone").await.unwrap();
+    let named = server.app.tokens().issue("ci", &[], None).await.unwrap().token;
+    let rotated = server.app.tokens().issue("old", &[], None).await.unwrap().token;
+    server.app.tokens().rotate("old").await.unwrap();
+    let revoked = server.app.tokens().issue("gone", &[], None).await.unwrap().token;
+    server.app.tokens().revoke("gone").await.unwrap();
     let forged = format!("{}A", &cookie[..cookie.len() - 1]);
     let bearer = |token: &str| ("Authorization", format!("Bearer {token}"));
     let cells: Vec<Cell> = vec![
@@ -362,7 +362,7 @@ async fn h25_a_password_is_proved_again_for_one_session_only() {
 #[tokio::test]
 async fn h23_a_token_with_scopes_does_what_they_say() {
     let server = guarded().await;
-    let read = server.app.issue_token("read", &[Scope::Read], None).await.unwrap().token;
+    let read = server.app.tokens().issue("read", &[Scope::Read], None).await.unwrap().token;
     assert_eq!(with_token(&server, "/api/projects", &read).await.status, 200);
     let bearer = format!("Bearer {read}");
     let stop = Sent::new("DELETE", "/api/v1/instances/x").header("Authorization", &bearer);
@@ -375,8 +375,8 @@ async fn h23_a_token_with_scopes_does_what_they_say() {
 #[tokio::test]
 async fn h23_preferences_are_for_whoever_may_do_everything() {
     let server = guarded().await;
-    let read = server.app.issue_token("read", &[Scope::Read], None).await.unwrap().token;
-    let full = server.app.issue_token("full", &[], None).await.unwrap().token;
+    let read = server.app.tokens().issue("read", &[Scope::Read], None).await.unwrap().token;
+    let full = server.app.tokens().issue("full", &[], None).await.unwrap().token;
     let wanted = json!({"prefs": {"theme": "dark", "of a newer page": [1]}, "rev": 0});
     let put = |token: &str| {
         let sent = Sent::new("PUT", "/api/ui-prefs").json(&wanted);
@@ -441,22 +441,22 @@ async fn h18_open_sockets_end_with_their_credential() {
         4401
     );
     let bearer = async |label: &str| {
-        let issued = app.issue_token(label, &[], None).await.unwrap();
+        let issued = app.tokens().issue(label, &[], None).await.unwrap();
         ("authorization", format!("Bearer {}", issued.token))
     };
     let header = bearer("one").await;
     assert_eq!(
-        closed_by(&server, header, async || app.revoke_token("one").await.unwrap()).await,
+        closed_by(&server, header, async || app.tokens().revoke("one").await.unwrap()).await,
         4401
     );
     let header = bearer("two").await;
-    let rotate = async || drop(app.rotate_token("two").await.unwrap());
+    let rotate = async || drop(app.tokens().rotate("two").await.unwrap());
     assert_eq!(closed_by(&server, header, rotate).await, 4401);
     // A sign-out is not the end of a token.
     let header = bearer("three").await;
     let both = async || {
         app.auth().sign_out().await.unwrap();
-        app.revoke_token("three").await.unwrap();
+        app.tokens().revoke("three").await.unwrap();
     };
     assert_eq!(closed_by(&server, header, both).await, 4401);
 }
@@ -482,7 +482,7 @@ async fn h3_a_socket_by_cookie_needs_an_allowed_origin() {
 #[tokio::test]
 async fn h18_a_request_whose_body_is_still_arriving_ends_with_its_credential() {
     let server = guarded().await;
-    let token = server.app.issue_token("slow", &[], None).await.unwrap().token;
+    let token = server.app.tokens().issue("slow", &[], None).await.unwrap().token;
     let mut socket = TcpStream::connect(server.address).await.unwrap();
     let head = format!(
         "POST /api/v1/instances HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n\
@@ -492,13 +492,13 @@ async fn h18_a_request_whose_body_is_still_arriving_ends_with_its_credential() {
     socket.write_all(head.as_bytes()).await.unwrap();
     // The token is known to be used as soon as the guard has let the request through.
     loop {
-        let tokens = server.app.tokens().await.unwrap();
+        let tokens = server.app.tokens().list().await.unwrap();
         if tokens.iter().any(|token| token.last_used.is_some()) {
             break;
         }
         tokio::task::yield_now().await;
     }
-    server.app.revoke_token("slow").await.unwrap();
+    server.app.tokens().revoke("slow").await.unwrap();
     let reply = Reply::parse(&read_to_end(&mut socket).await, false);
     assert_eq!((reply.status, reply.code().as_str()), (401, "auth_required"));
 }

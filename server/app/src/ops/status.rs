@@ -1,8 +1,11 @@
 //! What the service says about itself.
 
-use crate::App;
+use crate::agent::Agent;
+use crate::registry::copies::Copies;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use svc_agent::cli::Version;
+use svc_config::Config;
 use svc_domain::origin::AllowedOrigins;
 use svc_shared::api::health::Health;
 use svc_shared::internal::{
@@ -14,16 +17,25 @@ use svc_shared::text::SESSION_NAME_CHARS;
 /// Version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-impl App {
+/// What the service says about itself, from caches only.
+pub struct Status {
+    pub(crate) config: Arc<Config>,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) copies: Arc<Copies>,
+    pub(crate) port: u16,
+    pub(crate) demo: bool,
+}
+
+impl Status {
     /// The health report, from caches only.
     #[must_use]
     pub fn health(&self) -> Health {
-        let login = self.login_status();
-        let version = match self.agent().cli().version() {
+        let login = self.login();
+        let version = match self.agent.cli().version() {
             Version::Known { version, .. } => Some(version.as_str().to_owned()),
             Version::Unasked | Version::Failed { .. } => None,
         };
-        let running = self.registry().count_live(|bridge| bridge.status() == BridgeStatus::Running);
+        let running = self.copies.count_live(|bridge| bridge.status() == BridgeStatus::Running);
         Health {
             status: "ok".to_owned(),
             version: VERSION.to_owned(),
@@ -33,14 +45,14 @@ impl App {
             claude_login_method: login.claude_login_method,
             claude_login_expires_at: login.claude_login_expires_at,
             instances_running: u32::try_from(running).unwrap_or(u32::MAX),
-            demo: self.is_demo().then_some(true),
+            demo: self.demo.then_some(true),
         }
     }
 
     /// Login facts, from the cache only.
     #[must_use]
-    pub fn login_status(&self) -> LoginStatus {
-        let login = self.agent().cli().login();
+    pub fn login(&self) -> LoginStatus {
+        let login = self.agent.cli().login();
         LoginStatus {
             claude_login_ok: login.is_ok(),
             claude_login_method: login.method().map(str::to_owned),
@@ -51,8 +63,8 @@ impl App {
     /// What the page needs before it can show anything. `build` names the served page files.
     #[must_use]
     pub fn bootstrap(&self, build: &str) -> Bootstrap {
-        let config = self.settings();
-        let origins = AllowedOrigins::new(&config.host, self.port(), &config.auth.allowed_origins);
+        let config = &self.config;
+        let origins = AllowedOrigins::new(&config.host, self.port, &config.auth.allowed_origins);
         Bootstrap {
             version: VERSION.to_owned(),
             build: build.to_owned(),
@@ -86,7 +98,7 @@ impl App {
                 elevation_seconds: 600,
                 session_max_age_seconds: config.auth.session_max_age.as_secs(),
             },
-            demo: self.is_demo(),
+            demo: self.demo,
             hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             timezone: timezone(),
             ui_prefs: None,

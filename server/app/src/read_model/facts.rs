@@ -1,0 +1,157 @@
+//! What a record says beside its row: read from files and the process table, handed on as values.
+
+use crate::agent::Agent;
+use crate::logs;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use svc_config::Config;
+use svc_domain::admission::Trust;
+use svc_domain::adoption::Unrecorded;
+use svc_domain::bridge::Bridge;
+use svc_ports::ProcessHost;
+use svc_ports::process::ProcessFacts;
+use svc_projects::Projects;
+use svc_shared::Timestamp;
+use svc_shared::ids::{InstanceId, ProjectName};
+use svc_shared::status::{PermissionMode, Phase, ResumeMode};
+
+/// What is read for one row, once per phase: which program a process runs is only known after it
+/// has become the agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct RowFacts {
+    pub has_log: bool,
+    pub agent_version: Option<String>,
+    pub reuse_expires_at: Option<Timestamp>,
+}
+
+/// Everything beside the rows that decides what their records say.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub rows: HashMap<InstanceId, RowFacts>,
+    pub projects: Arc<Projects>,
+    /// Projects that the agent trusts; asked only where a row could be resumed.
+    pub trusted: HashSet<ProjectName>,
+    /// Projects where a row inherits its permission mode and the agent's settings bypass permissions.
+    pub inherits_bypass: HashSet<ProjectName>,
+    /// Projects with a live Server Mode bridge.
+    pub occupied: HashSet<ProjectName>,
+    /// Live Server Mode bridges without a row, as they were last seen.
+    pub unmanaged: HashMap<ProjectName, Unrecorded>,
+}
+
+/// Reads the facts of rows, and remembers what cannot have changed.
+pub(crate) struct FactReader {
+    config: Arc<Config>,
+    agent: Arc<Agent>,
+    host: Arc<dyn ProcessHost>,
+    rows: Mutex<HashMap<InstanceId, (u32, Phase, RowFacts)>>,
+    unmanaged: Mutex<HashMap<ProjectName, Unrecorded>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl FactReader {
+    pub fn new(config: Arc<Config>, agent: Arc<Agent>, host: Arc<dyn ProcessHost>) -> Self {
+        Self { config, agent, host, rows: Mutex::default(), unmanaged: Mutex::default() }
+    }
+
+    /// The facts of these rows. `occupied` are the projects with a live Server Mode bridge. Blocks:
+    /// reads files and the process table.
+    pub fn read<'a>(
+        &self,
+        bridges: impl Iterator<Item = &'a Bridge>,
+        projects: Arc<Projects>,
+        occupied: HashSet<ProjectName>,
+    ) -> Facts {
+        let mut facts = Facts {
+            rows: HashMap::new(),
+            trusted: HashSet::new(),
+            inherits_bypass: HashSet::new(),
+            unmanaged: self.unmanaged(),
+            projects,
+            occupied,
+        };
+        let (mut asked, mut asked_to_inherit) = (HashSet::new(), HashSet::new());
+        for bridge in bridges {
+            facts.rows.insert(bridge.id.clone(), self.of_row(bridge));
+            let Some(project) = facts.projects.get(&bridge.project).filter(|_| !bridge.is_live())
+            else {
+                continue;
+            };
+            if bridge.permission_mode == PermissionMode::Inherit
+                && asked_to_inherit.insert(&bridge.project)
+                && self.agent.may_bypass(&project.path)
+            {
+                facts.inherits_bypass.insert(bridge.project.clone());
+            }
+            if !facts.occupied.contains(&bridge.project)
+                && asked.insert(&bridge.project)
+                && self.agent.trust(&project.path, project.git_root.as_deref()) == Trust::Granted
+            {
+                facts.trusted.insert(bridge.project.clone());
+            }
+        }
+        facts
+    }
+
+    fn of_row(&self, bridge: &Bridge) -> RowFacts {
+        let (generation, phase) = (bridge.generation, bridge.phase());
+        if let Some((of_generation, of_phase, facts)) = lock(&self.rows).get(&bridge.id)
+            && (*of_generation, *of_phase) == (generation, phase)
+        {
+            return facts.clone();
+        }
+        let ended_standard = !bridge.is_live() && bridge.resume_mode == ResumeMode::Standard;
+        let version = |facts| self.agent.running_version(&facts);
+        let facts = RowFacts {
+            has_log: logs::set_of(&self.config, bridge).is_some_and(|set| set.has_log()),
+            agent_version: self.process_of(bridge).and_then(version),
+            reuse_expires_at: ended_standard
+                .then(|| self.agent.pointer(&bridge.cwd))
+                .flatten()
+                .map(|pointer| pointer.reuse_expires_at()),
+        };
+        lock(&self.rows).insert(bridge.id.clone(), (generation, phase, facts.clone()));
+        facts
+    }
+
+    /// The process of a live bridge, if it is there. Blocks.
+    pub fn process_of(&self, bridge: &Bridge) -> Option<ProcessFacts> {
+        let identity = bridge.process.as_ref().filter(|_| bridge.is_live())?;
+        self.host.inspect(identity.pid).filter(|facts| facts.identity == *identity)
+    }
+
+    /// Reads everything anew the next time: logs were pruned, pointers changed, the version of the
+    /// agent became known.
+    pub fn clear(&self) {
+        lock(&self.rows).clear();
+    }
+
+    /// Drops what is remembered of a row that is gone.
+    pub fn forget(&self, id: &InstanceId) {
+        lock(&self.rows).remove(id);
+    }
+
+    #[cfg(test)]
+    pub fn knows_no_row(&self) -> bool {
+        lock(&self.rows).is_empty()
+    }
+
+    /// The live bridge without a row in each project that has one, as last seen.
+    pub fn unmanaged(&self) -> HashMap<ProjectName, Unrecorded> {
+        lock(&self.unmanaged).clone()
+    }
+
+    /// Takes over the live bridges without a row; the projects where that differs.
+    pub fn set_unmanaged(&self, found: HashMap<ProjectName, Unrecorded>) -> Vec<ProjectName> {
+        let mut known = lock(&self.unmanaged);
+        let both = known.keys().chain(found.keys()).collect::<HashSet<_>>();
+        let differing =
+            both.into_iter().filter(|project| known.get(*project) != found.get(*project));
+        let differing = differing.cloned().collect();
+        *known = found;
+        differing
+    }
+}
