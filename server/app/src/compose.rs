@@ -2,10 +2,13 @@
 
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Tokens};
+use crate::bridges::ends::EndRecorder;
 use crate::bridges::family::Families;
 use crate::bridges::lookup::Lookup;
 use crate::bridges::readiness::Readiness;
 use crate::bridges::strays::Strays;
+use crate::bridges::terminator::Terminator;
+use crate::bridges::transition::Transitions;
 use crate::bridges::unmanaged::Finder;
 use crate::jobs::ask::AgentRuns;
 use crate::jobs::{JobScan, Jobs};
@@ -31,15 +34,13 @@ use crate::sessions::pointers::Pointers;
 use crate::sessions::{SessionScan, Sessions};
 use crate::tasks::Tasks;
 use crate::{Agent, Parts, Role, logs, supervise};
-use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use svc_agent::log_set::LogSet;
 use svc_agent::log_tail::LogTails;
 use svc_config::Config;
 use svc_domain::redact::Colour;
 use svc_ports::{Clock, ProcessHost};
-use svc_shared::ids::InstanceId;
 use svc_store::Store;
 use svc_watch::Watcher;
 use tokio_util::sync::CancellationToken;
@@ -57,7 +58,6 @@ struct UseCases {
     agent: Arc<Agent>,
     watcher: Watcher,
     catalog: Arc<Catalog>,
-    refs: Arc<SessionRefs>,
     umask: u32,
     tasks: Tasks,
     locks: Arc<Locks>,
@@ -85,9 +85,10 @@ struct UseCases {
     metrics: Arc<Metrics>,
     legacy: LegacyImport,
     temporaries: Temporaries,
-    families: Families,
-    /// Stops under way in this process: their ends are theirs to record.
-    stopping: Mutex<HashMap<InstanceId, u32>>,
+    families: Arc<Families>,
+    transitions: Arc<Transitions>,
+    terminator: Terminator,
+    ends: EndRecorder,
     watchers: supervise::Watchers,
 }
 
@@ -234,6 +235,24 @@ impl App {
             watcher: watcher.clone(),
             tasks: tasks.clone(),
         });
+        let families = Arc::new(Families::new(Arc::clone(&host)));
+        let transitions = Arc::new(Transitions {
+            registry: Arc::clone(&registry),
+            clock: Arc::clone(&clock),
+            refs: Arc::clone(&refs),
+            read_model: Arc::clone(&read_model),
+        });
+        let terminator = Terminator {
+            config: Arc::clone(&config),
+            host: Arc::clone(&host),
+            families: Arc::clone(&families),
+            under_way: Arc::default(),
+        };
+        let ends = EndRecorder {
+            config: Arc::clone(&config),
+            transitions: Arc::clone(&transitions),
+            families: Arc::clone(&families),
+        };
         let last = Arc::default();
         let strays = Arc::new(Strays {
             config: Arc::clone(&config),
@@ -276,8 +295,10 @@ impl App {
         Self(Arc::new(UseCases {
             preferences: Preferences { store: store.clone() },
             umask: parts.umask,
-            families: Families::default(),
-            stopping: Mutex::default(),
+            families,
+            transitions,
+            terminator,
+            ends,
             watchers: supervise::Watchers::default(),
             config,
             role,
@@ -287,7 +308,6 @@ impl App {
             agent,
             watcher,
             catalog,
-            refs,
             tasks,
             locks,
             copies,
@@ -525,11 +545,15 @@ impl App {
         self.0.catalog.changes()
     }
 
-    pub(crate) fn refs(&self) -> &SessionRefs {
-        &self.0.refs
+    pub(crate) fn transitions(&self) -> &Transitions {
+        &self.0.transitions
     }
 
-    pub(crate) fn stopping(&self) -> std::sync::MutexGuard<'_, HashMap<InstanceId, u32>> {
-        self.0.stopping.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn terminator(&self) -> &Terminator {
+        &self.0.terminator
+    }
+
+    pub(crate) fn ends(&self) -> &EndRecorder {
+        &self.0.ends
     }
 }

@@ -112,7 +112,7 @@ impl App {
         self.copies().live().iter().any(|bridge| {
             let is_open_stop = bridge.intentional_stop()
                 && bridge.quarantine.is_none()
-                && !self.is_stopping(&bridge.id);
+                && !self.terminator().under_way.contains(&bridge.id);
             is_open_stop || !self.watchers().watches(&bridge.id, bridge.generation)
         })
     }

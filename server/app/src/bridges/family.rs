@@ -4,13 +4,13 @@
 //! its launcher began, is below such a process, or was seen below one while its parents lived. Each is
 //! signalled by its identity only.
 
-use crate::App;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
 use svc_domain::usage::Tree;
+use svc_ports::ProcessHost;
 use svc_ports::process::{Signal, Signalled, Target};
 use svc_shared::ids::InstanceId;
 use tracing::warn;
@@ -21,8 +21,10 @@ const AFTER_KILL: Duration = Duration::from_secs(2);
 const ROUNDS: usize = 5;
 
 /// The processes that were last seen with each live bridge, its first one left out.
-#[derive(Debug, Default)]
-pub(crate) struct Families(Mutex<HashMap<InstanceId, Family>>);
+pub(crate) struct Families {
+    host: Arc<dyn ProcessHost>,
+    known: Mutex<HashMap<InstanceId, Family>>,
+}
 
 #[derive(Debug)]
 struct Family {
@@ -31,12 +33,16 @@ struct Family {
 }
 
 impl Families {
+    pub fn new(host: Arc<dyn ProcessHost>) -> Self {
+        Self { host, known: Mutex::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, Family>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what a look at the bridge found.
-    pub(crate) fn saw(&self, bridge: &Bridge, tree: &Tree) {
+    pub fn saw(&self, bridge: &Bridge, tree: &Tree) {
         let Some(first) = &bridge.process else { return };
         let alive = tree.iter().filter(|(_, counters)| counters.is_alive);
         let members = alive.filter_map(|((pid, start_ticks), _)| {
@@ -48,7 +54,7 @@ impl Families {
     }
 
     /// Forgets everything but these.
-    pub(crate) fn keep(&self, is_kept: impl Fn(&InstanceId) -> bool) {
+    pub fn keep(&self, is_kept: impl Fn(&InstanceId) -> bool) {
         self.lock().retain(|id, _| is_kept(id));
     }
 
@@ -68,20 +74,18 @@ impl Families {
         let own = family.filter(|family| family.generation == bridge.generation);
         own.map(|family| family.members).unwrap_or_default()
     }
-}
 
-impl App {
     /// Looks once more who is below a bridge, before it is ended.
-    pub(crate) async fn remember_family(&self, bridge: &Bridge, first: &ProcessIdentity) {
-        let (host, root) = (self.host_shared(), first.clone());
+    pub async fn remember(&self, bridge: &Bridge, first: &ProcessIdentity) {
+        let (host, root) = (Arc::clone(&self.host), first.clone());
         let below = tokio::task::spawn_blocking(move || host.descendants(&root)).await;
         let below = below.unwrap_or_default();
-        self.families().add(bridge, below.into_iter().map(|process| process.identity));
+        self.add(bridge, below.into_iter().map(|process| process.identity));
     }
 
     /// Ends what the bridge left behind, wherever it moved. What lives on all the same.
-    pub(crate) async fn kill_leftovers(&self, bridge: &Bridge) -> Vec<ProcessIdentity> {
-        let mut known = self.families().take(bridge);
+    pub async fn kill_leftovers(&self, bridge: &Bridge) -> Vec<ProcessIdentity> {
+        let mut known = self.take(bridge);
         for _ in 0..ROUNDS {
             let left = self.left_of(bridge, &mut known).await;
             if left.is_empty() {
@@ -95,9 +99,9 @@ impl App {
             );
             // Stopped ones end by this signal too; who just ended is no trouble.
             let sent = |process: &&ProcessIdentity| {
-                self.host().signal(process, Signal::Kill, Target::Process) == Signalled::Sent
+                self.host.signal(process, Signal::Kill, Target::Process) == Signalled::Sent
             };
-            let exits = left.iter().filter(sent).map(|process| self.host().exited(process));
+            let exits = left.iter().filter(sent).map(|process| self.host.exited(process));
             let all = async {
                 for exit in exits {
                     exit.await;
@@ -112,8 +116,8 @@ impl App {
             && let Some(launch) = &bridge.launch
         {
             // They are born faster than they are found: only the kernel catches all at once.
-            self.host().kill_enclosed(&launch.id).await;
-            let exits = left.iter().map(|process| self.host().exited(process));
+            self.host.kill_enclosed(&launch.id).await;
+            let exits = left.iter().map(|process| self.host.exited(process));
             let all = async {
                 for exit in exits {
                     exit.await;
@@ -142,13 +146,14 @@ impl App {
         known: &mut HashSet<ProcessIdentity>,
     ) -> Vec<ProcessIdentity> {
         if let Some(launch) = &bridge.launch {
-            let (host, id, first) = (self.host_shared(), launch.id.clone(), bridge.process.clone());
+            let (host, id, first) =
+                (Arc::clone(&self.host), launch.id.clone(), bridge.process.clone());
             let found = tokio::task::spawn_blocking(move || host.remains(first.as_ref(), &id));
             let found = found.await.unwrap_or_default();
             known.extend(found.into_iter().map(|process| process.identity));
         }
         known.retain(|process| {
-            Some(process) != bridge.process.as_ref() && self.host().probe(process) == Verdict::Same
+            Some(process) != bridge.process.as_ref() && self.host.probe(process) == Verdict::Same
         });
         known.iter().cloned().collect()
     }

@@ -136,7 +136,7 @@ impl App {
         };
         hit("spawn.after_fork").await;
         let identity = held.identity().clone();
-        match self.observe(id, generation, Fact::Held(identity.clone())).await? {
+        match self.transitions().observe(id, generation, Fact::Held(identity.clone())).await? {
             Changed::Now(known)
                 if known.bridge.is_live() && known.bridge.process.as_ref() == Some(&identity) => {}
             // Forgotten, ended or taken by another generation, which only a broken lock allows: the
@@ -158,7 +158,7 @@ impl App {
             return self.not_started(id, generation, &error).await;
         }
         hit("spawn.after_exec").await;
-        self.observe(id, generation, Fact::Executed).await?;
+        self.transitions().observe(id, generation, Fact::Executed).await?;
         self.watch_bridge(id, generation);
         self.retention().prune_soon();
         Ok(())
@@ -219,7 +219,7 @@ impl App {
         tracing::warn!(bridge.id = %id, "the agent was not started: {words}");
         let cause =
             Cause { detail: Some(svc_domain::redact::redact_text(&words)), ..Cause::plain(reason) };
-        self.observe(id, generation, Fact::NotExecuted(cause)).await?;
+        self.transitions().observe(id, generation, Fact::NotExecuted(cause)).await?;
         Ok(())
     }
 

@@ -32,7 +32,7 @@ impl App {
         let name = session_name(&label)
             .map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))?;
         let target = self.lookup().bridge(reference).await?;
-        match self.command(&target.id, Command::Rename(name), Cap::default()).await? {
+        match self.transitions().command(&target.id, Command::Rename(name), Cap::default()).await? {
             Changed::Now(known) => Ok(self.records().of(&known.bridge).await?),
             Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Late | Changed::Refused(_) | Changed::Occupied | Changed::CapReached => {

@@ -150,7 +150,7 @@ impl App {
         let command =
             Command::Resume { launch: prepared.launch.clone(), deadline: self.deadline() };
         self.copies().own(&target.id, &prepared.launch.id);
-        match self.command(&target.id, command, self.cap()).await? {
+        match self.transitions().command(&target.id, command, self.cap()).await? {
             Changed::Now(known) => {
                 // After the last refusal, as at a first launch: F20.
                 if grant_trust && let Err(error) = self.trust().grant(project).await {
@@ -176,7 +176,7 @@ impl App {
         self.copies().disown(&begun.id);
         let command =
             Command::Withdraw { generation: begun.generation, before: Box::new(before.clone()) };
-        self.command(&begun.id, command, Cap::default()).await?;
+        self.transitions().command(&begun.id, command, Cap::default()).await?;
         Ok(())
     }
 

@@ -1,11 +1,16 @@
 //! The only writer of a bridge's state: load, decide, compare and swap, then the effects.
 
+use crate::AppError;
+use crate::auth::refs::SessionRefs;
+use crate::read_model::ReadModel;
+use crate::registry::Registry;
 use crate::registry::copies::Known;
-use crate::{App, AppError};
+use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Command, Refusal, decide};
 use svc_domain::effect::{Effect, Lifecycle, Step};
 use svc_domain::observe::{Fact, observe};
+use svc_ports::Clock;
 use svc_shared::ids::InstanceId;
 use svc_store::{Along, Cap, Content, HistoryRow, Saved, StoreError, Stored};
 use tracing::{error, info};
@@ -30,9 +35,17 @@ pub(crate) enum Changed {
     CapReached,
 }
 
-impl App {
+/// Decides and writes changes of rows.
+pub(crate) struct Transitions {
+    pub registry: Arc<Registry>,
+    pub clock: Arc<dyn Clock>,
+    pub refs: Arc<SessionRefs>,
+    pub read_model: Arc<ReadModel>,
+}
+
+impl Transitions {
     /// Applies a fact about one generation.
-    pub(crate) async fn observe(
+    pub async fn observe(
         &self,
         id: &InstanceId,
         generation: u32,
@@ -49,7 +62,7 @@ impl App {
     }
 
     /// Applies a command. `cap` is counted in the same transaction.
-    pub(crate) async fn command(
+    pub async fn command(
         &self,
         id: &InstanceId,
         command: Command,
@@ -66,17 +79,17 @@ impl App {
     ) -> Result<Changed, AppError> {
         // The copy is mostly current, and the save compares: only what the copy says against a
         // change has to be looked up.
-        let mut copy = self.copies().stored(id);
+        let mut copy = self.registry.copies.stored(id);
         for _ in 0..TRIES {
             let copied = copy.take();
             let is_copy = copied.is_some();
             let read = match copied {
                 Some(copied) => Some(copied),
-                None => self.store().bridge(id).await?,
+                None => self.registry.store.bridge(id).await?,
             };
             let Some(stored) = read else {
-                self.copies().forget(id);
-                self.registry().publish().await;
+                self.registry.copies.forget(id);
+                self.registry.publish().await;
                 return Ok(Changed::Late);
             };
             let bridge = match &stored.content {
@@ -84,14 +97,14 @@ impl App {
                 Content::Corrupt { .. } if is_copy => continue,
                 Content::Corrupt { .. } => return Ok(Changed::Corrupt),
             };
-            let now = self.clock().now();
+            let now = self.clock.now();
             let (next, effects) = match rule(bridge, now) {
                 Err(_) | Ok(None | Some(Step::Unchanged)) if is_copy => continue,
                 Err(refusal) => return Ok(Changed::Refused(refusal)),
                 Ok(None) => return Ok(Changed::Late),
                 Ok(Some(Step::Unchanged)) => {
                     // Another process may have written it: readers see it all the same.
-                    let known = self.registry().learn(stored).await;
+                    let known = self.registry.learn(stored).await;
                     return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
                 }
                 Ok(Some(Step::Becomes { next, effects })) => (next, effects),
@@ -99,7 +112,8 @@ impl App {
             let history = self.history_of(&next, &effects, now);
             let announcements = self.announcements(&effects);
             let along = Along { history: &history, announcements: &announcements };
-            let saved = self.store().save_with(stored.revision, &next, along, cap, now).await?;
+            let saved =
+                self.registry.store.save_with(stored.revision, &next, along, cap, now).await?;
             let (saved, announcements) = saved;
             let revision = match saved {
                 Saved::Yes(revision) => revision,
@@ -111,20 +125,20 @@ impl App {
             let content = Content::Bridge(next.clone());
             // Before readers see the end: whoever sees it may scrape at once.
             if effects.contains(&Effect::CountCrash) {
-                self.copies().count_crash(&next.project);
+                self.registry.copies.count_crash(&next.project);
             }
-            let known = self.registry().learn(Stored { revision, content, ..stored }).await;
+            let known = self.registry.learn(Stored { revision, content, ..stored }).await;
             for event in announcements {
                 self.announce(&next, event);
             }
-            self.registry().tell_others();
+            self.registry.tell_others();
             return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
         }
         Err(AppError::busy("the row is written by too many at once; try again"))
     }
 
     /// What of the effects is kept in the history.
-    pub(crate) fn history_of(
+    pub fn history_of(
         &self,
         next: &Bridge,
         effects: &[Effect],
@@ -139,7 +153,7 @@ impl App {
                     mode: next.resume_mode,
                     kind: *kind,
                     at: now,
-                    session_ref: self.refs().of(next),
+                    session_ref: self.refs.of(next),
                     exit_reason: next.ended().and_then(|ended| ended.reason),
                 }),
                 Effect::Announce(_) | Effect::CountCrash => None,
@@ -154,7 +168,7 @@ impl App {
             Effect::Announce(event) => Some(*event),
             Effect::Remember(_) | Effect::CountCrash => None,
         });
-        if self.is_server() { events.collect() } else { Vec::new() }
+        if self.registry.has_readers() { events.collect() } else { Vec::new() }
     }
 
     /// Events leave from the process that won the swap, after the record is durable. Their delivery
@@ -168,9 +182,9 @@ impl App {
             "status": bridge.status(),
             "resume_mode": bridge.resume_mode,
             "spawn_mode": bridge.spawn_mode,
-            "session_ref": self.refs().of(bridge),
+            "session_ref": self.refs.of(bridge),
         });
-        self.read_model().happened(event.as_str(), data);
+        self.read_model.happened(event.as_str(), data);
     }
 }
 

@@ -55,7 +55,7 @@ impl App {
             "bridge {} was recorded as ended, but its process lives; corrected",
             bridge.id.short()
         );
-        self.observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
+        self.transitions().observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
         let Some(current) = self.registry().live_generation(bridge).await? else { return Ok(None) };
         if current.intentional_stop() {
             self.finish_stop(&current).await?;

@@ -1,5 +1,7 @@
 //! One live generation of one bridge: its log until it is ready, its deadline, its exit.
 
+use crate::bridges::ends::Noticed;
+use crate::bridges::terminator::Ended;
 use crate::failpoint::hit;
 use crate::{App, AppError};
 use std::future::Future;
@@ -10,12 +12,11 @@ use svc_agent::log_set::LogSet;
 use svc_agent::rotation::Trouble;
 use svc_domain::agent_log::evidence::{Evidence, Readiness, Refusal};
 use svc_domain::bridge::{Anchor, Bridge, Stage};
-use svc_domain::exit_cause::{Ended, LastWords, exit_cause};
 use svc_domain::identity::{ProcessIdentity, Verdict};
-use svc_domain::observe::{Cause, Fact};
+use svc_domain::observe::Fact;
 use svc_ports::process::ExitReport;
 use svc_shared::ids::InstanceId;
-use svc_shared::status::{BridgeStatus, ExitReason, Origin};
+use svc_shared::status::{BridgeStatus, Origin};
 use tracing::{error, warn};
 
 /// After a reattach the session may turn out to be gone: how long that is waited for before the
@@ -91,7 +92,7 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
                 Judgement::PoisonedAtWork => {
                     // Whoever finds it runs must know that before the advice.
                     on_ready(app, &bridge, identity, &evidence).await?;
-                    app.observe(id, generation, Fact::Poisoned).await?;
+                    app.transitions().observe(id, generation, Fact::Poisoned).await?;
                 }
             },
         }
@@ -208,7 +209,7 @@ async fn on_ready(
     if anchor.session_id.is_none() && bridge.anchor.session_id.is_none() {
         anchor.session_id = session_of_pointer(app, bridge, &anchor).await;
     }
-    app.observe(&bridge.id, bridge.generation, Fact::Registered(anchor)).await?;
+    app.transitions().observe(&bridge.id, bridge.generation, Fact::Registered(anchor)).await?;
     hit("spawn.after_ready").await;
     Ok(())
 }
@@ -242,55 +243,16 @@ async fn on_exit(
             && !bridge.intentional_stop()
         {
             let anchor = evidence.anchor();
-            app.observe(id, generation, Fact::Registered(anchor)).await?;
+            app.transitions().observe(id, generation, Fact::Registered(anchor)).await?;
         }
     }
-    if app.is_stopping(id) {
+    if app.terminator().under_way.contains(id) {
         // The stop records how it ended it.
         return Ok(());
     }
     let Some(current) = app.registry().live_generation(bridge).await? else { return Ok(()) };
-    let stopped = current.intentional_stop();
-    let cause = cause_of(app, &current, report, stopped).await;
-    let cause = Cause { forced: stopped && report.signal == Some(9), ..cause };
-    app.kill_leftovers(&current).await;
-    app.observe(id, generation, Fact::Exited(cause)).await?;
+    app.ends().record(&current, Noticed::Exited(report)).await?;
     Ok(())
-}
-
-/// What the exit status and the last words say.
-pub(super) async fn cause_of(
-    app: &App,
-    bridge: &Bridge,
-    report: ExitReport,
-    our_signal: bool,
-) -> Cause {
-    let words = last_words(app, bridge).await;
-    let ExitReport { code, signal, oom_kill } = report;
-    let ended = Ended { code, signal, our_signal, oom_kill };
-    let last = LastWords { debug: words.0.as_bytes(), output: words.1.as_bytes() };
-    let cause = exit_cause(ended, last);
-    Cause {
-        reason: cause.reason,
-        exit_code: report.code,
-        exit_signal: report.signal,
-        forced: false,
-        detail: cause.detail,
-    }
-}
-
-/// A cause that the transition sets, with the last words as its detail.
-pub(super) async fn cause_because(app: &App, bridge: &Bridge, reason: ExitReason) -> Cause {
-    let cause = cause_of(app, bridge, ExitReport::default(), false).await;
-    Cause { reason, ..cause }
-}
-
-async fn last_words(app: &App, bridge: &Bridge) -> (String, String) {
-    let set = bridge.launch.as_ref().and_then(|launch| app.log_set(&launch.log_stem));
-    let Some(set) = set else { return Default::default() };
-    tokio::task::spawn_blocking(move || (set.debug_tail(), set.output_tail()))
-        .await
-        .unwrap_or_default()
 }
 
 /// Tells on the row what is wrong with its log, and takes it back.
@@ -310,7 +272,7 @@ async fn advise_about_log(
     // Other advice is not overwritten.
     if is_ours && said.as_deref() != words {
         let fact = Fact::Notice(words.map(str::to_owned));
-        app.observe(id, generation, fact).await?;
+        app.transitions().observe(id, generation, fact).await?;
     }
     Ok(())
 }
@@ -334,18 +296,12 @@ impl App {
         let Some(identity) = current.process.clone().filter(|_| expires) else {
             return Ok(false);
         };
-        let _mark = self.mark_stopping(&bridge.id);
-        match self.end_process(&current, &identity).await {
-            crate::bridges::stop::Ended::Gone { report, forced } => {
-                let words = cause_of(self, &current, report, true).await;
-                let cause = Cause { reason: ExitReason::NotRegistered, forced, ..words };
-                self.observe(&current.id, current.generation, Fact::GraceExpired(cause)).await?;
-                Ok(true)
-            }
-            crate::bridges::stop::Ended::Alive(code) => {
-                self.observe(&current.id, current.generation, Fact::Doubt(code)).await?;
-                Ok(false)
-            }
-        }
+        let _mark = self.terminator().under_way.mark(&bridge.id);
+        let (noticed, is_over) = match self.terminator().end(&current, &identity).await {
+            Ended::Gone { report, forced } => (Noticed::GraceOver { report, forced }, true),
+            Ended::Alive(code) => (Noticed::Alive(code), false),
+        };
+        self.ends().record(&current, noticed).await?;
+        Ok(is_over)
     }
 }

@@ -1,6 +1,6 @@
 //! Compares records with the processes that exist. A restart and a normal minute run this code.
 
-use super::bridge_watch::{cause_because, cause_of};
+use crate::bridges::ends::Noticed;
 use crate::{App, AppError};
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use svc_domain::bridge::{Bridge, Stage};
 use svc_domain::identity::{GoneBecause, ProcessIdentity, Verdict};
 use svc_domain::observe::Fact;
 use svc_ports::process::{ExitReport, ProcessFacts};
-use svc_shared::status::{ExitReason, QuarantineCode};
+use svc_shared::status::QuarantineCode;
 use tracing::{error, info, warn};
 
 /// Looks at an unreadable process table in a row before the row is held.
@@ -59,7 +59,7 @@ async fn pass(app: &App, pass: Pass) -> Result<(), AppError> {
     hold_conflicts(app, &live).await?;
     let mut rebooted = 0_u32;
     for bridge in &live {
-        if app.is_stopping(&bridge.id) {
+        if app.terminator().under_way.contains(&bridge.id) {
             continue;
         }
         match look(app, bridge, pass).await {
@@ -84,7 +84,7 @@ pub(super) async fn record_ends(app: &App) -> Result<(), AppError> {
         match gone_by {
             None => unfinished_launch(app, bridge).await?,
             Some(Verdict::Gone(GoneBecause::OtherBoot)) => {
-                app.observe(&bridge.id, bridge.generation, Fact::HostRestarted).await?;
+                app.ends().record(bridge, Noticed::HostRestarted).await?;
             }
             Some(Verdict::Gone(GoneBecause::NoProcess | GoneBecause::Reused)) => {
                 gone(app, bridge, Pass::First).await?;
@@ -111,7 +111,7 @@ async fn look(app: &App, bridge: &Bridge, pass: Pass) -> Result<Looked, AppError
             alive(app, bridge, identity).await?;
         }
         Verdict::Gone(GoneBecause::OtherBoot) => {
-            app.observe(&bridge.id, bridge.generation, Fact::HostRestarted).await?;
+            app.ends().record(bridge, Noticed::HostRestarted).await?;
             return Ok(Looked::Rebooted);
         }
         Verdict::Gone(GoneBecause::NoProcess | GoneBecause::Reused) => {
@@ -121,7 +121,7 @@ async fn look(app: &App, bridge: &Bridge, pass: Pass) -> Result<Looked, AppError
         Verdict::Unknown => {
             if app.watchers().saw_unknown(&bridge.id) >= PATIENCE {
                 let fact = Fact::Doubt(QuarantineCode::IdentityUnknown);
-                app.observe(&bridge.id, bridge.generation, fact).await?;
+                app.transitions().observe(&bridge.id, bridge.generation, fact).await?;
             }
         }
     }
@@ -132,7 +132,7 @@ async fn alive(app: &App, bridge: &Bridge, identity: &ProcessIdentity) -> Result
     if let Some(QuarantineCode::IdentityUnknown | QuarantineCode::Unkillable) = bridge.quarantine {
         let still_unkillable = bridge.quarantine == Some(QuarantineCode::Unkillable);
         if !still_unkillable {
-            app.observe(&bridge.id, bridge.generation, Fact::Certain).await?;
+            app.transitions().observe(&bridge.id, bridge.generation, Fact::Certain).await?;
         }
     }
     let Some(live) = bridge.live() else { return Ok(()) };
@@ -150,10 +150,10 @@ async fn alive(app: &App, bridge: &Bridge, identity: &ProcessIdentity) -> Result
                 wake_after(app, identity.clone());
                 return Ok(());
             }
-            app.observe(&bridge.id, bridge.generation, Fact::TakenOver).await?;
+            app.transitions().observe(&bridge.id, bridge.generation, Fact::TakenOver).await?;
         }
         Stage::Registering { .. } if !app.copies().owns(bridge) => {
-            app.observe(&bridge.id, bridge.generation, Fact::TakenOver).await?;
+            app.transitions().observe(&bridge.id, bridge.generation, Fact::TakenOver).await?;
         }
         Stage::Registering { .. } | Stage::Ready => {}
     }
@@ -207,22 +207,12 @@ async fn gone(app: &App, bridge: &Bridge, pass: Pass) -> Result<(), AppError> {
     // Another process may be stopping it right now; then it records the end.
     let Some(_lock) = app.locks().try_project(&bridge.cwd).await else { return Ok(()) };
     let Some(current) = app.registry().live_generation(bridge).await? else { return Ok(()) };
-    app.kill_leftovers(&current).await;
-    let fact = match (current.live().map(|live| live.stage), pass) {
-        (Some(Stage::Launching { .. }), _) => {
-            let reason = ExitReason::LaunchInterrupted;
-            Fact::LaunchInterrupted(cause_because(app, &current, reason).await)
-        }
-        (_, Pass::First) => {
-            let reason = ExitReason::DiedUnsupervised;
-            Fact::FoundGone(cause_because(app, &current, reason).await)
-        }
-        (_, Pass::Later) => {
-            let stopped = current.intentional_stop();
-            Fact::Exited(cause_of(app, &current, ExitReport::default(), stopped).await)
-        }
+    let noticed = match (current.live().map(|live| live.stage), pass) {
+        (Some(Stage::Launching { .. }), _) => Noticed::LaunchInterrupted,
+        (_, Pass::First) => Noticed::FoundGone,
+        (_, Pass::Later) => Noticed::Exited(ExitReport::default()),
     };
-    app.observe(&current.id, current.generation, fact).await?;
+    app.ends().record(&current, noticed).await?;
     Ok(())
 }
 
@@ -247,8 +237,8 @@ async fn unfinished_launch(app: &App, bridge: &Bridge) -> Result<(), AppError> {
             return Ok(());
         }
         let fact = Fact::Held(facts.identity);
-        app.observe(&current.id, current.generation, fact).await?;
-        app.observe(&current.id, current.generation, Fact::TakenOver).await?;
+        app.transitions().observe(&current.id, current.generation, fact).await?;
+        app.transitions().observe(&current.id, current.generation, Fact::TakenOver).await?;
         app.watch_bridge(&current.id, current.generation);
         return Ok(());
     }
@@ -256,8 +246,7 @@ async fn unfinished_launch(app: &App, bridge: &Bridge) -> Result<(), AppError> {
         wake_after(app, launcher);
         return Ok(());
     }
-    let cause = cause_because(app, &current, ExitReason::LaunchInterrupted).await;
-    app.observe(&current.id, current.generation, Fact::LaunchInterrupted(cause)).await?;
+    app.ends().record(&current, Noticed::LaunchInterrupted).await?;
     Ok(())
 }
 
@@ -282,7 +271,7 @@ async fn hold_conflicts(app: &App, live: &[Bridge]) -> Result<(), AppError> {
             if let [bridge] = bridges.as_slice()
                 && bridge.quarantine == Some(QuarantineCode::IdentityConflict)
             {
-                app.observe(&bridge.id, bridge.generation, Fact::Certain).await?;
+                app.transitions().observe(&bridge.id, bridge.generation, Fact::Certain).await?;
             }
             continue;
         }
@@ -294,7 +283,7 @@ async fn hold_conflicts(app: &App, live: &[Bridge]) -> Result<(), AppError> {
                 .map_err(AppError::internal)?;
             if carrier.is_none_or(|facts| &facts.identity != identity) {
                 let fact = Fact::Doubt(QuarantineCode::IdentityConflict);
-                app.observe(&bridge.id, bridge.generation, fact).await?;
+                app.transitions().observe(&bridge.id, bridge.generation, fact).await?;
             }
         }
     }
@@ -313,7 +302,7 @@ async fn correct_wrong_ends(app: &App) -> Result<(), AppError> {
                 "bridge {} was recorded as ended, but its process lives; corrected",
                 bridge.id.short()
             );
-            app.observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
+            app.transitions().observe(&bridge.id, bridge.generation, Fact::FoundAlive).await?;
             match app.registry().live_generation(&bridge).await? {
                 // The stop that its record tells of has not been carried out.
                 Some(current) if current.intentional_stop() => finish_stop(app, &current).await?,

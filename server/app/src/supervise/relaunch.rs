@@ -1,14 +1,12 @@
 //! One cold start more after the remote session turned out to be archived or deleted.
 
-use super::bridge_watch::cause_because;
+use crate::bridges::ends::Noticed;
 use crate::bridges::launch::Wish;
-use crate::bridges::stop::Ended;
+use crate::bridges::terminator::Ended;
 use crate::bridges::transition::Changed;
 use crate::{App, AppError};
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::Command;
-use svc_domain::observe::{Cause, Fact};
-use svc_shared::status::ExitReason;
 use tracing::{error, info};
 
 impl App {
@@ -29,18 +27,16 @@ impl App {
         let Some(current) = current.filter(|bridge| !bridge.intentional_stop()) else {
             return Ok(());
         };
-        let _mark = self.mark_stopping(&current.id);
+        let _mark = self.terminator().under_way.mark(&current.id);
         if let Some(identity) = &current.process
-            && let Ended::Alive(code) = self.end_process(&current, identity).await
+            && let Ended::Alive(code) = self.terminator().end(&current, identity).await
         {
-            self.observe(&current.id, current.generation, Fact::Doubt(code)).await?;
+            self.ends().record(&current, Noticed::Alive(code)).await?;
             return Ok(());
         }
         let used = current.launch.as_ref().is_some_and(|launch| launch.relaunched);
         if used {
-            let cause = cause_because(self, &current, ExitReason::PoisonedSession).await;
-            let fact = Fact::Exited(Cause { exit_code: None, exit_signal: None, ..cause });
-            self.observe(&current.id, current.generation, fact).await?;
+            self.ends().record(&current, Noticed::Poisoned).await?;
             return Ok(());
         }
         info!(
@@ -69,7 +65,7 @@ impl App {
         let command =
             Command::Relaunch { launch: prepared.launch.clone(), deadline: self.deadline() };
         self.copies().own(&current.id, &prepared.launch.id);
-        match self.command(&current.id, command, svc_store::Cap::default()).await? {
+        match self.transitions().command(&current.id, command, svc_store::Cap::default()).await? {
             Changed::Now(known) => self.start(&known.bridge, prepared).await,
             Changed::Late
             | Changed::Corrupt

@@ -183,7 +183,7 @@ async fn act(app: &App, bridge: &Bridge, action: Action) -> Result<(), AppError>
         let may_replace = said.as_deref().is_none_or(is_ours);
         let is_reason = text.as_deref().is_some_and(svc_domain::ceiling::says_why_ended);
         if may_replace || is_reason {
-            app.observe(&bridge.id, bridge.generation, Fact::Notice(text)).await?;
+            app.transitions().observe(&bridge.id, bridge.generation, Fact::Notice(text)).await?;
         }
         Ok::<(), AppError>(())
     };
@@ -206,7 +206,7 @@ async fn act(app: &App, bridge: &Bridge, action: Action) -> Result<(), AppError>
             let request = ResumeRequest { trust: None };
             let next = app.resume(bridge.id.as_str(), request, Duration::ZERO).await?.instance;
             let fact = Fact::Notice(Some(reason));
-            app.observe(&bridge.id, next.generation, fact).await?;
+            app.transitions().observe(&bridge.id, next.generation, fact).await?;
         }
     }
     Ok(())

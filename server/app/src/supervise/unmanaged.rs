@@ -142,7 +142,7 @@ impl App {
             Stage::Ready => &[Effect::Remember(History::Ready)],
             Stage::Launching { .. } | Stage::Registering { .. } => &[],
         };
-        let history = self.history_of(&bridge, effects, now);
+        let history = self.transitions().history_of(&bridge, effects, now);
         match self.registry().insert(&bridge, &history, Cap::default(), now).await? {
             Inserted::Yes => {}
             Inserted::CapReached | Inserted::Occupied => return Ok(None),

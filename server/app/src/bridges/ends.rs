@@ -1,0 +1,117 @@
+//! Records the end of a bridge, whoever noticed it: a stop, the watcher of its process, the
+//! reconciler, or a start that failed.
+
+use crate::AppError;
+use crate::bridges::family::Families;
+use crate::bridges::transition::{Changed, Transitions};
+use crate::logs;
+use std::sync::Arc;
+use svc_config::Config;
+use svc_domain::bridge::{Bridge, Stage};
+use svc_domain::exit_cause::{Ended, LastWords, exit_cause};
+use svc_domain::observe::{Cause, Fact};
+use svc_ports::process::ExitReport;
+use svc_shared::status::{ExitReason, QuarantineCode};
+
+/// How the end of a bridge was noticed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noticed {
+    /// A stop ended its process.
+    Stopped { report: ExitReport, forced: bool },
+    /// Its process exited.
+    Exited(ExitReport),
+    /// Its process is gone, and nobody was watching.
+    FoundGone,
+    /// Its machine was restarted.
+    HostRestarted,
+    /// Its launch did not complete.
+    LaunchInterrupted,
+    /// It did not register within the grace of a start and was ended.
+    GraceOver { report: ExitReport, forced: bool },
+    /// Its remote session is gone, and it was started once without it already.
+    Poisoned,
+    /// It did not end.
+    Alive(QuarantineCode),
+}
+
+/// Records ends.
+pub(crate) struct EndRecorder {
+    pub config: Arc<Config>,
+    pub transitions: Arc<Transitions>,
+    pub families: Arc<Families>,
+}
+
+impl EndRecorder {
+    /// Records the end of this generation, with its cause, after everything that it left behind
+    /// was ended.
+    ///
+    /// # Errors
+    /// The row cannot be written.
+    pub async fn record(&self, bridge: &Bridge, noticed: Noticed) -> Result<Changed, AppError> {
+        let fact = self.fact(bridge, noticed).await;
+        self.transitions.observe(&bridge.id, bridge.generation, fact).await
+    }
+
+    async fn fact(&self, bridge: &Bridge, noticed: Noticed) -> Fact {
+        match noticed {
+            Noticed::Stopped { report, forced } => Fact::Exited(Cause {
+                exit_code: report.code,
+                exit_signal: report.signal.or(forced.then_some(9)),
+                forced,
+                ..Cause::plain(ExitReason::OperatorStop)
+            }),
+            Noticed::Exited(report) => {
+                let stopped = bridge.intentional_stop();
+                let cause = self.cause(bridge, report, stopped).await;
+                self.families.kill_leftovers(bridge).await;
+                Fact::Exited(Cause { forced: stopped && report.signal == Some(9), ..cause })
+            }
+            Noticed::FoundGone => {
+                self.families.kill_leftovers(bridge).await;
+                Fact::FoundGone(self.cause_of(bridge, ExitReason::DiedUnsupervised).await)
+            }
+            Noticed::HostRestarted => Fact::HostRestarted,
+            Noticed::LaunchInterrupted => {
+                self.families.kill_leftovers(bridge).await;
+                Fact::LaunchInterrupted(self.cause_of(bridge, ExitReason::LaunchInterrupted).await)
+            }
+            Noticed::GraceOver { report, forced } => {
+                let cause = self.cause(bridge, report, true).await;
+                Fact::GraceExpired(Cause { reason: ExitReason::NotRegistered, forced, ..cause })
+            }
+            Noticed::Poisoned => {
+                let cause = self.cause_of(bridge, ExitReason::PoisonedSession).await;
+                Fact::Exited(Cause { exit_code: None, exit_signal: None, ..cause })
+            }
+            Noticed::Alive(code) => Fact::Doubt(code),
+        }
+    }
+
+    /// What the exit status and the last words say.
+    async fn cause(&self, bridge: &Bridge, report: ExitReport, our_signal: bool) -> Cause {
+        let words = self.last_words(bridge).await;
+        let ExitReport { code, signal, oom_kill } = report;
+        let ended = Ended { code, signal, our_signal, oom_kill };
+        let last = LastWords { debug: words.0.as_bytes(), output: words.1.as_bytes() };
+        let cause = exit_cause(ended, last);
+        Cause {
+            reason: cause.reason,
+            exit_code: report.code,
+            exit_signal: report.signal,
+            forced: false,
+            detail: cause.detail,
+        }
+    }
+
+    /// A given reason, with the last words as its detail.
+    async fn cause_of(&self, bridge: &Bridge, reason: ExitReason) -> Cause {
+        Cause { reason, ..self.cause(bridge, ExitReport::default(), false).await }
+    }
+
+    async fn last_words(&self, bridge: &Bridge) -> (String, String) {
+        let Some(set) = logs::set_of(&self.config, bridge) else { return Default::default() };
+        tokio::task::spawn_blocking(move || (set.debug_tail(), set.output_tail()))
+            .await
+            .unwrap_or_default()
+    }
+}
