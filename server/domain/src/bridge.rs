@@ -149,7 +149,49 @@ pub enum Outcome {
     Failed,
 }
 
+/// What a record begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Beginning {
+    /// A new id.
+    pub id: InstanceId,
+    /// Its project by name.
+    pub project: ProjectName,
+    /// Real path of the project.
+    pub cwd: PathBuf,
+    /// How this service came to it.
+    pub origin: Origin,
+    /// Where it stands.
+    pub state: State,
+    /// The time of its first status.
+    pub at: Timestamp,
+}
+
 impl Bridge {
+    /// The record of a first generation in Server Mode of which nothing else is known.
+    #[must_use]
+    pub fn begin(of: Beginning) -> Self {
+        let Beginning { id, project, cwd, origin, state, at } = of;
+        Self {
+            id,
+            project,
+            cwd,
+            custom_name: None,
+            resume_mode: ResumeMode::Standard,
+            spawn_mode: SpawnMode::SameDir,
+            permission_mode: PermissionMode::Inherit,
+            origin,
+            generation: 1,
+            state,
+            status_since: at,
+            started_at: None,
+            launch: None,
+            process: None,
+            anchor: Anchor::default(),
+            notice: None,
+            quarantine: None,
+        }
+    }
+
     /// Label on every surface.
     #[must_use]
     pub fn label(&self) -> &str {

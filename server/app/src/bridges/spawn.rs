@@ -8,7 +8,7 @@ use crate::{App, AppError, Class};
 use std::time::Duration;
 use svc_domain::admission::{Admission, Wanted};
 use svc_domain::argv::reads_as_option;
-use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
+use svc_domain::bridge::{Beginning, Bridge, Live, Stage, State};
 use svc_projects::Project;
 use svc_shared::api::instances::{Kind, Outcome, SpawnRequest, SpawnResult};
 use svc_shared::error::ErrorCode;
@@ -134,27 +134,24 @@ impl App {
             })
             .await?;
         let now = self.clock().now();
+        let state = State::Live(Live {
+            stage: Stage::Launching { deadline: self.deadline() },
+            stop_requested: false,
+        });
         let bridge = Bridge {
-            id: new_instance_id()?,
-            project: project.name.clone(),
-            cwd: project.path.clone(),
             custom_name: options.custom_name.clone(),
-            resume_mode: ResumeMode::Standard,
             spawn_mode: options.spawn_mode,
             permission_mode: options.permission_mode,
-            origin: Origin::Spawned,
-            generation: 1,
-            state: State::Live(Live {
-                stage: Stage::Launching { deadline: self.deadline() },
-                stop_requested: false,
-            }),
-            status_since: now,
             started_at: Some(now),
             launch: Some(prepared.launch.clone()),
-            process: None,
-            anchor: Anchor::default(),
-            notice: None,
-            quarantine: None,
+            ..Bridge::begin(Beginning {
+                id: new_instance_id()?,
+                project: project.name.clone(),
+                cwd: project.path.clone(),
+                origin: Origin::Spawned,
+                state,
+                at: now,
+            })
         };
         hit("spawn.before_record").await;
         self.copies().own(&bridge.id, &prepared.launch.id);

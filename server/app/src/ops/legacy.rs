@@ -15,7 +15,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use svc_config::Config;
-use svc_domain::bridge::{Anchor, Bridge, Ended, Outcome, State};
+use svc_domain::bridge::{Beginning, Bridge, Ended, Outcome, State};
 use svc_domain::log_escape::quoted;
 use svc_ports::Clock;
 use svc_process::files;
@@ -172,10 +172,18 @@ impl LegacyImport {
         });
         let known = self.catalog.all().get(&project).map(|project| project.path.clone());
         let now = self.clock.now();
+        let state = State::Ended(Ended {
+            outcome: Outcome::Stopped,
+            at: now,
+            intentional: record.intentional_stop,
+            forced: false,
+            reason: None,
+            exit_code: None,
+            exit_signal: None,
+            detail: None,
+        });
+        let root = &self.config.projects_root;
         Some(Bridge {
-            id,
-            cwd: known.unwrap_or_else(|| self.config.projects_root.join(project.as_str())),
-            project,
             custom_name,
             resume_mode: word(&shown, "resume_mode", &record.resume_mode, ResumeMode::Standard),
             spawn_mode: word(&shown, "spawn_mode", &record.spawn_mode, defaults.spawn_mode),
@@ -185,25 +193,14 @@ impl LegacyImport {
                 &record.permission_mode,
                 defaults.permission_mode,
             ),
-            origin: Origin::Spawned,
-            generation: 1,
-            state: State::Ended(Ended {
-                outcome: Outcome::Stopped,
+            ..Bridge::begin(Beginning {
+                id,
+                cwd: known.unwrap_or_else(|| root.join(project.as_str())),
+                project,
+                origin: Origin::Spawned,
+                state,
                 at: now,
-                intentional: record.intentional_stop,
-                forced: false,
-                reason: None,
-                exit_code: None,
-                exit_signal: None,
-                detail: None,
-            }),
-            status_since: now,
-            started_at: None,
-            launch: None,
-            process: None,
-            anchor: Anchor::default(),
-            notice: None,
-            quarantine: None,
+            })
         })
     }
 }

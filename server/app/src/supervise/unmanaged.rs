@@ -7,14 +7,14 @@ use crate::failpoint::hit;
 use crate::{App, AppError, Class};
 use svc_domain::admission::Obstacle;
 use svc_domain::adoption::{NotAdoptable, adoptable};
-use svc_domain::bridge::{Bridge, Launch, Live, Stage, State};
+use svc_domain::bridge::{Beginning, Bridge, Launch, Live, Stage, State};
 use svc_domain::effect::{Effect, History};
 use svc_ports::process::ProcessFacts;
 use svc_projects::Project;
 use svc_shared::api::instances::Instance;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_shared::status::{Origin, PermissionMode, ResumeMode, SpawnMode};
+use svc_shared::status::{Origin, PermissionMode, SpawnMode};
 use svc_store::{Cap, Inserted};
 
 impl App {
@@ -118,24 +118,21 @@ impl App {
         };
         let origin = if launch.is_some() { Origin::Rediscovered } else { Origin::Adopted };
         let bridge = Bridge {
-            id,
-            project: project.name.clone(),
-            cwd: project.path.clone(),
-            custom_name: None,
-            resume_mode: ResumeMode::Standard,
             spawn_mode: argument(&found.facts, "--spawn").unwrap_or(SpawnMode::SameDir),
             permission_mode: argument(&found.facts, "--permission-mode")
                 .unwrap_or(PermissionMode::Inherit),
-            origin,
-            generation: 1,
-            state: State::Live(Live { stage, stop_requested: false }),
-            status_since: now,
             started_at: Some(now),
             launch,
             process: Some(identity),
             anchor: found.anchor,
-            notice: None,
-            quarantine: None,
+            ..Bridge::begin(Beginning {
+                id,
+                project: project.name.clone(),
+                cwd: project.path.clone(),
+                origin,
+                state: State::Live(Live { stage, stop_requested: false }),
+                at: now,
+            })
         };
         hit("adopt.before_record").await;
         let effects: &[Effect] = match stage {
