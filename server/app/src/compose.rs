@@ -1,15 +1,23 @@
-//! Puts the use-cases together from their parts, and hands them to the doors.
+//! Puts the use-cases together: the only place that knows which parts each of them shares.
 
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Tokens};
+use crate::bridges::Bridges;
+use crate::bridges::adopt::Adopter;
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::family::Families;
+use crate::bridges::forget::Forget;
+use crate::bridges::launch::Launcher;
 use crate::bridges::lookup::Lookup;
 use crate::bridges::readiness::Readiness;
+use crate::bridges::rename::Rename;
+use crate::bridges::spawn::Starter;
+use crate::bridges::stop::StopBridge;
 use crate::bridges::strays::Strays;
 use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Transitions;
 use crate::bridges::unmanaged::Finder;
+use crate::bridges::wrong_end::WrongEnds;
 use crate::jobs::ask::AgentRuns;
 use crate::jobs::{JobScan, Jobs};
 use crate::locks::Locks;
@@ -25,6 +33,8 @@ use crate::projects::catalog::Catalog;
 use crate::projects::trusting::{ProjectService, Trust};
 use crate::read_model::ReadModel;
 use crate::read_model::facts::FactReader;
+use crate::read_model::look::Instances;
+use crate::read_model::project_row::ProjectRows;
 use crate::read_model::publish::{Publisher, Turns};
 use crate::read_model::records::Records;
 use crate::read_model::view::View;
@@ -32,75 +42,46 @@ use crate::registry::Registry;
 use crate::registry::copies::Copies;
 use crate::sessions::pointers::Pointers;
 use crate::sessions::{SessionScan, Sessions};
+use crate::supervise::change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
+use crate::supervise::reconcile::Reconciler;
+use crate::supervise::sampler::Sampler;
+use crate::supervise::{Supervision, Watchers};
 use crate::tasks::Tasks;
-use crate::{Agent, Parts, Role, logs, supervise};
-use std::path::PathBuf;
+use crate::{Parts, Role};
 use std::sync::Arc;
-use svc_agent::log_set::LogSet;
 use svc_agent::log_tail::LogTails;
 use svc_config::Config;
 use svc_domain::redact::Colour;
-use svc_ports::{Clock, ProcessHost};
-use svc_store::Store;
-use svc_watch::Watcher;
-use tokio_util::sync::CancellationToken;
 
-/// The service as its doors see it: a use-case for each thing that can be asked. Cheap to clone.
-#[derive(Clone)]
-pub struct App(Arc<UseCases>);
-
-struct UseCases {
-    config: Arc<Config>,
-    role: Role,
-    store: Store,
-    host: Arc<dyn ProcessHost>,
-    clock: Arc<dyn Clock>,
-    agent: Arc<Agent>,
-    watcher: Watcher,
-    catalog: Arc<Catalog>,
-    umask: u32,
-    tasks: Tasks,
-    locks: Arc<Locks>,
-    copies: Arc<Copies>,
-    registry: Arc<Registry>,
-    auth: Arc<Auth>,
-    tokens: Tokens,
-    read_model: Arc<ReadModel>,
-    records: Arc<Records>,
-    readiness: Arc<Readiness>,
-    status: Arc<Status>,
-    lookup: Arc<Lookup>,
-    finder: Arc<Finder>,
-    trust: Arc<Trust>,
-    projects: Arc<ProjectService>,
-    jobs: Arc<Jobs>,
-    sessions: Arc<Sessions>,
-    pointers: Arc<Pointers>,
-    logs: Arc<Logs>,
-    retention: Arc<Retention>,
-    strays: Arc<Strays>,
-    doctor: Arc<Examiner>,
-    history: History,
-    preferences: Preferences,
-    metrics: Arc<Metrics>,
-    legacy: LegacyImport,
-    temporaries: Temporaries,
-    families: Arc<Families>,
-    transitions: Arc<Transitions>,
-    terminator: Terminator,
-    ends: EndRecorder,
-    watchers: supervise::Watchers,
+/// One of each use-case, sharing their parts.
+pub(crate) struct UseCases {
+    pub config: Arc<Config>,
+    pub role: Role,
+    pub registry: Arc<Registry>,
+    pub tasks: Tasks,
+    pub auth: Arc<Auth>,
+    pub tokens: Tokens,
+    pub read_model: Arc<ReadModel>,
+    pub instances: Arc<Instances>,
+    pub bridges: Bridges,
+    pub readiness: Arc<Readiness>,
+    pub status: Arc<Status>,
+    pub projects: Arc<ProjectService>,
+    pub project_rows: ProjectRows,
+    pub jobs: Arc<Jobs>,
+    pub sessions: Arc<Sessions>,
+    pub logs: Arc<Logs>,
+    pub strays: Arc<Strays>,
+    pub doctor: Arc<Examiner>,
+    pub history: History,
+    pub preferences: Preferences,
+    pub metrics: Arc<Metrics>,
+    pub legacy: LegacyImport,
+    pub supervision: Arc<Supervision>,
 }
 
-impl std::fmt::Debug for App {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("App").field("role", &self.0.role).finish_non_exhaustive()
-    }
-}
-
-impl App {
-    /// Puts the parts together. Nothing runs yet: see [`App::supervise`].
-    #[must_use]
+impl UseCases {
+    /// Builds everything from the parts of this process. Nothing runs yet.
     pub fn new(parts: Parts) -> Self {
         let Parts { config, store, host, clock, agent, role, watcher, .. } = parts;
         let is_server = role == Role::Server;
@@ -242,17 +223,96 @@ impl App {
             refs: Arc::clone(&refs),
             read_model: Arc::clone(&read_model),
         });
-        let terminator = Terminator {
+        let terminator = Arc::new(Terminator {
             config: Arc::clone(&config),
             host: Arc::clone(&host),
             families: Arc::clone(&families),
             under_way: Arc::default(),
-        };
-        let ends = EndRecorder {
+        });
+        let ends = Arc::new(EndRecorder {
             config: Arc::clone(&config),
             transitions: Arc::clone(&transitions),
             families: Arc::clone(&families),
-        };
+        });
+        let launcher = Arc::new(Launcher {
+            config: Arc::clone(&config),
+            agent: Arc::clone(&agent),
+            host: Arc::clone(&host),
+            transitions: Arc::clone(&transitions),
+            read_model: Arc::clone(&read_model),
+            tasks: tasks.clone(),
+            umask: parts.umask,
+        });
+        let watchers = Arc::new(Watchers {
+            config: Arc::clone(&config),
+            agent: Arc::clone(&agent),
+            watcher: watcher.clone(),
+            locks: Arc::clone(&locks),
+            launcher: Arc::clone(&launcher),
+            terminator: Arc::clone(&terminator),
+            ends: Arc::clone(&ends),
+            retention: Arc::clone(&retention),
+            tasks: tasks.clone(),
+            watched: Default::default(),
+        });
+        let stop = Arc::new(StopBridge {
+            lookup: Arc::clone(&lookup),
+            locks: Arc::clone(&locks),
+            transitions: Arc::clone(&transitions),
+            terminator,
+            ends: Arc::clone(&ends),
+            records: Arc::clone(&records),
+            tasks: tasks.clone(),
+        });
+        let wrong_ends = Arc::new(WrongEnds {
+            host: Arc::clone(&host),
+            transitions: Arc::clone(&transitions),
+            stop: Arc::clone(&stop),
+            watchers: Arc::clone(&watchers),
+        });
+        let adopter = Arc::new(Adopter {
+            catalog: Arc::clone(&catalog),
+            finder: Arc::clone(&finder),
+            locks: Arc::clone(&locks),
+            transitions: Arc::clone(&transitions),
+            watchers: Arc::clone(&watchers),
+            sessions: Arc::clone(&sessions),
+            records: Arc::clone(&records),
+            tasks: tasks.clone(),
+        });
+        let starter = Arc::new(Starter {
+            config: Arc::clone(&config),
+            lookup: Arc::clone(&lookup),
+            locks: Arc::clone(&locks),
+            readiness: Arc::clone(&readiness),
+            launcher,
+            trust,
+            adopter: Arc::clone(&adopter),
+            wrong_ends,
+            watchers: Arc::clone(&watchers),
+            records: Arc::clone(&records),
+            tasks: tasks.clone(),
+        });
+        let forget = Arc::new(Forget {
+            lookup: Arc::clone(&lookup),
+            locks: Arc::clone(&locks),
+            agent: Arc::clone(&agent),
+            finder,
+            tasks: tasks.clone(),
+        });
+        let rename = Arc::new(Rename {
+            lookup: Arc::clone(&lookup),
+            transitions,
+            records: Arc::clone(&records),
+            tasks: tasks.clone(),
+        });
+        let instances = Arc::new(Instances {
+            lookup,
+            records,
+            agent: Arc::clone(&agent),
+            host: Arc::clone(&host),
+            clock: Arc::clone(&clock),
+        });
         let last = Arc::default();
         let strays = Arc::new(Strays {
             config: Arc::clone(&config),
@@ -287,273 +347,90 @@ impl App {
             catalog: Arc::clone(&catalog),
             clock: Arc::clone(&clock),
         };
-        let temporaries = Temporaries {
+        let temporaries = Arc::new(Temporaries {
             config: Arc::clone(&config),
             agent: Arc::clone(&agent),
             catalog: Arc::clone(&catalog),
+        });
+        let project_rows = ProjectRows {
+            catalog: Arc::clone(&catalog),
+            readiness: Arc::clone(&readiness),
+            metrics: Arc::clone(&metrics),
+            read_model: Arc::clone(&read_model),
         };
-        Self(Arc::new(UseCases {
-            preferences: Preferences { store: store.clone() },
-            umask: parts.umask,
-            families,
-            transitions,
-            terminator,
-            ends,
-            watchers: supervise::Watchers::default(),
+        let supervision = Arc::new(Supervision {
+            reconciler: Arc::new(Reconciler {
+                host,
+                locks,
+                ends,
+                stop: Arc::clone(&stop),
+                watchers: Arc::clone(&watchers),
+                tasks: tasks.clone(),
+            }),
+            writes: WriteWatch {
+                state_dir: config.state_dir.clone(),
+                registry: Arc::clone(&registry),
+                auth: Arc::clone(&auth),
+                jobs: Arc::clone(&jobs),
+                read_model: Arc::clone(&read_model),
+                watchers,
+                tasks: tasks.clone(),
+            },
+            surroundings: Surroundings {
+                catalog,
+                agent,
+                registry: Arc::clone(&registry),
+                read_model: Arc::clone(&read_model),
+                watcher: watcher.clone(),
+                tasks: tasks.clone(),
+            },
+            sessions: SessionWatch {
+                sessions: Arc::clone(&sessions),
+                adopter: Arc::clone(&adopter),
+                pointers,
+                temporaries: Arc::clone(&temporaries),
+                watcher,
+                tasks: tasks.clone(),
+            },
+            sampler: Sampler {
+                metrics: Arc::clone(&metrics),
+                families,
+                stop: Arc::clone(&stop),
+                starter: Arc::clone(&starter),
+            },
+            housekeeping: Housekeeping {
+                registry: Arc::clone(&registry),
+                clock,
+                retention,
+                temporaries,
+                tasks: tasks.clone(),
+            },
+            jobs: Arc::clone(&jobs),
+        });
+        Self {
+            preferences: Preferences { store },
+            bridges: Bridges { starter, stop, adopter, forget, rename },
             config,
             role,
-            store,
-            host,
-            clock,
-            agent,
-            watcher,
-            catalog,
-            tasks,
-            locks,
-            copies,
             registry,
+            tasks,
             auth,
             tokens,
             read_model,
-            records,
+            instances,
             readiness,
             status,
-            lookup,
-            finder,
-            trust,
             projects,
+            project_rows,
             jobs,
             sessions,
-            pointers,
             logs,
-            retention,
             strays,
             doctor,
             history,
             metrics,
             legacy,
-            temporaries,
-        }))
-    }
-
-    /// What the page shows, and its stream.
-    #[must_use]
-    pub fn read_model(&self) -> &Arc<ReadModel> {
-        &self.0.read_model
-    }
-
-    /// Who may come in, and who is in.
-    #[must_use]
-    pub fn auth(&self) -> &Arc<Auth> {
-        &self.0.auth
-    }
-
-    /// The named tokens.
-    #[must_use]
-    pub fn tokens(&self) -> &Tokens {
-        &self.0.tokens
-    }
-
-    /// What the service says about itself.
-    #[must_use]
-    pub fn status(&self) -> &Status {
-        &self.0.status
-    }
-
-    /// Whether a launch could happen.
-    #[must_use]
-    pub fn readiness(&self) -> &Arc<Readiness> {
-        &self.0.readiness
-    }
-
-    /// The projects, and what a person allows in them.
-    #[must_use]
-    pub fn projects(&self) -> &Arc<ProjectService> {
-        &self.0.projects
-    }
-
-    /// Background jobs.
-    #[must_use]
-    pub fn jobs(&self) -> &Arc<Jobs> {
-        &self.0.jobs
-    }
-
-    /// Working sessions of the agent.
-    #[must_use]
-    pub fn sessions(&self) -> &Arc<Sessions> {
-        &self.0.sessions
-    }
-
-    /// The logs of bridges.
-    #[must_use]
-    pub fn logs(&self) -> &Arc<Logs> {
-        &self.0.logs
-    }
-
-    /// Processes that no live bridge answers for.
-    #[must_use]
-    pub fn strays(&self) -> &Arc<Strays> {
-        &self.0.strays
-    }
-
-    /// Examines the installation.
-    #[must_use]
-    pub fn doctor(&self) -> &Arc<Examiner> {
-        &self.0.doctor
-    }
-
-    /// What bridges use of processor, memory and disk.
-    #[must_use]
-    pub fn metrics(&self) -> &Metrics {
-        &self.0.metrics
-    }
-
-    /// What happened before.
-    #[must_use]
-    pub fn history(&self) -> &History {
-        &self.0.history
-    }
-
-    /// What somebody chose for the page.
-    #[must_use]
-    pub fn preferences(&self) -> &Preferences {
-        &self.0.preferences
-    }
-
-    /// Takes over the records of an earlier service.
-    #[must_use]
-    pub fn legacy(&self) -> &LegacyImport {
-        &self.0.legacy
-    }
-
-    /// The configuration.
-    #[must_use]
-    pub fn settings(&self) -> &Config {
-        &self.0.config
-    }
-
-    /// Cancelled when the service ends.
-    #[must_use]
-    pub fn shutdown(&self) -> &CancellationToken {
-        self.0.tasks.shutdown()
-    }
-
-    /// Ends the supervisor and waits for use-cases under way, at most ten seconds.
-    pub async fn close(&self) {
-        self.0.tasks.close().await;
-        self.0.store.close().await;
-    }
-
-    pub(crate) fn is_server(&self) -> bool {
-        self.0.role == Role::Server
-    }
-
-    pub(crate) fn store(&self) -> &Store {
-        &self.0.store
-    }
-
-    pub(crate) fn host(&self) -> &dyn ProcessHost {
-        &*self.0.host
-    }
-
-    pub(crate) fn host_shared(&self) -> Arc<dyn ProcessHost> {
-        Arc::clone(&self.0.host)
-    }
-
-    pub(crate) fn clock(&self) -> &dyn Clock {
-        &*self.0.clock
-    }
-
-    pub(crate) fn agent(&self) -> &Arc<Agent> {
-        &self.0.agent
-    }
-
-    pub(crate) fn catalog(&self) -> &Catalog {
-        &self.0.catalog
-    }
-
-    pub(crate) fn locks(&self) -> &Locks {
-        &self.0.locks
-    }
-
-    pub(crate) fn copies(&self) -> &Copies {
-        &self.0.copies
-    }
-
-    pub(crate) fn registry(&self) -> &Arc<Registry> {
-        &self.0.registry
-    }
-
-    pub(crate) fn records(&self) -> &Arc<Records> {
-        &self.0.records
-    }
-
-    pub(crate) fn lookup(&self) -> &Lookup {
-        &self.0.lookup
-    }
-
-    pub(crate) fn finder(&self) -> &Arc<Finder> {
-        &self.0.finder
-    }
-
-    pub(crate) fn trust(&self) -> &Trust {
-        &self.0.trust
-    }
-
-    pub(crate) fn watchers(&self) -> &supervise::Watchers {
-        &self.0.watchers
-    }
-
-    pub(crate) fn tasks(&self) -> &Tasks {
-        &self.0.tasks
-    }
-
-    pub(crate) fn umask(&self) -> u32 {
-        self.0.umask
-    }
-
-    pub(crate) fn log_dir(&self) -> PathBuf {
-        logs::directory(self.settings())
-    }
-
-    pub(crate) fn log_set(&self, stem: &str) -> Option<LogSet> {
-        logs::set(self.settings(), stem)
-    }
-
-    pub(crate) fn retention(&self) -> &Arc<Retention> {
-        &self.0.retention
-    }
-
-    pub(crate) fn pointers(&self) -> &Arc<Pointers> {
-        &self.0.pointers
-    }
-
-    pub(crate) fn temporaries(&self) -> &Temporaries {
-        &self.0.temporaries
-    }
-
-    pub(crate) fn watcher(&self) -> &Watcher {
-        &self.0.watcher
-    }
-
-    /// Who was last seen with each live bridge.
-    pub(crate) fn families(&self) -> &Families {
-        &self.0.families
-    }
-
-    pub(crate) fn project_changes(&self) -> Option<tokio::sync::watch::Receiver<u64>> {
-        self.0.catalog.changes()
-    }
-
-    pub(crate) fn transitions(&self) -> &Transitions {
-        &self.0.transitions
-    }
-
-    pub(crate) fn terminator(&self) -> &Terminator {
-        &self.0.terminator
-    }
-
-    pub(crate) fn ends(&self) -> &EndRecorder {
-        &self.0.ends
+            supervision,
+        }
     }
 }

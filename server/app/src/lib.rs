@@ -1,9 +1,11 @@
 //! Use-cases, supervisor and read model.
 //!
-//! [`App`] is what every door holds: HTTP handlers and commands call its methods, the supervisor
-//! runs inside it. One file per use-case; `transition.rs` is the only writer of a bridge's state.
+//! [`App`] is what every door holds: it names a subject for each thing that can be asked. A subject
+//! is a struct with the parts that it needs; `compose.rs` builds them all.
+//! `bridges/transition.rs` is the only writer of a bridge's state.
 
 mod agent;
+mod app;
 pub mod auth;
 #[cfg(test)]
 mod bench;
@@ -24,6 +26,7 @@ mod supervise;
 mod tasks;
 
 pub use agent::Agent;
+pub use app::App;
 pub use auth::refs;
 pub use error::{AppError, Class};
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
@@ -38,8 +41,6 @@ use svc_config::{Config, Origin};
 use svc_ports::{Clock, ProcessHost};
 use svc_projects::Projects;
 use svc_store::Store;
-
-pub use compose::App;
 
 /// Which process this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

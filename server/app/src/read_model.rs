@@ -6,8 +6,8 @@
 
 mod bodies;
 pub(crate) mod facts;
-mod look;
-mod project_row;
+pub(crate) mod look;
+pub(crate) mod project_row;
 pub(crate) mod publish;
 pub(crate) mod records;
 mod ring;

@@ -5,25 +5,53 @@
 //! log, its deadline and its exit.
 
 mod bridge_watch;
-mod change_watch;
+pub(crate) mod change_watch;
 mod job_watch;
-mod reconcile;
+pub(crate) mod reconcile;
 mod relaunch;
-mod sampler;
-mod unmanaged;
+pub(crate) mod sampler;
 
 pub(crate) use change_watch::{SAFETY_TICK, hand_over_settled, nudge};
 
-use crate::{App, AppError};
+use crate::AppError;
+use crate::agent::Agent;
+use crate::bridges::ends::EndRecorder;
+use crate::bridges::launch::Launcher;
+use crate::bridges::terminator::Terminator;
+use crate::bridges::transition::Transitions;
+use crate::jobs::Jobs;
+use crate::locks::Locks;
+use crate::logs::retention::Retention;
+use crate::registry::Registry;
+use crate::tasks::Tasks;
+use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
+use reconcile::Reconciler;
+use sampler::Sampler;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_shared::ids::InstanceId;
+use svc_watch::Watcher;
 use tokio::task::AbortHandle;
 
-/// Tasks that watch one live generation each.
-#[derive(Debug, Default)]
+/// Watches live bridges, one task for each generation.
 pub(crate) struct Watchers {
+    pub config: Arc<Config>,
+    pub agent: Arc<Agent>,
+    pub watcher: Watcher,
+    pub locks: Arc<Locks>,
+    pub launcher: Arc<Launcher>,
+    pub terminator: Arc<Terminator>,
+    pub ends: Arc<EndRecorder>,
+    pub retention: Arc<Retention>,
+    pub tasks: Tasks,
+    pub watched: Watched,
+}
+
+/// The tasks that watch, and what they could not see.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
     tasks: Mutex<HashMap<InstanceId, Watching>>,
     /// How often in a row the process table could not be read for a row.
     unknown: Mutex<HashMap<InstanceId, u32>>,
@@ -41,40 +69,40 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Watchers {
     fn watches(&self, id: &InstanceId, generation: u32) -> bool {
-        lock(&self.tasks).get(id).is_some_and(|watching| {
+        lock(&self.watched.tasks).get(id).is_some_and(|watching| {
             watching.generation == generation && !watching.task.is_finished()
         })
     }
 
     /// Counts a look at an unreadable process table; tells the number in a row.
     fn saw_unknown(&self, id: &InstanceId) -> u32 {
-        let mut unknown = lock(&self.unknown);
+        let mut unknown = lock(&self.watched.unknown);
         let count = unknown.entry(id.clone()).or_default();
         *count = count.saturating_add(1);
         *count
     }
 
     fn saw_known(&self, id: &InstanceId) {
-        lock(&self.unknown).remove(id);
+        lock(&self.watched.unknown).remove(id);
     }
 
     /// Drops what is remembered of bridges that are not live.
     fn keep(&self, live: &[Bridge]) {
-        lock(&self.unknown).retain(|id, _| live.iter().any(|bridge| &bridge.id == id));
+        lock(&self.watched.unknown).retain(|id, _| live.iter().any(|bridge| &bridge.id == id));
     }
 }
 
 /// The task that watches a generation, as long as it does. Even its handle would keep the memory
 /// of the whole task.
 struct Mark<'a> {
-    app: &'a App,
+    watchers: &'a Watchers,
     id: &'a InstanceId,
 }
 
 impl Drop for Mark<'_> {
     fn drop(&mut self) {
         let own = tokio::task::try_id();
-        let mut tasks = lock(&self.app.watchers().tasks);
+        let mut tasks = lock(&self.watchers.watched.tasks);
         // Another may have taken its place.
         if tasks.get(self.id).is_some_and(|watching| Some(watching.task.id()) == own) {
             tasks.remove(self.id);
@@ -82,72 +110,99 @@ impl Drop for Mark<'_> {
     }
 }
 
-impl App {
+impl Watchers {
     /// Makes sure that a live generation is watched by exactly one task of this process.
-    pub(crate) fn watch_bridge(&self, id: &InstanceId, generation: u32) {
-        let mut tasks = lock(&self.watchers().tasks);
+    pub fn watch(self: &Arc<Self>, id: &InstanceId, generation: u32) {
+        let mut tasks = lock(&self.watched.tasks);
         if let Some(watching) = tasks.get(id) {
             if watching.generation == generation && !watching.task.is_finished() {
                 return;
             }
             watching.task.abort();
         }
-        let task = self.tasks().spawn(bridge_watch::run(self.clone(), id.clone(), generation));
+        let task = bridge_watch::run(Arc::clone(self), id.clone(), generation);
+        let task = self.tasks.spawn(task);
         tasks.insert(id.clone(), Watching { generation, task: task.abort_handle() });
     }
 
-    /// The same with a fresh look at everything, for a record that was ended and is live again: its
-    /// old task may wait for a change that will not come.
-    pub(crate) fn watch_anew(&self, id: &InstanceId, generation: u32) {
-        if let Some(watching) = lock(&self.watchers().tasks).remove(id) {
-            watching.task.abort();
-        }
-        self.watch_bridge(id, generation);
+    /// The same for a launch of a moment ago.
+    pub fn launched(self: &Arc<Self>, bridge: &Bridge) {
+        self.watch(&bridge.id, bridge.generation);
+        self.retention.prune_soon();
     }
 
-    /// Whether there is a live row that only a look can bring further: it is watched by nobody, or
+    /// The same with a fresh task, for a row that was ended and is live again: its old task may wait
+    /// for a change that will not come.
+    pub fn watch_anew(self: &Arc<Self>, id: &InstanceId, generation: u32) {
+        if let Some(watching) = lock(&self.watched.tasks).remove(id) {
+            watching.task.abort();
+        }
+        self.watch(id, generation);
+    }
+
+    /// Whether there is a live row that only the reconciler can bring further: nobody watches it, or
     /// its stop is recorded and nobody here carries it out. Who recorded that may have died with
     /// the lock in hand, and nothing is written any more that would tell of it.
-    pub(crate) fn has_open_questions(&self) -> bool {
-        self.copies().live().iter().any(|bridge| {
+    fn has_open_questions(&self) -> bool {
+        self.registry().copies.live().iter().any(|bridge| {
             let is_open_stop = bridge.intentional_stop()
                 && bridge.quarantine.is_none()
-                && !self.terminator().under_way.contains(&bridge.id);
-            is_open_stop || !self.watchers().watches(&bridge.id, bridge.generation)
+                && !self.terminator.under_way.contains(&bridge.id);
+            is_open_stop || !self.watches(&bridge.id, bridge.generation)
         })
     }
 
-    /// Records the ends of processes that ended while nobody watched: for commands that change
-    /// something while no service runs. Otherwise they would take a dead bridge for a live one.
-    ///
-    /// # Errors
-    /// The registry cannot be read or written.
-    pub async fn record_ends(&self) -> Result<(), AppError> {
-        reconcile::record_ends(self).await
+    fn transitions(&self) -> &Transitions {
+        &self.launcher.transitions
     }
 
-    /// Starts the supervisor: first a complete pass over all records, then the standing tasks.
+    fn registry(&self) -> &Arc<Registry> {
+        &self.launcher.transitions.registry
+    }
+}
+
+/// The standing tasks of the service.
+pub(crate) struct Supervision {
+    pub reconciler: Arc<Reconciler>,
+    pub writes: WriteWatch,
+    pub surroundings: Surroundings,
+    pub sessions: SessionWatch,
+    pub sampler: Sampler,
+    pub housekeeping: Housekeeping,
+    pub jobs: Arc<Jobs>,
+}
+
+impl Supervision {
+    /// Starts the supervisor: first a complete pass over all rows, then the standing tasks.
     ///
     /// # Errors
     /// The registry cannot be read.
-    pub async fn supervise(&self) -> Result<Supervisor, AppError> {
-        let listener = change_watch::listen(self).await?;
+    pub async fn start(self: &Arc<Self>) -> Result<Supervisor, AppError> {
+        let registry = &self.writes.registry;
+        let listener = change_watch::listen(&self.writes.state_dir).await?;
         // What a command writes while the first pass runs must not be taken for old.
-        let writes = change_watch::writes(self).await;
-        reconcile::first_pass(self).await?;
-        if let Some(publisher) = &self.registry().publisher {
+        let writes = change_watch::writes(registry).await;
+        self.reconciler.first_pass().await?;
+        if let Some(publisher) = &registry.publisher {
             publisher.publish_projects().await;
         }
-        self.jobs().publish().await;
-        let supervisor = Supervisor;
-        self.tasks().spawn(reconcile::run(self.clone()));
-        self.tasks().spawn(change_watch::run(self.clone(), listener, writes));
-        self.tasks().spawn(change_watch::surroundings(self.clone()));
-        self.tasks().spawn(change_watch::sessions(self.clone()));
-        self.tasks().spawn(job_watch::run(self.clone()));
-        self.tasks().spawn(sampler::run(self.clone()));
-        self.tasks().spawn(change_watch::housekeeping(self.clone()));
-        Ok(supervisor)
+        self.jobs.publish().await;
+        let tasks = &self.writes.tasks;
+        let this = || Arc::clone(self);
+        let of = this();
+        tasks.spawn(async move { of.reconciler.run().await });
+        let of = this();
+        tasks.spawn(async move { of.writes.run(listener, writes).await });
+        let of = this();
+        tasks.spawn(async move { of.surroundings.run().await });
+        let of = this();
+        tasks.spawn(async move { of.sessions.run().await });
+        tasks.spawn(job_watch::run(Arc::clone(&self.jobs), Arc::clone(&self.sessions.sessions)));
+        let of = this();
+        tasks.spawn(async move { of.sampler.run().await });
+        let of = this();
+        tasks.spawn(async move { of.housekeeping.run().await });
+        Ok(Supervisor)
     }
 }
 

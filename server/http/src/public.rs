@@ -178,7 +178,7 @@ impl PublicApi {
         let request: SpawnRequest = body.0.0;
         let warnings = unknown_field_warnings(&body.1);
         let launch = async move {
-            let result = app.spawn(request, wait.0).await?;
+            let result = app.bridges().spawn(request, wait.0).await?;
             Ok(launched(result, warnings, StatusCode::CREATED))
         };
         Answer::new(self.context.idempotency.run(key.0, subject, launch).await)
@@ -196,7 +196,7 @@ impl PublicApi {
         /// Instance id, unique prefix of one, or name of a project with one instance.
         instance_id: PathName,
     ) -> Answer<doc::OneInstance> {
-        let found = self.context.app.instance(&instance_id.0).await;
+        let found = self.context.app.instances().get(&instance_id.0).await;
         Answer::new(found.map(|row| reply::json(StatusCode::OK, &row)).map_err(Refusal::from))
     }
 
@@ -212,7 +212,7 @@ impl PublicApi {
         /// Instance id, unique prefix of one, or name of a project with one instance.
         instance_id: PathName,
     ) -> Answer<doc::Stopped> {
-        let stopped = self.context.app.stop(&instance_id.0).await;
+        let stopped = self.context.app.bridges().stop(&instance_id.0).await;
         Answer::new(stopped.map(|row| reply::json(StatusCode::OK, &row)).map_err(Refusal::from))
     }
 
@@ -238,7 +238,7 @@ impl PublicApi {
         let subject = Subject::new(&format!("resume {}", instance_id.0), &body.0);
         let warnings = unknown_field_warnings(&body.1);
         let launch = async move {
-            let result = app.resume(&instance_id.0, body.0, wait.0).await?;
+            let result = app.bridges().resume(&instance_id.0, body.0, wait.0).await?;
             Ok(launched(result, warnings, StatusCode::OK))
         };
         Answer::new(self.context.idempotency.run(key.0, subject, launch).await)

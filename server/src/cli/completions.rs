@@ -156,7 +156,7 @@ fn projects(app: &App) -> Vec<CompletionCandidate> {
 
 /// Beginnings of ids, and projects that name one instance each.
 async fn instances(app: &App) -> Result<Vec<CompletionCandidate>, AppError> {
-    let all = app.written_instances().await?;
+    let all = app.instances().written().await?;
     let of = |project: &str| all.iter().filter(|one| one.project == project).count();
     let help = |text: String| Some(clap::builder::StyledStr::from(text));
     let ids = all.iter().map(|one| {

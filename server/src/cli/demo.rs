@@ -188,9 +188,9 @@ async fn start_samples(app: &App) {
         let done = match ended {
             Some(one) => {
                 let id = one.instance_id.to_string();
-                app.resume(&id, ResumeRequest::default(), Duration::ZERO).await
+                app.bridges().resume(&id, ResumeRequest::default(), Duration::ZERO).await
             }
-            None => app.spawn(sample(project, spawn_mode), Duration::ZERO).await,
+            None => app.bridges().spawn(sample(project, spawn_mode), Duration::ZERO).await,
         };
         if let Err(error) = done {
             tracing::warn!("the sample `{project}` was not started: {error}");
@@ -238,7 +238,7 @@ async fn stop_everything(app: &App) {
             let app = app.clone();
             stops.spawn(async move {
                 let id = instance.instance_id.to_string();
-                if let Err(error) = app.stop(&id).await {
+                if let Err(error) = app.bridges().stop(&id).await {
                     tracing::warn!(
                         "bridge {} was not stopped: {error}",
                         instance.instance_id.short()

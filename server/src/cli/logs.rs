@@ -90,8 +90,8 @@ fn unreadable(error: AppError) -> End {
 
 /// Tells a bridge that said nothing yet from one whose log is not there at all.
 async fn check_for_log(app: &App, options: &Logs) -> Result<(), End> {
-    app.reconciled_instances().await?;
-    let instance = app.instance(&options.instance).await?;
+    app.instances().reconciled().await?;
+    let instance = app.instances().get(&options.instance).await?;
     if instance.has_log || (options.follow && instance.is_live()) {
         return Ok(());
     }

@@ -20,7 +20,7 @@ pub(crate) struct Open {
 
 /// Prints the link and, if wanted, opens it.
 pub(crate) fn open(call: &Call, options: &Open) -> Result<Exit, End> {
-    let connect = look(call, async |app| Ok(app.connect(&options.instance).await?))?;
+    let connect = look(call, async |app| Ok(app.instances().connect(&options.instance).await?))?;
     if options.json {
         call.output.json(&connect)?;
     } else {

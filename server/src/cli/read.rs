@@ -40,7 +40,7 @@ fn project_row(project: &Project) -> [Cell; 5] {
 
 /// `svc status`.
 pub(crate) fn status(call: &Call, listing: &Listing) -> Result<Exit, End> {
-    let instances = look(call, async |app| Ok(app.reconciled_instances().await?))?;
+    let instances = look(call, async |app| Ok(app.instances().reconciled().await?))?;
     if listing.json {
         call.output.json(&instances)?;
         return Ok(Exit::Done);

@@ -71,7 +71,7 @@ pub(crate) fn start(call: &Call, start: &Start) -> Result<Exit, End> {
             Some(Some(seconds)) => Duration::from_secs(seconds.into()),
         };
         let until = Instant::now() + patience;
-        let mut result = app.spawn(request(start), patience).await?;
+        let mut result = app.bridges().spawn(request(start), patience).await?;
         if start.wait.is_some() {
             result.instance = settled(app, result.instance, until).await?;
         }
@@ -102,7 +102,7 @@ async fn settled(app: &App, mut instance: Instance, until: Instant) -> Result<In
     while instance.status.is(&BridgeStatus::Starting) && Instant::now() < until {
         tokio::time::sleep_until(until.min(Instant::now() + LOOK_AGAIN)).await;
         let id = instance.instance_id.clone();
-        let all = app.reconciled_instances().await?;
+        let all = app.instances().reconciled().await?;
         match all.into_iter().find(|one| one.instance_id == id) {
             Some(now) => instance = now,
             None => break,
@@ -202,7 +202,7 @@ impl<'a> Started<'a> {
 
 /// `svc stop`.
 pub(crate) fn stop(call: &Call, named: &Named) -> Result<Exit, End> {
-    let instance = act(call, async |app| Ok(app.stop(&named.instance).await?))?;
+    let instance = act(call, async |app| Ok(app.bridges().stop(&named.instance).await?))?;
     if named.json {
         call.output.json(&instance)?;
     } else {
@@ -214,7 +214,7 @@ pub(crate) fn stop(call: &Call, named: &Named) -> Result<Exit, End> {
 
 /// `svc forget`.
 pub(crate) fn forget(call: &Call, named: &Named) -> Result<Exit, End> {
-    let forgotten = act(call, async |app| Ok(app.forget(&named.instance).await?))?;
+    let forgotten = act(call, async |app| Ok(app.bridges().forget(&named.instance).await?))?;
     if named.json {
         call.output.json(&forgotten)?;
     } else {
@@ -227,8 +227,9 @@ pub(crate) fn forget(call: &Call, named: &Named) -> Result<Exit, End> {
 /// `svc resume`.
 pub(crate) fn resume(call: &Call, resume: &Resume) -> Result<Exit, End> {
     let request = ResumeRequest { trust: resume.trust.then_some(true) };
-    let result =
-        act(call, async |app| Ok(app.resume(&resume.instance, request, PATIENCE).await?))?;
+    let result = act(call, async |app| {
+        Ok(app.bridges().resume(&resume.instance, request, PATIENCE).await?)
+    })?;
     for warning in &result.outcome.warnings {
         call.output.note(&format!("warning: {warning}"));
     }

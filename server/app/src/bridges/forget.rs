@@ -1,36 +1,51 @@
 //! Use-case: remove an ended row.
 
+use crate::agent::Agent;
+use crate::bridges::lookup::Lookup;
 use crate::bridges::stop::held;
+use crate::bridges::unmanaged::Finder;
 use crate::failpoint::hit;
-use crate::{App, AppError, Class};
+use crate::locks::Locks;
+use crate::tasks::Tasks;
+use crate::{AppError, Class};
+use std::sync::Arc;
 use svc_domain::decide::{Refusal, may_forget};
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Forgotten;
 use svc_store::Content;
 
-impl App {
+/// Removes ended rows.
+pub(crate) struct Forget {
+    pub lookup: Arc<Lookup>,
+    pub locks: Arc<Locks>,
+    pub agent: Arc<Agent>,
+    pub finder: Arc<Finder>,
+    pub tasks: Tasks,
+}
+
+impl Forget {
     /// Removes an ended row. Its logs stay until their retention ends.
     ///
     /// # Errors
     /// Its process lives or may live, or the row is held; it stays.
-    pub async fn forget(&self, reference: &str) -> Result<Forgotten, AppError> {
-        let (app, reference) = (self.clone(), reference.to_owned());
-        self.tasks().complete(async move { app.forget_now(&reference).await }).await
+    pub async fn forget(self: &Arc<Self>, reference: &str) -> Result<Forgotten, AppError> {
+        let (this, reference) = (Arc::clone(self), reference.to_owned());
+        self.tasks.complete(async move { this.forget_now(&reference).await }).await
     }
 
     async fn forget_now(&self, reference: &str) -> Result<Forgotten, AppError> {
-        let target = self.lookup().bridge(reference).await?;
-        let _lock = self.locks().project(&target.cwd).await?;
+        let target = self.lookup.bridge(reference).await?;
+        let _lock = self.locks.project(&target.cwd).await?;
         // Somebody may have resumed or forgotten it while we waited.
         for _ in 0..5 {
-            let Some(stored) = self.store().bridge(&target.id).await? else {
+            let Some(stored) = self.lookup.registry.store.bridge(&target.id).await? else {
                 return Err(crate::bridges::lookup::unknown_instance(reference));
             };
             let bridge = match stored.content {
                 Content::Bridge(bridge) => bridge,
                 Content::Corrupt { id, .. } => return Err(crate::bridges::lookup::corrupt(&id)),
             };
-            let process = bridge.process.as_ref().map(|process| self.host().probe(process));
+            let process = bridge.process.as_ref().map(|process| self.finder.host.probe(process));
             match may_forget(&bridge, process) {
                 Ok(()) => {}
                 Err(Refusal::Held(code)) => return Err(held(&bridge, code)),
@@ -48,7 +63,7 @@ impl App {
             }
             self.strip_pointer(&bridge).await;
             hit("forget.before_delete").await;
-            if self.registry().delete(&bridge.id, stored.revision).await? {
+            if self.lookup.registry.delete(&bridge.id, stored.revision).await? {
                 return Ok(Forgotten { id: bridge.id.to_string(), forgotten: true });
             }
         }
@@ -59,15 +74,16 @@ impl App {
     /// environment stays offered for reuse: the agent refuses a second one for a folder.
     async fn strip_pointer(&self, bridge: &svc_domain::bridge::Bridge) {
         let Some(environment) = bridge.anchor.environment_id.clone() else { return };
-        let (app, cwd) = (self.clone(), bridge.cwd.clone());
+        let (agent, finder, cwd) =
+            (Arc::clone(&self.agent), Arc::clone(&self.finder), bridge.cwd.clone());
         let stripped = tokio::task::spawn_blocking(move || {
-            let Some(pointer) = app.agent().pointer(&cwd) else { return Ok(()) };
+            let Some(pointer) = agent.pointer(&cwd) else { return Ok(()) };
             if pointer.environment_id.as_deref() != Some(environment.as_str())
-                || app.finder().pointer_is_live(&pointer)
+                || finder.pointer_is_live(&pointer)
             {
                 return Ok(());
             }
-            app.agent().strip_pointer(&cwd, &pointer)
+            agent.strip_pointer(&cwd, &pointer)
         })
         .await;
         match stripped {

@@ -3,20 +3,28 @@
 //! The caller holds the project lock. The row is durable before anything runs; the identity is
 //! durable before the agent runs; a crash between any two steps is repaired by the reconciler.
 
+use crate::agent::Agent;
 use crate::bridges::transition::Changed;
+use crate::bridges::transition::Transitions;
 use crate::failpoint::hit;
+use crate::logs;
+use crate::read_model::ReadModel;
+use crate::tasks::Tasks;
 use crate::tasks::blocking;
-use crate::{App, AppError, Class};
+use crate::{AppError, Class};
 use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::log_set::LogSet;
+use svc_config::Config;
 use svc_config::ScopeUse;
 use svc_domain::argv::{Argv, ServerMode};
 use svc_domain::bridge::{Bridge, Launch};
 use svc_domain::identity::{LaunchId, ProcessIdentity};
 use svc_domain::observe::{Cause, Fact};
+use svc_ports::ProcessHost;
 use svc_ports::process::{Enclosed, LaunchError, LaunchSpec};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
@@ -51,14 +59,26 @@ pub(crate) struct Wish<'a> {
     pub permission_mode: PermissionMode,
 }
 
-impl App {
+/// Starts the agent for rows.
+pub(crate) struct Launcher {
+    pub config: Arc<Config>,
+    pub agent: Arc<Agent>,
+    pub host: Arc<dyn ProcessHost>,
+    pub transitions: Arc<Transitions>,
+    pub read_model: Arc<ReadModel>,
+    pub tasks: Tasks,
+    pub umask: u32,
+}
+
+impl Launcher {
     /// Finds the program, makes the log files and the argument vector.
     pub(crate) async fn prepare(&self, wish: Wish<'_>) -> Result<Prepared, AppError> {
-        let program = self.agent().program().map_err(|error| {
+        let program = self.agent.program().map_err(|error| {
             AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
         })?;
-        let (dir, project, now) = (self.log_dir(), wish.project.clone(), self.clock().now());
-        let mirrored = self.settings().logs.redact_session_url;
+        let (dir, project, now) =
+            (logs::directory(&self.config), wish.project.clone(), self.transitions.clock.now());
+        let mirrored = self.config.logs.redact_session_url;
         let files = blocking(move || LogSet::create(&dir, &project, now, mirrored))
             .await?
             .map_err(|cause| {
@@ -74,7 +94,7 @@ impl App {
         let debug_file = debug_file.to_str().ok_or_else(|| {
             AppError::invalid("`state_dir` is not valid UTF-8; choose another state directory")
         })?;
-        let defaults = &self.settings().instance_defaults;
+        let defaults = &self.config.instance_defaults;
         let args = ServerMode {
             name: wish.label,
             debug_file,
@@ -104,20 +124,21 @@ impl App {
         Ok(Prepared { launch, program, args, files, used: false })
     }
 
-    /// Starts the agent for a row that is recorded as launching. The row carries the outcome.
+    /// Starts the agent for a row that is recorded as launching. The row carries the outcome; `true`
+    /// when there is an agent to be watched.
     pub(crate) async fn start(
         &self,
         bridge: &Bridge,
         mut prepared: Prepared,
-    ) -> Result<(), AppError> {
+    ) -> Result<bool, AppError> {
         prepared.used = true;
         let (id, generation) = (&bridge.id, bridge.generation);
         hit("spawn.after_record").await;
-        if self.settings().claude.auto_enable_remote_control {
+        if self.config.claude.auto_enable_remote_control {
             // Without it the agent asks a question that nobody can answer.
-            self.agent().cli().enable_remote_control().await;
+            self.agent.cli().enable_remote_control().await;
         }
-        let env = self.agent().environment();
+        let env = self.agent.environment();
         let spec = LaunchSpec {
             launch_id: prepared.launch.id.clone(),
             program: prepared.program.clone(),
@@ -126,17 +147,17 @@ impl App {
             env: svc_agent::environment::with_launch_id(env, &prepared.launch.id)
                 .into_iter()
                 .collect(),
-            umask: self.umask(),
+            umask: self.umask,
             output: prepared.files.output_file(),
             identity_file: prepared.files.identity_file(),
         };
-        let held = match self.host().launch(spec).await {
+        let held = match self.host.launch(spec).await {
             Ok(held) => held,
             Err(error) => return self.not_started(id, generation, &error).await,
         };
         hit("spawn.after_fork").await;
         let identity = held.identity().clone();
-        match self.transitions().observe(id, generation, Fact::Held(identity.clone())).await? {
+        match self.transitions.observe(id, generation, Fact::Held(identity.clone())).await? {
             Changed::Now(known)
                 if known.bridge.is_live() && known.bridge.process.as_ref() == Some(&identity) => {}
             // Forgotten, ended or taken by another generation, which only a broken lock allows: the
@@ -146,7 +167,7 @@ impl App {
             | Changed::Corrupt
             | Changed::Refused(_)
             | Changed::Occupied
-            | Changed::CapReached => return Ok(()),
+            | Changed::CapReached => return Ok(false),
         }
         hit("spawn.after_pid_saved").await;
         if let Err(why) = self.enclose(bridge, &identity, &prepared.launch.id).await {
@@ -158,10 +179,8 @@ impl App {
             return self.not_started(id, generation, &error).await;
         }
         hit("spawn.after_exec").await;
-        self.transitions().observe(id, generation, Fact::Executed).await?;
-        self.watch_bridge(id, generation);
-        self.retention().prune_soon();
-        Ok(())
+        self.transitions.observe(id, generation, Fact::Executed).await?;
+        Ok(true)
     }
 
     /// Gives a held launch a scope of its own, as far as that is wanted and possible. The reason
@@ -172,12 +191,12 @@ impl App {
         identity: &ProcessIdentity,
         launch: &LaunchId,
     ) -> Result<(), String> {
-        let wanted = self.settings().claude.scope;
+        let wanted = self.config.claude.scope;
         if wanted == ScopeUse::Off {
             return Ok(());
         }
         let about = format!("Agent of {} ({})", bridge.project, bridge.id.short());
-        let why = match (self.host().enclose(identity, launch, &about).await, wanted) {
+        let why = match (self.host.enclose(identity, launch, &about).await, wanted) {
             (Enclosed::Yes, _) => return Ok(()),
             (Enclosed::NoManager, ScopeUse::Require) => NO_MANAGER.to_owned(),
             (Enclosed::NoManager, ScopeUse::Auto | ScopeUse::Off) => return Ok(()),
@@ -197,7 +216,7 @@ impl App {
             "the bridge of {} runs without a systemd scope of its own: {why}",
             bridge.project
         );
-        self.read_model().notice("warn", "no_scope", &words);
+        self.read_model.notice("warn", "no_scope", &words);
         Ok(())
     }
 
@@ -206,7 +225,7 @@ impl App {
         id: &InstanceId,
         generation: u32,
         error: &LaunchError,
-    ) -> Result<(), AppError> {
+    ) -> Result<bool, AppError> {
         let (reason, words) = match error {
             LaunchError::Exec { cause, .. } if cause.kind() == io::ErrorKind::NotFound => {
                 (ExitReason::BinaryNotFound, format!("{error}: {cause}"))
@@ -219,16 +238,22 @@ impl App {
         tracing::warn!(bridge.id = %id, "the agent was not started: {words}");
         let cause =
             Cause { detail: Some(svc_domain::redact::redact_text(&words)), ..Cause::plain(reason) };
-        self.transitions().observe(id, generation, Fact::NotExecuted(cause)).await?;
-        Ok(())
+        self.transitions.observe(id, generation, Fact::NotExecuted(cause)).await?;
+        Ok(false)
+    }
+
+    /// Until when a launch of this process must be ready; commands give no deadline.
+    pub(crate) fn deadline(&self) -> Option<svc_shared::Timestamp> {
+        let is_server = self.transitions.registry.has_readers();
+        is_server.then(|| self.transitions.clock.now().plus(self.config.claude.startup_grace))
     }
 
     /// Waits until a start has an outcome, at most `wait`. The row as it is then.
     pub(crate) async fn settled(&self, id: &InstanceId, wait: Duration) -> Option<Bridge> {
         let deadline = tokio::time::Instant::now() + wait;
-        let mut changes = self.copies().changes();
+        let mut changes = self.transitions.registry.copies.changes();
         loop {
-            let bridge = self.copies().bridge(id)?;
+            let bridge = self.transitions.registry.copies.bridge(id)?;
             let open = bridge.is_live() && bridge.status() == BridgeStatus::Starting;
             if !open {
                 return Some(bridge);
@@ -236,7 +261,7 @@ impl App {
             // Whoever ends the process has the answer as it is; the launch itself is done.
             let over = tokio::select! {
                 changed = tokio::time::timeout_at(deadline, changes.changed()) => changed.is_err(),
-                () = self.shutdown().cancelled() => true,
+                () = self.tasks.shutdown().cancelled() => true,
             };
             if over {
                 return Some(bridge);

@@ -1,24 +1,37 @@
 //! Use-case: show another name to the remote client from the next launch on.
 
+use crate::AppError;
+use crate::bridges::lookup::Lookup;
 use crate::bridges::transition::Changed;
-use crate::{App, AppError};
+use crate::bridges::transition::Transitions;
+use crate::read_model::records::Records;
+use crate::tasks::Tasks;
+use std::sync::Arc;
 use svc_domain::decide::Command;
 use svc_shared::api::instances::{Instance, PatchInstance};
 use svc_shared::text::session_name;
 use svc_store::Cap;
 
-impl App {
+/// Renames bridges.
+pub(crate) struct Rename {
+    pub lookup: Arc<Lookup>,
+    pub transitions: Arc<Transitions>,
+    pub records: Arc<Records>,
+    pub tasks: Tasks,
+}
+
+impl Rename {
     /// Renames a bridge; a blank label means the project name.
     ///
     /// # Errors
     /// The name breaks a rule, or the row cannot be written.
     pub async fn rename(
-        &self,
+        self: &Arc<Self>,
         reference: &str,
         request: PatchInstance,
     ) -> Result<Instance, AppError> {
-        let (app, reference) = (self.clone(), reference.to_owned());
-        self.tasks().complete(async move { app.rename_now(&reference, request).await }).await
+        let (this, reference) = (Arc::clone(self), reference.to_owned());
+        self.tasks.complete(async move { this.rename_now(&reference, request).await }).await
     }
 
     async fn rename_now(
@@ -31,9 +44,9 @@ impl App {
         };
         let name = session_name(&label)
             .map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))?;
-        let target = self.lookup().bridge(reference).await?;
-        match self.transitions().command(&target.id, Command::Rename(name), Cap::default()).await? {
-            Changed::Now(known) => Ok(self.records().of(&known.bridge).await?),
+        let target = self.lookup.bridge(reference).await?;
+        match self.transitions.command(&target.id, Command::Rename(name), Cap::default()).await? {
+            Changed::Now(known) => Ok(self.records.of(&known.bridge).await?),
             Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Late | Changed::Refused(_) | Changed::Occupied | Changed::CapReached => {
                 Err(crate::bridges::lookup::unknown_instance(reference))

@@ -2,10 +2,12 @@
 
 use crate::bridges::circumstances::refuse;
 use crate::bridges::launch::Wish;
+use crate::bridges::spawn::Starter;
 use crate::bridges::stop::held;
 use crate::bridges::transition::Changed;
 use crate::projects::catalog::unknown_project;
-use crate::{App, AppError, Class};
+use crate::{AppError, Class};
+use std::sync::Arc;
 use std::time::Duration;
 use svc_domain::admission::{Admission, Obstacle, Wanted, admit};
 use svc_domain::argv::reads_as_option;
@@ -19,19 +21,19 @@ use svc_shared::ids::InstanceId;
 use svc_shared::status::{NotCreated, ResumeMode};
 use svc_store::Cap;
 
-impl App {
+impl Starter {
     /// Revives an ended bridge in its own row, or says why nothing was revived.
     ///
     /// # Errors
     /// The row is unchanged.
     pub async fn resume(
-        &self,
+        self: &Arc<Self>,
         reference: &str,
         request: ResumeRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let (app, reference) = (self.clone(), reference.to_owned());
-        self.tasks().complete(async move { app.resume_now(&reference, &request, wait).await }).await
+        let (this, reference) = (Arc::clone(self), reference.to_owned());
+        self.tasks.complete(async move { this.resume_now(&reference, &request, wait).await }).await
     }
 
     async fn resume_now(
@@ -40,12 +42,15 @@ impl App {
         request: &ResumeRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let target = self.lookup().bridge(reference).await?;
-        let lock = self.locks().project(&target.cwd).await?;
-        let live = self.registry().live().await?;
+        let target = self.lookup.bridge(reference).await?;
+        let lock = self.locks.project(&target.cwd).await?;
+        let live = self.launcher.transitions.registry.live().await?;
         // Another process may have forgotten it while we waited for the lock.
         let target = self
-            .copies()
+            .launcher
+            .transitions
+            .registry
+            .copies
             .bridge(&target.id)
             .ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))?;
         if let Some(code) = target.quarantine {
@@ -54,8 +59,8 @@ impl App {
         if target.is_live() {
             return self.declined(&target, &target.id, NotCreated::AlreadyRunning).await;
         }
-        if self.is_wrongly_ended(&target)? {
-            let Some(bridge) = self.correct_wrong_end(&target).await? else {
+        if self.wrong_ends.is_wrongly_ended(&target)? {
+            let Some(bridge) = self.wrong_ends.correct_wrong_end(&target).await? else {
                 return Err(AppError::busy("the row is written by too many at once; try again"));
             };
             if bridge.is_live() {
@@ -74,7 +79,8 @@ impl App {
             }
         }
         let project = self
-            .catalog()
+            .lookup
+            .catalog
             .named(target.project.as_str())
             .map_err(|_| unknown_project(target.project.as_str()))?;
         let grant_trust = match self.admit_resume(&target, &project, request, live).await? {
@@ -85,7 +91,7 @@ impl App {
             Admission::TakeOver(pid) | Admission::Refused(Obstacle::OtherService(pid)) => {
                 return self.declined_for(&target, pid).await;
             }
-            Admission::Correct(id) => match self.corrected(&id).await? {
+            Admission::Correct(id) => match self.wrong_ends.corrected(&id).await? {
                 Some(live) => {
                     return self.declined(&target, &live, NotCreated::StandardAlreadyLive).await;
                 }
@@ -129,7 +135,7 @@ impl App {
             trust: request.trust.unwrap_or(false),
             name_reads_as_option: reads_as_option(target.label()),
         };
-        let now = self.readiness().circumstances_now(project, wanted, live).await?;
+        let now = self.readiness.circumstances_now(project, wanted, live).await?;
         Ok(admit(wanted, &now))
     }
 
@@ -140,6 +146,7 @@ impl App {
         grant_trust: bool,
     ) -> Result<Launched, AppError> {
         let prepared = self
+            .launcher
             .prepare(Wish {
                 project: &target.project,
                 label: target.label(),
@@ -148,17 +155,19 @@ impl App {
             })
             .await?;
         let command =
-            Command::Resume { launch: prepared.launch.clone(), deadline: self.deadline() };
-        self.copies().own(&target.id, &prepared.launch.id);
-        match self.transitions().command(&target.id, command, self.cap()).await? {
+            Command::Resume { launch: prepared.launch.clone(), deadline: self.launcher.deadline() };
+        self.launcher.transitions.registry.copies.own(&target.id, &prepared.launch.id);
+        match self.launcher.transitions.command(&target.id, command, self.cap()).await? {
             Changed::Now(known) => {
                 // After the last refusal, as at a first launch: F20.
-                if grant_trust && let Err(error) = self.trust().grant(project).await {
+                if grant_trust && let Err(error) = self.trust.grant(project).await {
                     self.withdraw_resume(&known.bridge, target).await?;
                     return Err(error);
                 }
                 let bridge = Bridge { cwd: project.path.clone(), ..known.bridge };
-                self.start(&bridge, prepared).await?;
+                if self.launcher.start(&bridge, prepared).await? {
+                    self.watchers.launched(&bridge);
+                }
                 Ok(Launched::Yes)
             }
             Changed::Late => Err(crate::bridges::lookup::unknown_instance(target.id.as_str())),
@@ -173,10 +182,10 @@ impl App {
 
     /// Takes back a generation of which nothing was started: the record is again as it was.
     async fn withdraw_resume(&self, begun: &Bridge, before: &Bridge) -> Result<(), AppError> {
-        self.copies().disown(&begun.id);
+        self.launcher.transitions.registry.copies.disown(&begun.id);
         let command =
             Command::Withdraw { generation: begun.generation, before: Box::new(before.clone()) };
-        self.transitions().command(&begun.id, command, Cap::default()).await?;
+        self.launcher.transitions.command(&begun.id, command, Cap::default()).await?;
         Ok(())
     }
 
@@ -196,7 +205,13 @@ impl App {
         shown: &InstanceId,
         why: NotCreated,
     ) -> Result<SpawnResult, AppError> {
-        let shown = self.copies().bridge(shown).unwrap_or_else(|| target.clone());
+        let shown = self
+            .launcher
+            .transitions
+            .registry
+            .copies
+            .bridge(shown)
+            .unwrap_or_else(|| target.clone());
         let reason = match why {
             NotCreated::AlreadyRunning => {
                 format!("instance {} is already {}", target.id.short(), shown.status())
@@ -208,7 +223,7 @@ impl App {
             ),
         };
         Ok(SpawnResult {
-            instance: self.records().of(&shown).await?,
+            instance: self.records.of(&shown).await?,
             outcome: Outcome {
                 created: false,
                 reason: Some(reason),

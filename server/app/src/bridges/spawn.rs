@@ -1,11 +1,23 @@
 //! Use-case: launch a bridge in a project, or hand out the one that is live.
 
+use crate::bridges::adopt::Adopter;
 use crate::bridges::circumstances::{judged, refuse};
+use crate::bridges::launch::Launcher;
 use crate::bridges::launch::Wish;
+use crate::bridges::lookup::Lookup;
 use crate::bridges::options::{Options, options};
+use crate::bridges::readiness::Readiness;
+use crate::bridges::wrong_end::WrongEnds;
 use crate::failpoint::hit;
-use crate::{App, AppError, Class};
+use crate::locks::Locks;
+use crate::projects::trusting::Trust;
+use crate::read_model::records::Records;
+use crate::supervise::Watchers;
+use crate::tasks::Tasks;
+use crate::{AppError, Class};
+use std::sync::Arc;
 use std::time::Duration;
+use svc_config::Config;
 use svc_domain::admission::{Admission, Wanted};
 use svc_domain::argv::reads_as_option;
 use svc_domain::bridge::{Beginning, Bridge, Live, Stage, State};
@@ -26,7 +38,22 @@ enum Admitted {
     TakenOver(InstanceId),
 }
 
-impl App {
+/// Starts bridges, and revives ended ones.
+pub(crate) struct Starter {
+    pub config: Arc<Config>,
+    pub lookup: Arc<Lookup>,
+    pub locks: Arc<Locks>,
+    pub readiness: Arc<Readiness>,
+    pub launcher: Arc<Launcher>,
+    pub trust: Arc<Trust>,
+    pub adopter: Arc<Adopter>,
+    pub wrong_ends: Arc<WrongEnds>,
+    pub watchers: Arc<Watchers>,
+    pub records: Arc<Records>,
+    pub tasks: Tasks,
+}
+
+impl Starter {
     /// Launches a bridge, or returns the project's live Server Mode bridge.
     ///
     /// Answers when the bridge is ready, has failed, or after `wait`. A launch that has begun goes
@@ -35,12 +62,12 @@ impl App {
     /// # Errors
     /// Nothing was started and nothing is left behind: no row, no file, no trust.
     pub async fn spawn(
-        &self,
+        self: &Arc<Self>,
         request: SpawnRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let app = self.clone();
-        self.tasks().complete(async move { app.spawn_now(request, wait).await }).await
+        let this = Arc::clone(self);
+        self.tasks.complete(async move { this.spawn_now(request, wait).await }).await
     }
 
     async fn spawn_now(
@@ -49,7 +76,7 @@ impl App {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let options = self.options_of_kind(&request)?;
-        let project = self.catalog().named(&request.project)?;
+        let project = self.lookup.catalog.named(&request.project)?;
         let wanted = Wanted {
             resume_mode: ResumeMode::Standard,
             spawn_mode: options.spawn_mode,
@@ -59,7 +86,7 @@ impl App {
                 options.custom_name.as_deref().unwrap_or(project.name.as_str()),
             ),
         };
-        let lock = self.locks().project(&project.path).await?;
+        let lock = self.locks.project(&project.path).await?;
         let warnings = options.warnings.clone();
         match self.admitted(&project, wanted).await? {
             Admitted::Launch { grant_trust } => {
@@ -87,14 +114,14 @@ impl App {
     /// caller holds the project lock.
     async fn admitted(&self, project: &Project, wanted: Wanted) -> Result<Admitted, AppError> {
         for _ in 0..LOOKS {
-            let live = self.registry().live().await?;
-            let now = self.readiness().circumstances_now(project, wanted, live).await?;
+            let live = self.launcher.transitions.registry.live().await?;
+            let now = self.readiness.circumstances_now(project, wanted, live).await?;
             let found = match judged(&project.name, wanted, &now)? {
                 Admission::Launch { grant_trust } => return Ok(Admitted::Launch { grant_trust }),
                 Admission::Reuse(id) => return Ok(Admitted::Reuse(id)),
                 Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
-                Admission::TakeOver(_) => self.take_over_unmanaged(project).await?,
-                Admission::Correct(id) => self.corrected(&id).await?,
+                Admission::TakeOver(_) => self.adopter.take_over(project).await?,
+                Admission::Correct(id) => self.wrong_ends.corrected(&id).await?,
             };
             if let Some(id) = found {
                 return Ok(Admitted::TakenOver(id));
@@ -106,7 +133,7 @@ impl App {
     }
 
     fn options_of_kind(&self, request: &SpawnRequest) -> Result<Options, AppError> {
-        let options = options(self.settings(), request)?;
+        let options = options(&self.config, request)?;
         match options.kind {
             Kind::Bridge(_) => Ok(options),
             Kind::Hosted => Err(AppError::new(
@@ -126,6 +153,7 @@ impl App {
     ) -> Result<InstanceId, AppError> {
         let label = options.custom_name.as_deref().unwrap_or(project.name.as_str());
         let prepared = self
+            .launcher
             .prepare(Wish {
                 project: &project.name,
                 label,
@@ -133,9 +161,9 @@ impl App {
                 permission_mode: options.permission_mode,
             })
             .await?;
-        let now = self.clock().now();
+        let now = self.launcher.transitions.clock.now();
         let state = State::Live(Live {
-            stage: Stage::Launching { deadline: self.deadline() },
+            stage: Stage::Launching { deadline: self.launcher.deadline() },
             stop_requested: false,
         });
         let bridge = Bridge {
@@ -154,10 +182,11 @@ impl App {
             })
         };
         hit("spawn.before_record").await;
-        self.copies().own(&bridge.id, &prepared.launch.id);
-        let inserted = self.registry().insert(&bridge, &[], self.cap(), now).await;
+        self.launcher.transitions.registry.copies.own(&bridge.id, &prepared.launch.id);
+        let inserted =
+            self.launcher.transitions.registry.insert(&bridge, &[], self.cap(), now).await;
         if !matches!(inserted, Ok(Inserted::Yes)) {
-            self.copies().disown(&bridge.id);
+            self.launcher.transitions.registry.copies.disown(&bridge.id);
         }
         match inserted? {
             Inserted::Yes => {}
@@ -168,12 +197,14 @@ impl App {
                 ));
             }
         }
-        if grant_trust && let Err(error) = self.trust().grant(project).await {
-            self.copies().disown(&bridge.id);
-            self.registry().delete(&bridge.id, 1).await?;
+        if grant_trust && let Err(error) = self.trust.grant(project).await {
+            self.launcher.transitions.registry.copies.disown(&bridge.id);
+            self.launcher.transitions.registry.delete(&bridge.id, 1).await?;
             return Err(error);
         }
-        self.start(&bridge, prepared).await?;
+        if self.launcher.start(&bridge, prepared).await? {
+            self.watchers.launched(&bridge);
+        }
         Ok(bridge.id)
     }
 
@@ -185,10 +216,11 @@ impl App {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let bridge = self
+            .launcher
             .settled(id, wait)
             .await
             .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
-        Ok(SpawnResult { instance: self.records().of(&bridge).await?, outcome })
+        Ok(SpawnResult { instance: self.records.of(&bridge).await?, outcome })
     }
 
     async fn reused(
@@ -197,7 +229,10 @@ impl App {
         warnings: Vec<String>,
     ) -> Result<SpawnResult, AppError> {
         let bridge = self
-            .copies()
+            .launcher
+            .transitions
+            .registry
+            .copies
             .bridge(id)
             .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
         let outcome = Outcome {
@@ -210,20 +245,15 @@ impl App {
             reason_code: Some(NotCreated::StandardAlreadyLive.into()),
             warnings,
         };
-        Ok(SpawnResult { instance: self.records().of(&bridge).await?, outcome })
-    }
-
-    /// Until when a launch of this process must be ready; commands give no deadline.
-    pub(crate) fn deadline(&self) -> Option<svc_shared::Timestamp> {
-        self.is_server().then(|| self.clock().now().plus(self.settings().claude.startup_grace))
+        Ok(SpawnResult { instance: self.records.of(&bridge).await?, outcome })
     }
 
     pub(crate) fn cap(&self) -> Cap {
-        Cap { max_live: self.settings().instance_defaults.max_bridges }
+        Cap { max_live: self.config.instance_defaults.max_bridges }
     }
 
     pub(crate) fn cap_reached(&self, project: &svc_shared::ids::ProjectName) -> AppError {
-        let max = self.settings().instance_defaults.max_bridges.unwrap_or(0);
+        let max = self.config.instance_defaults.max_bridges.unwrap_or(0);
         refuse(project, &svc_domain::admission::Obstacle::Capacity { max })
     }
 }

@@ -1,10 +1,18 @@
 //! Use-case: end a bridge, orderly first, and prove that it is gone.
 
+use crate::bridges::ends::EndRecorder;
 use crate::bridges::ends::Noticed;
+use crate::bridges::lookup::Lookup;
 use crate::bridges::terminator::Ended;
+use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Changed;
+use crate::bridges::transition::Transitions;
 use crate::failpoint::hit;
-use crate::{App, AppError, Class};
+use crate::locks::Locks;
+use crate::read_model::records::Records;
+use crate::tasks::Tasks;
+use crate::{AppError, Class};
+use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Command, Refusal};
 use svc_shared::api::instances::Instance;
@@ -12,24 +20,35 @@ use svc_shared::error::ErrorCode;
 use svc_shared::status::QuarantineCode;
 use svc_store::Cap;
 
-impl App {
+/// Ends bridges.
+pub(crate) struct StopBridge {
+    pub lookup: Arc<Lookup>,
+    pub locks: Arc<Locks>,
+    pub transitions: Arc<Transitions>,
+    pub terminator: Arc<Terminator>,
+    pub ends: Arc<EndRecorder>,
+    pub records: Arc<Records>,
+    pub tasks: Tasks,
+}
+
+impl StopBridge {
     /// Ends a bridge. Answers after its process is gone; an ended bridge is returned unchanged.
     ///
     /// # Errors
     /// The process could not be proven dead, or the row is held; the row says so.
-    pub async fn stop(&self, reference: &str) -> Result<Instance, AppError> {
-        let (app, reference) = (self.clone(), reference.to_owned());
-        self.tasks().complete(async move { app.stop_now(&reference).await }).await
+    pub async fn stop(self: &Arc<Self>, reference: &str) -> Result<Instance, AppError> {
+        let (this, reference) = (Arc::clone(self), reference.to_owned());
+        self.tasks.complete(async move { this.stop_now(&reference).await }).await
     }
 
     async fn stop_now(&self, reference: &str) -> Result<Instance, AppError> {
-        let target = self.lookup().bridge(reference).await?;
+        let target = self.lookup.bridge(reference).await?;
         if !target.is_live() && target.quarantine.is_none() {
-            return self.records().of(&target).await;
+            return self.records.of(&target).await;
         }
-        let _lock = self.locks().project(&target.cwd).await?;
+        let _lock = self.locks.project(&target.cwd).await?;
         let bridge =
-            match self.transitions().command(&target.id, Command::Stop, Cap::default()).await? {
+            match self.transitions.command(&target.id, Command::Stop, Cap::default()).await? {
                 Changed::Now(known) => known.bridge,
                 Changed::Refused(Refusal::Held(code)) => return Err(held(&target, code)),
                 Changed::Corrupt => {
@@ -44,17 +63,17 @@ impl App {
             };
         hit("stop.after_intent").await;
         if !bridge.is_live() {
-            return self.records().of(&bridge).await;
+            return self.records.of(&bridge).await;
         }
-        self.finish_stop(&bridge).await
+        self.finish(&bridge).await
     }
 
     /// Carries out a stop whose intent is recorded. The caller holds the project lock.
-    pub(crate) async fn finish_stop(&self, bridge: &Bridge) -> Result<Instance, AppError> {
-        let _mark = self.terminator().under_way.mark(&bridge.id);
+    pub(crate) async fn finish(&self, bridge: &Bridge) -> Result<Instance, AppError> {
+        let _mark = self.terminator.under_way.mark(&bridge.id);
         let ended = match &bridge.process {
-            Some(identity) => self.terminator().end(bridge, identity).await,
-            None => self.terminator().end_unrecorded(bridge).await,
+            Some(identity) => self.terminator.end(bridge, identity).await,
+            None => self.terminator.end_unrecorded(bridge).await,
         };
         let noticed = match ended {
             Ended::Gone { report, forced } => {
@@ -63,13 +82,13 @@ impl App {
             }
             Ended::Alive(code) => Noticed::Alive(code),
         };
-        let after = self.ends().record(bridge, noticed).await?;
+        let after = self.ends.record(bridge, noticed).await?;
         if let Noticed::Alive(code) = noticed {
             return Err(still_live(bridge, code));
         }
         hit("stop.after_record").await;
         match after {
-            Changed::Now(known) => self.records().of(&known.bridge).await,
+            Changed::Now(known) => self.records.of(&known.bridge).await,
             Changed::Late
             | Changed::Corrupt
             | Changed::Refused(_)

@@ -32,7 +32,7 @@ impl Bench {
         let tree = tempfile::tempdir().unwrap();
         let app = app(tree.path(), Arc::new(Host::new(HostOptions::default()).unwrap())).await;
         let bridge = Bridge { launch: Some(launch(&app)), ..bridge(tree.path()) };
-        let inserted = app.store().insert(&bridge, NO_CAP, Still.now()).await.unwrap();
+        let inserted = app.registry().store.insert(&bridge, NO_CAP, Still.now()).await.unwrap();
         assert_eq!(inserted, Inserted::Yes);
         let bench = Self { _tree: tree, app, revision: 1, bridge };
         bench.append(text);
@@ -40,7 +40,7 @@ impl Bench {
     }
 
     fn append(&self, text: &str) {
-        let path = self.app.log_set(&self.bridge.launch.as_ref().unwrap().log_stem).unwrap();
+        let path = crate::logs::set_of(self.app.settings(), &self.bridge).unwrap();
         let mut file = File::options().append(true).open(path.debug_file()).unwrap();
         file.write_all(text.as_bytes()).unwrap();
     }
@@ -48,10 +48,10 @@ impl Bench {
     /// As the supervisor does after each write.
     async fn change(&mut self, change: impl FnOnce(&App, &mut Bridge)) {
         change(&self.app, &mut self.bridge);
-        let store = self.app.store();
+        let store = &self.app.registry().store;
         let saved = store.save(self.revision, &self.bridge, &[], NO_CAP, Still.now()).await;
         assert!(matches!(saved.unwrap(), Saved::Yes(_)));
-        let stored = self.app.store().bridge(&self.bridge.id).await.unwrap().unwrap();
+        let stored = self.app.registry().store.bridge(&self.bridge.id).await.unwrap().unwrap();
         assert!(matches!(&stored.content, Content::Bridge(bridge) if **bridge == self.bridge));
         self.revision = stored.revision;
         self.app.copies().learn(stored);
@@ -90,7 +90,9 @@ fn resume(app: &App, bridge: &mut Bridge) {
 }
 
 fn launch(app: &App) -> Launch {
-    let set = LogSet::create(&app.log_dir(), &"api".parse().unwrap(), Still.now(), false).unwrap();
+    let set =
+        LogSet::create(&directory(app.settings()), &"api".parse().unwrap(), Still.now(), false)
+            .unwrap();
     Launch {
         id: "0".repeat(32).parse::<LaunchId>().unwrap(),
         argv: svc_domain::argv::Argv::default(),

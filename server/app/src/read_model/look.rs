@@ -1,13 +1,18 @@
 //! Use-cases that only look: nothing is written, no event leaves.
 
+use crate::agent::Agent;
+use crate::bridges::lookup::Lookup;
+use crate::logs;
+use crate::read_model::records::Records;
 use crate::tasks::blocking;
-use crate::{App, AppError, Class};
+use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::agent_log::evidence::Readiness;
 use svc_domain::bridge::{Bridge, Stage};
 use svc_domain::effect::Step;
 use svc_domain::identity::{GoneBecause, Verdict};
 use svc_domain::observe::{Cause, Fact, observe};
+use svc_ports::{Clock, ProcessHost};
 use svc_shared::api::instances::Instance;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Connect;
@@ -17,16 +22,25 @@ use svc_store::{Content, Stored};
 /// Where links of the agent's remote client lead (agent 2.1.197).
 const CLIENT: &str = "https://claude.ai/code";
 
-impl App {
+/// The records of bridges, for whoever asks for them.
+pub struct Instances {
+    pub(crate) lookup: Arc<Lookup>,
+    pub(crate) records: Arc<Records>,
+    pub(crate) agent: Arc<Agent>,
+    pub(crate) host: Arc<dyn ProcessHost>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl Instances {
     /// One record, as this process last saw it.
     ///
     /// # Errors
     /// Nothing or several match the reference.
-    pub async fn instance(&self, reference: &str) -> Result<Instance, AppError> {
-        let rows = self.copies().rows();
-        let id = self.lookup().resolve(reference, &rows)?;
+    pub async fn get(&self, reference: &str) -> Result<Instance, AppError> {
+        let rows = self.lookup.registry.copies.rows();
+        let id = self.lookup.resolve(reference, &rows)?;
         let record = match rows.into_iter().find(|stored| stored.id() == id) {
-            Some(stored) => self.records().of_stored(stored).await?,
+            Some(stored) => self.records.of_stored(stored).await?,
             None => None,
         };
         record.ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))
@@ -36,9 +50,13 @@ impl App {
     ///
     /// # Errors
     /// The bridge is not running or has registered nothing that could be linked.
-    pub async fn connect(&self, reference: &str) -> Result<Connect, AppError> {
-        let bridge = self.lookup().bridge(reference).await?;
-        let bridge = if self.is_server() { bridge } else { self.bridge_as_it_is(bridge).await? };
+    pub async fn connect(self: &Arc<Self>, reference: &str) -> Result<Connect, AppError> {
+        let bridge = self.lookup.bridge(reference).await?;
+        let bridge = if self.lookup.registry.has_readers() {
+            bridge
+        } else {
+            self.bridge_as_it_is(bridge).await?
+        };
         let none = || {
             AppError::new(
                 ErrorCode::InvalidValue,
@@ -71,26 +89,26 @@ impl App {
     ///
     /// # Errors
     /// The registry cannot be read.
-    pub async fn reconciled_instances(&self) -> Result<Vec<Instance>, AppError> {
-        let rows = self.store().bridges().await?;
-        let app = self.clone();
+    pub async fn reconciled(self: &Arc<Self>) -> Result<Vec<Instance>, AppError> {
+        let rows = self.lookup.registry.store.bridges().await?;
+        let this = Arc::clone(self);
         let (rows, needs_probe) = blocking(move || {
-            let rows: Vec<Stored> = rows.into_iter().map(|stored| app.as_it_is(stored)).collect();
-            app.copies().replace(rows.clone());
+            let rows: Vec<Stored> = rows.into_iter().map(|stored| this.as_it_is(stored)).collect();
+            this.lookup.registry.copies.replace(rows.clone());
             let needs_probe = rows.iter().filter_map(Stored::bridge).any(|bridge| {
-                app.records()
+                this.records
                     .facts
                     .process_of(bridge)
-                    .is_some_and(|facts| app.agent().needs_probe(&facts))
+                    .is_some_and(|facts| this.agent.needs_probe(&facts))
             });
             (rows, needs_probe)
         })
         .await?;
         if needs_probe {
             // Without an answer the version stays unknown, which a record may say.
-            let _ = self.agent().cli().version_now().await;
+            let _ = self.agent.cli().version_now().await;
         }
-        let records = Arc::clone(self.records());
+        let records = Arc::clone(&self.records);
         blocking(move || records.of_all(&rows)).await
     }
 
@@ -98,16 +116,16 @@ impl App {
     ///
     /// # Errors
     /// The registry cannot be read.
-    pub async fn written_instances(&self) -> Result<Vec<Instance>, AppError> {
-        let rows = self.store().bridges().await?;
-        let records = Arc::clone(self.records());
+    pub async fn written(&self) -> Result<Vec<Instance>, AppError> {
+        let rows = self.lookup.registry.store.bridges().await?;
+        let records = Arc::clone(&self.records);
         blocking(move || records.of_all(&rows)).await
     }
 
     /// Nobody supervises in a command, so the record may be behind its process.
-    async fn bridge_as_it_is(&self, bridge: Bridge) -> Result<Bridge, AppError> {
-        let app = self.clone();
-        blocking(move || match app.as_seen(&bridge) {
+    async fn bridge_as_it_is(self: &Arc<Self>, bridge: Bridge) -> Result<Bridge, AppError> {
+        let this = Arc::clone(self);
+        blocking(move || match this.as_seen(&bridge) {
             Some(next) => *next,
             None => bridge,
         })
@@ -125,7 +143,7 @@ impl App {
     /// What the record would become if what can be seen now were written.
     fn as_seen(&self, bridge: &Bridge) -> Option<Box<Bridge>> {
         let fact = self.seen_fact(bridge)?;
-        match observe(bridge, fact, self.clock().now()) {
+        match observe(bridge, fact, self.clock.now()) {
             Step::Becomes { next, .. } => Some(next),
             Step::Unchanged => None,
         }
@@ -133,7 +151,7 @@ impl App {
 
     fn seen_fact(&self, bridge: &Bridge) -> Option<Fact> {
         let live = bridge.live()?;
-        match self.host().probe(bridge.process.as_ref()?) {
+        match self.host.probe(bridge.process.as_ref()?) {
             Verdict::Gone(GoneBecause::OtherBoot) => Some(Fact::HostRestarted),
             Verdict::Gone(GoneBecause::NoProcess | GoneBecause::Reused) => {
                 Some(Fact::FoundGone(Cause::plain(ExitReason::DiedUnsupervised)))
@@ -142,7 +160,7 @@ impl App {
             Verdict::Same => match live.stage {
                 Stage::Ready | Stage::Launching { .. } => None,
                 Stage::Registering { .. } => {
-                    let set = self.log_set(&bridge.launch.as_ref()?.log_stem)?;
+                    let set = logs::set_of(&self.records.view.config, bridge)?;
                     let evidence = svc_agent::debug_watch::scan(&set);
                     (evidence.readiness() == Readiness::Ready)
                         .then(|| Fact::Registered(evidence.anchor()))

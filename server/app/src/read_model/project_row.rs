@@ -1,23 +1,36 @@
 //! Use-case: one project with everything around it, for a page that shows just that.
 
-use crate::{App, AppError};
+use crate::AppError;
+use crate::bridges::readiness::Readiness;
+use crate::ops::Metrics;
+use crate::projects::catalog::Catalog;
+use crate::read_model::ReadModel;
+use std::sync::Arc;
 use svc_shared::internal::ProjectRow;
 
-impl App {
+/// Projects with everything around them.
+pub struct ProjectRows {
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) readiness: Arc<Readiness>,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) read_model: Arc<ReadModel>,
+}
+
+impl ProjectRows {
     /// The project, its readiness, its sessions and its bridges.
     ///
     /// # Errors
     /// No such project.
-    pub async fn project_row(&self, name: &str) -> Result<ProjectRow, AppError> {
-        let project = self.catalog().named(name)?;
-        let preflight = self.readiness().preflight(name, false).await?;
-        let snapshot = self.read_model().snapshot();
-        let app = self.clone();
-        let record = tokio::task::spawn_blocking(move || app.readiness().record(&project))
+    pub async fn get(&self, name: &str) -> Result<ProjectRow, AppError> {
+        let project = self.catalog.named(name)?;
+        let preflight = self.readiness.preflight(name, false).await?;
+        let snapshot = self.read_model.snapshot();
+        let readiness = Arc::clone(&self.readiness);
+        let record = tokio::task::spawn_blocking(move || readiness.record(&project))
             .await
             .map_err(AppError::internal)?;
         let instances = snapshot.instances().filter(|row| row.project == name).cloned().collect();
-        let metrics = self.metrics().of(&record.name);
+        let metrics = self.metrics.of(&record.name);
         Ok(ProjectRow {
             project: record,
             preflight,

@@ -3,9 +3,11 @@
 use crate::bridges::ends::Noticed;
 use crate::bridges::terminator::Ended;
 use crate::failpoint::hit;
-use crate::{App, AppError};
+use crate::supervise::Watchers;
+use crate::{AppError, logs};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::debug_watch::DebugWatch;
 use svc_agent::log_set::LogSet;
@@ -40,70 +42,72 @@ fn after(duration: Duration) -> Timer {
 }
 
 /// Watches until the generation ends, another one begins, or the service ends.
-pub(super) async fn run(app: App, id: InstanceId, generation: u32) {
-    let mark = super::Mark { app: &app, id: &id };
-    if let Err(error) = watch(&app, &id, generation).await {
+pub(super) async fn run(this: Arc<Watchers>, id: InstanceId, generation: u32) {
+    let mark = super::Mark { watchers: &this, id: &id };
+    if let Err(error) = watch(&this, &id, generation).await {
         error!(bridge.id = %id, error = %error, "watching bridge {} failed", id.short());
     }
     // Whatever happened, the reconciler looks at the row once more, and finds it watched by nobody.
     drop(mark);
-    app.registry().wake.notify_one();
+    this.registry().wake.notify_one();
 }
 
-async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppError> {
-    let Some(bridge) = app.copies().bridge(id).filter(|bridge| bridge.generation == generation)
+async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result<(), AppError> {
+    let Some(bridge) =
+        this.registry().copies.bridge(id).filter(|bridge| bridge.generation == generation)
     else {
         return Ok(());
     };
     let Some(identity) = &bridge.process else { return Ok(()) };
-    let exited = app.host().exited(identity);
+    let exited = this.launcher.host.exited(identity);
     tokio::pin!(exited);
-    let set = bridge.launch.as_ref().and_then(|launch| app.log_set(&launch.log_stem));
+    let set = bridge.launch.as_ref().and_then(|launch| logs::set(&this.config, &launch.log_stem));
     let Some(set) = set else {
         // An adopted bridge that logs elsewhere: only its exit can be seen.
         tokio::select! {
-            report = exited => return on_exit(app, &bridge, report, None).await,
-            () = app.shutdown().cancelled() => return Ok(()),
+            report = exited => return on_exit(this, &bridge, report, None).await,
+            () = this.tasks.shutdown().cancelled() => return Ok(()),
         }
     };
     let before = rotated_away(&bridge, &set).await;
-    let log = DebugWatch::start(app.watcher(), &set, before, app.retention().limits());
+    let log = DebugWatch::start(&this.watcher, &set, before, this.retention.limits());
     let mut changes = log.changes();
     let mut trouble = log.trouble();
-    let mut grace = grace(app, &bridge);
+    let mut grace = grace(this, &bridge);
     let mut reattached = never();
     let mut is_patient = false;
     loop {
         let evidence = log.evidence();
-        match app.copies().bridge(id).filter(|bridge| bridge.generation == generation) {
+        match this.registry().copies.bridge(id).filter(|bridge| bridge.generation == generation) {
             None => return Ok(()),
             Some(bridge) => match judge(&bridge, &evidence) {
                 Judgement::Wait => {}
-                Judgement::Ready => on_ready(app, &bridge, identity, &evidence).await?,
+                Judgement::Ready => on_ready(this, &bridge, identity, &evidence).await?,
                 Judgement::ReadyUnlessPoisoned if is_patient => {}
                 Judgement::ReadyUnlessPoisoned => {
                     is_patient = true;
                     reattached = after(POISON_WATCH);
                 }
                 Judgement::Poisoned => {
-                    app.relaunch_in_background(bridge);
+                    this.relaunch_in_background(bridge);
                     return Ok(());
                 }
                 Judgement::PoisonedAtWork => {
                     // Whoever finds it runs must know that before the advice.
-                    on_ready(app, &bridge, identity, &evidence).await?;
-                    app.transitions().observe(id, generation, Fact::Poisoned).await?;
+                    on_ready(this, &bridge, identity, &evidence).await?;
+                    this.transitions().observe(id, generation, Fact::Poisoned).await?;
                 }
             },
         }
-        let known = app.copies().bridge(id).filter(|bridge| bridge.generation == generation);
+        let known =
+            this.registry().copies.bridge(id).filter(|bridge| bridge.generation == generation);
         if known.is_some_and(|bridge| bridge.status() == BridgeStatus::Running) {
             // Nothing is decided by it any more: a hundred bridges would be asked at once.
             grace = never();
         }
         tokio::select! {
             report = &mut exited => {
-                return on_exit(app, &bridge, report, Some(log)).await;
+                return on_exit(this, &bridge, report, Some(log)).await;
             }
             changed = changes.changed() => {
                 if changed.is_err() {
@@ -115,13 +119,13 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
             }
             Ok(()) = trouble.changed() => {
                 let trouble = *trouble.borrow_and_update();
-                advise_about_log(app, id, generation, trouble).await?;
+                advise_about_log(this, id, generation, trouble).await?;
             }
             () = &mut reattached => {
                 reattached = never();
                 let evidence = log.evidence();
                 if evidence.readiness() == Readiness::ReadyAfterReattach {
-                    on_ready(app, &bridge, identity, &evidence).await?;
+                    on_ready(this, &bridge, identity, &evidence).await?;
                 }
             }
             () = &mut grace => {
@@ -130,11 +134,11 @@ async fn watch(app: &App, id: &InstanceId, generation: u32) -> Result<(), AppErr
                 if log.evidence().readiness() == Readiness::ReadyAfterReattach {
                     continue;
                 }
-                if app.grace_over(&bridge).await? {
+                if this.grace_over(&bridge).await? {
                     return Ok(());
                 }
             }
-            () = app.shutdown().cancelled() => return Ok(()),
+            () = this.tasks.shutdown().cancelled() => return Ok(()),
         }
     }
 }
@@ -152,9 +156,9 @@ async fn rotated_away(bridge: &Bridge, set: &LogSet) -> Evidence {
 
 /// The deadline counts on the monotonic clock: neither a corrected clock nor a suspended host ends
 /// a start early.
-fn grace(app: &App, bridge: &Bridge) -> Timer {
+fn grace(this: &Arc<Watchers>, bridge: &Bridge) -> Timer {
     match bridge.deadline() {
-        Some(deadline) => after(deadline.since(app.clock().now())),
+        Some(deadline) => after(deadline.since(this.launcher.transitions.clock.now())),
         None => never(),
     }
 }
@@ -196,30 +200,34 @@ fn judge(bridge: &Bridge, evidence: &Evidence) -> Judgement {
 }
 
 async fn on_ready(
-    app: &App,
+    this: &Arc<Watchers>,
     bridge: &Bridge,
     identity: &ProcessIdentity,
     evidence: &Evidence,
 ) -> Result<(), AppError> {
     // A log can outlive its process; only the very process of this generation can be ready.
-    if app.host().probe(identity) != Verdict::Same {
+    if this.launcher.host.probe(identity) != Verdict::Same {
         return Ok(());
     }
     let mut anchor = evidence.anchor();
     if anchor.session_id.is_none() && bridge.anchor.session_id.is_none() {
-        anchor.session_id = session_of_pointer(app, bridge, &anchor).await;
+        anchor.session_id = session_of_pointer(this, bridge, &anchor).await;
     }
-    app.transitions().observe(&bridge.id, bridge.generation, Fact::Registered(anchor)).await?;
+    this.transitions().observe(&bridge.id, bridge.generation, Fact::Registered(anchor)).await?;
     hit("spawn.after_ready").await;
     Ok(())
 }
 
 /// After a reattach the log does not name the session; the agent's pointer does.
-async fn session_of_pointer(app: &App, bridge: &Bridge, anchor: &Anchor) -> Option<String> {
-    let (app, cwd) = (app.clone(), bridge.cwd.clone());
+async fn session_of_pointer(
+    this: &Arc<Watchers>,
+    bridge: &Bridge,
+    anchor: &Anchor,
+) -> Option<String> {
+    let (agent, cwd) = (Arc::clone(&this.agent), bridge.cwd.clone());
     let environment = anchor.environment_id.clone()?;
     tokio::task::spawn_blocking(move || {
-        let pointer = app.agent().pointer(&cwd)?;
+        let pointer = agent.pointer(&cwd)?;
         let same = pointer.environment_id.as_deref() == Some(environment.as_str());
         pointer.session_id.filter(|session| same && !session.is_empty())
     })
@@ -228,7 +236,7 @@ async fn session_of_pointer(app: &App, bridge: &Bridge, anchor: &Anchor) -> Opti
 }
 
 async fn on_exit(
-    app: &App,
+    this: &Arc<Watchers>,
     bridge: &Bridge,
     report: ExitReport,
     log: Option<DebugWatch>,
@@ -238,26 +246,26 @@ async fn on_exit(
         // A bridge may have been ready for an instant: `ready` comes before `crashed`.
         let evidence = log.caught_up().await;
         if let Some(bridge) =
-            app.copies().bridge(id).filter(|bridge| bridge.generation == generation)
+            this.registry().copies.bridge(id).filter(|bridge| bridge.generation == generation)
             && let Judgement::Ready | Judgement::ReadyUnlessPoisoned = judge(&bridge, &evidence)
             && !bridge.intentional_stop()
         {
             let anchor = evidence.anchor();
-            app.transitions().observe(id, generation, Fact::Registered(anchor)).await?;
+            this.transitions().observe(id, generation, Fact::Registered(anchor)).await?;
         }
     }
-    if app.terminator().under_way.contains(id) {
+    if this.terminator.under_way.contains(id) {
         // The stop records how it ended it.
         return Ok(());
     }
-    let Some(current) = app.registry().live_generation(bridge).await? else { return Ok(()) };
-    app.ends().record(&current, Noticed::Exited(report)).await?;
+    let Some(current) = this.registry().live_generation(bridge).await? else { return Ok(()) };
+    this.ends.record(&current, Noticed::Exited(report)).await?;
     Ok(())
 }
 
 /// Tells on the row what is wrong with its log, and takes it back.
 async fn advise_about_log(
-    app: &App,
+    this: &Arc<Watchers>,
     id: &InstanceId,
     generation: u32,
     trouble: Option<Trouble>,
@@ -267,22 +275,22 @@ async fn advise_about_log(
         Some(Trouble::Sparse) => Some(SPARSE),
         None => None,
     };
-    let said = app.copies().bridge(id).and_then(|bridge| bridge.notice);
+    let said = this.registry().copies.bridge(id).and_then(|bridge| bridge.notice);
     let is_ours = said.as_deref().is_none_or(|said| [NO_SPACE, SPARSE].contains(&said));
     // Other advice is not overwritten.
     if is_ours && said.as_deref() != words {
         let fact = Fact::Notice(words.map(str::to_owned));
-        app.transitions().observe(id, generation, fact).await?;
+        this.transitions().observe(id, generation, fact).await?;
     }
     Ok(())
 }
 
-impl App {
+impl Watchers {
     /// The grace of a start is over: unless it became ready or was taken over meanwhile, its
     /// process is stopped first and only then is the failure recorded. Tells whether the
     /// generation has ended.
     async fn grace_over(&self, bridge: &Bridge) -> Result<bool, AppError> {
-        let _lock = self.locks().project(&bridge.cwd).await?;
+        let _lock = self.locks.project(&bridge.cwd).await?;
         let Some(current) = self.registry().live_generation(bridge).await? else {
             return Ok(true);
         };
@@ -296,12 +304,12 @@ impl App {
         let Some(identity) = current.process.clone().filter(|_| expires) else {
             return Ok(false);
         };
-        let _mark = self.terminator().under_way.mark(&bridge.id);
-        let (noticed, is_over) = match self.terminator().end(&current, &identity).await {
+        let _mark = self.terminator.under_way.mark(&bridge.id);
+        let (noticed, is_over) = match self.terminator.end(&current, &identity).await {
             Ended::Gone { report, forced } => (Noticed::GraceOver { report, forced }, true),
             Ended::Alive(code) => (Noticed::Alive(code), false),
         };
-        self.ends().record(&current, noticed).await?;
+        self.ends.record(&current, noticed).await?;
         Ok(is_over)
     }
 }

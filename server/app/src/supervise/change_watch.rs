@@ -1,15 +1,30 @@
 //! What wakes the reconciler and what surrounds the records: other processes' writes, the
 //! projects, the agent's files, the agent's sessions.
 
+use crate::AppError;
+use crate::agent::Agent;
+use crate::auth::Auth;
+use crate::bridges::adopt::Adopter;
+use crate::jobs::Jobs;
+use crate::logs::retention::Retention;
+use crate::ops::temporaries::Temporaries;
+use crate::projects::catalog::Catalog;
+use crate::read_model::ReadModel;
+use crate::registry::Registry;
 use crate::sessions::Look;
-use crate::{App, AppError};
+use crate::sessions::Sessions;
+use crate::sessions::pointers::Pointers;
+use crate::supervise::Watchers;
+use crate::tasks::Tasks;
 use std::os::unix::net::UnixDatagram as BlockingDatagram;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use svc_domain::redact::redact_text;
+use svc_ports::Clock;
 use svc_shared::api::jobs::StopAgentResult;
 use svc_store::Watch;
-use svc_watch::Pace;
+use svc_watch::{Pace, Watcher};
 use tokio::net::UnixDatagram;
 use tracing::{debug, warn};
 
@@ -58,8 +73,8 @@ fn settled(message: &[u8]) -> Option<StopAgentResult> {
 
 /// The socket for nudges. Without one (path too long, odd file system) the watch on the write-ahead
 /// log and the safety tick remain.
-pub(super) async fn listen(app: &App) -> Result<Option<UnixDatagram>, AppError> {
-    let path = socket(&app.settings().state_dir);
+pub(super) async fn listen(state_dir: &Path) -> Result<Option<UnixDatagram>, AppError> {
+    let path = socket(state_dir);
     let bound = tokio::task::spawn_blocking(move || {
         if let Some(dir) = path.parent() {
             svc_process::files::private_directory(dir)
@@ -85,8 +100,8 @@ pub(super) async fn listen(app: &App) -> Result<Option<UnixDatagram>, AppError> 
 }
 
 /// Tells of writes from now on.
-pub(super) async fn writes(app: &App) -> Option<Watch> {
-    match app.store().watch().await {
+pub(super) async fn writes(registry: &Registry) -> Option<Watch> {
+    match registry.store.watch().await {
         Ok(watch) => Some(watch),
         Err(error) => {
             warn!(error = %error, "changes of other processes are seen by the slow tick only");
@@ -95,58 +110,71 @@ pub(super) async fn writes(app: &App) -> Option<Watch> {
     }
 }
 
-/// Wakes the reconciler when another process has written, and at a slow tick.
-pub(super) async fn run(app: App, listener: Option<UnixDatagram>, mut watch: Option<Watch>) {
-    let wal = app.store().path().with_file_name("svc.db-wal");
-    let mut wal = app.watcher().file(&wal, Pace::every(SAFETY_TICK));
-    let mut tick = tokio::time::interval(SAFETY_TICK);
-    tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut buffer = vec![0; LONGEST_MESSAGE];
-    let mut are_credentials_read = true;
-    let mut is_unchecked = false;
-    loop {
-        let is_tick = tokio::select! {
-            () = app.shutdown().cancelled() => return,
-            _ = tick.tick() => true,
-            () = tokio::time::sleep(READ_AGAIN), if !are_credentials_read => false,
-            _ = wal.changed() => false,
-            received = nudged(listener.as_ref(), &mut buffer) => {
-                match received {
-                    Ok(length) => {
-                        let message = buffer.get(..length).unwrap_or_default();
-                        if let Some(result) = settled(message) {
-                            app.jobs().announce_settled(&result);
+/// Notices what other processes write.
+pub(crate) struct WriteWatch {
+    pub state_dir: PathBuf,
+    pub registry: Arc<Registry>,
+    pub auth: Arc<Auth>,
+    pub jobs: Arc<Jobs>,
+    pub read_model: Arc<ReadModel>,
+    pub watchers: Arc<Watchers>,
+    pub tasks: Tasks,
+}
+
+impl WriteWatch {
+    /// Wakes the reconciler when another process has written, and at a slow tick.
+    pub async fn run(&self, listener: Option<UnixDatagram>, mut watch: Option<Watch>) {
+        let wal = self.registry.store.path().with_file_name("svc.db-wal");
+        let mut wal = self.watchers.watcher.file(&wal, Pace::every(SAFETY_TICK));
+        let mut tick = tokio::time::interval(SAFETY_TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut buffer = vec![0; LONGEST_MESSAGE];
+        let mut are_credentials_read = true;
+        let mut is_unchecked = false;
+        loop {
+            let is_tick = tokio::select! {
+                () = self.tasks.shutdown().cancelled() => return,
+                _ = tick.tick() => true,
+                () = tokio::time::sleep(READ_AGAIN), if !are_credentials_read => false,
+                _ = wal.changed() => false,
+                received = nudged(listener.as_ref(), &mut buffer) => {
+                    match received {
+                        Ok(length) => {
+                            let message = buffer.get(..length).unwrap_or_default();
+                            if let Some(result) = settled(message) {
+                                self.jobs.announce_settled(&result);
+                            }
                         }
+                        Err(error) => debug!(error = %error, "a nudge could not be read"),
                     }
-                    Err(error) => debug!(error = %error, "a nudge could not be read"),
+                    false
                 }
-                false
+            };
+            let written = match &mut watch {
+                Some(watch) => watch.changed().await.unwrap_or(true),
+                None => true,
+            };
+            // The tick asks, too: a socket that says nothing must not outlive its credential.
+            if written || is_tick || !are_credentials_read {
+                are_credentials_read = self.auth.look_again().await;
             }
-        };
-        let written = match &mut watch {
-            Some(watch) => watch.changed().await.unwrap_or(true),
-            None => true,
-        };
-        // The tick asks, too: a socket that says nothing must not outlive its credential.
-        if written || is_tick || !are_credentials_read {
-            are_credentials_read = app.auth().look_again().await;
-        }
-        if is_tick {
-            app.read_model().rest();
-        }
-        if written {
-            is_unchecked = true;
-            app.registry().heed_write(app.tasks());
-        }
-        if is_tick && std::mem::take(&mut is_unchecked) {
-            // What was written here and not taken over, because whoever wrote it was given up.
-            app.copies().invalidate();
-            app.registry().wake.notify_one();
-        }
-        // Processes that are not watched (table unreadable, launcher of somebody who died) are
-        // looked at by the tick.
-        if is_tick && app.has_open_questions() {
-            app.registry().wake.notify_one();
+            if is_tick {
+                self.read_model.rest();
+            }
+            if written {
+                is_unchecked = true;
+                self.registry.heed_write(&self.tasks);
+            }
+            if is_tick && std::mem::take(&mut is_unchecked) {
+                // What was written here and not taken over, because whoever wrote it was given up.
+                self.registry.copies.invalidate();
+                self.registry.wake.notify_one();
+            }
+            // Processes that are not watched (table unreadable, launcher of somebody who died) are
+            // looked at by the tick.
+            if is_tick && self.watchers.has_open_questions() {
+                self.registry.wake.notify_one();
+            }
         }
     }
 }
@@ -158,30 +186,44 @@ async fn nudged(listener: Option<&UnixDatagram>, buffer: &mut [u8]) -> std::io::
     }
 }
 
-/// Projects, trust and the agent's state, as they change.
-pub(super) async fn surroundings(app: App) {
-    let mut projects = app.project_changes();
-    let mut version = app.agent().cli().version_changes();
-    let mut login = app.agent().cli().login_changes();
-    let config_file = app.agent().config_file();
-    let mut trust = config_file.map(|file| app.watcher().file(&file, Pace::every(SAFETY_TICK)));
-    // The first answers of the agent are asked for here; requests never wait for them.
-    app.agent().refresh();
-    let mut refresh = tokio::time::interval(Duration::from_secs(30));
-    refresh.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    loop {
-        tokio::select! {
-            () = app.shutdown().cancelled() => return,
-            () = counted(projects.as_mut()) => app.registry().publish_all().await,
-            Ok(()) = version.changed() => {
-                // Bridges that run the probed program have a version now.
-                app.records().facts.clear();
-                app.registry().publish_all().await;
+/// Notices what changes around the rows.
+pub(crate) struct Surroundings {
+    pub catalog: Arc<Catalog>,
+    pub agent: Arc<Agent>,
+    pub registry: Arc<Registry>,
+    pub read_model: Arc<ReadModel>,
+    pub watcher: Watcher,
+    pub tasks: Tasks,
+}
+
+impl Surroundings {
+    /// Projects, trust and the agent's state, as they change.
+    pub async fn run(&self) {
+        let mut projects = self.catalog.changes();
+        let mut version = self.agent.cli().version_changes();
+        let mut login = self.agent.cli().login_changes();
+        let config_file = self.agent.config_file();
+        let mut trust = config_file.map(|file| self.watcher.file(&file, Pace::every(SAFETY_TICK)));
+        // The first answers of the agent are asked for here; requests never wait for them.
+        self.agent.refresh();
+        let mut refresh = tokio::time::interval(Duration::from_secs(30));
+        refresh.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        loop {
+            tokio::select! {
+                () = self.tasks.shutdown().cancelled() => return,
+                () = counted(projects.as_mut()) => self.registry.publish_all().await,
+                Ok(()) = version.changed() => {
+                    // Bridges that run the probed program have a version now.
+                    if let Some(publisher) = &self.registry.publisher {
+                        publisher.records.facts.clear();
+                    }
+                    self.registry.publish_all().await;
+                }
+                Ok(()) = login.changed() => self.registry.publish_all().await,
+                () = changed(trust.as_mut()) => self.registry.publish_all().await,
+                // Only while somebody looks: an idle service starts no process.
+                _ = refresh.tick(), if self.read_model.subscribers() > 0 => self.agent.refresh(),
             }
-            Ok(()) = login.changed() => app.registry().publish_all().await,
-            () = changed(trust.as_mut()) => app.registry().publish_all().await,
-            // Only while somebody looks: an idle service starts no process.
-            _ = refresh.tick(), if app.read_model().subscribers() > 0 => app.agent().refresh(),
         }
     }
 }
@@ -203,67 +245,91 @@ async fn changed(subscription: Option<&mut svc_watch::Subscription>) {
     }
 }
 
-/// Working sessions, as the agent registers them and as bridges come and go. A session that is
-/// killed leaves its entry behind: the poll notices.
-pub(super) async fn sessions(app: App) {
-    let Some(dir) = app.agent().sessions_dir() else {
-        // Without a home of the agent there is no pointer that could name a lost bridge.
-        app.retention().scanned_everything();
-        app.retention().prune().await;
-        return;
-    };
-    let mut entries = app.watcher().dir(&dir, Pace::every(Duration::from_secs(2)));
-    let mut rows = app.copies().changes();
-    let mut poll = tokio::time::interval(app.settings().claude.agents_json_poll_interval);
-    poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
-    let mut listed = app.agent().cli().sessions_changes();
-    let mut is_first = true;
-    loop {
-        // The first tick comes at once.
-        let look = tokio::select! {
-            () = app.shutdown().cancelled() => return,
-            _ = entries.changed() => Look::Registry,
-            Ok(()) = rows.changed() => Look::Registry,
-            Ok(()) = listed.changed() => Look::Registry,
-            _ = poll.tick() => Look::Everything,
+/// Notices what changes in the agent's sessions.
+pub(crate) struct SessionWatch {
+    pub sessions: Arc<Sessions>,
+    pub adopter: Arc<Adopter>,
+    pub pointers: Arc<Pointers>,
+    pub temporaries: Arc<Temporaries>,
+    pub watcher: Watcher,
+    pub tasks: Tasks,
+}
+
+impl SessionWatch {
+    /// Working sessions, as the agent registers them and as bridges come and go. A session that is
+    /// killed leaves its entry behind: the poll notices.
+    pub async fn run(&self) {
+        let Some(dir) = self.sessions.scan.agent.sessions_dir() else {
+            // Without a home of the agent there is no pointer that could name a lost bridge.
+            self.pointers.retention.scanned_everything();
+            self.pointers.retention.prune().await;
+            return;
         };
-        let lost = app.sessions().publish(look).await;
-        for project in lost {
-            if let Err(error) = app.rediscover(&project).await {
-                warn!(
-                    project.name = %project.name, error = %error,
-                    "a bridge of this service without a record was not taken over"
-                );
+        let mut entries = self.watcher.dir(&dir, Pace::every(Duration::from_secs(2)));
+        let mut rows = self.sessions.registry.copies.changes();
+        let mut poll =
+            tokio::time::interval(self.sessions.scan.config.claude.agents_json_poll_interval);
+        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut listed = self.sessions.scan.agent.cli().sessions_changes();
+        let mut is_first = true;
+        loop {
+            // The first tick comes at once.
+            let look = tokio::select! {
+                () = self.tasks.shutdown().cancelled() => return,
+                _ = entries.changed() => Look::Registry,
+                Ok(()) = rows.changed() => Look::Registry,
+                Ok(()) = listed.changed() => Look::Registry,
+                _ = poll.tick() => Look::Everything,
+            };
+            let lost = self.sessions.publish(look).await;
+            for project in lost {
+                if let Err(error) = self.adopter.rediscover(&project).await {
+                    warn!(
+                        project.name = %project.name, error = %error,
+                        "a bridge of this service without a record was not taken over"
+                    );
+                }
             }
+            let is_complete = look == Look::Everything && !self.sessions.is_stale();
+            if is_complete && std::mem::take(&mut is_first) {
+                // After the rediscovery: what is live by now is known.
+                self.pointers.collect().await;
+                // Again, now that the projects are known.
+                self.temporaries.sweep().await;
+                self.pointers.retention.scanned_everything();
+                self.pointers.retention.prune().await;
+            }
+            // Entries are rewritten at every turn of a session; one look per breath is enough.
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
-        let is_complete = look == Look::Everything && !app.sessions().is_stale();
-        if is_complete && std::mem::take(&mut is_first) {
-            // After the rediscovery: what is live by now is known.
-            app.pointers().collect().await;
-            // Again, now that the projects are known.
-            app.temporaries().sweep().await;
-            app.retention().scanned_everything();
-            app.retention().prune().await;
-        }
-        // Entries are rewritten at every turn of a session; one look per breath is enough.
-        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 
-/// Things that are done once a day.
-pub(super) async fn housekeeping(app: App) {
-    let mut day = tokio::time::interval(HOUSEKEEPING);
-    loop {
-        tokio::select! {
-            () = app.shutdown().cancelled() => return,
-            _ = day.tick() => {
-                if let Err(error) = app.store().prune_history(app.clock().now()).await {
-                    warn!(error = %error, "old history was not dropped");
-                }
-                app.retention().prune().await;
-                app.temporaries().sweep().await;
-                if let Some(publisher) = &app.registry().publisher {
-                    publisher.reread_rows().await;
+/// Does what is done once a day.
+pub(crate) struct Housekeeping {
+    pub registry: Arc<Registry>,
+    pub clock: Arc<dyn Clock>,
+    pub retention: Arc<Retention>,
+    pub temporaries: Arc<Temporaries>,
+    pub tasks: Tasks,
+}
+
+impl Housekeeping {
+    /// Things that are done once a day.
+    pub async fn run(&self) {
+        let mut day = tokio::time::interval(HOUSEKEEPING);
+        loop {
+            tokio::select! {
+                () = self.tasks.shutdown().cancelled() => return,
+                _ = day.tick() => {
+                    if let Err(error) = self.registry.store.prune_history(self.clock.now()).await {
+                        warn!(error = %error, "old history was not dropped");
+                    }
+                    self.retention.prune().await;
+                    self.temporaries.sweep().await;
+                    if let Some(publisher) = &self.registry.publisher {
+                        publisher.reread_rows().await;
+                    }
                 }
             }
         }

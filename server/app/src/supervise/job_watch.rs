@@ -1,8 +1,8 @@
 //! Background jobs as they change: files, roster, processes, and the agent's own list as the slow
 //! truth behind them.
 
-use crate::App;
-use crate::jobs::Job;
+use crate::jobs::{Job, Jobs};
+use crate::sessions::Sessions;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ const WATCHED: usize = 512;
 
 /// What is listened to for single jobs. Everything ends with this value.
 struct Ears {
-    app: App,
+    jobs: Arc<Jobs>,
     wake: Arc<Notify>,
     tasks: JoinSet<()>,
     files: HashMap<JobId, AbortHandle>,
@@ -70,9 +70,9 @@ impl Ears {
     }
 
     fn listen_to_file(&mut self, id: &JobId) {
-        let Ok(home) = self.app.agent().home() else { return };
+        let Ok(home) = self.jobs.scan.agent.home() else { return };
         let file = svc_agent::jobs::state_file(&home.jobs_dir(), id);
-        let mut subscription = self.app.watcher().file(&file, PACE);
+        let mut subscription = self.jobs.watcher.file(&file, PACE);
         let wake = Arc::clone(&self.wake);
         let task = self.tasks.spawn(async move {
             loop {
@@ -84,7 +84,7 @@ impl Ears {
     }
 
     fn listen_to_exit(&mut self, id: &JobId, identity: &ProcessIdentity) {
-        let exited = self.app.host().exited(identity);
+        let exited = self.jobs.scan.host.exited(identity);
         let wake = Arc::clone(&self.wake);
         let task = self.tasks.spawn(async move {
             exited.await;
@@ -95,22 +95,22 @@ impl Ears {
 }
 
 /// Publishes the jobs after every sign of a change.
-pub(super) async fn run(app: App) {
-    let state_dir = app.settings().state_dir.clone();
+pub(super) async fn run(of: Arc<Jobs>, working: Arc<Sessions>) {
+    let state_dir = of.scan.config.state_dir.clone();
     let swept = tokio::task::spawn_blocking(move || crate::jobs::sweep(&state_dir)).await;
     if let Err(error) = swept {
         tracing::debug!(error = %error, "old files of runs were not removed");
     }
-    let Ok(home) = app.agent().home() else { return };
-    let mut jobs_dir = app.watcher().dir(&home.jobs_dir(), PACE);
-    let mut roster = app.watcher().file(&home.roster_file(), PACE);
-    let mut sessions = app.watcher().dir(&home.sessions_dir(), PACE);
-    let mut projects = app.project_changes();
-    let mut listed = app.agent().cli().sessions_changes();
-    let mut poll = tokio::time::interval(app.settings().claude.agents_json_poll_interval);
+    let Ok(home) = of.scan.agent.home() else { return };
+    let mut jobs_dir = of.watcher.dir(&home.jobs_dir(), PACE);
+    let mut roster = of.watcher.file(&home.roster_file(), PACE);
+    let mut sessions = of.watcher.dir(&home.sessions_dir(), PACE);
+    let mut projects = of.scan.catalog.changes();
+    let mut listed = of.scan.agent.cli().sessions_changes();
+    let mut poll = tokio::time::interval(of.scan.config.claude.agents_json_poll_interval);
     poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut ears = Ears {
-        app: app.clone(),
+        jobs: Arc::clone(&of),
         wake: Arc::default(),
         tasks: JoinSet::new(),
         files: HashMap::new(),
@@ -119,12 +119,12 @@ pub(super) async fn run(app: App) {
     let wake = Arc::clone(&ears.wake);
     let mut asking = JoinSet::new();
     loop {
-        let jobs = app.jobs().publish().await;
+        let jobs = of.publish().await;
         ears.follow(&jobs);
         let next_loss = jobs.iter().filter_map(Job::lost_in).min();
         tokio::time::sleep(BREATH).await;
         let is_poll = tokio::select! {
-            () = app.shutdown().cancelled() => return,
+            () = of.tasks.shutdown().cancelled() => return,
             _ = jobs_dir.changed() => false,
             _ = roster.changed() => false,
             _ = sessions.changed() => false,
@@ -132,21 +132,21 @@ pub(super) async fn run(app: App) {
             Ok(()) = listed.changed() => false,
             () = wake.notified() => false,
             () = after(next_loss) => false,
-            () = app.sessions().scan.memory.puzzled() => true,
+            () = working.scan.memory.puzzled() => true,
             _ = poll.tick() => true,
         };
         let is_anything_live = || {
             jobs.iter().any(|job| job.is_open() || job.record.worker_alive)
-                || app.sessions().scan.memory.is_anything_live()
-                || app.copies().live_count() > 0
+                || working.scan.memory.is_anything_live()
+                || working.registry.copies.live_count() > 0
         };
         while asking.try_join_next().is_some() {}
         if is_poll && asking.is_empty() && is_anything_live() {
             // The slow truth: one program at a time, and nobody waits for it.
-            let app = app.clone();
+            let agent = Arc::clone(&of.scan.agent);
             asking.spawn(async move {
-                tokio::time::sleep(app.agent().cli().sessions_pause()).await;
-                if let Err(error) = app.agent().cli().sessions_now().await {
+                tokio::time::sleep(agent.cli().sessions_pause()).await;
+                if let Err(error) = agent.cli().sessions_now().await {
                     tracing::debug!(error = %error, "the agent did not list its sessions");
                 }
             });

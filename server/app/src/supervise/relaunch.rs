@@ -1,42 +1,44 @@
 //! One cold start more after the remote session turned out to be archived or deleted.
 
+use crate::AppError;
 use crate::bridges::ends::Noticed;
 use crate::bridges::launch::Wish;
 use crate::bridges::terminator::Ended;
 use crate::bridges::transition::Changed;
-use crate::{App, AppError};
+use crate::supervise::Watchers;
+use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::Command;
 use tracing::{error, info};
 
-impl App {
+impl Watchers {
     /// Relaunches on a task of its own: the watcher that saw the poison ends with its generation.
-    pub(super) fn relaunch_in_background(&self, bridge: Bridge) {
-        let app = self.clone();
-        self.tasks().spawn(async move {
-            if let Err(error) = app.relaunch(&bridge).await {
+    pub(super) fn relaunch_in_background(self: &Arc<Self>, bridge: Bridge) {
+        let this = Arc::clone(self);
+        self.tasks.spawn(async move {
+            if let Err(error) = this.relaunch(&bridge).await {
                 error!(bridge.id = %bridge.id, error = %error, "the cold start failed");
             }
-            app.registry().wake.notify_one();
+            this.registry().wake.notify_one();
         });
     }
 
-    async fn relaunch(&self, bridge: &Bridge) -> Result<(), AppError> {
-        let _lock = self.locks().project(&bridge.cwd).await?;
+    async fn relaunch(self: &Arc<Self>, bridge: &Bridge) -> Result<(), AppError> {
+        let _lock = self.locks.project(&bridge.cwd).await?;
         let current = self.registry().live_generation(bridge).await?;
         let Some(current) = current.filter(|bridge| !bridge.intentional_stop()) else {
             return Ok(());
         };
-        let _mark = self.terminator().under_way.mark(&current.id);
+        let _mark = self.terminator.under_way.mark(&current.id);
         if let Some(identity) = &current.process
-            && let Ended::Alive(code) = self.terminator().end(&current, identity).await
+            && let Ended::Alive(code) = self.terminator.end(&current, identity).await
         {
-            self.ends().record(&current, Noticed::Alive(code)).await?;
+            self.ends.record(&current, Noticed::Alive(code)).await?;
             return Ok(());
         }
         let used = current.launch.as_ref().is_some_and(|launch| launch.relaunched);
         if used {
-            self.ends().record(&current, Noticed::Poisoned).await?;
+            self.ends.record(&current, Noticed::Poisoned).await?;
             return Ok(());
         }
         info!(
@@ -44,7 +46,7 @@ impl App {
             "the remote session of bridge {} is gone; it is started once more without it",
             current.id.short()
         );
-        let (agent, cwd) = (self.agent().clone(), current.cwd.clone());
+        let (agent, cwd) = (self.agent.clone(), current.cwd.clone());
         let stripped = tokio::task::spawn_blocking(move || match agent.pointer(&cwd) {
             // Its process has just been proven gone.
             Some(pointer) => agent.strip_pointer(&cwd, &pointer),
@@ -55,6 +57,7 @@ impl App {
             tracing::warn!(error = %error, "the agent's pointer stays as it is");
         }
         let prepared = self
+            .launcher
             .prepare(Wish {
                 project: &current.project,
                 label: current.label(),
@@ -62,11 +65,18 @@ impl App {
                 permission_mode: current.permission_mode,
             })
             .await?;
-        let command =
-            Command::Relaunch { launch: prepared.launch.clone(), deadline: self.deadline() };
-        self.copies().own(&current.id, &prepared.launch.id);
+        let command = Command::Relaunch {
+            launch: prepared.launch.clone(),
+            deadline: self.launcher.deadline(),
+        };
+        self.registry().copies.own(&current.id, &prepared.launch.id);
         match self.transitions().command(&current.id, command, svc_store::Cap::default()).await? {
-            Changed::Now(known) => self.start(&known.bridge, prepared).await,
+            Changed::Now(known) => {
+                if self.launcher.start(&known.bridge, prepared).await? {
+                    self.launched(&known.bridge);
+                }
+                Ok(())
+            }
             Changed::Late
             | Changed::Corrupt
             | Changed::Refused(_)

@@ -2,9 +2,14 @@
 //! measured while nothing runs, and nothing at all with `metrics.enabled` off. Holds each against its
 //! ceilings (H106).
 
+use crate::AppError;
+use crate::bridges::family::Families;
+use crate::bridges::spawn::Starter;
+use crate::bridges::stop::StopBridge;
+use crate::ops::Metrics;
 use crate::ops::metrics::{Measured, cores};
-use crate::{App, AppError};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_config::CeilingAction;
 use svc_domain::bridge::Bridge;
@@ -36,9 +41,24 @@ struct Before {
     is_measured: bool,
 }
 
-/// Runs until the service ends.
-pub(super) async fn run(app: App) {
-    let settings = &app.settings().metrics;
+/// Measures the live bridges and holds them against their ceilings.
+#[derive(Clone)]
+pub(crate) struct Sampler {
+    pub metrics: Arc<Metrics>,
+    pub families: Arc<Families>,
+    pub stop: Arc<StopBridge>,
+    pub starter: Arc<Starter>,
+}
+
+impl Sampler {
+    /// Runs until the service ends.
+    pub async fn run(&self) {
+        run(self).await;
+    }
+}
+
+async fn run(this: &Sampler) {
+    let settings = &this.metrics.config.metrics;
     if !settings.enabled {
         return;
     }
@@ -49,7 +69,7 @@ pub(super) async fn run(app: App) {
             return;
         }
     };
-    let mut changes = app.copies().changes();
+    let mut changes = this.metrics.copies.changes();
     let mut before: HashMap<InstanceId, Before> = HashMap::new();
     let mut watches: HashMap<InstanceId, (u32, Watch)> = HashMap::new();
     let mut open_files: HashMap<InstanceId, u64> = HashMap::new();
@@ -58,22 +78,22 @@ pub(super) async fn run(app: App) {
     loop {
         changes.mark_unchanged();
         let live: Vec<(Bridge, Root)> =
-            app.copies().live().into_iter().filter_map(with_root).collect();
+            this.metrics.copies.live().into_iter().filter_map(with_root).collect();
         before.retain(|id, _| live.iter().any(|(bridge, _)| bridge.id == *id));
         let is_live = |id: &InstanceId| live.iter().any(|(bridge, _)| bridge.id == *id);
-        app.metrics().samples.keep(is_live);
-        app.families().keep(is_live);
+        this.metrics.samples.keep(is_live);
+        this.families.keep(is_live);
         watches.retain(|id, _| is_live(id));
         open_files.retain(|id, _| is_live(id));
         if live.is_empty() {
             tokio::select! {
-                () = app.shutdown().cancelled() => return,
+                () = this.starter.tasks.shutdown().cancelled() => return,
                 _ = changes.changed() => continue,
             }
         }
         let roots: Vec<Root> = live.iter().map(|(_, root)| root.clone()).collect();
         let is_counting =
-            app.settings().ceilings.open_files > 0 && looks.is_multiple_of(LOOKS_PER_COUNT);
+            this.metrics.config.ceilings.open_files > 0 && looks.is_multiple_of(LOOKS_PER_COUNT);
         looks = looks.wrapping_add(1);
         let look = tokio::task::spawn_blocking(move || {
             let at = Instant::now();
@@ -93,18 +113,18 @@ pub(super) async fn run(app: App) {
         }
         for ((bridge, _), tree) in live.iter().zip(&trees) {
             let Some(tree) = tree else { continue };
-            app.families().saw(bridge, tree);
+            this.families.saw(bridge, tree);
             let load = load_of(tree, open_files.get(&bridge.id).copied());
-            judge(&app, bridge, load, &mut watches);
+            judge(this, bridge, load, &mut watches);
         }
         let measured = compare(&mut before, live, trees, at, settings.poll);
         if !measured.is_empty() {
-            let now = app.clock().now();
-            app.metrics().samples.add(measured, now);
-            app.read_model().sampled(now, || app.metrics().frame());
+            let now = this.starter.launcher.transitions.clock.now();
+            this.metrics.samples.add(measured, now);
+            this.starter.launcher.read_model.sampled(now, || this.metrics.frame());
         }
         // A bridge that was never measured has its first figure after a short window.
-        let is_watched = app.read_model().are_samples_wanted();
+        let is_watched = this.starter.launcher.read_model.are_samples_wanted();
         if due <= at {
             due = at + if is_watched { settings.poll } else { unwatched(settings.poll) };
         }
@@ -114,10 +134,10 @@ pub(super) async fn run(app: App) {
             false => due,
         };
         tokio::select! {
-            () = app.shutdown().cancelled() => return,
+            () = this.starter.tasks.shutdown().cancelled() => return,
             () = tokio::time::sleep_until(next) => {}
             // Whoever comes does not wait out the long distance.
-            () = app.read_model().samples_wanted(), if !is_watched => {
+            () = this.starter.launcher.read_model.samples_wanted(), if !is_watched => {
                 due = due.min(at + settings.poll);
             }
         }
@@ -134,7 +154,12 @@ fn load_of(tree: &Tree, open_files: Option<u64>) -> Load {
 }
 
 /// Holds one look against the ceilings, and has done what follows from it.
-fn judge(app: &App, bridge: &Bridge, load: Load, watches: &mut HashMap<InstanceId, (u32, Watch)>) {
+fn judge(
+    this: &Sampler,
+    bridge: &Bridge,
+    load: Load,
+    watches: &mut HashMap<InstanceId, (u32, Watch)>,
+) {
     if bridge.intentional_stop() || bridge.quarantine.is_some() {
         return;
     }
@@ -144,14 +169,18 @@ fn judge(app: &App, bridge: &Bridge, load: Load, watches: &mut HashMap<InstanceI
     if *generation != bridge.generation {
         (*generation, *watch) = (bridge.generation, Watch::default());
     }
-    let age = bridge.started_at.map(|at| app.clock().now().since(at)).unwrap_or_default();
-    let (ceilings, wanted) = configured(app);
+    let age = bridge
+        .started_at
+        .map(|at| this.starter.launcher.transitions.clock.now().since(at))
+        .unwrap_or_default();
+    let (ceilings, wanted) = configured(this);
     match watch.look(load, ceilings, wanted, age) {
         Action::None => {}
         action => {
-            let (app, bridge) = (app.clone(), bridge.clone());
-            app.clone().tasks().spawn(async move {
-                if let Err(error) = act(&app, &bridge, action).await {
+            let (this, bridge) = (this.clone(), bridge.clone());
+            let tasks = this.starter.tasks.clone();
+            tasks.spawn(async move {
+                if let Err(error) = act(&this, &bridge, action).await {
                     warn!(bridge.id = %bridge.id, error = %error, "a ceiling had no effect");
                 }
             });
@@ -159,8 +188,8 @@ fn judge(app: &App, bridge: &Bridge, load: Load, watches: &mut HashMap<InstanceI
     }
 }
 
-fn configured(app: &App) -> (Ceilings, Wanted) {
-    let ceilings = &app.settings().ceilings;
+fn configured(this: &Sampler) -> (Ceilings, Wanted) {
+    let ceilings = &this.metrics.config.ceilings;
     let most = |value: u32| (value > 0).then_some(u64::from(value));
     let wanted = match ceilings.action {
         CeilingAction::Warn => Wanted::Warn,
@@ -176,14 +205,18 @@ fn configured(app: &App) -> (Ceilings, Wanted) {
 }
 
 /// The record comes first: who finds the bridge ended reads why.
-async fn act(app: &App, bridge: &Bridge, action: Action) -> Result<(), AppError> {
+async fn act(this: &Sampler, bridge: &Bridge, action: Action) -> Result<(), AppError> {
     let say = async |text: Option<String>| {
-        let said = app.copies().bridge(&bridge.id).and_then(|bridge| bridge.notice);
+        let said = this.metrics.copies.bridge(&bridge.id).and_then(|bridge| bridge.notice);
         // Other advice is not overwritten by a warning.
         let may_replace = said.as_deref().is_none_or(is_ours);
         let is_reason = text.as_deref().is_some_and(svc_domain::ceiling::says_why_ended);
         if may_replace || is_reason {
-            app.transitions().observe(&bridge.id, bridge.generation, Fact::Notice(text)).await?;
+            this.starter
+                .launcher
+                .transitions
+                .observe(&bridge.id, bridge.generation, Fact::Notice(text))
+                .await?;
         }
         Ok::<(), AppError>(())
     };
@@ -197,16 +230,17 @@ async fn act(app: &App, bridge: &Bridge, action: Action) -> Result<(), AppError>
         Action::Stop(reason) => {
             warn!(bridge.id = %bridge.id, "bridge {}: {reason}", bridge.id.short());
             say(Some(reason)).await?;
-            app.stop(bridge.id.as_str()).await?;
+            this.stop.stop(bridge.id.as_str()).await?;
         }
         Action::Recycle(reason) => {
             warn!(bridge.id = %bridge.id, "bridge {}: {reason}", bridge.id.short());
             say(Some(reason.clone())).await?;
-            app.stop(bridge.id.as_str()).await?;
+            this.stop.stop(bridge.id.as_str()).await?;
             let request = ResumeRequest { trust: None };
-            let next = app.resume(bridge.id.as_str(), request, Duration::ZERO).await?.instance;
+            let next =
+                this.starter.resume(bridge.id.as_str(), request, Duration::ZERO).await?.instance;
             let fact = Fact::Notice(Some(reason));
-            app.transitions().observe(&bridge.id, next.generation, fact).await?;
+            this.starter.launcher.transitions.observe(&bridge.id, next.generation, fact).await?;
         }
     }
     Ok(())

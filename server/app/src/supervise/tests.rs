@@ -1,6 +1,7 @@
 //! What is left of a bridge in the memory of the service when the bridge is over.
 
 use super::*;
+use crate::App;
 use crate::bench::{Sleeper, Still, app, bridge};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +23,7 @@ async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> boo
 
 /// The registry as another process has it open.
 async fn another(app: &App) -> Store {
-    let dir = app.store().path().parent().unwrap();
+    let dir = app.registry().store.path().parent().unwrap();
     Store::open(dir, Access::ReadWrite { snapshot: false }).await.unwrap()
 }
 
@@ -37,7 +38,8 @@ async fn a_row_that_was_written_here_and_not_taken_over_is_found_by_the_tick() {
         bridge.id = format!("b0000000-0000-4000-8000-00000000000{number}").parse().unwrap();
         bridge.project = format!("p{number}").parse().unwrap();
         // As by a request that was given up between the write and what follows it.
-        let inserted = app.store().insert(&bridge, Cap::default(), Still.now()).await.unwrap();
+        let inserted =
+            app.registry().store.insert(&bridge, Cap::default(), Still.now()).await.unwrap();
         assert_eq!(inserted, Inserted::Yes);
         until(&app, &bridge.id, |row| row.is_some()).await;
     }
@@ -49,7 +51,7 @@ async fn a_row_that_was_written_here_and_not_taken_over_is_found_by_the_tick() {
 async fn is_current(app: &App) -> bool {
     let asked = async {
         loop {
-            if let Some(others) = app.store().others().await {
+            if let Some(others) = app.registry().store.others().await {
                 return app.copies().has_seen(Some(others));
             }
         }
@@ -80,7 +82,10 @@ async fn rows_are_read_again_when_others_wrote_and_only_then() {
     woken(&app).await;
 
     let mut row = bridge(tree.path());
-    assert_eq!(app.store().insert(&row, Cap::default(), Still.now()).await.unwrap(), Inserted::Yes);
+    assert_eq!(
+        app.registry().store.insert(&row, Cap::default(), Still.now()).await.unwrap(),
+        Inserted::Yes
+    );
     app.registry().fetch(&row.id).await.unwrap();
     assert!(is_current(&app).await, "it knows what it wrote itself");
 
@@ -104,7 +109,7 @@ async fn a_reading_that_may_have_brought_back_what_went_is_not_believed() {
     read(&app).await;
     let registry = app.copies();
     let reading = registry.begin_reading();
-    let others = app.store().others().await;
+    let others = app.registry().store.others().await;
     registry.forget(&bridge(tree.path()).id);
     registry.end_reading(reading, others);
     assert!(!is_current(&app).await);
@@ -125,14 +130,17 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     };
     let bridge =
         Bridge { launch: Some(launch.clone()), process: Some(process), ..bridge(tree.path()) };
-    let inserted = app.store().insert(&bridge, Cap::default(), Still.now()).await.unwrap();
+    let inserted = app.registry().store.insert(&bridge, Cap::default(), Still.now()).await.unwrap();
     assert_eq!(inserted, Inserted::Yes);
     app.copies().own(&bridge.id, &launch.id);
     let _supervisor = app.supervise().await.unwrap();
-    let watchers = app.watchers();
+    let watchers = &app.supervision().reconciler.watchers;
     assert!(app.copies().owns(&bridge) && watchers.watches(&bridge.id, 1));
 
-    let task = lock(&watchers.tasks).get(&bridge.id).map(|watching| watching.task.clone()).unwrap();
+    let task = lock(&watchers.watched.tasks)
+        .get(&bridge.id)
+        .map(|watching| watching.task.clone())
+        .unwrap();
     drop(sleeper);
     until(&app, &bridge.id, |row| row.is_some_and(|row| !row.is_live())).await;
     tokio::time::timeout(Duration::from_secs(60), async {
@@ -142,7 +150,7 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     })
     .await
     .unwrap();
-    assert!(lock(&watchers.tasks).is_empty(), "even a handle keeps the memory of its task");
+    assert!(lock(&watchers.watched.tasks).is_empty(), "even a handle keeps the memory of its task");
 
     app.registry().publish().await;
     assert!(app.copies().owns_nothing());
@@ -152,6 +160,6 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     assert!(other.delete(&bridge.id, revision).await.unwrap());
     until(&app, &bridge.id, |row| row.is_none()).await;
     app.registry().publish().await;
-    assert!(app.records().facts.knows_no_row());
+    assert!(app.registry().publisher.as_ref().unwrap().records.facts.knows_no_row());
     app.close().await;
 }

@@ -38,7 +38,7 @@ fn log_query(query: &Query) -> Result<LogQuery, Refusal> {
 /// The link is a credential: never compressed, so that its length tells nothing.
 pub(crate) async fn connect(call: Call) -> Result<Response, Refusal> {
     call.context.links.take()?;
-    let connect = call.context.app.connect(call.param()).await?;
+    let connect = call.context.app.instances().connect(call.param()).await?;
     let mut response = reply::json(StatusCode::OK, &connect);
     response.extensions_mut().insert(NeverCompress);
     Ok(response)
@@ -46,7 +46,7 @@ pub(crate) async fn connect(call: Call) -> Result<Response, Refusal> {
 
 /// The link as a QR code; it is a credential like the link itself.
 pub(crate) async fn qr(call: Call) -> Result<Response, Refusal> {
-    let connect = call.context.app.connect(call.param()).await?;
+    let connect = call.context.app.instances().connect(call.param()).await?;
     let picture = qr::svg(&connect.url)?;
     let mut response = Response::builder()
         .status(StatusCode::OK)
@@ -57,12 +57,12 @@ pub(crate) async fn qr(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(crate) async fn forget(call: Call) -> Result<Response, Refusal> {
-    let forgotten = call.context.app.forget(call.param()).await?;
+    let forgotten = call.context.app.bridges().forget(call.param()).await?;
     Ok(reply::json(StatusCode::OK, &forgotten))
 }
 
 pub(crate) async fn rename(mut call: Call) -> Result<Response, Refusal> {
     let (request, _): (PatchInstance, _) = fields::read(call.body.take())?;
-    let instance = call.context.app.rename(call.param(), request).await?;
+    let instance = call.context.app.bridges().rename(call.param(), request).await?;
     Ok(reply::json(StatusCode::OK, &instance))
 }

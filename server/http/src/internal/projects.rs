@@ -16,7 +16,7 @@ pub(crate) async fn trust(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(crate) async fn adopt(call: Call) -> Result<Response, Refusal> {
-    let instance = call.context.app.adopt(call.param()).await?;
+    let instance = call.context.app.bridges().adopt(call.param()).await?;
     Ok(reply::json(StatusCode::OK, &instance))
 }
 
@@ -51,7 +51,7 @@ pub(crate) async fn row(call: Call) -> Result<Response, Refusal> {
     let answer = call
         .context
         .flights
-        .run(question, || async move { encode(&app.project_row(&name).await?) });
+        .run(question, || async move { encode(&app.project_rows().get(&name).await?) });
     Ok(reply::json_bytes(StatusCode::OK, answer.await?))
 }
 

@@ -69,7 +69,7 @@ impl Server {
         model.replace_projects(
             [project("api", "trusted"), project("has space", "untrusted")].into_iter().collect(),
         );
-        let rows = self.app.reconciled_instances().await.unwrap();
+        let rows = self.app.instances().reconciled().await.unwrap();
         model.change_instances((1..).zip(rows).collect(), &[]);
     }
 

@@ -13,15 +13,15 @@ async fn f42_h104_a_process_that_cannot_be_killed_is_said_to_be_alive_and_stays_
     let sleeper = Sleeper::new();
     let host = Host::new(HostOptions::default()).unwrap();
     let identity = host.inspect(sleeper.pid()).unwrap().identity;
-    let app =
-        app(tree.path(), Arc::new(Machine { ignores_signals: true, ..Machine::new(host) })).await;
+    let machine = Arc::new(Machine { ignores_signals: true, ..Machine::new(host) });
+    let app = app(tree.path(), machine.clone()).await;
     let bridge =
         Bridge { origin: Origin::Adopted, process: Some(identity.clone()), ..bridge(tree.path()) };
-    let inserted = app.store().insert(&bridge, Cap::default(), Still.now()).await.unwrap();
+    let inserted = app.registry().store.insert(&bridge, Cap::default(), Still.now()).await.unwrap();
     assert_eq!(inserted, svc_store::Inserted::Yes);
     app.registry().fetch(&bridge.id).await.unwrap();
 
-    let refused = app.stop(ID).await.unwrap_err();
+    let refused = app.bridges().stop(ID).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::StillLive, "{}", refused.message);
     assert!(refused.message.contains(&identity.pid.to_string()), "{}", refused.message);
     let held = app.copies().bridge(&bridge.id).unwrap();
@@ -30,9 +30,9 @@ async fn f42_h104_a_process_that_cannot_be_killed_is_said_to_be_alive_and_stays_
     assert_eq!(held.status(), BridgeStatus::Running);
 
     // Asked again, it is still said, and nobody waits for ever.
-    let again = app.stop(ID).await.unwrap_err();
+    let again = app.bridges().stop(ID).await.unwrap_err();
     assert!(matches!(again.code, ErrorCode::StillLive | ErrorCode::Quarantined), "{again:?}");
-    assert_eq!(app.host().probe(&identity), Verdict::Same);
+    assert_eq!(machine.probe(&identity), Verdict::Same);
 
     // At last it is gone: what was asked for has happened, and it is no crash.
     let _supervisor = app.supervise().await.unwrap();

@@ -1,10 +1,18 @@
-//! Server Mode bridges that run in a project without a record here: started by hand, by another
-//! service, or by this one before its database was put back.
+//! Use-cases: make a row for a Server Mode bridge that runs in a project without one.
 
 use crate::bridges::circumstances::refuse;
+use crate::bridges::transition::Transitions;
+use crate::bridges::unmanaged::Finder;
 use crate::bridges::unmanaged::Unmanaged;
 use crate::failpoint::hit;
-use crate::{App, AppError, Class};
+use crate::locks::Locks;
+use crate::projects::catalog::Catalog;
+use crate::read_model::records::Records;
+use crate::sessions::Sessions;
+use crate::supervise::Watchers;
+use crate::tasks::Tasks;
+use crate::{AppError, Class};
+use std::sync::Arc;
 use svc_domain::admission::Obstacle;
 use svc_domain::adoption::{NotAdoptable, adoptable};
 use svc_domain::bridge::{Beginning, Bridge, Launch, Live, Stage, State};
@@ -17,36 +25,50 @@ use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{Origin, PermissionMode, SpawnMode};
 use svc_store::{Cap, Inserted};
 
-impl App {
+/// Makes rows for bridges that run without one.
+pub(crate) struct Adopter {
+    pub catalog: Arc<Catalog>,
+    pub finder: Arc<Finder>,
+    pub locks: Arc<Locks>,
+    pub transitions: Arc<Transitions>,
+    pub watchers: Arc<Watchers>,
+    pub sessions: Arc<Sessions>,
+    pub records: Arc<Records>,
+    pub tasks: Tasks,
+}
+
+impl Adopter {
     /// Makes a record for the bridge that runs in a project without one.
     ///
     /// # Errors
     /// There is none that may be taken over; the message names the condition.
-    pub async fn adopt(&self, name: &str) -> Result<Instance, AppError> {
-        let (app, name) = (self.clone(), name.to_owned());
-        self.tasks().complete(async move { app.adopt_now(&name).await }).await
+    pub async fn adopt(self: &Arc<Self>, name: &str) -> Result<Instance, AppError> {
+        let (this, name) = (Arc::clone(self), name.to_owned());
+        self.tasks.complete(async move { this.adopt_now(&name).await }).await
     }
 
     async fn adopt_now(&self, name: &str) -> Result<Instance, AppError> {
-        let project = self.catalog().named(name)?;
+        let project = self.catalog.named(name)?;
         if let Some(alias_of) = &project.alias_of {
             return Err(refuse(&project.name, &Obstacle::Alias(alias_of.clone())));
         }
-        let _lock = self.locks().project(&project.path).await?;
-        self.registry().live().await?;
-        let found = self.finder().of(&project).await.ok_or_else(|| nothing(&project.name))?;
-        let live = self.finder().live_bridge(&project.name);
+        let _lock = self.locks.project(&project.path).await?;
+        self.transitions.registry.live().await?;
+        let found = self.finder.of(&project).await.ok_or_else(|| nothing(&project.name))?;
+        let live = self.finder.live_bridge(&project.name);
         adoptable(&found.found, live.as_ref()).map_err(|why| refused(&project.name, &why))?;
         let id = self.record_unmanaged(&project, found).await?;
         let id = id.ok_or_else(|| {
             AppError::busy("a bridge of this project was started at the same moment; try again")
         })?;
-        self.sessions().refresh().await;
+        self.sessions.refresh().await;
         let bridge = self
-            .copies()
+            .transitions
+            .registry
+            .copies
             .bridge(&id)
             .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
-        self.records().of(&bridge).await
+        self.records.of(&bridge).await
     }
 
     /// Makes a record for the bridge that a launch found in its place; `None` when it is gone or
@@ -54,11 +76,11 @@ impl App {
     ///
     /// # Errors
     /// The record cannot be written.
-    pub(crate) async fn take_over_unmanaged(
+    pub(crate) async fn take_over(
         &self,
         project: &Project,
     ) -> Result<Option<InstanceId>, AppError> {
-        let Some(found) = self.finder().of(project).await else { return Ok(None) };
+        let Some(found) = self.finder.of(project).await else { return Ok(None) };
         if adoptable(&found.found, None).is_err() {
             return Ok(None);
         }
@@ -68,12 +90,12 @@ impl App {
     /// Gives a lost bridge of this service its record back.
     pub(crate) async fn rediscover(&self, project: &Project) -> Result<(), AppError> {
         // Somebody launches or stops right now: the next look finds what comes of it.
-        let Some(_lock) = self.locks().try_project(&project.path).await else { return Ok(()) };
-        self.registry().live().await?;
-        if self.finder().live_bridge(&project.name).is_some() {
+        let Some(_lock) = self.locks.try_project(&project.path).await else { return Ok(()) };
+        self.transitions.registry.live().await?;
+        if self.finder.live_bridge(&project.name).is_some() {
             return Ok(());
         }
-        let Some(found) = self.finder().of(project).await.filter(Unmanaged::is_lost) else {
+        let Some(found) = self.finder.of(project).await.filter(Unmanaged::is_lost) else {
             return Ok(());
         };
         let pid = found.found.pid;
@@ -92,14 +114,14 @@ impl App {
         found: Unmanaged,
     ) -> Result<Option<InstanceId>, AppError> {
         let id = found.id(&project.name)?;
-        if self.store().bridge(&id).await?.is_some() {
+        if self.transitions.registry.store.bridge(&id).await?.is_some() {
             return Ok(None);
         }
-        let now = self.clock().now();
+        let now = self.transitions.clock.now();
         let identity = found.facts.identity.clone();
         let launch = match &found.own_log {
             Some(set) => Some(Launch {
-                id: match self.host().launch_of(&identity) {
+                id: match self.finder.host.launch_of(&identity) {
                     Some(id) => id,
                     None => crate::bridges::launch::new_launch_id()?,
                 },
@@ -139,13 +161,13 @@ impl App {
             Stage::Ready => &[Effect::Remember(History::Ready)],
             Stage::Launching { .. } | Stage::Registering { .. } => &[],
         };
-        let history = self.transitions().history_of(&bridge, effects, now);
-        match self.registry().insert(&bridge, &history, Cap::default(), now).await? {
+        let history = self.transitions.history_of(&bridge, effects, now);
+        match self.transitions.registry.insert(&bridge, &history, Cap::default(), now).await? {
             Inserted::Yes => {}
             Inserted::CapReached | Inserted::Occupied => return Ok(None),
         }
         hit("adopt.after_record").await;
-        self.watch_bridge(&bridge.id, 1);
+        self.watchers.watch(&bridge.id, 1);
         Ok(Some(bridge.id))
     }
 }

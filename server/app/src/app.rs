@@ -1,0 +1,198 @@
+//! The service as its doors see it.
+
+use crate::auth::{Auth, Tokens};
+use crate::bridges::Bridges;
+use crate::bridges::readiness::Readiness;
+use crate::bridges::strays::Strays;
+use crate::compose::UseCases;
+use crate::jobs::Jobs;
+use crate::logs::Logs;
+use crate::ops::doctor::Examiner;
+use crate::ops::legacy::LegacyImport;
+use crate::ops::{History, Metrics, Preferences, Status};
+use crate::projects::trusting::ProjectService;
+use crate::read_model::ReadModel;
+use crate::read_model::look::Instances;
+use crate::read_model::project_row::ProjectRows;
+use crate::sessions::Sessions;
+use crate::supervise::Supervisor;
+use crate::{AppError, Parts};
+use std::sync::Arc;
+use svc_config::Config;
+use tokio_util::sync::CancellationToken;
+
+/// The service as its doors see it: a use-case for each thing that can be asked. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<UseCases>);
+
+impl std::fmt::Debug for App {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("App").field("role", &self.0.role).finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// Puts the parts together. Nothing runs yet: see [`App::supervise`].
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self(Arc::new(UseCases::new(parts)))
+    }
+
+    /// Starts the supervisor: first a complete pass over all rows, then the standing tasks.
+    ///
+    /// # Errors
+    /// The registry cannot be read.
+    pub async fn supervise(&self) -> Result<Supervisor, AppError> {
+        self.0.supervision.start().await
+    }
+
+    /// Records the ends of processes that ended while nobody watched: for commands that change
+    /// something while no service runs.
+    ///
+    /// # Errors
+    /// The registry cannot be read or written.
+    pub async fn record_ends(&self) -> Result<(), AppError> {
+        self.0.supervision.reconciler.record_ends().await
+    }
+
+    /// What can be done to bridges.
+    #[must_use]
+    pub fn bridges(&self) -> &Bridges {
+        &self.0.bridges
+    }
+
+    /// The records of bridges.
+    #[must_use]
+    pub fn instances(&self) -> &Arc<Instances> {
+        &self.0.instances
+    }
+
+    /// Projects with everything around them.
+    #[must_use]
+    pub fn project_rows(&self) -> &ProjectRows {
+        &self.0.project_rows
+    }
+
+    /// What the page shows, and its stream.
+    #[must_use]
+    pub fn read_model(&self) -> &Arc<ReadModel> {
+        &self.0.read_model
+    }
+
+    /// Who may come in, and who is in.
+    #[must_use]
+    pub fn auth(&self) -> &Arc<Auth> {
+        &self.0.auth
+    }
+
+    /// The named tokens.
+    #[must_use]
+    pub fn tokens(&self) -> &Tokens {
+        &self.0.tokens
+    }
+
+    /// What the service says about itself.
+    #[must_use]
+    pub fn status(&self) -> &Status {
+        &self.0.status
+    }
+
+    /// Whether a launch could happen.
+    #[must_use]
+    pub fn readiness(&self) -> &Arc<Readiness> {
+        &self.0.readiness
+    }
+
+    /// The projects, and what a person allows in them.
+    #[must_use]
+    pub fn projects(&self) -> &Arc<ProjectService> {
+        &self.0.projects
+    }
+
+    /// Background jobs.
+    #[must_use]
+    pub fn jobs(&self) -> &Arc<Jobs> {
+        &self.0.jobs
+    }
+
+    /// Working sessions of the agent.
+    #[must_use]
+    pub fn sessions(&self) -> &Arc<Sessions> {
+        &self.0.sessions
+    }
+
+    /// The logs of bridges.
+    #[must_use]
+    pub fn logs(&self) -> &Arc<Logs> {
+        &self.0.logs
+    }
+
+    /// Processes that no live bridge answers for.
+    #[must_use]
+    pub fn strays(&self) -> &Arc<Strays> {
+        &self.0.strays
+    }
+
+    /// Examines the installation.
+    #[must_use]
+    pub fn doctor(&self) -> &Arc<Examiner> {
+        &self.0.doctor
+    }
+
+    /// What bridges use of processor, memory and disk.
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.metrics
+    }
+
+    /// What happened before.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        &self.0.history
+    }
+
+    /// What somebody chose for the page.
+    #[must_use]
+    pub fn preferences(&self) -> &Preferences {
+        &self.0.preferences
+    }
+
+    /// Takes over the records of an earlier service.
+    #[must_use]
+    pub fn legacy(&self) -> &LegacyImport {
+        &self.0.legacy
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn settings(&self) -> &Config {
+        &self.0.config
+    }
+
+    /// Cancelled when the service ends.
+    #[must_use]
+    pub fn shutdown(&self) -> &CancellationToken {
+        self.0.tasks.shutdown()
+    }
+
+    /// Ends the supervisor and waits for use-cases under way, at most ten seconds.
+    pub async fn close(&self) {
+        self.0.tasks.close().await;
+        self.0.registry.store.close().await;
+    }
+}
+
+#[cfg(test)]
+impl App {
+    pub(crate) fn registry(&self) -> &Arc<crate::registry::Registry> {
+        &self.0.registry
+    }
+
+    pub(crate) fn copies(&self) -> &crate::registry::copies::Copies {
+        &self.0.registry.copies
+    }
+
+    pub(crate) fn supervision(&self) -> &Arc<crate::supervise::Supervision> {
+        &self.0.supervision
+    }
+}
