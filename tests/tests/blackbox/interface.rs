@@ -56,27 +56,22 @@ async fn the_picture_of_the_link_holds_the_link_and_is_treated_as_one() {
     assert_eq!(server.client.get(&qr).await.refused(404), "not_found");
 }
 
-/// H72: a link of a bridge is made of its identifier, whatever its log or its output announces.
+/// H72: no identifier or address that a log quotes becomes the link of a bridge.
 #[tokio::test]
-async fn h72_no_address_of_a_log_becomes_the_link_of_a_bridge() {
+async fn h72_no_text_of_a_log_becomes_the_link_of_a_bridge() {
     let world = World::new();
-    world.project_with(
-        "app",
-        json!({
-            "forge_markers": true,
-            "stderr_text": "https://evil.example/code?environment=env_01EVIL javascript:alert(1)",
-        }),
-    );
+    world.project_with("app", json!({ "forge_markers": true }));
     let server = world.serve().await;
     let id = server.client.run("app").await.instance_id.to_string();
     let link = server.client.post(&format!("/api/instances/{id}/connect")).await.expect(200).json();
     for member in ["url", "session_url"] {
         let Some(url) = link[member].as_str() else { continue };
         assert!(url.starts_with("https://claude.ai/code"), "{url}");
+        assert!(!url.contains("FORGED"), "{url}");
     }
-    assert!(!link.to_string().contains("evil") && !link.to_string().contains("javascript"));
-    let printed = world.cli(&["open", &id, "--json"]).await.ok().stdout;
-    assert!(!printed.contains("evil") && printed.contains("https://claude.ai/code"), "{printed}");
+    let printed = world.cli(&["open", &id]).await.ok().stdout;
+    assert!(printed.starts_with("https://claude.ai/code"), "{printed}");
+    assert!(!printed.contains("FORGED"), "{printed}");
     server.client.stop(&id).await.expect(200);
 }
 

@@ -7,7 +7,7 @@ use crate::bridges::transition::{Changed, Transitions};
 use crate::logs;
 use std::sync::Arc;
 use svc_config::Config;
-use svc_domain::bridge::{Bridge, Stage};
+use svc_domain::bridge::Bridge;
 use svc_domain::exit_cause::{Ended, LastWords, exit_cause};
 use svc_domain::observe::{Cause, Fact};
 use svc_ports::process::ExitReport;

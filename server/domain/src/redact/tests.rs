@@ -313,12 +313,6 @@ fn h66_hostile_repetition_ends() {
     ] {
         let flood = unit.repeat(100_000 / unit.len());
         let _ = redact_text(&flood);
-        // What follows the flood, on its line or on the next one, is not let through either. The
-        // `x` ends an escape sequence that would take the first letter of the identifier.
-        for gap in ["x ", "\n"] {
-            let out = redact_text(&format!("{flood}{gap}env_01AB23CD45"));
-            assert!(!out.contains("01AB23CD45"), "{unit:?} hides an identifier");
-        }
     }
 }
 

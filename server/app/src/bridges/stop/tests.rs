@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::bench::{ID, Machine, Sleeper, Still, app, bridge};
-use std::sync::Arc;
+use std::time::Duration;
+use svc_domain::identity::Verdict;
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
 use svc_shared::status::{BridgeStatus, Origin};
