@@ -6,17 +6,16 @@ mod undo;
 use crate::api;
 use crate::app::Page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::job::Job;
 use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
-use crate::parts::reactive::Held;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
 use crate::text::ready::strays;
 use crate::text::{launch as launch_words, page as page_words, session as words};
 use gloo_net::http::Method;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::json;
 use std::collections::HashSet;
@@ -27,12 +26,12 @@ use svc_shared::status::BridgeStatus;
 
 /// Requests that are on their way, by the id of their object: a second click sends nothing.
 #[derive(Clone, Copy)]
-pub struct Pending(Held<HashSet<String>>);
+pub struct Pending(RwSignal<HashSet<String>>);
 
 impl Pending {
     /// Nothing is on its way.
     pub fn new() -> Self {
-        Self(Held::new(HashSet::new()))
+        Self(RwSignal::new(HashSet::new()))
     }
 
     /// Whether a request about this object is on its way. Tracked.

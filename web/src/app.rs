@@ -3,12 +3,11 @@
 use crate::act::{Pending, TrustGate, Write};
 use crate::browser;
 use crate::clock::Clock;
-use crate::dom::prelude::*;
 use crate::live::Live;
 use crate::model::prefs::DENSITY;
 use crate::model::route::Route;
-use crate::parts::reactive::{Cached, Held, dynamic, effect, memo};
 use crate::prefs::Preferences;
+use crate::reactive::{dynamic, effect, memo};
 use crate::ready::Ready;
 use crate::say::Say;
 use crate::shell::nav::Nav;
@@ -21,6 +20,7 @@ use crate::views::{
     jobs::Jobs, missing::Missing, open::Open, project::ProjectPage, projects::Projects,
 };
 use crate::{crash, focus};
+use leptos::prelude::*;
 
 /// Handles to everything shared; copied freely.
 #[derive(Clone, Copy)]
@@ -36,13 +36,13 @@ pub struct Page {
     /// Requests on their way.
     pub pending: Pending,
     /// Removals that wait for the service to be back.
-    pub later: Held<Vec<Write>>,
+    pub later: RwSignal<Vec<Write>>,
     /// Some rows are selected.
-    pub is_selecting: Cached<bool>,
+    pub is_selecting: Memo<bool>,
     /// Trust that is being asked for.
-    pub trust_gate: Held<Option<TrustGate>>,
+    pub trust_gate: RwSignal<Option<TrustGate>>,
     /// What is open over the views.
-    pub sheet: Held<Option<Sheet>>,
+    pub sheet: RwSignal<Option<Sheet>>,
     /// Readiness of the machine.
     pub ready: Ready,
     /// Name of the view, for the tab's title.
@@ -50,7 +50,7 @@ pub struct Page {
     /// What a person chose.
     pub prefs: Preferences,
     /// Rows are closer together: chosen, and a mouse is used on a wide screen.
-    pub is_compact: Cached<bool>,
+    pub is_compact: Memo<bool>,
     /// The layout is that of a phone.
     pub is_phone: ReadSignal<bool>,
 }
@@ -69,10 +69,10 @@ impl Page {
             say,
             clock,
             pending: Pending::new(),
-            later: Held::new(Vec::new()),
+            later: RwSignal::new(Vec::new()),
             is_selecting: memo(move || !store.selected.with(Vec::is_empty)),
-            trust_gate: Held::new(None),
-            sheet: Held::new(None),
+            trust_gate: RwSignal::new(None),
+            sheet: RwSignal::new(None),
             ready: Ready::new(),
             view: RwSignal::new(String::new()),
             prefs,
@@ -92,7 +92,7 @@ pub fn page() -> Page {
 /// Mounts the page.
 pub fn run() {
     start();
-    crate::dom::mount(|| view! { <App /> });
+    mount_to_body(|| view! { <App /> });
     if let Some(skeleton) = document().get_element_by_id("boot") {
         skeleton.remove();
     }

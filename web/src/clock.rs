@@ -1,7 +1,7 @@
 //! One clock for the page: two signals, so that only what counts seconds changes every second.
 
 use crate::browser;
-use crate::dom::prelude::*;
+use leptos::prelude::*;
 use std::time::Duration;
 
 /// Seconds between steps of the slow signal: ages in minutes may lag this much.

@@ -7,9 +7,8 @@ mod parts;
 
 use crate::app::{self, Page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::route::Route;
-use crate::parts::reactive::effect;
+use crate::reactive::effect;
 use crate::shell::Shell;
 use crate::shell::nav::Nav;
 use crate::text::gallery as words;
@@ -18,11 +17,12 @@ use crate::views::{
     activity::Activity, doctor::Readiness, external::External, home::Home, jobs::Jobs,
     projects::Projects, session::Session, welcome::Welcome,
 };
+use leptos::prelude::*;
 
 /// Mounts the gallery.
 pub fn show() {
     app::start();
-    crate::dom::mount(|| view! { <Gallery /> });
+    mount_to_body(|| view! { <Gallery /> });
 }
 
 #[component]

@@ -17,8 +17,6 @@ mod clock;
 #[cfg(target_arch = "wasm32")]
 mod crash;
 #[cfg(target_arch = "wasm32")]
-mod dom;
-#[cfg(target_arch = "wasm32")]
 mod focus;
 #[cfg(target_arch = "wasm32")]
 mod gallery;
@@ -30,6 +28,8 @@ mod log_feed;
 mod parts;
 #[cfg(target_arch = "wasm32")]
 mod prefs;
+#[cfg(target_arch = "wasm32")]
+mod reactive;
 #[cfg(target_arch = "wasm32")]
 mod ready;
 #[cfg(target_arch = "wasm32")]

@@ -1,7 +1,6 @@
 //! The connection: the start of the page, one socket for the state, and coming back after a loss.
 
 use crate::clock::Clock;
-use crate::dom::prelude::*;
 use crate::model::basics::Basics;
 use crate::model::frame::{BookAt, Frame};
 use crate::model::outcome::{Level, Notice};
@@ -10,13 +9,14 @@ use crate::model::state::Change;
 use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
 use crate::model::usage::Kept;
 use crate::model::{link, outcome, pace, wire};
-use crate::parts::reactive::{Cached, Held, effect, memo};
+use crate::reactive::{effect, memo};
 use crate::say::Say;
 use crate::socket::{Heard, Socket};
 use crate::store::Store;
 use crate::text::{page as words, session, status};
 use crate::{api, browser, focus};
 use leptos::leptos_dom::helpers::TimeoutHandle;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,19 +61,19 @@ pub enum Outdated {
 #[derive(Clone, Copy)]
 pub struct Live {
     /// What the page needed to start; `None` until then.
-    pub basics: Held<Option<Arc<Basics>>>,
+    pub basics: RwSignal<Option<Arc<Basics>>>,
     /// Why it could not start.
-    pub no_start: Held<Option<Problem>>,
+    pub no_start: RwSignal<Option<Problem>>,
     /// This address is refused by the service.
     pub wrong_address: RwSignal<bool>,
     /// Nobody is signed in any more.
     pub signed_out: RwSignal<bool>,
     /// State of the connection.
-    pub link: Held<Link>,
+    pub link: RwSignal<Link>,
     /// Lost for long enough to say so and to stop offering actions.
-    pub is_offline: Cached<bool>,
+    pub is_offline: Memo<bool>,
     /// The page should be loaded anew.
-    pub outdated: Held<Option<Outdated>>,
+    pub outdated: RwSignal<Option<Outdated>>,
     /// How many parts of the page show measurements.
     measured: RwSignal<u32>,
     is_hidden: RwSignal<bool>,
@@ -106,10 +106,10 @@ struct Inner {
 impl Live {
     /// Makes the connection; [`Live::start`] opens it.
     pub fn new(store: Store, say: Say, clock: Clock) -> Self {
-        let link = Held::new(Link::Connecting);
+        let link = RwSignal::new(Link::Connecting);
         Self {
-            basics: Held::new(None),
-            no_start: Held::new(None),
+            basics: RwSignal::new(None),
+            no_start: RwSignal::new(None),
             wrong_address: RwSignal::new(false),
             signed_out: RwSignal::new(false),
             link,
@@ -117,7 +117,7 @@ impl Live {
                 Link::Connecting | Link::Live => false,
                 Link::Lost { since, .. } => clock.seconds() - since >= BANNER_AFTER_MS,
             }),
-            outdated: Held::new(None),
+            outdated: RwSignal::new(None),
             measured: RwSignal::new(0),
             is_hidden: RwSignal::new(browser::is_hidden()),
             store,

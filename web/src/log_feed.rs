@@ -1,14 +1,13 @@
 //! The log of one bridge, live: its own socket while the panel is visible, older pages on demand.
 
 use crate::app::Page;
-use crate::dom::prelude::*;
 use crate::model::log::{Entry, Log, Older, Waiting};
 use crate::model::stream::delay_ms;
 use crate::model::wire;
-use crate::parts::reactive::Held;
 use crate::socket::{Heard, Socket};
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use std::time::Duration;
@@ -50,13 +49,13 @@ pub struct Feed {
     log: StoredValue<Log>,
     rows: StoredValue<Vec<(i64, Rows)>>,
     /// Ids of the chunks, oldest first.
-    pub chunks: Held<Vec<i64>>,
+    pub chunks: RwSignal<Vec<i64>>,
     /// Lines kept.
     pub lines: RwSignal<usize>,
     /// How to read further back.
-    pub older: Held<Older>,
+    pub older: RwSignal<Older>,
     /// How the socket stands.
-    pub feeding: Held<Feeding>,
+    pub feeding: RwSignal<Feeding>,
     /// Lines added at the end so far: changes whenever something came in.
     pub arrived: RwSignal<usize>,
     /// Shows nothing new for now.
@@ -95,10 +94,10 @@ impl Feed {
             id: StoredValue::new(id),
             log: StoredValue::new(Log::default()),
             rows: StoredValue::new(Vec::new()),
-            chunks: Held::new(Vec::new()),
+            chunks: RwSignal::new(Vec::new()),
             lines: RwSignal::new(0),
-            older: Held::new(Older::Unknown),
-            feeding: Held::new(Feeding::Connecting),
+            older: RwSignal::new(Older::Unknown),
+            feeding: RwSignal::new(Feeding::Connecting),
             arrived: RwSignal::new(0),
             is_paused: RwSignal::new(false),
             waiting: RwSignal::new(0),

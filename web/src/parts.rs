@@ -6,7 +6,6 @@ pub mod copy;
 pub mod dialog;
 pub mod icon;
 pub mod menu;
-pub mod reactive;
 pub mod status;
 pub mod tabs;
 pub mod times;

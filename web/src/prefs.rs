@@ -5,15 +5,14 @@
 
 use crate::api;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::outcome::{Level, Notice};
 use crate::model::prefs::{Change, DENSITY, Prefs, THEME, ZONE};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
-use crate::parts::reactive::Held;
 use crate::say::Say;
 use crate::text::prefs as words;
 use gloo_net::http::Method;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::cell::{Cell, OnceCell, RefCell};
 use svc_shared::error::ErrorCode;
@@ -36,8 +35,8 @@ thread_local! {
 /// The choices, and how to change them.
 #[derive(Clone, Copy)]
 pub struct Preferences {
-    now: Held<Prefs>,
-    host_zone: Held<String>,
+    now: RwSignal<Prefs>,
+    host_zone: RwSignal<String>,
     is_saving: RwSignal<bool>,
     say: Say,
 }
@@ -46,8 +45,8 @@ impl Preferences {
     /// Begins with the copy of this browser, and follows other tabs.
     pub fn new(say: Say) -> Self {
         let this = Self {
-            now: Held::new(copy().unwrap_or_default()),
-            host_zone: Held::new(String::new()),
+            now: RwSignal::new(copy().unwrap_or_default()),
+            host_zone: RwSignal::new(String::new()),
             is_saving: RwSignal::new(false),
             say,
         };

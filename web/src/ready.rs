@@ -1,11 +1,10 @@
 //! Readiness of this machine, read once when the page is there and whenever a person asks.
 
 use crate::api;
-use crate::dom::prelude::*;
 use crate::focus;
 use crate::model::problem::Problem;
 use crate::model::records::Strays;
-use crate::parts::reactive::Held;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::Doctor;
 use svc_shared::internal::strays::Stray;
@@ -15,13 +14,13 @@ use svc_shared::status::CheckStatus;
 #[derive(Clone, Copy)]
 pub struct Ready {
     /// The last answer.
-    pub found: Held<Option<Result<Doctor, Problem>>>,
+    pub found: RwSignal<Option<Result<Doctor, Problem>>>,
     /// The checks run.
     pub is_asking: RwSignal<bool>,
     /// What they are to be asked once more about when they have run.
     is_outdated: StoredValue<bool>,
     /// Processes without a live bridge, as long as the checks complain of them.
-    pub strays: Held<Vec<Stray>>,
+    pub strays: RwSignal<Vec<Stray>>,
 }
 
 /// The check that processes without a live bridge are the matter of.
@@ -31,10 +30,10 @@ impl Ready {
     /// Nothing asked yet.
     pub fn new() -> Self {
         Self {
-            found: Held::new(None),
+            found: RwSignal::new(None),
             is_asking: RwSignal::new(false),
             is_outdated: StoredValue::new(false),
-            strays: Held::new(Vec::new()),
+            strays: RwSignal::new(Vec::new()),
         }
     }
 

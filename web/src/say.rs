@@ -1,8 +1,7 @@
 //! Messages to the person: toasts, and the two live regions that read them out.
 
-use crate::dom::prelude::*;
 use crate::model::outcome::{Level, Notice};
-use crate::parts::reactive::Held;
+use leptos::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,12 +42,12 @@ pub struct Toast {
 #[derive(Clone, Copy)]
 pub struct Say {
     /// Shown now, oldest first.
-    pub toasts: Held<Vec<Toast>>,
+    pub toasts: RwSignal<Vec<Toast>>,
     /// Text of the polite region.
     pub polite: RwSignal<String>,
     /// Text of the assertive region.
     pub assertive: RwSignal<String>,
-    waiting: Held<Vec<String>>,
+    waiting: RwSignal<Vec<String>>,
     is_pausing: RwSignal<bool>,
     next_key: StoredValue<u64>,
 }
@@ -57,10 +56,10 @@ impl Say {
     /// Nothing said yet.
     pub fn new() -> Self {
         Self {
-            toasts: Held::new(Vec::new()),
+            toasts: RwSignal::new(Vec::new()),
             polite: RwSignal::new(String::new()),
             assertive: RwSignal::new(String::new()),
-            waiting: Held::new(Vec::new()),
+            waiting: RwSignal::new(Vec::new()),
             is_pausing: RwSignal::new(false),
             next_key: StoredValue::new(0),
         }

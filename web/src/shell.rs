@@ -11,8 +11,7 @@ mod toasts;
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
-use crate::parts::reactive::{dynamic, effect, memo};
+use crate::reactive::{dynamic, effect, memo};
 use crate::text::page as words;
 use crate::views::{
     bulk::BulkBar,
@@ -23,6 +22,7 @@ use crate::views::{
 use announce::Announcer;
 use banner::{Banner, OutdatedStrip};
 use bars::{BottomBar, Rail, TopBar};
+use leptos::prelude::*;
 use sheets::Sheets;
 use toasts::Toasts;
 

@@ -2,7 +2,6 @@
 //! the connection in `live`.
 
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
 use crate::model::prefs::FAVOURITES;
@@ -10,8 +9,9 @@ use crate::model::sections::{self, Place, Section};
 use crate::model::state::{Book, Change, Changed};
 use crate::model::usage::{Curve, Kept, Use};
 use crate::model::{link, projects};
-use crate::parts::reactive::{Cached, Held, memo};
 use crate::prefs;
+use crate::reactive::memo;
+use leptos::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use svc_shared::api::health::Health;
@@ -44,37 +44,37 @@ pub struct Store {
     pub places: RwSignal<Vec<Place>>,
     /// One more whenever a project came, went or changed.
     projects_step: RwSignal<u64>,
-    jobs: Held<HashMap<String, Arc<Job>>>,
-    external: Held<(Sessions, HashSet<String>)>,
+    jobs: RwSignal<HashMap<String, Arc<Job>>>,
+    external: RwSignal<(Sessions, HashSet<String>)>,
     /// Health report.
-    pub health: Held<Option<Health>>,
+    pub health: RwSignal<Option<Health>>,
     /// The first state is there.
     pub is_loaded: RwSignal<bool>,
     /// What live bridges use.
-    pub curves: Held<HashMap<String, Arc<Curve>>>,
+    pub curves: RwSignal<HashMap<String, Arc<Curve>>>,
     /// Bridges that failed while nobody looked.
-    pub unseen: Held<HashSet<String>>,
+    pub unseen: RwSignal<HashSet<String>>,
     /// Keys of the rows that are selected, the last one last.
-    pub selected: Held<Vec<String>>,
+    pub selected: RwSignal<Vec<String>>,
     /// Ids of what was removed and may be taken back.
-    hidden: Held<HashSet<String>>,
+    hidden: RwSignal<HashSet<String>>,
     /// Bad ends that were put away, newest last.
-    dismissed: Held<Vec<String>>,
+    dismissed: RwSignal<Vec<String>>,
     /// When the history last saw something in a project, milliseconds; read by the project list.
-    pub used: Held<Arc<HashMap<String, i64>>>,
+    pub used: RwSignal<Arc<HashMap<String, i64>>>,
     /// Readiness of projects of which a launch would be refused: ids of the failing checks.
-    refused: Held<Arc<HashMap<String, Vec<String>>>>,
+    refused: RwSignal<Arc<HashMap<String, Vec<String>>>>,
     /// Bridges and jobs per project.
-    pub rollups: Cached<Arc<HashMap<String, projects::Rollup>>>,
+    pub rollups: Memo<Arc<HashMap<String, projects::Rollup>>>,
 }
 
 impl Store {
     /// An empty store.
     pub fn new() -> Self {
         let places: RwSignal<Vec<Place>> = RwSignal::new(Vec::new());
-        let hidden = Held::new(HashSet::<String>::new());
+        let hidden = RwSignal::new(HashSet::<String>::new());
         let kept = browser::stored(DISMISSED).unwrap_or_default();
-        let jobs: Held<HashMap<String, Arc<Job>>> = Held::new(HashMap::new());
+        let jobs: RwSignal<HashMap<String, Arc<Job>>> = RwSignal::new(HashMap::new());
         Self {
             book: StoredValue::new(Book::default()),
             instances: StoredValue::new(HashMap::new()),
@@ -83,16 +83,16 @@ impl Store {
             places,
             projects_step: RwSignal::new(0),
             jobs,
-            used: Held::new(Arc::default()),
-            external: Held::new(Default::default()),
-            refused: Held::new(Arc::default()),
-            health: Held::new(None),
+            used: RwSignal::new(Arc::default()),
+            external: RwSignal::new(Default::default()),
+            refused: RwSignal::new(Arc::default()),
+            health: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
-            curves: Held::new(HashMap::new()),
-            unseen: Held::new(HashSet::new()),
-            selected: Held::new(Vec::new()),
+            curves: RwSignal::new(HashMap::new()),
+            unseen: RwSignal::new(HashSet::new()),
+            selected: RwSignal::new(Vec::new()),
             hidden,
-            dismissed: Held::new(kept.split_whitespace().map(str::to_owned).collect()),
+            dismissed: RwSignal::new(kept.split_whitespace().map(str::to_owned).collect()),
             rollups: memo(move || {
                 jobs.with(|jobs| {
                     let hidden = hidden.get();

@@ -203,6 +203,7 @@ impl Run<'_> {
         }
         let mut page = workspace.cargo(&["clippy", "--locked", "-p", "svc-web", "--target"]);
         page.args([pins::WASM_TARGET, "--", "-D", "warnings"]);
+        page.env(dist::WASM_FLAGS, dist::ERASED);
         self.check("clippy-page", "about 90 s the first time", 230, &mut page)?;
         // Its tests run on the host, so that is where they are linted.
         let mut rules = workspace.cargo(&["clippy", "--locked", "-p", "svc-web", "--lib"]);

@@ -3,18 +3,17 @@
 use super::{Target, Write};
 use crate::app::Page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::bulk::{Verb, with_range};
 use crate::model::offers::offers;
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
-use crate::parts::reactive::Held;
 use crate::store::JOB;
 use crate::text::{bulk as words, page as page_words};
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 
 /// What came of each row, by its id.
-pub type Results = Held<Vec<(String, Notice)>>;
+pub type Results = RwSignal<Vec<(String, Notice)>>;
 
 impl Page {
     /// Selects a row, or no longer.

@@ -10,7 +10,7 @@ use crate::say::Undo;
 use crate::store::JOB;
 use crate::text::{job as job_words, page::link, session as words};
 use crate::{api, browser, focus};
-use leptos::prelude::GetUntracked;
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 

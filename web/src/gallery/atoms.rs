@@ -1,6 +1,5 @@
 //! The small ones: buttons, status words, chips, fields, type and colour.
 
-use crate::dom::prelude::*;
 use crate::model::status::{Face, Glyph, Tone};
 use crate::parts::button::{ActButton, Look};
 use crate::parts::icon::{glyph, icon, symbol};
@@ -10,6 +9,7 @@ use crate::text::job::{self, external};
 use crate::text::page::projects;
 use crate::text::session::{ADOPTED, act};
 use crate::text::status;
+use leptos::prelude::*;
 
 /// Weights in their states.
 pub fn buttons() -> AnyView {

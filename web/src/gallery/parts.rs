@@ -3,7 +3,6 @@
 use super::back_to_top;
 use crate::act::{Target, TrustGate};
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::cause::{cause as cause_of, uptime};
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
@@ -12,7 +11,7 @@ use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::confirm::Confirm;
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::reactive::{derived, dynamic};
+use crate::reactive::{derived, dynamic};
 use crate::shell::nav::nav;
 use crate::shell::sheets::Sheet;
 use crate::text::gallery::message;
@@ -20,6 +19,7 @@ use crate::text::session::{act, after, stop_question};
 use crate::text::{keys, launch, page as words};
 use crate::views::cause::CauseCard;
 use crate::views::missing::{Missing, NoStart, WrongAddress};
+use leptos::prelude::*;
 
 /// The sample that crashed.
 const CRASHED: &str = "a1c25d38";

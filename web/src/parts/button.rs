@@ -1,10 +1,10 @@
 //! Buttons: never without a reason when they cannot act, never acting twice.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::parts::icon::icon;
-use crate::parts::reactive::{derived, dynamic, live};
+use crate::reactive::{derived, dynamic, live};
 use crate::text::page::link;
+use leptos::prelude::*;
 
 /// Weight of a button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,10 +1,10 @@
 //! The question before something that cannot be taken back, in the place of its button.
 
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::shown::shown;
 use crate::parts::button::Look;
 use crate::text::session::{act, named};
+use leptos::prelude::*;
 
 /// Asks. The verb and the object stand in the question, the safe answer has the focus.
 #[component]

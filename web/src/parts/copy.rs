@@ -2,9 +2,9 @@
 
 use crate::app::{Page, page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::parts::icon::icon;
 use crate::text::{page::session as words, session};
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use web_sys::Element;

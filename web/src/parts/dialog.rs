@@ -1,12 +1,12 @@
 //! Modal dialogs: the browser's own, which traps the focus and takes the rest out of reach.
 
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
-use crate::parts::reactive::effect;
+use crate::reactive::effect;
 use crate::text::launch as words;
 use leptos::html;
+use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, HtmlElement, MouseEvent};
 

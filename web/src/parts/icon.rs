@@ -1,8 +1,8 @@
 //! Icons and status glyphs: references into the one sprite, coloured by the text around them.
 
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::status::Glyph;
+use leptos::prelude::*;
 
 fn sprite(symbol: &str) -> String {
     format!("{}#{symbol}", browser::sprite())

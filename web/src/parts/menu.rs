@@ -1,12 +1,12 @@
 //! The menu behind "More": opened by click or key, closed by Escape, a choice or a click beside.
 
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::parts::icon::icon;
-use crate::parts::reactive::{dynamic, live};
+use crate::reactive::{dynamic, live};
 use crate::text::session::act;
 use leptos::ev;
 use leptos::html;
+use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{HtmlElement, KeyboardEvent, Node};
 

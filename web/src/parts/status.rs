@@ -1,8 +1,8 @@
 //! How something stands, as a pill: shape and word in its colour.
 
-use crate::dom::prelude::*;
 use crate::model::status::Face;
 use crate::parts::icon::glyph;
+use leptos::prelude::*;
 
 /// The pill.
 pub fn pill(face: &Face) -> AnyView {

@@ -1,10 +1,10 @@
 //! Tabs whose choice stands in the address.
 
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::parts::icon::icon;
-use crate::parts::reactive::{Cached, live, memo};
+use crate::reactive::{live, memo};
 use crate::shell::nav::nav;
+use leptos::prelude::*;
 
 /// Query member that names the tab.
 pub const TAB: &str = "tab";
@@ -23,7 +23,7 @@ pub struct Tab {
 }
 
 /// The chosen one; an unknown value means the first.
-pub fn chosen(tabs: &'static [Tab]) -> Cached<usize> {
+pub fn chosen(tabs: &'static [Tab]) -> Memo<usize> {
     let nav = nav();
     memo(move || {
         let value = nav.member(TAB);
@@ -37,7 +37,7 @@ pub fn Tabs(
     /// All of them.
     tabs: &'static [Tab],
     /// The chosen one.
-    at: Cached<usize>,
+    at: Memo<usize>,
     /// Name of the row.
     label: &'static str,
 ) -> impl IntoView {

@@ -1,11 +1,11 @@
 //! Points in time and ages that keep themselves up to date.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::time;
-use crate::parts::reactive::{live, memo};
 use crate::prefs;
+use crate::reactive::{live, memo};
 use crate::text::page::link;
+use leptos::prelude::*;
 use svc_shared::Timestamp;
 
 /// How long something has been so: `18 min`. Absolute while the connection is lost.
@@ -25,7 +25,7 @@ pub fn Age(
         }
         time::span(page.clock.for_age(millis) - millis)
     });
-    view! { <time datetime=live(move || since.get().to_string()) title=live(move || absolute(since.get()))>{text.live()}</time> }
+    view! { <time datetime=live(move || since.get().to_string()) title=live(move || absolute(since.get()))>{text}</time> }
 }
 
 /// When something happened: relative under a day, absolute otherwise and while the connection is
@@ -47,7 +47,7 @@ pub fn When(
         let text = time::ago(at, page.clock.for_age(millis), zone);
         if time::is_relative(&text) { text } else { text + &prefs::zone_mark() }
     });
-    view! { <time datetime=live(move || at.get().to_string()) title=live(move || absolute(at.get()))>{text.live()}</time> }
+    view! { <time datetime=live(move || at.get().to_string()) title=live(move || absolute(at.get()))>{text}</time> }
 }
 
 /// Date and time in the zone that is chosen.

@@ -1,19 +1,19 @@
 //! Long lists: only the rows near the visible part exist; the rest is space of the right height.
 
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::window::{ALL_UP_TO, range, step};
-use crate::parts::reactive::{Cached, effect, keyed, live, memo};
+use crate::reactive::{effect, live, memo};
 use leptos::ev;
 use leptos::html;
+use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, FocusOptions, KeyboardEvent};
 
 /// The whole list and its rows that exist, for rows that say where they stand in it.
 #[derive(Clone, Copy)]
 pub struct Listed {
-    items: Cached<Vec<String>>,
-    shown: Cached<(usize, usize)>,
+    items: Memo<Vec<String>>,
+    shown: Memo<(usize, usize)>,
 }
 
 impl Listed {
@@ -46,7 +46,7 @@ const SCROLLS: &str = ".job-result, .output";
 #[component]
 pub fn Windowed(
     /// Keys of the rows, in order.
-    items: Cached<Vec<String>>,
+    items: Memo<Vec<String>>,
     /// Height of every row with its gap, pixels.
     #[prop(into)]
     row_px: Signal<usize>,
@@ -165,7 +165,7 @@ pub fn Windowed(
             on:focusin=focused
             on:keydown=press
         >
-            {keyed(keys, move |key| row.run(key))}
+            <For each=move || keys.get() key=String::clone children=move |key| row.run(key) />
         </ul>
     }
 }

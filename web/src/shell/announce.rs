@@ -1,7 +1,7 @@
 //! The two live regions: there from the start and empty, so that screen readers know them.
 
 use crate::app::page;
-use crate::dom::prelude::*;
+use leptos::prelude::*;
 
 /// Reads out what is said.
 #[component]

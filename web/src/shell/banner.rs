@@ -1,15 +1,15 @@
 //! What the page says about its connection and its own age.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::live::{Link, Outdated};
 use crate::model::status::Tone;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::dynamic;
 use crate::prefs;
+use crate::reactive::dynamic;
 use crate::text::page::link as words;
+use leptos::prelude::*;
 use svc_shared::Timestamp;
 
 /// Shown while the connection is lost, from two seconds on.

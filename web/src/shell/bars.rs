@@ -2,17 +2,17 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::live::Link;
 use crate::model::job::Group;
 use crate::model::prefs::{Change, THEME};
 use crate::model::route::Route;
 use crate::model::status::Tone;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{derived, dynamic, memo};
+use crate::reactive::{derived, dynamic, memo};
 use crate::shell::nav::nav;
 use crate::shell::sheets::Sheet;
 use crate::text::{keys, launch, page as words, past, ready};
+use leptos::prelude::*;
 use svc_shared::status::CheckStatus;
 
 /// A place of the navigation.

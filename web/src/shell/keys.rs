@@ -2,17 +2,17 @@
 
 use crate::app::{Page, page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::launch::Choice;
 use crate::model::prefs::{Change, Prefs};
 use crate::parts::button::Look;
 use crate::parts::copy::copy;
 use crate::parts::dialog::Dialog;
-use crate::parts::reactive::live;
+use crate::reactive::live;
 use crate::shell::nav::{Nav, nav};
 use crate::shell::sheets::Sheet;
 use crate::text::keys as words;
 use crate::views::welcome;
+use leptos::prelude::*;
 use std::cell::Cell;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, HtmlElement, KeyboardEvent};

@@ -5,10 +5,10 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::launch::{Choice, MEMBERS};
 use crate::model::route::{Query, Route};
-use crate::parts::reactive::{Cached, Held, memo};
+use crate::reactive::memo;
+use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::JsValue;
 use web_sys::{Element, Event, MouseEvent};
@@ -19,9 +19,9 @@ pub const LAUNCH: &str = "launch";
 /// Where the page is, and how it gets elsewhere.
 #[derive(Clone, Copy)]
 pub struct Nav {
-    at: Held<(String, Query)>,
+    at: RwSignal<(String, Query)>,
     /// The view.
-    pub route: Cached<Route>,
+    pub route: Memo<Route>,
 }
 
 /// The navigation of this page.
@@ -45,7 +45,7 @@ fn keep_place() {
 impl Nav {
     /// Follows the address bar and takes over the links of the page.
     pub fn start() -> Self {
-        let at = Held::new(here());
+        let at = RwSignal::new(here());
         let nav = Self { at, route: memo(move || Route::of(&at.with(|(path, _)| path.clone()))) };
         browser::on_window("popstate", move |_: Event| {
             at.set(here());

@@ -3,7 +3,6 @@
 use crate::act::Target;
 use crate::app::{Page, page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::launch::Choice;
 use crate::model::offers::{Offer, offers};
 use crate::model::palette::{Does, Item, Offered};
@@ -13,11 +12,12 @@ use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::parts::copy::copy;
 use crate::parts::dialog::Dialog;
-use crate::parts::reactive::{Cached, dynamic, live, memo};
+use crate::reactive::{dynamic, live, memo};
 use crate::shell::nav::{Nav, nav};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
 use crate::text::{job::external, keys as words, launch, past, ready};
+use leptos::prelude::*;
 use svc_shared::paths::segment;
 
 /// Projects offered while nothing is typed.
@@ -32,7 +32,7 @@ pub fn Palette(
     let (page, nav) = (page(), nav());
     let typed = RwSignal::new(typed);
     let at = RwSignal::new(0_usize);
-    let items: Cached<Vec<Item>> = memo(move || offered(page, &typed.get()));
+    let items: Memo<Vec<Item>> = memo(move || offered(page, &typed.get()));
     let close = Callback::new(move |()| page.sheet.set(None));
     let run = move |index: usize| {
         if let Some(item) = items.with_untracked(|items| items.get(index).cloned()) {

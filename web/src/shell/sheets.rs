@@ -3,19 +3,19 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::bulk::Verb;
 use crate::model::shown::shown;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
-use crate::parts::reactive::dynamic;
 use crate::prefs;
+use crate::reactive::dynamic;
 use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
 use crate::text::{job::external, past, ready};
 use crate::views::bulk::BulkSheet;
 use crate::views::welcome;
+use leptos::prelude::*;
 use svc_shared::paths;
 
 /// What is open.

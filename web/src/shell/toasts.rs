@@ -3,7 +3,6 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::job::Job;
 use crate::model::outcome::{Level, Then};
 use crate::model::shown::shown;
@@ -12,10 +11,11 @@ use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon};
-use crate::parts::reactive::{dynamic, effect, keyed, live, memo};
+use crate::reactive::{dynamic, effect, live, memo};
 use crate::say::Toast;
 use crate::shell::nav::nav;
 use crate::text::{launch, page as words, session};
+use leptos::prelude::*;
 
 /// Seconds a message without weight stays.
 const LIFE_S: u32 = 8;
@@ -27,11 +27,11 @@ pub fn Toasts() -> impl IntoView {
     let keys = memo(move || {
         page.say.toasts.with(|all| all.iter().map(|t| t.key.to_string()).collect::<Vec<_>>())
     });
+    let card =
+        move |key: String| page.say.toast(&key).map(|toast| view! { <ToastCard toast=toast /> });
     view! {
         <section class="toasts" aria-label=words::MESSAGES>
-                {keyed(keys, move |key| {
-     page.say.toast(&key).map(|toast| view! { <ToastCard toast=toast /> })
-     })}
+                <For each=move || keys.get() key=String::clone children=card />
     </section>
         }
 }

@@ -2,13 +2,13 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::time;
-use crate::parts::reactive::{dynamic, memo};
+use crate::reactive::{dynamic, memo};
 use crate::shell::nav::enter;
 use crate::text::page::{about as words, nav};
 use crate::views::home::Loading;
 use crate::views::prefs::preferences;
+use leptos::prelude::*;
 
 /// The view.
 #[component]

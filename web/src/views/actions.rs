@@ -3,7 +3,6 @@
 use crate::act::{Target, TrustGate};
 use crate::app::{Page, page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::launch::Choice;
 use crate::model::offers::{Instead, Offer, Offers, offers};
 use crate::parts::button::{ActButton, Look};
@@ -11,13 +10,14 @@ use crate::parts::confirm::Confirm;
 use crate::parts::copy::copy;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::reactive::{Cached, Held, derived, dynamic, live, memo};
+use crate::reactive::{derived, dynamic, live, memo};
 use crate::shell::nav::{Nav, nav};
 use crate::shell::sheets::Sheet;
 use crate::text::page::{qr as page_qr, session as page_words};
 use crate::text::session::{act, named, stop_question};
 use crate::text::{bulk, launch as launch_words};
 use leptos::html;
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
@@ -61,7 +61,7 @@ pub fn Actions(
     let asks_stop = place == Place::Head
         && untrack(|| nav().member("ask")) == "stop"
         && offers(&bridge.get_untracked(), None).stop == Offer::Ready;
-    let ask = Held::new(asks_stop.then_some(Ask::Stop));
+    let ask = RwSignal::new(asks_stop.then_some(Ask::Stop));
     let target = memo(move || Target::of(&bridge.get()));
     let offered = memo(move || {
         let bridge = bridge.get();
@@ -95,10 +95,10 @@ pub fn Actions(
 #[component]
 fn Buttons(
     bridge: Signal<Arc<Instance>>,
-    target: Cached<Target>,
-    offered: Cached<Offers>,
+    target: Memo<Target>,
+    offered: Memo<Offers>,
     place: Place,
-    ask: Held<Option<Ask>>,
+    ask: RwSignal<Option<Ask>>,
 ) -> impl IntoView {
     let page = page();
     let nav = nav();
@@ -212,7 +212,7 @@ fn can_dismiss(bridge: &Instance) -> bool {
 }
 
 /// What helps where Resume would not work.
-pub fn view_instead(instead: Instead, target: Cached<Target>) -> AnyView {
+pub fn view_instead(instead: Instead, target: Memo<Target>) -> AnyView {
     let (page, nav) = (page(), nav());
     match instead {
         Instead::Nothing => ().into_any(),
@@ -253,7 +253,7 @@ fn menu(
     place: Place,
     bridge: &Instance,
     offers: &Offers,
-    ask: Held<Option<Ask>>,
+    ask: RwSignal<Option<Ask>>,
 ) -> Vec<Entry> {
     let entry = |label, does, testid, class| Entry { label, does, testid, class };
     let offline = page.live.is_offline.get_untracked();
@@ -337,7 +337,7 @@ pub fn Rename(
     let page = page();
     let field = NodeRef::<html::Input>::new();
     let now = bridge.get_untracked();
-    let refusal = Held::new(None::<String>);
+    let refusal = RwSignal::new(None::<String>);
     browser::after_paint(move || {
         if let Some(field) = field.get_untracked() {
             field.select();

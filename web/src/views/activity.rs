@@ -3,7 +3,6 @@
 use crate::api;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::past::{Event, Past, Told};
 use crate::model::problem::Problem;
 use crate::model::sections::Place;
@@ -11,13 +10,14 @@ use crate::model::shown::shown;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::glyph;
-use crate::parts::reactive::{Cached, Held, dynamic, effect, memo};
 use crate::parts::times::When;
 use crate::prefs;
+use crate::reactive::{dynamic, effect, memo};
 use crate::shell::nav::enter;
 use crate::text::{page as page_words, past as words};
 use crate::views::home::Loading;
 use crate::views::row::fact;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::paths::segment;
 
@@ -65,10 +65,10 @@ enum Reading {
 
 #[derive(Clone, Copy)]
 struct Reader {
-    places: Cached<Vec<Place>>,
+    places: Memo<Vec<Place>>,
     query: StoredValue<String>,
-    past: Held<Past>,
-    reading: Held<Reading>,
+    past: RwSignal<Past>,
+    reading: RwSignal<Reading>,
 }
 
 impl Reader {
@@ -88,8 +88,8 @@ impl Reader {
                 })
             }),
             query: StoredValue::new(query),
-            past: Held::new(Past::default()),
-            reading: Held::new(Reading::Under),
+            past: RwSignal::new(Past::default()),
+            reading: RwSignal::new(Reading::Under),
         }
     }
 
@@ -144,7 +144,7 @@ pub fn Timeline(
     let page = page();
     let reader = Reader::of(about, kind);
     let places = reader.places;
-    let read_at = Held::new(Vec::new());
+    let read_at = RwSignal::new(Vec::new());
     let refresh = move || {
         read_at.set(places.get_untracked());
         reader.read(false);

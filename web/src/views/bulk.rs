@@ -3,7 +3,6 @@
 
 use crate::act::bulk::Results;
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::focus;
 use crate::model::bulk::Verb;
 use crate::model::shown::shown;
@@ -11,16 +10,17 @@ use crate::model::status::{Glyph, Tone};
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{glyph, symbol};
-use crate::parts::reactive::{Cached, Held, dynamic, live, memo};
+use crate::reactive::{dynamic, live, memo};
 use crate::shell::sheets::Sheet;
 use crate::text::bulk as words;
 use crate::text::launch;
 use crate::text::page::link;
 use crate::text::session::named;
+use leptos::prelude::*;
 
 /// The box of a row. Until a row is selected it is shown under the pointer and the
 /// focus only; `x` does the same.
-pub fn pick(key: String, name: Cached<String>) -> AnyView {
+pub fn pick(key: String, name: Memo<String>) -> AnyView {
     let page = page();
     let own = key.clone();
     let is = memo(move || page.store.selected.with(|all| all.contains(&own)));
@@ -37,7 +37,7 @@ pub fn pick(key: String, name: Cached<String>) -> AnyView {
             type="checkbox"
             class="pick"
             aria-label=live(move || named(words::SELECT, &name.get()))
-            prop:checked=is.live()
+            prop:checked=is
             data-testid="pick"
             on:click=press
         />
@@ -100,7 +100,7 @@ pub fn BulkSheet(
     let all = untrack(|| page.chosen(verb));
     let many = all.len();
     let is_sent = RwSignal::new(false);
-    let results: Results = Held::new(Vec::new());
+    let results: Results = RwSignal::new(Vec::new());
     let close = Callback::new(move |()| {
         page.sheet.set(None);
         if is_sent.get_untracked() {

@@ -1,12 +1,12 @@
 //! Trusting several folders at once: each is named with its path, and none is checked beforehand.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::shown::shown;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
-use crate::parts::reactive::{Held, live};
+use crate::reactive::live;
 use crate::text::{launch, page::projects as words};
+use leptos::prelude::*;
 
 /// The dialog.
 #[component]
@@ -17,7 +17,7 @@ pub fn BulkTrust(
     on_close: Callback<()>,
 ) -> impl IntoView {
     let page = page();
-    let agreed: Held<Vec<String>> = Held::new(Vec::new());
+    let agreed: RwSignal<Vec<String>> = RwSignal::new(Vec::new());
     let rows: Vec<AnyView> = names.into_iter().map(|name| folder(name, agreed)).collect();
     let is_ready = move || !agreed.with(Vec::is_empty) && !page.live.is_offline.get();
     let grant = move |_| {
@@ -52,7 +52,7 @@ pub fn BulkTrust(
     }
 }
 
-fn folder(name: String, agreed: Held<Vec<String>>) -> AnyView {
+fn folder(name: String, agreed: RwSignal<Vec<String>>) -> AnyView {
     let project = page().store.project(&name).map(|record| record.get_untracked());
     let Some(project) = project else { return ().into_any() };
     let mut marks = String::new();

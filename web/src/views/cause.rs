@@ -2,17 +2,17 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::cause::Cause;
 use crate::model::shown::shown;
 use crate::model::status::{Face, Tone};
 use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon};
-use crate::parts::reactive::{dynamic, live};
 use crate::parts::tabs::TAB;
+use crate::reactive::{dynamic, live};
 use crate::shell::nav::nav;
 use crate::text::page::{home, session as words};
 use crate::text::{cause as cause_words, session};
+use leptos::prelude::*;
 
 /// The last line of the output, with the rest behind a button.
 #[component]

@@ -1,15 +1,15 @@
 //! Every field of a bridge, and the commands that do the same.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::past::Told;
 use crate::model::shown::shown;
 use crate::parts::copy::Copyable;
-use crate::parts::reactive::{dynamic, memo};
 use crate::parts::times::absolute;
+use crate::reactive::{dynamic, memo};
 use crate::text::page::session::field as words;
 use crate::text::{past, status};
 use crate::views::activity::Few;
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 

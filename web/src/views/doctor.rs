@@ -3,7 +3,6 @@
 use crate::act;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::model::usage::memory;
@@ -11,13 +10,14 @@ use crate::parts::button::{ActButton, Look};
 use crate::parts::confirm::Confirm;
 use crate::parts::copy::copy;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{Held, derived, dynamic, live};
 use crate::parts::times::{Age, When};
+use crate::reactive::{derived, dynamic, live};
 use crate::ready::STRAYS;
 use crate::shell::nav::enter;
 use crate::text::ready::{self as words, strays};
 use crate::text::session::named;
 use crate::views::row::fact;
+use leptos::prelude::*;
 use svc_shared::internal::strays::Stray;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
@@ -37,7 +37,7 @@ pub fn Readiness() -> impl IntoView {
         page.ready.ask();
     }
     // Outlives what is drawn anew: the process that a question is about.
-    let asks = Held::new(None::<i32>);
+    let asks = RwSignal::new(None::<i32>);
     let report = move |_| {
         if let Some(Ok(doctor)) = page.ready.found.get_untracked() {
             copy(page, report(&doctor), None);
@@ -76,7 +76,7 @@ pub fn Readiness() -> impl IntoView {
 fn section(
     doctor: &Doctor,
     (status, title, tone, shape): (CheckStatus, &'static str, Tone, &'static str),
-    asks: Held<Option<i32>>,
+    asks: RwSignal<Option<i32>>,
 ) -> AnyView {
     let these = doctor.checks.iter().filter(|c| c.status.is(&status));
     let checks: Vec<_> = these.map(|one| check(one, asks)).collect();
@@ -94,7 +94,7 @@ fn section(
     .into_any()
 }
 
-fn check(check: &Check, asks: Held<Option<i32>>) -> AnyView {
+fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
     let page = page();
     let below = (check.name == STRAYS).then(|| {
         dynamic(move || {
@@ -121,7 +121,7 @@ fn check(check: &Check, asks: Held<Option<i32>>) -> AnyView {
 }
 
 /// A process without a live bridge, and its end.
-fn stray(stray: &Stray, asks: Held<Option<i32>>) -> AnyView {
+fn stray(stray: &Stray, asks: RwSignal<Option<i32>>) -> AnyView {
     let page = page();
     let pid = stray.pid;
     let object = StoredValue::new(strays::object(pid, &shown(&stray.program)));

@@ -1,13 +1,13 @@
 //! Everything that was started elsewhere on this machine.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::sections::Section;
-use crate::parts::reactive::{dynamic, memo};
+use crate::reactive::{dynamic, memo};
 use crate::shell::nav::enter;
 use crate::text::job::external as words;
 use crate::views::home::Loading;
 use crate::views::rows::{Rows, any_row};
+use leptos::prelude::*;
 
 /// The view.
 #[component]

@@ -2,16 +2,16 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::external::{face, line};
 use crate::model::shown::shown;
 use crate::parts::button::{ActButton, Look};
 use crate::parts::confirm::Confirm;
-use crate::parts::reactive::{derived, dynamic, memo};
+use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
 use crate::text::job::external as words;
 use crate::text::session::named;
 use crate::views::row::{Inside, Row, fact};
+use leptos::prelude::*;
 
 /// The row of a project.
 pub fn external_row(project: String) -> AnyView {
@@ -31,8 +31,8 @@ pub fn external_row(project: String) -> AnyView {
         key: format!("{EXTERNAL}{project}"),
         testid: "external-row",
         instance: None,
-        project: Box::new(move || name.get_value()),
-        status: Box::new(|| "external".to_owned()),
+        project: derived(move || name.get_value()),
+        status: Signal::stored("external".to_owned()),
         href: browser::project_href(&project),
         face: memo(face),
         name: memo(move || shown(&name.get_value()).into_owned()),

@@ -2,7 +2,6 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::projects::{Query, Sort};
@@ -13,7 +12,7 @@ use crate::model::stream::SKEW_MS;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{Cached, dynamic, keyed, live, memo};
+use crate::reactive::{dynamic, live, memo};
 use crate::shell::nav::{enter, nav};
 use crate::store::Store;
 use crate::text::job::{self as job_words, external};
@@ -23,6 +22,7 @@ use crate::text::ready;
 use crate::text::session::named;
 use crate::views::rows::{AsOf, Rows, any_row};
 use crate::views::welcome::{FirstSteps, Welcome};
+use leptos::prelude::*;
 use svc_shared::status::CheckStatus;
 
 /// Ended rows shown before "Show all".
@@ -114,7 +114,7 @@ pub fn section_rows(section: Section) -> Callback<String, AnyView> {
 }
 
 #[component]
-fn LiveRows(keys: Cached<Vec<String>>, filter: Cached<Only>) -> impl IntoView {
+fn LiveRows(keys: Memo<Vec<String>>, filter: Memo<Only>) -> impl IntoView {
     let page = page();
     let nav = nav();
     let is_empty = memo(move || keys.with(Vec::is_empty));
@@ -129,7 +129,7 @@ fn LiveRows(keys: Cached<Vec<String>>, filter: Cached<Only>) -> impl IntoView {
                 data-testid=format!("only-{}", only.word())
                 on:click=move |_| nav.set_query(&[(FILTER, only.word())], true)
             >
-                {only.label()} <span class="num">{count.live()}</span>
+                {only.label()} <span class="num">{count}</span>
             </button>
         }
     };
@@ -215,7 +215,7 @@ fn Quick() -> impl IntoView {
                     <span class="end"><a href=browser::href("/ui/projects")>{words::ALL_PROJECTS}</a></span>
                 </div>
                 <ul class="card list quick">
-                    {keyed(names, row)}
+                    <For each=move || names.get() key=String::clone children=row />
                 </ul>
             </section>
         }))}

@@ -3,20 +3,20 @@
 use crate::act::Target;
 use crate::app::{Page, page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::job::{self, Job};
 use crate::model::shown::shown;
 use crate::parts::button::{ActButton, Look};
 use crate::parts::confirm::Confirm;
 use crate::parts::copy::copy;
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::reactive::{Cached, Held, derived, dynamic, memo};
 use crate::parts::times::When;
+use crate::reactive::{derived, dynamic, memo};
 use crate::store::JOB;
 use crate::text::job as words;
 use crate::text::page::link;
 use crate::text::session::{act, named};
 use crate::views::row::{Row, fact};
+use leptos::prelude::*;
 use std::sync::Arc;
 
 /// A row. `open` is where prompt and result can be read, and whether they are unfolded.
@@ -37,8 +37,8 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
         key,
         testid: "job-row",
         instance: None,
-        project: Box::new(move || job.with(|job| job.project.clone().unwrap_or_default())),
-        status: Box::new(move || job.with(|job| job.state.clone())),
+        project: derived(move || job.with(|job| job.project.clone().unwrap_or_default())),
+        status: derived(move || job.with(|job| job.state.clone())),
         href,
         face: memo(move || job.with(|job| job::face(&job.state))),
         name: memo(move || job.with(|job| shown(&job.object()).into_owned())),
@@ -69,7 +69,7 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
 }
 
 #[component]
-fn Texts(job: Cached<Arc<Job>>, is_open: bool) -> impl IntoView {
+fn Texts(job: Memo<Arc<Job>>, is_open: bool) -> impl IntoView {
     let texts = memo(move || job.with(|job| (job.intent.clone(), job.result.clone())));
     view! {
         {dynamic(move || {
@@ -97,9 +97,9 @@ fn Texts(job: Cached<Arc<Job>>, is_open: bool) -> impl IntoView {
 }
 
 #[component]
-fn JobActions(job: Cached<Arc<Job>>) -> impl IntoView {
+fn JobActions(job: Memo<Arc<Job>>) -> impl IntoView {
     let page = page();
-    let asks_stop = Held::new(false);
+    let asks_stop = RwSignal::new(false);
     let target = memo(move || job.with(|job| Target::of_job(job)));
     let is_live = memo(move || job.with(|job| job.is_live()));
     let close = Callback::new(move |()| {

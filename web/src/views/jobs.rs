@@ -2,14 +2,13 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::job::Group;
 use crate::model::launch::{Choice, Kind};
 use crate::model::projects::Query;
 use crate::model::shown::shown;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
-use crate::parts::reactive::{dynamic, memo};
+use crate::reactive::{dynamic, memo};
 use crate::shell::nav::{enter, nav};
 use crate::store::JOB;
 use crate::text::job as words;
@@ -17,6 +16,7 @@ use crate::text::page::{home, nav as nav_words};
 use crate::views::home::Loading;
 use crate::views::job_row::job_row;
 use crate::views::rows::Rows;
+use leptos::prelude::*;
 
 fn heading(group: Group) -> (&'static str, &'static str) {
     match group {

@@ -5,7 +5,6 @@ mod fields;
 use crate::api;
 use crate::app::{Page, page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::basics::Basics;
 use crate::model::launch::{self as rules, Block, Choice, Form, Ground, Kind};
 use crate::model::outcome::{self, Level, Notice};
@@ -18,14 +17,15 @@ use crate::model::wire::{self, Read};
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{Held, derived, dynamic, effect, memo};
 use crate::prefs;
+use crate::reactive::{derived, dynamic, effect, memo};
 use crate::shell::nav::{LAUNCH, Nav, nav};
 use crate::text::session::{act, named};
 use crate::text::{launch as words, page as page_words};
 use crate::views::trust::Gate;
 use fields::Fields;
 use gloo_net::http::Method;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::Value;
 use std::sync::Arc;
@@ -100,10 +100,10 @@ struct Desk {
     nav: Nav,
     project: StoredValue<Arc<Project>>,
     basics: StoredValue<Arc<Basics>>,
-    preflight: Held<Option<Result<Preflight, Problem>>>,
-    form: Held<Form>,
+    preflight: RwSignal<Option<Result<Preflight, Problem>>>,
+    form: RwSignal<Form>,
     is_pending: RwSignal<bool>,
-    problem: Held<Option<Problem>>,
+    problem: RwSignal<Option<Problem>>,
     /// Before this time (milliseconds) the service takes no further try.
     not_before: RwSignal<i64>,
     key: StoredValue<String>,
@@ -293,10 +293,10 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
         nav,
         project: StoredValue::new(Arc::clone(&project)),
         basics: StoredValue::new(basics),
-        preflight: Held::new(None),
-        form: Held::new(first),
+        preflight: RwSignal::new(None),
+        form: RwSignal::new(first),
         is_pending: RwSignal::new(false),
-        problem: Held::new(None),
+        problem: RwSignal::new(None),
         not_before: RwSignal::new(0),
         key: StoredValue::new(browser::repeat_key()),
         is_gone: StoredValue::new(false),
@@ -520,7 +520,7 @@ fn Foot(desk: Desk) -> impl IntoView {
         derived(move || if is_bypass.get() { Look::Danger.class() } else { Look::Primary.class() });
     view! {
         <div class="dialog-foot">
-            <span class="says" id="launch-says"><b>{summary.live()}</b> {says}</span>
+            <span class="says" id="launch-says"><b>{summary}</b> {says}</span>
             <button type="button" class=Look::Ghost.class() data-testid="launch-cancel" on:click=move |_| desk.leave()>
                 {words::CANCEL}
             </button>
@@ -539,8 +539,8 @@ fn Foot(desk: Desk) -> impl IntoView {
                     <button
                         type="button"
                         class=look
-                        aria-disabled=crate::parts::reactive::live(move || why().map(|_| "true"))
-                        aria-busy=crate::parts::reactive::live(move || desk.is_pending.get().then_some("true"))
+                        aria-disabled=crate::reactive::live(move || why().map(|_| "true"))
+                        aria-busy=crate::reactive::live(move || desk.is_pending.get().then_some("true"))
                         aria-describedby="launch-says"
                         data-testid="launch-submit"
                         on:click=move |_| desk.submit()

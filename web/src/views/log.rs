@@ -2,7 +2,6 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::log_feed::{Feed, Feeding};
 use crate::model::find::Needle;
 use crate::model::log::Older;
@@ -10,12 +9,13 @@ use crate::model::shown::shown;
 use crate::model::time;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
-use crate::parts::reactive::{Cached, dynamic, effect, keyed, live, memo};
 use crate::prefs;
+use crate::reactive::{dynamic, effect, live, memo};
 use crate::text::log as words;
 use crate::views::log_bar::Bar;
 use crate::views::log_lines::ChunkView;
 use leptos::html;
+use leptos::prelude::*;
 use std::time::Duration;
 use svc_shared::Timestamp;
 use wasm_bindgen::JsCast;
@@ -42,11 +42,11 @@ pub struct Reader {
     /// Reads new output out.
     pub announces: RwSignal<bool>,
     /// What is looked for.
-    pub needle: Cached<Needle>,
+    pub needle: Memo<Needle>,
     /// As typed.
     pub typed: RwSignal<String>,
     /// Where it was found.
-    pub hits: Cached<Vec<(i64, usize)>>,
+    pub hits: Memo<Vec<(i64, usize)>>,
     /// Which of the hits is looked at.
     pub current: RwSignal<usize>,
     /// The scrolling part.
@@ -251,40 +251,38 @@ pub fn LogPanel(
             browser::focus("[data-testid=log-find]");
         }
     };
-    let chunks =
-        memo(move || feed.chunks.with(|ids| ids.iter().map(i64::to_string).collect::<Vec<_>>()));
     let unread = memo(move || feed.arrived.get().saturating_sub(reader.seen.get()));
     view! {
-           <section class="card log" aria-label=words::LABEL data-testid="log" on:keydown=keys>
-               <Bar reader=reader />
-               <div
-                   class="log-lines"
-                   class:wrap=live(move || reader.wraps.get())
-                   class:numbered=live(move || reader.numbers.get())
-                   node_ref=reader.lines
-                   tabindex="0"
-                   role="region"
-                   aria-label=words::LABEL
-                   on:scroll=move |_| reader.scrolled()
-               >
-                   <Top reader=reader />
-                   {keyed(chunks, move |id| {
-    view! { <ChunkView reader=reader id=id.parse().unwrap_or(0) /> }
-    })}
-                   <Empty feed=feed />
-               </div>
-               {dynamic(move || (!reader.follows.get() && unread.get() > 0).then(|| view! {
-                   <button
-                       type="button"
-                       class=format!("{} log-pill", Look::Primary.class())
-                       data-testid="log-pill"
-                       on:click=move |_| reader.to_end()
-                   >
-                       {icon("chevron-down", 16)} {dynamic(move || words::new_lines(unread.get()))}
-                   </button>
-               }))}
-           </section>
-       }
+        <section class="card log" aria-label=words::LABEL data-testid="log" on:keydown=keys>
+            <Bar reader=reader />
+            <div
+                class="log-lines"
+                class:wrap=live(move || reader.wraps.get())
+                class:numbered=live(move || reader.numbers.get())
+                node_ref=reader.lines
+                tabindex="0"
+                role="region"
+                aria-label=words::LABEL
+                on:scroll=move |_| reader.scrolled()
+            >
+                <Top reader=reader />
+                <For each=move || feed.chunks.get() key=|id| *id let:id>
+                    <ChunkView reader=reader id=id />
+                </For>
+                <Empty feed=feed />
+            </div>
+            {dynamic(move || (!reader.follows.get() && unread.get() > 0).then(|| view! {
+                <button
+                    type="button"
+                    class=format!("{} log-pill", Look::Primary.class())
+                    data-testid="log-pill"
+                    on:click=move |_| reader.to_end()
+                >
+                    {icon("chevron-down", 16)} {dynamic(move || words::new_lines(unread.get()))}
+                </button>
+            }))}
+        </section>
+    }
 }
 
 /// The start of what is kept, with the way further back.

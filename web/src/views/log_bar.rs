@@ -2,14 +2,14 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::parts::button::Look;
 use crate::parts::copy::copy;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::reactive::{dynamic, live, memo};
+use crate::reactive::{dynamic, live, memo};
 use crate::text::log as words;
 use crate::views::log::Reader;
+use leptos::prelude::*;
 use web_sys::KeyboardEvent;
 
 /// Lines that the copy button takes.

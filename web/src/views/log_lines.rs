@@ -1,15 +1,15 @@
 //! The lines: in chunks, of which only those near the visible part have elements.
 
-use crate::dom::prelude::*;
 use crate::model::find::Needle;
 use crate::model::log::{Entry, Weight, parts};
 use crate::model::shown::shown;
 use crate::model::time;
-use crate::parts::reactive::{derived, dynamic, effect, keyed, memo};
 use crate::prefs;
+use crate::reactive::{derived, dynamic, effect, memo};
 use crate::text::log as words;
 use crate::views::log::Reader;
 use leptos::html;
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::stream::MarkKind;
@@ -89,20 +89,17 @@ pub fn ChunkView(
             format!("line {}", reader.feed.with(|log| log.lines_above(id)))
         })
     });
-    let keys = {
+    let count = {
         let rows = rows.clone();
-        memo(move || {
-            let count = if exists.get() { rows.with(|rows| rows.len()) } else { 0 };
-            (0..count).map(|at| at.to_string()).collect::<Vec<_>>()
-        })
+        memo(move || if exists.get() { rows.with(|rows| rows.len()) } else { 0 })
+    };
+    let line = move |at: usize| {
+        let row = rows.with_untracked(|rows| rows.get(at).cloned());
+        row.map(|row| view_row(reader, id, at, row))
     };
     view! {
            <div node_ref=node data-chunk=id.to_string() style:height=space style:counter-reset=counts_from>
-               {keyed(keys, move |at| {
-    let at = at.parse().unwrap_or(0);
-    let row = rows.with_untracked(|rows| rows.get(at).cloned());
-    row.map(|row| view_row(reader, id, at, row))
-    })}
+               <For each=move || 0..count.get() key=|at| *at children=line />
            </div>
        }
     .into_any()
@@ -153,7 +150,7 @@ fn Line(reader: Reader, chunk: i64, at: usize, text: Arc<str>) -> impl IntoView 
         })
     });
     view! {
-        <div class=weight class:hit=is_hit.live() data-testid="log-line">
+        <div class=weight class:hit=is_hit data-testid="log-line">
             {body}
         </div>
     }

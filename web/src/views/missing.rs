@@ -2,7 +2,6 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::problem::Problem;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
@@ -10,6 +9,7 @@ use crate::parts::dialog::Dialog;
 use crate::parts::icon::symbol;
 use crate::shell::nav::enter;
 use crate::text::page as words;
+use leptos::prelude::*;
 use svc_shared::paths;
 
 /// There is nothing at this address.

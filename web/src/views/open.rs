@@ -6,16 +6,16 @@
 use crate::api;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::link::client_host;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
 use crate::parts::icon::symbol;
-use crate::parts::reactive::{Held, dynamic};
+use crate::reactive::dynamic;
 use crate::shell::nav::enter;
 use crate::text::page::open as words;
 use crate::text::session::act;
 use gloo_net::http::Method;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::Connect;
 use svc_shared::paths;
@@ -40,7 +40,7 @@ pub fn Open(
         |bridge| words::title(&bridge.get_untracked().project),
     );
     enter(name.clone());
-    let step = Held::new(Step::Asking);
+    let step = RwSignal::new(Step::Asking);
     let back = browser::session_href(&id);
     let id = StoredValue::new(id);
     let ask = move || {

@@ -1,13 +1,13 @@
 //! The choices of a person, on About.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::outcome::{Level, Notice};
 use crate::model::prefs::{Change, DENSITY, Prefs, THEME, ZONE};
 use crate::parts::icon::icon;
-use crate::parts::reactive::live;
+use crate::reactive::live;
 use crate::shell::keys::LettersSwitch;
 use crate::text::{keys, prefs as words};
+use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Event, HtmlInputElement};
 

@@ -3,7 +3,6 @@
 use crate::act::TrustGate;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::sections::Section;
@@ -11,8 +10,8 @@ use crate::model::shown::shown;
 use crate::parts::button::{ActButton, Look};
 use crate::parts::copy::Copyable;
 use crate::parts::icon::icon;
-use crate::parts::reactive::{derived, dynamic, memo};
 use crate::parts::tabs::{self, Tab, Tabs};
+use crate::reactive::{derived, dynamic, memo};
 use crate::shell::nav::{enter, nav};
 use crate::store::EXTERNAL;
 use crate::text::page::{home, nav as nav_words, project as words, projects};
@@ -21,6 +20,7 @@ use crate::views::activity::Timeline;
 use crate::views::home::{Loading, section_rows};
 use crate::views::project_row::{Marks, TrustMark};
 use crate::views::rows::Rows;
+use leptos::prelude::*;
 use svc_shared::status::TrustState;
 
 const TABS: &[Tab] = &[

@@ -3,7 +3,6 @@
 use crate::act::TrustGate;
 use crate::app::{Page, page};
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::find::Needle;
 use crate::model::launch::Choice;
 use crate::model::prefs::{Change, FAVOURITES};
@@ -14,12 +13,13 @@ use crate::parts::button::{ActButton, Look};
 use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon, symbol};
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
 use crate::parts::times::When;
 use crate::parts::window::Listed;
+use crate::reactive::{derived, dynamic, live, memo};
 use crate::shell::nav::{Nav, nav};
 use crate::text::{launch, page::projects as words, session::named, status::rollup};
 use crate::views::projects::Chosen;
+use leptos::prelude::*;
 use svc_shared::Timestamp;
 use svc_shared::status::TrustState;
 use wasm_bindgen::JsCast;
@@ -147,7 +147,7 @@ fn last_used(page: Page, name: StoredValue<String>) -> AnyView {
     .into_any()
 }
 
-fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Cached<bool>) -> AnyView {
+fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Memo<bool>) -> AnyView {
     let label = key.with_value(|key| shown(key).into_owned());
     let launches = Callback::new(move |()| nav.open_launch(&key.get_value(), &Choice::default()));
     let trusts = Callback::new(move |()| {
@@ -202,7 +202,7 @@ fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Cached<bo
 #[component]
 pub fn TrustMark(
     /// Whether it is.
-    is_trusted: Cached<bool>,
+    is_trusted: Memo<bool>,
 ) -> impl IntoView {
     view! {
         {dynamic(move || {

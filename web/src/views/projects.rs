@@ -3,21 +3,21 @@
 use crate::api;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::focus;
 use crate::model::past::LastUsed;
 use crate::model::prefs::Prefs;
 use crate::model::projects::{Query, Show, Sort};
 use crate::parts::button::{ActButton, Look};
 use crate::parts::icon::icon;
-use crate::parts::reactive::{Cached, Held, derived, dynamic, effect, live, memo};
 use crate::parts::window::Windowed;
+use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::shell::nav::{Nav, enter, nav};
 use crate::text::launch;
 use crate::text::page::{nav as nav_words, projects as words};
 use crate::views::bulk_trust::BulkTrust;
 use crate::views::home::Loading;
 use crate::views::project_row::ProjectRow;
+use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -50,9 +50,9 @@ fn query(nav: Nav) -> Query {
 /// The projects that are selected, and the last one that was.
 #[derive(Clone, Copy)]
 pub struct Chosen {
-    names: Held<HashSet<String>>,
-    last: Held<String>,
-    listed: Cached<Vec<String>>,
+    names: RwSignal<HashSet<String>>,
+    last: RwSignal<String>,
+    listed: Memo<Vec<String>>,
 }
 
 impl Chosen {
@@ -140,8 +140,11 @@ pub fn Projects() -> impl IntoView {
         (false, true) => COMPACT_PX,
         (false, false) => ROW_PX,
     });
-    let chosen =
-        Chosen { names: Held::new(HashSet::new()), last: Held::new(String::new()), listed: names };
+    let chosen = Chosen {
+        names: RwSignal::new(HashSet::new()),
+        last: RwSignal::new(String::new()),
+        listed: names,
+    };
     provide_context(chosen);
     read_used();
     view! {
@@ -236,7 +239,7 @@ fn project_row(name: String) -> AnyView {
 }
 
 #[component]
-fn Toolbar(asked: Cached<Query>) -> impl IntoView {
+fn Toolbar(asked: Memo<Query>) -> impl IntoView {
     let page = page();
     let nav = nav();
     let chip = move |show: Show| {
@@ -250,7 +253,7 @@ fn Toolbar(asked: Cached<Query>) -> impl IntoView {
                 data-testid="filter"
                 on:click=move |_| set_show(nav, show)
             >
-                {label(show)} <span class="num">{count.live()}</span>
+                {label(show)} <span class="num">{count}</span>
             </button>
         }
     };
@@ -299,7 +302,7 @@ fn Toolbar(asked: Cached<Query>) -> impl IntoView {
 }
 
 #[component]
-fn NothingMatches(all: Cached<usize>) -> impl IntoView {
+fn NothingMatches(all: Memo<usize>) -> impl IntoView {
     let nav = nav();
     let clear = move |_| {
         set_show(nav, Show::All);

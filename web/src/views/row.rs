@@ -1,17 +1,17 @@
 //! The frame of a row: one shape for bridges, background jobs and what was started elsewhere.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::external::{is_blocked, line, same_session};
 use crate::model::shown::shown;
 use crate::model::status::Face;
 use crate::model::window::ALL_UP_TO;
 use crate::parts::icon::{glyph, icon};
-use crate::parts::reactive::{Cached, Held, Live, dynamic, effect, live, memo};
 use crate::parts::times::Age;
 use crate::parts::window::Listed;
+use crate::reactive::{dynamic, effect, live, memo};
 use crate::store::EXTERNAL;
 use crate::views::bulk::pick;
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::api::sessions::WorkingSession;
@@ -25,19 +25,19 @@ pub struct Row {
     /// The bridge, if it is one.
     pub instance: Option<String>,
     /// Project as written, for tests and automation.
-    pub project: Live<String>,
+    pub project: Signal<String>,
     /// Status as written, for tests and automation.
-    pub status: Live<String>,
+    pub status: Signal<String>,
     /// Where the name leads.
     pub href: String,
     /// How it stands.
-    pub face: Cached<Face>,
+    pub face: Memo<Face>,
     /// Name.
-    pub name: Cached<String>,
+    pub name: Memo<String>,
     /// Further name.
-    pub label: Cached<Option<String>>,
+    pub label: Memo<Option<String>>,
     /// Kind.
-    pub kind: Cached<String>,
+    pub kind: Memo<String>,
     /// Chips after the kind.
     pub chips: AnyView,
     /// Facts after the status word.
@@ -87,13 +87,13 @@ impl Row {
                 </span>
                 <div class="row-text">
                     <div class="row-line">
-                        <a class="name" href=self.href><bdi>{name.live()}</bdi></a>
+                        <a class="name" href=self.href><bdi>{name}</bdi></a>
                         {dynamic(move || label.get().map(|label| view! { <span class="label"><bdi>{label}</bdi></span> }))}
-                        <span class="badge">{kind.live()}</span> {self.chips}
+                        <span class="badge">{kind}</span> {self.chips}
                     </div>
                     <span class="word" data-testid="status-word">{dynamic(move || face.with(|face| face.word.clone()))}</span>
                     <div class="row-facts">
-                        <span class="fact only-phone">{kind.live()}</span>
+                        <span class="fact only-phone">{kind}</span>
                         {self.facts}
                     </div>
                 </div>
@@ -114,15 +114,15 @@ pub fn fact(text: &str) -> AnyView {
 #[derive(Clone, Copy)]
 pub struct Inside {
     sessions: Signal<Arc<Vec<WorkingSession>>>,
-    is_open: Cached<bool>,
+    is_open: Memo<bool>,
     /// What a person wants, as long as it is about the same need.
-    wanted: Held<Option<bool>>,
+    wanted: RwSignal<Option<bool>>,
 }
 
 impl Inside {
     /// Of these sessions.
     pub fn new(sessions: Signal<Arc<Vec<WorkingSession>>>) -> Self {
-        let wanted = Held::new(None::<bool>);
+        let wanted = RwSignal::new(None::<bool>);
         let blocked = memo(move || is_blocked(&sessions.get()));
         effect(move || {
             blocked.get();

@@ -1,18 +1,18 @@
 //! A section of rows with its heading, on Home and on the pages of one kind.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::live::Link;
 use crate::model::sections::Section;
 use crate::model::time;
-use crate::parts::reactive::{Cached, derived, dynamic, memo};
 use crate::parts::window::Windowed;
 use crate::prefs;
+use crate::reactive::{derived, dynamic, memo};
 use crate::store::{EXTERNAL, JOB};
 use crate::text::page::link;
 use crate::views::external_row::external_row;
 use crate::views::job_row::job_row;
 use crate::views::session_row::session_row;
+use leptos::prelude::*;
 use svc_shared::Timestamp;
 
 /// Height of a row with its line, pixels. Rows with more in them may be higher: what is out of
@@ -42,9 +42,9 @@ pub fn Rows(
     /// For tests and automation.
     testid: &'static str,
     /// Keys of the rows, in order.
-    keys: Cached<Vec<String>>,
+    keys: Memo<Vec<String>>,
     /// How many there are, shown or not.
-    total: Cached<Vec<String>>,
+    total: Memo<Vec<String>>,
     /// One line per row.
     #[prop(optional)]
     dense: bool,

@@ -3,7 +3,6 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::cause::{cause, uptime};
 use crate::model::link::Found;
 use crate::model::offers::{Instead, Offer, offers};
@@ -13,10 +12,10 @@ use crate::model::status::face;
 use crate::model::time;
 use crate::parts::copy::Copyable;
 use crate::parts::icon::{glyph, icon};
-use crate::parts::reactive::{derived, dynamic, effect, live, memo};
 use crate::parts::status::pill;
 use crate::parts::tabs::{self, Tab, Tabs};
 use crate::parts::times::{Age, When};
+use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::shell::nav::{enter, nav};
 use crate::text::page::{link, nav as nav_words, session as words};
 use crate::text::past;
@@ -28,6 +27,7 @@ use crate::views::details::Details;
 use crate::views::home::Loading;
 use crate::views::log::LogPanel;
 use crate::views::session_row::Chips;
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
@@ -207,7 +207,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
                 } else {
                     view! { <span><When at=since /></span> }.into_any()
                 })}
-                <span class="badge">{kind.live()}</span> <Chips bridge=bridge />
+                <span class="badge">{kind}</span> <Chips bridge=bridge />
                 <span class="ids end">
                     {words::ID} " " <Copyable shown=id.short() full=id.as_str() what=words::ID />
                     {dynamic(move || session.get().map(|session| view! {

@@ -2,20 +2,20 @@
 
 use crate::app::page;
 use crate::browser;
-use crate::dom::prelude::*;
 use crate::model::cause::{cause, ended_facts};
 use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::model::status::{self, face};
 use crate::model::time;
-use crate::parts::reactive::{derived, dynamic, memo};
 use crate::parts::times::{Age, When};
 use crate::prefs;
+use crate::reactive::{derived, dynamic, memo};
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
 use crate::views::actions::{Actions, Place};
 use crate::views::cause::CauseLine;
 use crate::views::row::{Inside, Row, fact};
 use crate::views::usage::{curve, figure, used};
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::status::{BridgeStatus, PermissionMode};
@@ -54,8 +54,8 @@ pub fn session_row(id: String, section: Section) -> AnyView {
         key: id.clone(),
         testid: "session-row",
         instance: Some(id),
-        project: text(|b| b.project.clone()).live(),
-        status: text(|b| b.status.to_string()).live(),
+        project: text(|b| b.project.clone()).into(),
+        status: text(|b| b.status.to_string()).into(),
         href,
         face: memo(move || face(&bridge.get(), &inside.get())),
         name: text(|b| shown(&b.project).into_owned()),
@@ -212,7 +212,7 @@ fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>
     view! {
         {dynamic(move || {
             if is_starting.get() && !page.live.is_offline.get() {
-                view! { <span class="fact num">{starting.live()}</span> }.into_any()
+                view! { <span class="fact num">{starting}</span> }.into_any()
             } else {
                 view! { <span class="fact"><Age since=since /></span> }.into_any()
             }

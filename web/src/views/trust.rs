@@ -2,15 +2,15 @@
 
 use crate::act::TrustGate;
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{dynamic, live, memo};
+use crate::reactive::{dynamic, live, memo};
 use crate::text::launch as words;
 use leptos::html;
+use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::projects::Project;
 use svc_shared::internal::Facts;

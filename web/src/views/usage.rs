@@ -1,24 +1,24 @@
 //! The figures of a row: processor and memory now, and the curve of the last minutes.
 
 use crate::app::page;
-use crate::dom::prelude::*;
 use crate::model::usage::{self, Curve, HATCH_FROM, WIDTH};
-use crate::parts::reactive::{Cached, dynamic, memo};
+use crate::reactive::{dynamic, memo};
 use crate::text::usage as words;
+use leptos::prelude::*;
 use std::sync::Arc;
 
 /// Strokes over the place of what is not known.
 const HATCH: &str = "M800 240L840 20M850 240L890 20M900 240L940 20";
 
 /// What a bridge uses, kept up to date; `None` while nothing was measured.
-pub fn used(id: String) -> Cached<Option<Arc<Curve>>> {
+pub fn used(id: String) -> Memo<Option<Arc<Curve>>> {
     let page = page();
     page.live.measures();
     memo(move || page.store.curves.with(|curves| curves.get(&id).cloned()))
 }
 
 /// The curve with its figures.
-pub fn curve(of: Cached<Option<Arc<Curve>>>) -> AnyView {
+pub fn curve(of: Memo<Option<Arc<Curve>>>) -> AnyView {
     let page = page();
     let draw = move |curve: Arc<Curve>| {
         let is_stale = page.live.is_offline.get();
@@ -49,7 +49,7 @@ pub fn curve(of: Cached<Option<Arc<Curve>>>) -> AnyView {
 }
 
 /// The processor time alone, for cards.
-pub fn figure(of: Cached<Option<Arc<Curve>>>) -> AnyView {
+pub fn figure(of: Memo<Option<Arc<Curve>>>) -> AnyView {
     let text = memo(move || of.with(|of| of.as_ref().map(|c| usage::percent(c.now.cpu))));
     dynamic(move || {
         text.get()

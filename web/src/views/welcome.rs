@@ -2,13 +2,13 @@
 //! they are taken or put away.
 
 use crate::app::{Page, page};
-use crate::dom::prelude::*;
 use crate::focus;
 use crate::model::prefs::{Change, DISMISSED};
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::reactive::{Cached, dynamic, live, memo};
+use crate::reactive::{dynamic, live, memo};
 use crate::text::page::home as words;
+use leptos::prelude::*;
 
 /// Name of the card among what is put away.
 const CARD: &str = "first-steps";
@@ -34,7 +34,7 @@ fn root(page: Page) -> String {
 }
 
 /// Which steps are taken.
-fn taken(page: Page) -> Cached<[bool; 4]> {
+fn taken(page: Page) -> Memo<[bool; 4]> {
     memo(move || {
         let is_ready = page
             .store
@@ -75,7 +75,7 @@ pub fn FirstSteps() -> impl IntoView {
     }
 }
 
-fn steps(page: Page, taken: Cached<[bool; 4]>) -> AnyView {
+fn steps(page: Page, taken: Memo<[bool; 4]>) -> AnyView {
     let list = move || {
         let done = taken.get();
         let next = done.iter().position(|done| !done);

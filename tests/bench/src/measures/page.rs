@@ -37,9 +37,9 @@ pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     world.end()?;
     let kib = |bytes: usize| vec![bytes as f64 / 1024.0];
     let figure = Figure::new("page, module, brotli", "KiB", kib(module));
-    found.add(figure.at_most(Of::Worst, 290.0));
+    found.add(figure.at_most(Of::Worst, 500.0));
     let figure = Figure::new("page, everything of the first load, brotli", "KiB", kib(all));
-    found.add(figure.at_most(Of::Worst, 350.0).note(format!("{} files", files.len() + 1)));
+    found.add(figure.at_most(Of::Worst, 560.0).note(format!("{} files", files.len() + 1)));
     let figure = Figure::new("page, HTML before compression", "KiB", kib(html.body.len()));
     found.add(figure.at_most(Of::Worst, 20.0));
     Ok(found.all())

@@ -1,11 +1,11 @@
 //! The fields of the launch dialog: what is started, what it does, what it may do, where.
 
 use super::Desk;
-use crate::dom::prelude::*;
 use crate::model::launch::{self as rules, Block, Form, Kind};
 use crate::parts::icon::icon;
-use crate::parts::reactive::{Cached, derived, dynamic, live, memo};
+use crate::reactive::{derived, dynamic, live, memo};
 use crate::text::{launch as words, status as status_words};
+use leptos::prelude::*;
 use svc_shared::api::jobs::PROMPT_BYTES;
 use svc_shared::status::SpawnMode;
 
@@ -38,12 +38,12 @@ fn How(desk: Desk) -> impl IntoView {
             Kind::Background => words::BACKGROUND_EFFECT,
         };
         view! {
-            <label class="radio-card" class:on=is_on.live()>
+            <label class="radio-card" class:on=is_on>
                 <input
                     type="radio"
                     name="launch-kind"
                     autofocus=is_on.get_untracked()
-                    prop:checked=is_on.live()
+                    prop:checked=is_on
                     data-testid=format!("launch-kind-{}", kind.word())
                     on:change=choose
                 />
@@ -280,7 +280,7 @@ struct Field {
     placeholder: String,
     text: fn(&mut Form) -> &mut String,
     help: Signal<String>,
-    is_bad: Cached<bool>,
+    is_bad: Memo<bool>,
 }
 
 fn text_field(desk: Desk, field: Field) -> AnyView {
@@ -318,7 +318,7 @@ fn text_field(desk: Desk, field: Field) -> AnyView {
                 on:input=input
                 on:keydown=keys
             ></textarea>
-            <p class="help" class:help-error=is_bad.live() id=help_id>{field.help}</p>
+            <p class="help" class:help-error=is_bad id=help_id>{field.help}</p>
         </div>
     }
     .into_any()
