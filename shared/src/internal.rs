@@ -5,6 +5,7 @@ pub mod strays;
 
 use crate::api::health::Health;
 use crate::api::instances::Instance;
+use crate::api::jobs::BackgroundJob;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
 use crate::status::{
@@ -107,7 +108,7 @@ pub struct Limits {
 }
 
 /// What somebody chose for the page, on every device they use it from.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UiPrefs {
     /// The choices; what is absent or null has its default.
     pub prefs: serde_json::Map<String, serde_json::Value>,
@@ -320,11 +321,11 @@ pub struct LoginStatus {
 #[serde(default)]
 pub struct State {
     /// By name.
-    pub projects: BTreeMap<String, Project>,
+    pub projects: BTreeMap<String, Arc<Project>>,
     /// By id.
     pub instances: BTreeMap<String, Arc<Instance>>,
     /// Background jobs by id.
-    pub jobs: BTreeMap<String, serde_json::Value>,
+    pub jobs: BTreeMap<String, Arc<BackgroundJob>>,
     /// External sessions by project.
     pub external: BTreeMap<String, Vec<WorkingSession>>,
     /// Tracked sessions by instance id.

@@ -1,11 +1,20 @@
-//! Frames of the WebSocket streams, both directions.
+//! Frames of the WebSocket streams, and the one function that folds them.
+//!
+//! Frames and changes carry a word that says what they are. They are read in two steps: first that
+//! word, while the rest stays text, then the members that belong to it. A frame or a record of
+//! another version is recognised by its word and ignored.
+
+mod envelope;
 
 use crate::Timestamp;
 use crate::api::health::Health;
 use crate::api::instances::Instance;
+use crate::api::jobs::BackgroundJob;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
+use crate::internal::metrics::Metrics;
 use crate::internal::{LoginStatus, PreflightSummary, State};
+use envelope::tagged_frames;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -39,79 +48,81 @@ pub mod close {
     pub const WRONG_KIND: u16 = 4415;
 }
 
-/// A frame of the state stream, server to client.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
-pub enum EventFrame {
-    /// First frame.
-    Hello {
-        /// Frame format version.
-        v: u32,
-        /// Random per server process.
-        boot: String,
-        /// Head of the stream.
-        seq: u64,
-        /// Service version.
-        server_version: String,
-        /// The client's position was found: deltas follow, no snapshot.
-        resumed: bool,
-        /// Server clock.
-        time: Timestamp,
-    },
-    /// The whole state.
-    Snapshot {
-        /// Position of this state.
-        seq: u64,
-        /// `initial`, `gap`, `boot`, `overflow` or `requested`.
-        reason: String,
-        /// Everything.
-        state: Box<State>,
-    },
-    /// One step.
-    Delta {
-        /// One more than the step before.
-        seq: u64,
-        /// Server clock.
-        time: Timestamp,
-        /// What changed; whole records.
-        ops: Vec<Op>,
-    },
-    /// Measurements, not part of the state.
-    Sample {
-        /// Server clock.
-        time: Timestamp,
-        /// By instance id.
-        metrics: BTreeMap<String, serde_json::Value>,
-    },
-    /// Something happened, for a toast; the fact itself is in a delta.
-    Event {
-        /// Server clock.
-        time: Timestamp,
-        /// `spawn`, `ready`, `stop`, `crash`.
-        name: String,
-        /// Fields of the outbound payload, and `instance_id`.
-        data: serde_json::Value,
-    },
-    /// Something the operator should know.
-    Notice {
-        /// `info`, `warn` or `error`.
-        level: String,
-        /// A word.
-        code: String,
-        /// A sentence.
-        text: String,
-    },
-    /// Sign of life while nothing happens.
-    Tick {
-        /// Head of the stream.
-        seq: u64,
-        /// Server clock.
-        time: Timestamp,
-    },
+tagged_frames! {
+    /// A frame of the state stream, server to client.
+    ///
+    /// Reads from text only, not from a [`serde_json::Value`].
+    pub enum EventFrame {
+        /// First frame.
+        Hello = "hello" {
+            /// Frame format version.
+            v: u32,
+            /// Random per server process.
+            boot: String,
+            /// Head of the stream.
+            seq: u64,
+            /// Service version.
+            server_version: String,
+            /// The client's position was found: deltas follow, no snapshot.
+            resumed: bool,
+            /// Server clock.
+            time: Timestamp,
+        }
+        /// The whole state.
+        Snapshot = "snapshot" {
+            /// Position of this state.
+            seq: u64,
+            /// `initial`, `gap`, `boot`, `overflow` or `requested`.
+            reason: String,
+            /// Everything.
+            state: Box<State>,
+        }
+        /// One step.
+        Delta = "delta" {
+            /// One more than the step before.
+            seq: u64,
+            /// Server clock.
+            time: Timestamp,
+            /// What changed; whole records.
+            ops: Vec<Op>,
+        }
+        /// Measurements, not part of the state.
+        Sample = "sample" {
+            /// Server clock.
+            time: Timestamp,
+            /// By instance id.
+            metrics: BTreeMap<String, Metrics>,
+        }
+        /// Something happened, for a toast; the fact itself is in a delta.
+        Event = "event" {
+            /// Server clock.
+            time: Timestamp,
+            /// `spawn`, `ready`, `stop`, `crash`.
+            name: String,
+            /// Fields of the outbound payload, and `instance_id`.
+            data: serde_json::Value,
+        }
+        /// Something the operator should know.
+        Notice = "notice" {
+            /// `info`, `warn` or `error`.
+            level: String,
+            /// A word.
+            code: String,
+            /// A sentence.
+            text: String,
+        }
+        /// Sign of life while nothing happens.
+        Tick = "tick" {
+            /// Head of the stream.
+            seq: u64,
+            /// Server clock.
+            time: Timestamp,
+        }
+    }
 }
 
-/// One change of the state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One change of the state. Reads from text only, not from a [`serde_json::Value`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "op", rename_all = "lowercase")]
 pub enum Op {
     /// The record is now this.
@@ -126,7 +137,7 @@ pub enum Op {
 }
 
 /// A whole record under its kind and id.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Put {
     /// Id of the record.
     pub id: String,
@@ -136,15 +147,15 @@ pub struct Put {
 }
 
 /// Kinds of records in the stream.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "k", content = "v", rename_all = "snake_case")]
 pub enum Record {
     /// A project.
-    Project(Box<Project>),
+    Project(Arc<Project>),
     /// A bridge.
     Instance(Arc<Instance>),
     /// A background job.
-    Job(serde_json::Value),
+    Job(Arc<BackgroundJob>),
     /// External sessions of a project.
     External(Vec<WorkingSession>),
     /// Sessions of a bridge.
@@ -161,6 +172,9 @@ pub enum Record {
     Login(LoginStatus),
     /// A running sign-in.
     Shepherd(serde_json::Value),
+    /// A kind that this version does not know; never sent.
+    #[serde(skip)]
+    Other,
 }
 
 impl Record {
@@ -179,6 +193,7 @@ impl Record {
             Self::Health(_) => "health",
             Self::Login(_) => "login",
             Self::Shepherd(_) => "shepherd",
+            Self::Other => "",
         }
     }
 }
@@ -233,7 +248,7 @@ pub enum MarkKind {
 /// Applies one change to a state.
 ///
 /// The page, the server and the tests fold the stream with this one function, so a folded stream
-/// and a snapshot cannot disagree. Unknown kinds of a `del` are ignored.
+/// and a snapshot cannot disagree. Unknown kinds are ignored.
 pub fn apply(state: &mut State, op: Op) {
     match op {
         Op::Put(Put { id, record }) => put(state, id, record),
@@ -243,7 +258,7 @@ pub fn apply(state: &mut State, op: Op) {
 
 fn put(state: &mut State, id: String, record: Record) {
     match record {
-        Record::Project(v) => drop(state.projects.insert(id, *v)),
+        Record::Project(v) => drop(state.projects.insert(id, v)),
         Record::Instance(v) => {
             count(&mut state.counts, &v, Step::Up);
             if let Some(before) = state.instances.insert(id, v) {
@@ -263,6 +278,7 @@ fn put(state: &mut State, id: String, record: Record) {
         Record::Health(v) => state.health = Some(*v),
         Record::Login(v) => state.login = Some(v),
         Record::Shepherd(v) => state.shepherd = Some(v),
+        Record::Other => {}
     }
 }
 
@@ -312,8 +328,9 @@ enum Step {
     Down,
 }
 
-/// Counts one bridge in or out: a count over all rows per change would make filling a state with
-/// thousands of rows quadratic.
+/// Counts one bridge in or out.
+///
+/// A count over all rows per change would make filling a state with thousands of rows quadratic.
 fn count(counts: &mut BTreeMap<String, u32>, instance: &Instance, step: Step) {
     use crate::status::Channel;
     if counts.is_empty() {
@@ -351,6 +368,57 @@ mod tests {
         assert_eq!(serde_json::from_str::<Op>(&json).unwrap(), del);
         let json = serde_json::to_string(&op).unwrap();
         assert_eq!(serde_json::from_str::<Op>(&json).unwrap(), op);
+    }
+
+    fn read(text: &str) -> Result<EventFrame, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    #[test]
+    fn f87_a_frame_of_another_version_is_ignored_whatever_its_members_are() {
+        for text in [
+            r#"{"type":"weather"}"#,
+            r#"{"v":"a text","type":"weather","seq":{"deep":[1]},"state":7,"ops":"x"}"#,
+        ] {
+            assert_eq!(read(text).unwrap(), EventFrame::Other);
+        }
+        let more = r#"{"moon":{},"type":"tick","time":"1970-01-01T00:00:00.007Z","seq":4}"#;
+        assert_eq!(
+            read(more).unwrap(),
+            EventFrame::Tick { seq: 4, time: Timestamp::from_millis(7) }
+        );
+    }
+
+    #[test]
+    fn f87_a_record_of_another_version_is_ignored_and_its_neighbours_are_not() {
+        let text = r#"{"type":"delta","seq":1,"time":"1970-01-01T00:00:00.000Z","ops":[
+            {"op":"put","k":"moon","id":"full","v":{"bright":true}},
+            {"op":"put","k":"moon","id":"new"},
+            {"op":"put","k":"adoptable","id":"api","v":true},
+            {"op":"del","k":"moon","id":"full"}]}"#;
+        let EventFrame::Delta { ops, .. } = read(text).unwrap() else { panic!("not a delta") };
+        assert_eq!(ops.len(), 4);
+        let mut state = State::default();
+        ops.into_iter().for_each(|op| apply(&mut state, op));
+        assert_eq!(state, State { adoptable: vec!["api".into()], ..State::default() });
+    }
+
+    #[test]
+    fn a_frame_with_a_known_record_that_does_not_fit_is_refused_whole() {
+        for text in [
+            "",
+            "[]",
+            "{}",
+            r#"{"type":7}"#,
+            r#"{"type":"tick","seq":-1,"time":"1970-01-01T00:00:00.000Z"}"#,
+            r#"{"type":"tick","seq":1,"time":"yesterday"}"#,
+            r#"{"type":"tick","seq":1}"#,
+            r#"{"type":"delta","seq":1,"time":"1970-01-01T00:00:00.000Z","ops":[{"op":"move","k":"instance","id":"1"}]}"#,
+            r#"{"type":"delta","seq":1,"time":"1970-01-01T00:00:00.000Z","ops":[{"op":"put","k":"instance","id":"1","v":{}}]}"#,
+            r#"{"type":"delta","seq":1,"time":"1970-01-01T00:00:00.000Z","ops":[{"op":"put","k":"instance","id":"1"}]}"#,
+        ] {
+            assert!(read(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ mod undo;
 use crate::api;
 use crate::app::Page;
 use crate::browser;
-use crate::model::job::Job;
+use crate::model::job::{Job, JobView as _};
 use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
@@ -17,10 +17,11 @@ use crate::text::{launch as launch_words, page as page_words, session as words};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use serde_json::json;
 use std::collections::HashSet;
-use svc_shared::api::instances::{Instance, SpawnResult};
+use svc_shared::api::instances::{Instance, PatchInstance, ResumeRequest, SpawnResult};
+use svc_shared::api::jobs::ResumeAgentResult;
 use svc_shared::error::ErrorCode;
+use svc_shared::internal::TrustAllRequest;
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
 
@@ -75,7 +76,7 @@ impl Target {
 
     /// Of a job.
     pub fn of_job(job: &Job) -> Self {
-        Self { id: job.id.clone(), project: job.object() }
+        Self { id: job.id.to_string(), project: job.object() }
     }
 }
 
@@ -160,7 +161,7 @@ impl Write {
             target.project,
             Method::DELETE,
             path,
-            |write, text| Ok(vec![outcome::job_stopped(&write.object, wire::read(text)?)?]),
+            |write, text| Ok(vec![outcome::job_stopped(&write.object, wire::read(text)?)]),
         )
     }
 
@@ -169,7 +170,7 @@ impl Write {
         let path = agent_path(&target.id, "");
         let act = job_words::REMOVE;
         Self::new(target.id, act, target.project, Method::DELETE, path, |write, text| {
-            Ok(vec![outcome::job_removed(&write.object, wire::read(text)?)?])
+            Ok(vec![outcome::job_removed(&write.object, wire::read(text)?)])
         })
     }
 
@@ -179,7 +180,7 @@ impl Write {
         let path = agent_path(&target.id, "/resume");
         let asks_trust = (!trust).then(|| TrustGate::ResumeJob(target.clone()));
         let done: Done = |write, text| {
-            let id = wire::read::<wire::Members>(text)?.text("id")?;
+            let id = wire::read::<ResumeAgentResult>(text)?.id.to_string();
             let title = job_words::resumed(&write.object);
             Ok(vec![Notice::new(Level::Success, title, "").then(Then::Job(id))])
         };
@@ -253,7 +254,7 @@ impl Page {
         };
         let act = words::act::RENAME;
         self.write(Write {
-            body: Some(json!({ "label": label }).to_string()),
+            body: Some(wire::written(&PatchInstance { label: Some(label) })),
             ..Write::new(target.id, act, target.project, Method::PATCH, path, done)
         });
     }
@@ -275,7 +276,8 @@ impl Page {
             Write::new("trust-all".to_owned(), act, object, Method::POST, path, |write, _| {
                 said(words::trusted(&write.object))
             });
-        self.write(Write { body: Some(json!({ "names": projects }).to_string()), ..write });
+        let body = Some(wire::written(&TrustAllRequest { names: projects }));
+        self.write(Write { body, ..write });
     }
 
     /// Stops a job.
@@ -349,7 +351,7 @@ impl Page {
 
 /// Body of a resume that acknowledges an untrusted folder.
 fn trusting() -> String {
-    json!({ "trust": true }).to_string()
+    wire::written(&ResumeRequest { trust: Some(true) })
 }
 
 /// What a request about such a process is pending as.

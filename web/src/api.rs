@@ -2,9 +2,10 @@
 
 use crate::browser;
 use crate::model::problem::Problem;
-use crate::model::wire::{self, FromWire};
+use crate::model::wire;
 use futures_util::future::{Either, select};
 use gloo_net::http::{Method, RequestBuilder};
+use serde::de::DeserializeOwned;
 use std::pin::{Pin, pin};
 use svc_shared::error::ErrorCode;
 use wasm_bindgen::JsCast;
@@ -21,17 +22,17 @@ const STOP_PATIENCE_MS: i32 = 60_000;
 const AGENT_PATIENCE_MS: i32 = 90_000;
 
 /// Reads a document.
-pub async fn get<T: FromWire>(path: &str) -> Result<T, Problem> {
+pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Problem> {
     call(Method::GET, path).await
 }
 
 /// Asks for something without a body.
-pub async fn call<T: FromWire>(method: Method, path: &str) -> Result<T, Problem> {
+pub async fn call<T: DeserializeOwned>(method: Method, path: &str) -> Result<T, Problem> {
     understood(request(method, path, None, None).await)
 }
 
 /// Reads what was answered.
-pub fn understood<T: FromWire>(answer: Answer) -> Result<T, Problem> {
+pub fn understood<T: DeserializeOwned>(answer: Answer) -> Result<T, Problem> {
     let (status, body) = answer?;
     wire::read(&body).map_err(|_| Problem::Unreadable { status })
 }

@@ -2,10 +2,8 @@
 
 use crate::clock::Clock;
 use crate::model::basics::Basics;
-use crate::model::frame::{BookAt, Frame};
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
-use crate::model::state::Change;
 use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
 use crate::model::usage::Kept;
 use crate::model::{link, outcome, pace, wire};
@@ -21,9 +19,10 @@ use leptos::task::spawn_local;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_shared::api::instances::Instance;
+use svc_shared::internal::StateAt;
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
-use svc_shared::stream::close;
+use svc_shared::stream::{EventFrame, Op, close};
 
 /// Frames wait at most this long for a pointer that is down.
 const HOLD: Duration = Duration::from_secs(1);
@@ -137,7 +136,7 @@ impl Live {
         spawn_local(async move {
             let (basics, state) = futures_util::future::join(
                 api::get::<Basics>(paths::BOOTSTRAP),
-                api::get::<BookAt>(paths::STATE),
+                api::get::<StateAt>(paths::STATE),
             )
             .await;
             match basics.and_then(|basics| Ok((basics, state?))) {
@@ -146,7 +145,7 @@ impl Live {
                     self.inner.update_value(|inner| inner.follower.start(&state, &basics.version));
                     self.check_address(&basics);
                     self.basics.set(Some(Arc::new(basics)));
-                    self.store.replace(state.book);
+                    self.store.replace(state.state);
                     self.connect();
                 }
                 Err(problem) => {
@@ -261,24 +260,24 @@ impl Live {
             inner.shown_at = browser::steady_now();
             std::mem::take(&mut inner.waiting)
         });
-        let mut changes = Vec::new();
+        let mut ops = Vec::new();
         for text in waiting.unwrap_or_default() {
             match self.understood(&text) {
-                Step::Apply(more) => changes.extend(more),
+                Step::Apply(more) => ops.extend(more),
                 step => {
-                    self.change(std::mem::take(&mut changes));
+                    self.change(std::mem::take(&mut ops));
                     if !self.take(step) {
                         return; // what follows came by a socket that is given up
                     }
                 }
             }
         }
-        self.change(changes);
+        self.change(ops);
     }
 
     fn understood(self, text: &str) -> Step {
         let step = self.inner.try_update_value(|inner| {
-            match wire::read::<Frame>(text) {
+            match wire::read::<EventFrame>(text) {
                 Ok(frame) => inner.follower.take(frame),
                 Err(_) => {
                     // Half a state is worse than an old one.
@@ -291,12 +290,12 @@ impl Live {
         step.unwrap_or(Step::Nothing)
     }
 
-    fn change(self, changes: Vec<Change>) {
-        if changes.is_empty() {
+    fn change(self, ops: Vec<Op>) {
+        if ops.is_empty() {
             return;
         }
         self.progressed();
-        for bridge in self.store.apply(changes) {
+        for bridge in self.store.apply(ops) {
             self.settled(&bridge);
         }
         focus::keep();
@@ -309,10 +308,10 @@ impl Live {
             Step::Connected { time, new_boot, other_version, caught_up } => {
                 self.connected(time, new_boot || other_version, caught_up)
             }
-            Step::Apply(changes) => self.change(changes),
-            Step::Replace(book, caught_up) => {
+            Step::Apply(ops) => self.change(ops),
+            Step::Replace(state, caught_up) => {
                 self.progressed();
-                self.store.replace(*book);
+                self.store.replace(*state);
                 self.tell(caught_up);
                 focus::keep();
             }
@@ -361,7 +360,7 @@ impl Live {
         self.inner.update_value(|inner| {
             inner.has_past = false;
             if let Some(socket) = &inner.socket {
-                socket.send(stream::samples(on));
+                socket.send(&stream::samples(on));
             }
         });
     }

@@ -3,7 +3,6 @@
 use crate::api;
 use crate::focus;
 use crate::model::problem::Problem;
-use crate::model::records::Strays;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::Doctor;
@@ -49,7 +48,7 @@ impl Ready {
             let mut found = None;
             loop {
                 // Without an answer, what was known stays: a kill of what is gone is refused.
-                if looks_for_strays && let Ok(Strays(strays)) = api::get("/api/strays").await {
+                if looks_for_strays && let Ok(strays) = api::get("/api/strays").await {
                     self.strays.set(strays);
                 }
                 let is_complete = found.is_some();

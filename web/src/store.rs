@@ -6,18 +6,20 @@ use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
 use crate::model::prefs::FAVOURITES;
 use crate::model::sections::{self, Place, Section};
-use crate::model::state::{Book, Change, Changed};
+use crate::model::state::{self, Changed};
 use crate::model::usage::{Curve, Kept, Use};
 use crate::model::{link, projects};
 use crate::prefs;
 use crate::reactive::memo;
 use leptos::prelude::*;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::State;
+use svc_shared::stream::Op;
 
 /// Before the id in the key of a job's row.
 pub const JOB: &str = "job:";
@@ -36,7 +38,7 @@ type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
 /// Every record of the page.
 #[derive(Clone, Copy)]
 pub struct Store {
-    book: StoredValue<Book>,
+    state: StoredValue<State>,
     instances: Records<Instance>,
     projects: Records<Project>,
     tracked: Records<Vec<WorkingSession>>,
@@ -44,8 +46,8 @@ pub struct Store {
     pub places: RwSignal<Vec<Place>>,
     /// One more whenever a project came, went or changed.
     projects_step: RwSignal<u64>,
-    jobs: RwSignal<HashMap<String, Arc<Job>>>,
-    external: RwSignal<(Sessions, HashSet<String>)>,
+    jobs: RwSignal<BTreeMap<String, Arc<Job>>>,
+    external: RwSignal<(Sessions, Vec<String>)>,
     /// Health report.
     pub health: RwSignal<Option<Health>>,
     /// The first state is there.
@@ -74,9 +76,9 @@ impl Store {
         let places: RwSignal<Vec<Place>> = RwSignal::new(Vec::new());
         let hidden = RwSignal::new(HashSet::<String>::new());
         let kept = browser::stored(DISMISSED).unwrap_or_default();
-        let jobs: RwSignal<HashMap<String, Arc<Job>>> = RwSignal::new(HashMap::new());
+        let jobs: RwSignal<BTreeMap<String, Arc<Job>>> = RwSignal::new(BTreeMap::new());
         Self {
-            book: StoredValue::new(Book::default()),
+            state: StoredValue::new(State::default()),
             instances: StoredValue::new(HashMap::new()),
             projects: StoredValue::new(HashMap::new()),
             tracked: StoredValue::new(HashMap::new()),
@@ -96,7 +98,7 @@ impl Store {
             rollups: memo(move || {
                 jobs.with(|jobs| {
                     let hidden = hidden.get();
-                    let jobs = jobs.values().filter(|job| !hidden.contains(&job.id));
+                    let jobs = jobs.values().filter(|job| !hidden.contains(job.id.as_str()));
                     let jobs = jobs.map(|job| &**job);
                     places.with(|places| {
                         let shown = places.iter().filter(|place| !hidden.contains(&place.id));
@@ -108,8 +110,8 @@ impl Store {
     }
 
     /// Applies a step of the stream; returns the bridges that settled in it.
-    pub fn apply(self, changes: Vec<Change>) -> Vec<Arc<Instance>> {
-        let Some(changed) = self.book.try_update_value(|book| book.apply(changes)) else {
+    pub fn apply(self, ops: Vec<Op>) -> Vec<Arc<Instance>> {
+        let Some(changed) = self.state.try_update_value(|now| state::apply(now, ops)) else {
             return Vec::new();
         };
         self.publish(&changed);
@@ -122,42 +124,44 @@ impl Store {
     }
 
     /// Takes a whole state.
-    pub fn replace(self, next: Book) {
-        if let Some(changed) = self.book.try_update_value(|book| book.replace(next)) {
+    pub fn replace(self, next: State) {
+        if let Some(changed) = self.state.try_update_value(|now| state::replace(now, next)) {
             self.publish(&changed);
         }
         self.is_loaded.set(true);
     }
 
     fn publish(self, changed: &Changed) {
-        self.book.with_value(|book| {
-            refresh(self.projects, &changed.projects, &book.projects);
+        self.state.with_value(|state| {
+            refresh(self.projects, &changed.projects, &state.projects);
             for id in &changed.tracked {
                 // Never taken away: a row keeps its signal from before the first session inside
                 // until after the last.
-                self.inside(id).set(book.tracked.get(id).cloned().unwrap_or_default());
+                self.inside(id).set(Arc::new(state.tracked.get(id).cloned().unwrap_or_default()));
             }
-            refresh(self.instances, &changed.instances, &book.instances);
+            refresh(self.instances, &changed.instances, &state.instances);
             if changed.jobs {
-                self.jobs.set(book.jobs.clone());
+                self.jobs.set(state.jobs.clone());
             }
             if changed.external {
-                self.external.set((book.external.clone(), book.adoptable.clone()));
+                self.external.set((state.external.clone(), state.adoptable.clone()));
             }
             if changed.refused {
-                self.refused.set(Arc::new(book.refused.clone()));
+                let refused = state.preflight.iter().filter(|(_, found)| !found.ok);
+                let codes = refused.map(|(name, found)| (name.clone(), found.codes.clone()));
+                self.refused.set(Arc::new(codes.collect()));
             }
             if changed.health {
-                self.health.set(book.health.clone());
+                self.health.set(state.health.clone());
             }
-            self.place(&changed.instances, &book.instances);
+            self.place(&changed.instances, &state.instances);
             self.forget_selected(|key| match key.strip_prefix(JOB) {
-                Some(id) => book.jobs.contains_key(id),
-                None => book.instances.contains_key(key),
+                Some(id) => state.jobs.contains_key(id),
+                None => state.instances.contains_key(key),
             });
             // What runs again or is gone has nothing left to be seen.
             if !self.unseen.with_untracked(HashSet::is_empty) {
-                let ended = |id: &String| book.instances.get(id).is_some_and(|b| !b.is_live());
+                let ended = |id: &String| state.instances.get(id).is_some_and(|b| !b.is_live());
                 self.unseen.update(|unseen| unseen.retain(ended));
             }
         });
@@ -166,7 +170,7 @@ impl Store {
         }
     }
 
-    fn place(self, ids: &[String], rows: &HashMap<String, Arc<Instance>>) {
+    fn place(self, ids: &[String], rows: &BTreeMap<String, Arc<Instance>>) {
         let moved: Vec<(&String, Option<Place>)> = self.places.with_untracked(|places| {
             let known: HashMap<&str, &Place> = places.iter().map(|p| (p.id.as_str(), p)).collect();
             ids.iter()
@@ -185,8 +189,8 @@ impl Store {
     /// Takes measurements. Curves of what has ended go.
     pub fn measured(self, at: i64, all: Vec<(String, Use)>) {
         self.curves.update(|curves| {
-            self.book.with_value(|book| {
-                curves.retain(|id, _| book.instances.get(id).is_some_and(|b| b.is_live()));
+            self.state.with_value(|state| {
+                curves.retain(|id, _| state.instances.get(id).is_some_and(|b| b.is_live()));
             });
             for (id, now) in all {
                 Arc::make_mut(curves.entry(id).or_default()).add(at, now);
@@ -239,7 +243,8 @@ impl Store {
     /// Tracked.
     pub fn external_of(self, project: &str) -> (Arc<Vec<WorkingSession>>, bool) {
         self.external.with(|(sessions, adoptable)| {
-            (sessions.get(project).cloned().unwrap_or_default(), adoptable.contains(project))
+            let sessions = Arc::new(sessions.get(project).cloned().unwrap_or_default());
+            (sessions, adoptable.iter().any(|name| name == project))
         })
     }
 
@@ -367,8 +372,9 @@ impl Store {
             false => HashSet::new(),
         };
         let around = projects::Around { rollups: &rollups, used: &used, favourites: &favourites };
-        self.book
-            .with_value(|book| make(&mut book.projects.values().map(|project| &**project), &around))
+        self.state.with_value(|state| {
+            make(&mut state.projects.values().map(|project| &**project), &around)
+        })
     }
 
     /// Names of projects for a query. Tracked.
@@ -402,7 +408,7 @@ impl Store {
     /// How many projects there are. Tracked.
     pub fn count_projects(self) -> usize {
         self.projects_step.track();
-        self.book.with_value(|book| book.projects.len())
+        self.state.with_value(|state| state.projects.len())
     }
 }
 
@@ -410,7 +416,7 @@ impl Store {
 fn refresh<T: Send + Sync + 'static>(
     signals: Records<T>,
     keys: &[String],
-    records: &HashMap<String, Arc<T>>,
+    records: &BTreeMap<String, Arc<T>>,
 ) {
     for key in keys {
         let known = signals.with_value(|all| all.get(key).cloned());

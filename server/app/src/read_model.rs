@@ -135,7 +135,7 @@ impl Snapshot {
     /// The projects by name, case-insensitive, then byte for byte.
     #[must_use]
     pub fn projects(&self) -> Vec<&Project> {
-        let mut projects: Vec<&Project> = self.state.projects.values().collect();
+        let mut projects: Vec<&Project> = self.state.projects.values().map(Arc::as_ref).collect();
         projects.sort_by_cached_key(|project| {
             (project.name.as_str().to_lowercase(), project.name.clone())
         });
@@ -235,9 +235,8 @@ impl ReadModel {
 
     /// Sets all projects, by name.
     pub fn replace_projects(&self, projects: BTreeMap<String, Project>) {
-        self.write(|state| {
-            diff(&state.projects, projects, "project", |v| Record::Project(v.into()))
-        });
+        let projects = projects.into_iter().map(|(name, project)| (name, project.into())).collect();
+        self.write(|state| diff(&state.projects, projects, "project", Record::Project));
     }
 
     /// Sets the readiness of all projects, by name.
@@ -247,11 +246,7 @@ impl ReadModel {
 
     /// Sets the background jobs, by id.
     pub fn replace_jobs(&self, jobs: BTreeMap<String, BackgroundJob>) {
-        let jobs = jobs
-            .into_iter()
-            // Texts, numbers and switches: nothing that JSON cannot carry.
-            .map(|(id, job)| (id, serde_json::to_value(job).unwrap_or_default()))
-            .collect();
+        let jobs = jobs.into_iter().map(|(id, job)| (id, job.into())).collect();
         self.write(|state| diff(&state.jobs, jobs, "job", Record::Job));
     }
 
@@ -321,11 +316,7 @@ impl ReadModel {
     /// when nobody wants it.
     pub fn sampled(&self, time: Timestamp, metrics: impl FnOnce() -> BTreeMap<String, Metrics>) {
         if self.are_samples_wanted() {
-            let metrics = metrics()
-                .into_iter()
-                // Numbers and switches: nothing that JSON cannot carry.
-                .map(|(id, metrics)| (id, serde_json::to_value(metrics).unwrap_or_default()))
-                .collect();
+            let metrics = metrics();
             let _ = self.samples.send(encode(&EventFrame::Sample { time, metrics }));
         }
     }
@@ -437,6 +428,7 @@ fn is_current(state: &State, id: &str, record: &Record) -> bool {
         Record::Health(v) => state.health.as_ref() == Some(v),
         Record::Login(v) => state.login.as_ref() == Some(v),
         Record::Shepherd(v) => state.shepherd.as_ref() == Some(v),
+        Record::Other => true,
     }
 }
 

@@ -16,13 +16,11 @@ use poem::http::{HeaderValue, StatusCode};
 use poem::{Request, Response};
 use poem_openapi::{OpenApi, Tags};
 use schema::LaunchBody;
-use serde_json::Value;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use svc_app::read_model::{Encoded, List};
 use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest, SpawnResult};
-use svc_shared::api::jobs::DispatchRequest;
+use svc_shared::api::jobs::{BackgroundJob, DispatchRequest};
 use svc_shared::api::projects::Project;
 use svc_shared::status::{BridgeStatus, Channel, TrustState};
 
@@ -253,14 +251,12 @@ impl PublicApi {
         project: NamedFilter,
     ) -> Answer<doc::Jobs> {
         let snapshot = self.context.app.read_model().snapshot();
-        let word = |job: &Value, member: &str| -> String {
-            job.get(member).and_then(Value::as_str).unwrap_or_default().to_owned()
+        let is_kept = |job: &&Arc<BackgroundJob>| {
+            let of = job.project.as_deref().unwrap_or_default();
+            project.0.is_empty() || project.0.iter().any(|name| name == of)
         };
-        let is_kept = |job: &&Value| {
-            project.0.is_empty() || project.0.iter().any(|name| *name == word(job, "project"))
-        };
-        let mut kept: Vec<&Value> = snapshot.state.jobs.values().filter(is_kept).collect();
-        kept.sort_by_cached_key(|job| Reverse((word(job, "updated_at"), word(job, "id"))));
+        let mut kept: Vec<_> = snapshot.state.jobs.values().filter(is_kept).collect();
+        kept.sort_by(|a, b| (&b.updated_at, &b.id).cmp(&(&a.updated_at, &a.id)));
         Answer::new(filtered(request, &kept))
     }
 

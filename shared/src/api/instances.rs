@@ -170,7 +170,7 @@ pub struct SpawnRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// True acknowledges an untrusted directory; never assumed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub trust: Option<bool>,
     /// `same-dir`, `worktree` or `session`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

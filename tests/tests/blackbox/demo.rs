@@ -90,7 +90,7 @@ async fn the_demo_needs_nothing_and_leaves_nothing() {
     events
         .until("a job that waits and one that is done", |state| {
             let jobs = state.jobs.values();
-            let mut states: Vec<_> = jobs.map(|job| job["state"].as_str().unwrap()).collect();
+            let mut states: Vec<_> = jobs.map(|job| job.state.as_str()).collect();
             states.sort_unstable();
             (states == ["blocked", "done"]).then_some(())
         })
@@ -118,7 +118,7 @@ async fn a_kept_demo_can_be_looked_at_afterwards_and_goes_on_where_it_was() {
         let shown = events.until("the samples", |state| {
             let running =
                 state.instances.values().filter(|row| row.status.to_string() == "running");
-            let done = state.jobs.values().any(|job| job["state"] == "done");
+            let done = state.jobs.values().any(|job| job.state == "done");
             let are_there = running.count() == 2 && state.jobs.len() == 2 && done;
             are_there.then(|| state.jobs.keys().cloned().collect::<Vec<_>>())
         });

@@ -33,7 +33,7 @@ pub fn agent(world: &World, cwd: &Path, args: &[&str]) -> String {
 }
 
 pub fn job(state: &State, id: &str) -> Option<BackgroundJob> {
-    Some(serde_json::from_value(state.jobs.get(id)?.clone()).unwrap())
+    Some((**state.jobs.get(id)?).clone())
 }
 
 pub async fn until_state(events: &mut Events, id: &str, word: &str) -> BackgroundJob {

@@ -32,7 +32,8 @@ async fn f72_a_dispatch_that_the_agent_answers_oddly_is_understood_or_said_to_ha
     assert_eq!(dispatch("no-id").await.refused(502), "agent_failed");
     events
         .until("the nameless job", |state| {
-            state.jobs.values().find(|job| job["project"] == "no-id").cloned()
+            let mut jobs = state.jobs.values();
+            jobs.find(|job| job.project.as_deref() == Some("no-id")).cloned()
         })
         .await;
     let refused = dispatch("refused").await;

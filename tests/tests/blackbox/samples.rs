@@ -21,10 +21,10 @@ async fn sample(page: &mut Events, id: &str, is_wanted: impl Fn(&Value) -> bool)
     within("a sample", async {
         loop {
             if let EventFrame::Sample { metrics, .. } = page.next().await
-                && let Some(found) = metrics.get(id)
-                && is_wanted(found)
+                && let Some(found) = metrics.get(id).map(|found| json!(found))
+                && is_wanted(&found)
             {
-                return found.clone();
+                return found;
             }
         }
     })

@@ -3,6 +3,7 @@
 
 use super::{Target, Write};
 use crate::app::Page;
+use crate::model::job::JobView as _;
 use crate::model::offers::{Offer, offers};
 use crate::model::outcome::{Level, Notice};
 use crate::model::sections;

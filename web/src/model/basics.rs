@@ -1,8 +1,8 @@
 //! What the page needs before it can show anything: the members of `bootstrap` that it uses.
 
 use crate::model::prefs::Prefs;
-use crate::model::wire::{FromWire, Members, Read, Unreadable};
-use serde_json::Value;
+use serde::Deserialize;
+use svc_shared::internal::Bootstrap;
 
 /// Words for one permission mode.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,7 +18,8 @@ pub struct Label {
 }
 
 /// The members.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Bootstrap")]
 pub struct Basics {
     /// Service version.
     pub version: String,
@@ -64,43 +65,34 @@ impl Basics {
     }
 }
 
-impl FromWire for Basics {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut all = Members::of(value)?;
-        let mut auth = Members::of(all.value("auth")?)?;
-        let mut defaults = Members::of(all.value("defaults")?)?;
-        let mut limits = Members::of(all.value("limits")?)?;
-        let labels = Members::of(all.value("permission_labels")?)?;
-        let grace = limits.value("startup_grace_seconds")?.as_f64().ok_or(Unreadable)?;
+impl From<Bootstrap> for Basics {
+    fn from(all: Bootstrap) -> Self {
+        let Bootstrap { auth, defaults, limits, .. } = all;
+        let labels = all.permission_labels.into_iter().map(|(mode, words)| Label {
+            mode,
+            short: words.short,
+            long: words.long,
+            effect: words.effect,
+        });
         #[expect(clippy::cast_possible_truncation, reason = "a setting in seconds")]
-        let grace_ms = (grace * 1000.0) as i64;
-        Ok(Self {
-            version: all.text("version")?,
-            build: all.text("build")?,
-            projects_root: all.text("projects_root")?,
-            hostname: all.text("hostname").unwrap_or_default(),
-            timezone: all.text("timezone").unwrap_or_default(),
-            prefs: all.value("ui_prefs").ok().and_then(|prefs| Prefs::from_wire(prefs).ok()),
-            demo: all.flag("demo").unwrap_or_default(),
-            allowed_origins: auth.texts("allowed_origins")?,
-            can_sign_out: auth.text("method")? == "cookie",
-            spawn_mode: defaults.text("spawn_mode")?,
-            permission_mode: defaults.text("permission_mode")?,
-            labels: labels.into_iter().map(label).collect::<Read<_>>()?,
+        let grace_ms = (limits.startup_grace_seconds * 1000.0) as i64;
+        Self {
+            version: all.version,
+            build: all.build,
+            projects_root: all.projects_root,
+            hostname: all.hostname,
+            timezone: all.timezone,
+            prefs: all.ui_prefs.map(Prefs::from),
+            demo: all.demo,
+            allowed_origins: auth.allowed_origins,
+            can_sign_out: auth.method == "cookie",
+            spawn_mode: defaults.spawn_mode.to_string(),
+            permission_mode: defaults.permission_mode.to_string(),
+            labels: labels.collect(),
             grace_ms,
-            max_bridges: limits.value("max_bridges")?.as_u64(),
-        })
+            max_bridges: limits.max_bridges.map(u64::from),
+        }
     }
-}
-
-fn label((mode, words): (String, Value)) -> Read<Label> {
-    let mut words = Members::of(words)?;
-    Ok(Label {
-        mode,
-        short: words.text("short")?,
-        long: words.text("long")?,
-        effect: words.text("effect")?,
-    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What can be done to several rows at once, and which rows a selection holds.
 
-use crate::model::job::Job;
+use crate::model::job::{Job, JobView as _};
 use crate::model::offers::{Offer, Offers};
 use crate::text::bulk as words;
 
@@ -107,9 +107,9 @@ mod tests {
     fn jobs_are_taken_as_their_rows_offer_it() {
         assert_eq!(Verb::ALL.map(|v| v.takes_job(&job("working"))), [true, false, false]);
         let mut done = job("done");
-        done.is_alive = false;
+        done.worker_alive = false;
         assert_eq!(Verb::ALL.map(|v| v.takes_job(&done)), [false, false, true]);
-        done.session_ref = Some("x".into());
+        done.session_ref = "0123456789abcdef".parse().ok();
         assert!(Verb::Resume.takes_job(&done));
     }
 

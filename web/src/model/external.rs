@@ -4,16 +4,15 @@ use crate::model::job;
 use crate::model::order;
 use crate::model::status::{Face, Glyph, Tone};
 use crate::text::job::external as words;
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use svc_shared::api::sessions::WorkingSession;
 
 /// Sessions by project name or by the id of the bridge they work in.
-pub type Sessions = HashMap<String, Arc<Vec<WorkingSession>>>;
+pub type Sessions = BTreeMap<String, Vec<WorkingSession>>;
 
 /// Projects with a session or a bridge that was started elsewhere, sorted.
 #[must_use]
-pub fn projects(sessions: &Sessions, adoptable: &HashSet<String>) -> Vec<String> {
+pub fn projects(sessions: &Sessions, adoptable: &[String]) -> Vec<String> {
     let with_sessions = sessions.iter().filter(|(_, list)| !list.is_empty()).map(|(name, _)| name);
     let without = adoptable.iter().filter(|name| sessions.get(*name).is_none_or(|s| s.is_empty()));
     order::sorted(with_sessions.chain(without).map(|name| (String::new(), name.clone())).collect())
@@ -65,10 +64,10 @@ mod tests {
     #[test]
     fn a_project_is_listed_for_its_sessions_or_for_the_bridge_that_can_be_managed() {
         let sessions = Sessions::from([
-            ("web".to_owned(), Arc::new(vec![inside("working")])),
-            ("gone".to_owned(), Arc::default()),
+            ("web".to_owned(), vec![inside("working")]),
+            ("gone".to_owned(), Vec::new()),
         ]);
-        let adoptable = HashSet::from(["web".to_owned(), "api".to_owned()]);
+        let adoptable = ["web".to_owned(), "api".to_owned()];
         assert_eq!(projects(&sessions, &adoptable), ["api", "web"]);
     }
 

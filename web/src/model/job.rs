@@ -2,41 +2,9 @@
 
 use crate::model::order;
 use crate::model::status::{Face, Glyph, Tone};
-use crate::model::wire::{FromWire, Members, Read};
 use crate::text::job as words;
-use serde_json::Value;
 use svc_shared::Timestamp;
-
-/// A background job, as far as the page shows it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Job {
-    /// Eight hexadecimal digits.
-    pub id: String,
-    /// Project whose folder it works in.
-    pub project: Option<String>,
-    /// Word of the state; empty when the agent reports none.
-    pub state: String,
-    /// Progress line; only true while it lives.
-    pub detail: String,
-    /// What it waits for.
-    pub needs: Option<String>,
-    /// Final text.
-    pub result: Option<String>,
-    /// First prompt.
-    pub intent: String,
-    /// Name.
-    pub name: Option<String>,
-    /// Reference of its conversation; without one it cannot be resumed.
-    pub session_ref: Option<String>,
-    /// Registered with the remote service.
-    pub is_remote: bool,
-    /// Release of the agent, or empty.
-    pub agent: String,
-    /// Last change.
-    pub updated_at: Option<Timestamp>,
-    /// Its process was seen alive.
-    pub is_alive: bool,
-}
+pub use svc_shared::api::jobs::BackgroundJob as Job;
 
 /// Where a job is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,45 +41,53 @@ pub fn face(state: &str) -> Face {
     Face::new(glyph, word, tone)
 }
 
-impl Job {
+/// What the page makes of a record of a job.
+pub trait JobView {
     /// Whether it can be stopped; otherwise it can be resumed or removed.
-    #[must_use]
-    pub fn is_live(&self) -> bool {
-        self.is_alive || matches!(self.state.as_str(), "working" | "blocked")
+    fn is_live(&self) -> bool;
+    /// Where it is listed.
+    fn group(&self) -> Group;
+    /// How messages and the row name it: the project, else its own name, else its id.
+    fn object(&self) -> String;
+    /// Its name, else the begin of its first prompt.
+    fn label(&self) -> String;
+    /// The facts after the status word.
+    fn facts(&self) -> Vec<String>;
+    /// Why it cannot be resumed; `None` when it can.
+    fn resume_refused(&self) -> Option<&'static str>;
+    /// Last change; `None` when the agent wrote none that can be read.
+    fn changed_at(&self) -> Option<Timestamp>;
+}
+
+impl JobView for Job {
+    fn is_live(&self) -> bool {
+        self.worker_alive || matches!(self.state.as_str(), "working" | "blocked")
     }
 
-    /// Where it is listed.
-    #[must_use]
-    pub fn group(&self) -> Group {
+    fn group(&self) -> Group {
         match self.state.as_str() {
             "blocked" => Group::Waiting,
             "failed" | "lost" => Group::NeedsLook,
             "working" => Group::Live,
             // Its process may outlive its end for a moment.
             "done" | "stopped" => Group::Ended,
-            _ if self.is_alive => Group::Live,
+            _ if self.worker_alive => Group::Live,
             _ => Group::Ended,
         }
     }
 
-    /// How messages and the row name it: the project, else its own name, else its id.
-    #[must_use]
-    pub fn object(&self) -> String {
-        self.project.clone().or_else(|| self.name.clone()).unwrap_or_else(|| self.id.clone())
+    fn object(&self) -> String {
+        self.project.clone().or_else(|| self.name.clone()).unwrap_or_else(|| self.id.to_string())
     }
 
-    /// Its name, else the begin of its first prompt.
-    #[must_use]
-    pub fn label(&self) -> String {
+    fn label(&self) -> String {
         match &self.name {
             Some(name) => name.clone(),
             None => self.intent.lines().find(|l| !l.trim().is_empty()).unwrap_or("").to_owned(),
         }
     }
 
-    /// The facts after the status word.
-    #[must_use]
-    pub fn facts(&self) -> Vec<String> {
+    fn facts(&self) -> Vec<String> {
         let mut facts = Vec::new();
         if let Some(needs) = self.needs.as_ref().filter(|_| self.state == "blocked") {
             facts.push(words::needs(needs));
@@ -122,47 +98,28 @@ impl Job {
         facts
     }
 
-    /// Why it cannot be resumed; `None` when it can.
-    #[must_use]
-    pub fn resume_refused(&self) -> Option<&'static str> {
+    fn resume_refused(&self) -> Option<&'static str> {
         self.session_ref.is_none().then_some(words::NO_CONVERSATION)
     }
 
-    /// Address of its place on the page.
-    #[must_use]
-    pub fn path(id: &str) -> String {
-        format!("/ui/jobs/{}", svc_shared::paths::segment(id))
+    fn changed_at(&self) -> Option<Timestamp> {
+        self.updated_at.parse().ok()
     }
+}
+
+/// Address of its place on the page.
+#[must_use]
+pub fn path(id: &str) -> String {
+    format!("/ui/jobs/{}", svc_shared::paths::segment(id))
 }
 
 /// Ids of one group, the last changed first.
 pub fn ids_of<'a>(jobs: impl Iterator<Item = &'a Job>, group: Group) -> Vec<String> {
     let rows = jobs.filter(|job| job.group() == group).map(|job| {
-        let at = job.updated_at.map_or(0, Timestamp::as_millis);
-        (order::latest_first(at), job.id.clone())
+        let at = job.changed_at().map_or(0, Timestamp::as_millis);
+        (order::latest_first(at), job.id.to_string())
     });
     order::sorted(rows.collect())
-}
-
-impl FromWire for Job {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut job = Members::of(value)?;
-        Ok(Self {
-            id: job.text("id")?,
-            project: job.maybe("project"),
-            state: job.text("state")?,
-            detail: job.text("detail")?,
-            needs: job.maybe("needs"),
-            result: job.maybe("result"),
-            intent: job.text("intent")?,
-            name: job.maybe("name"),
-            session_ref: job.maybe("session_ref"),
-            is_remote: job.flag("remote_registered")?,
-            agent: job.text("cli_version")?,
-            updated_at: job.text("updated_at")?.parse().ok(),
-            is_alive: job.flag("worker_alive")?,
-        })
-    }
 }
 
 #[cfg(test)]
@@ -193,20 +150,20 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(at, state)| Job {
-                id: format!("{at}"),
-                updated_at: Some(Timestamp::from_millis(i64::try_from(at).unwrap())),
-                is_alive: false,
+                id: format!("{at:08}").parse().unwrap(),
+                updated_at: Timestamp::from_millis(i64::try_from(at).unwrap()).to_string(),
+                worker_alive: false,
                 ..job(state)
             })
             .collect::<Vec<_>>();
-        let ids = |jobs: &[Job], group| ids_of(jobs.iter(), group).join(" ");
+        let ids = |jobs: &[Job], group| ids_of(jobs.iter(), group).join(" ").replace("0000000", "");
         assert_eq!(ids(&jobs, Group::Waiting), "0");
         assert_eq!(ids(&jobs, Group::NeedsLook), "2 1");
         assert_eq!(ids(&jobs, Group::Live), "3");
         assert_eq!(ids(&jobs, Group::Ended), "6 5 4");
-        jobs[6].is_alive = true;
+        jobs[6].worker_alive = true;
         assert_eq!(ids(&jobs, Group::Live), "6 3");
-        jobs[4].is_alive = true;
+        jobs[4].worker_alive = true;
         assert_eq!(ids(&jobs, Group::Ended), "5 4");
     }
 
@@ -215,7 +172,7 @@ mod tests {
         let row = |state: &str| Job {
             detail: "reading".into(),
             needs: Some("an answer".into()),
-            is_alive: false,
+            worker_alive: false,
             ..job(state)
         };
         assert_eq!(row("blocked").facts(), ["needs: an answer", "reading"]);
@@ -227,7 +184,11 @@ mod tests {
     fn a_job_without_a_conversation_says_why_it_cannot_go_on() {
         let ended = Job { session_ref: None, ..job("done") };
         assert!(ended.resume_refused().is_some());
-        assert!(Job { session_ref: Some("0".into()), ..ended }.resume_refused().is_none());
+        assert!(
+            Job { session_ref: "0123456789abcdef".parse().ok(), ..ended }
+                .resume_refused()
+                .is_none()
+        );
     }
 
     #[test]

@@ -2,12 +2,12 @@
 
 use crate::model::basics::{Basics, Label};
 use crate::model::order::sorted;
-use crate::model::wire::{self, Members};
+use crate::model::wire;
 use crate::text::launch as words;
-use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use svc_shared::api::instances::{Instance, SpawnRequest};
-use svc_shared::api::jobs::{MODEL_CHARS, PROMPT_BYTES};
+use svc_shared::api::jobs::{DispatchRequest, MODEL_CHARS, PROMPT_BYTES};
 use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Preflight;
@@ -141,18 +141,14 @@ impl Choice {
     /// What was kept by [`Choice::text`]; nothing of what cannot be read.
     #[must_use]
     pub fn read(kept: &str) -> Self {
-        let Ok(mut kept) = wire::read::<Members>(kept) else {
-            return Self::default();
-        };
-        Self::of(|name| kept.maybe(name).unwrap_or_default())
+        let mut kept: BTreeMap<String, Option<String>> = wire::read(kept).unwrap_or_default();
+        Self::of(|name| kept.remove(name).flatten().unwrap_or_default())
     }
 
     /// For keeping.
     #[must_use]
     pub fn text(&self) -> String {
-        let members = MEMBERS.iter().zip(&self.0);
-        let members = members.map(|(name, value)| ((*name).to_owned(), json!(value)));
-        Value::Object(members.collect()).to_string()
+        wire::written(&MEMBERS.iter().zip(&self.0).collect::<BTreeMap<_, _>>())
     }
 
     /// What to suggest at the next launch of the same project. A bypass is never suggested: it is
@@ -414,34 +410,21 @@ impl Ground<'_> {
         }
     }
 
-    /// The body that asks for it.
-    #[must_use]
-    pub fn body(request: &SpawnRequest) -> Value {
-        json!({
-            "project": request.project,
-            "mode": request.mode,
-            "trust": request.trust,
-            "spawn_mode": request.spawn_mode,
-            "permission_mode": request.permission_mode,
-            "name": request.name,
-        })
-    }
-
     /// What is sent to start a background job.
     #[must_use]
-    pub fn dispatch(&self, form: &Form) -> Value {
+    pub fn dispatch(&self, form: &Form) -> DispatchRequest {
         let name = || {
             let typed = session_name(&form.name).ok().flatten();
             typed.unwrap_or_else(|| self.project.name.to_string())
         };
-        json!({
-            "project": self.project.name,
-            "prompt": (!is_blank(&form.prompt)).then_some(&form.prompt),
-            "rc_name": form.registers.then(name),
-            "model": model(&form.model).ok().flatten(),
-            "permission_mode": form.permission_mode,
-            "trust": (self.needs_trust(form) && form.trusts).then_some(true),
-        })
+        DispatchRequest {
+            project: self.project.name.to_string(),
+            prompt: (!is_blank(&form.prompt)).then(|| form.prompt.clone()),
+            rc_name: form.registers.then(name),
+            model: model(&form.model).ok().flatten().map(str::to_owned),
+            permission_mode: Some(form.permission_mode.clone()),
+            trust: (self.needs_trust(form) && form.trusts).then_some(true),
+        }
     }
 
     /// The choice in one sentence.

@@ -1,10 +1,10 @@
 //! What a message says after an action, and after a bridge settled.
 
 use crate::model::launch::Choice;
-use crate::model::wire::{Members, Read};
 use crate::model::{cause, time};
 use crate::text::{job, session as words, status};
 use svc_shared::api::instances::{Instance, SpawnRequest, SpawnResult};
+use svc_shared::api::jobs::{DispatchResult, StopAgentResult};
 use svc_shared::status::{BridgeStatus, NotCreated};
 
 /// Weight of a message.
@@ -212,42 +212,36 @@ pub fn stopped(bridge: &Instance) -> Notice {
 }
 
 /// Messages after a dispatch was answered.
-///
-/// # Errors
-/// When the answer does not have its shape.
-pub fn dispatched(project: &str, mut answer: Members) -> Read<Vec<Notice>> {
-    let first =
-        Notice::new(Level::Success, job::started(project), "").then(Then::Job(answer.text("id")?));
-    let remarks = answer.texts("warnings").unwrap_or_default();
+#[must_use]
+pub fn dispatched(project: &str, answer: DispatchResult) -> Vec<Notice> {
+    let first = Notice::new(Level::Success, job::started(project), "")
+        .then(Then::Job(answer.id.to_string()));
+    let remarks = answer.warnings;
     let remarks =
         remarks.into_iter().map(|text| Notice::new(Level::Warning, job::remark(project), text));
-    Ok(std::iter::once(first).chain(remarks).collect())
+    std::iter::once(first).chain(remarks).collect()
 }
 
 /// Message after a job was stopped. Only a confirmed end is a success.
-///
-/// # Errors
-/// When the answer does not have its shape.
-pub fn job_stopped(object: &str, mut answer: Members) -> Read<Notice> {
-    let detail = answer.maybe("detail").unwrap_or_default();
-    Ok(if answer.flag("settled")? {
+#[must_use]
+pub fn job_stopped(object: &str, answer: StopAgentResult) -> Notice {
+    let detail = answer.detail.unwrap_or_default();
+    if answer.settled {
         Notice::new(Level::Success, job::stopped(object), detail)
     } else {
         Notice::new(Level::Warning, job::not_settled(object), detail)
-    })
+    }
 }
 
 /// Message after an ended job was removed.
-///
-/// # Errors
-/// When the answer does not have its shape.
-pub fn job_removed(object: &str, mut answer: Members) -> Read<Notice> {
-    let detail = answer.maybe("detail").unwrap_or_default();
-    Ok(if answer.flag("removed")? {
+#[must_use]
+pub fn job_removed(object: &str, answer: StopAgentResult) -> Notice {
+    let detail = answer.detail.unwrap_or_default();
+    if answer.removed {
         Notice::new(Level::Success, job::removed(object), "")
     } else {
         Notice::new(Level::Warning, job::not_removed(object), detail)
-    })
+    }
 }
 
 #[cfg(test)]
@@ -268,25 +262,27 @@ mod tests {
         }
     }
 
-    fn answer(json: &str) -> Members {
+    fn answer<T: serde::de::DeserializeOwned>(json: &str) -> T {
         crate::model::wire::read(json).unwrap()
     }
 
     #[test]
     fn a_stop_that_was_not_confirmed_is_a_warning_that_stays() {
-        let said = |json| job_stopped("api", answer(json)).unwrap();
-        let sure = said(r#"{"id":"1","settled":true,"removed":true,"detail":null}"#);
+        let said = |json| job_stopped("api", answer(json));
+        let sure = said(r#"{"id":"3c509237","settled":true,"removed":true,"detail":null}"#);
         assert_eq!((sure.level, sure.body.as_str()), (Level::Success, ""));
-        let unsure = said(r#"{"id":"1","settled":false,"removed":true,"detail":"no worker"}"#);
+        let unsure =
+            said(r#"{"id":"3c509237","settled":false,"removed":true,"detail":"no worker"}"#);
         assert_eq!((unsure.level, unsure.body.as_str()), (Level::Warning, "no worker"));
-        let left = answer(r#"{"id":"1","settled":false,"removed":false,"detail":"busy"}"#);
-        assert_eq!(job_removed("api", left).unwrap().level, Level::Warning);
-        assert!(job_stopped("api", answer("{}")).is_err());
+        let left = answer(r#"{"id":"3c509237","settled":false,"removed":false,"detail":"busy"}"#);
+        assert_eq!(job_removed("api", left).level, Level::Warning);
+        assert!(crate::model::wire::read::<StopAgentResult>("{}").is_err());
     }
 
     #[test]
     fn a_dispatch_leads_to_its_job_and_tells_each_remark() {
-        let said = dispatched("api", answer(r#"{"id":"3c509237","warnings":["w"]}"#)).unwrap();
+        let said =
+            dispatched("api", answer(r#"{"id":"3c509237","created":true,"warnings":["w"]}"#));
         assert_eq!(said[0].then, [Then::Job("3c509237".into())]);
         assert_eq!((said[1].level, said[1].body.as_str()), (Level::Warning, "w"));
     }

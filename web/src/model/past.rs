@@ -1,12 +1,12 @@
 //! What happened to bridges, as the timeline tells it.
 
 use crate::model::status::{Face, Glyph, Tone};
-use crate::model::wire::{FromWire, Members, Read, Unreadable, list};
 use crate::text::{cause, past as words, status};
-use serde_json::Value;
-use std::collections::HashMap;
+use serde::Deserialize;
+use std::collections::{BTreeMap, HashMap};
 use svc_shared::Timestamp;
-use svc_shared::status::{ExitReason, History};
+use svc_shared::internal::{HistoryEvent, HistoryPage, SortData};
+use svc_shared::status::History;
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,67 +56,61 @@ impl Told {
 }
 
 /// Events, the newest first, and where older ones begin.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "HistoryPage")]
 pub struct Past {
     /// The events.
     pub events: Vec<Event>,
     /// For the query of the page before this one; `None` at the beginning of what is kept.
-    pub before: Option<u64>,
+    pub before: Option<i64>,
 }
 
-fn event(value: Value) -> Read<Event> {
-    let mut event = Members::of(value)?;
-    let kind = event.word::<History>("kind")?;
-    let face = match kind.known() {
-        Some(History::Spawned) => Face::new(Glyph::Dot, words::STARTED, Tone::Info),
-        Some(History::Ready) => Face::new(Glyph::CheckDisc, words::READY, Tone::Ok),
-        Some(History::Ended) => Face::new(Glyph::Square, words::ENDED, Tone::Neutral),
-        Some(History::Crashed) => Face::new(Glyph::Triangle, status::CRASHED, Tone::Danger),
-        None => Face::new(Glyph::DottedRing, &kind.to_string(), Tone::Neutral),
-    };
-    let mode = event.text("mode")?;
-    let mut facts = vec![status::kind(&mode, &mode)];
-    if let Ok(reason) = event.word::<ExitReason>("exit_reason") {
-        let said = match reason.known() {
-            Some(known) => cause::reason(*known).map(str::to_owned),
-            None => Some(reason.to_string()),
+impl From<HistoryEvent> for Event {
+    fn from(event: HistoryEvent) -> Self {
+        let kind = event.kind;
+        let face = match kind.known() {
+            Some(History::Spawned) => Face::new(Glyph::Dot, words::STARTED, Tone::Info),
+            Some(History::Ready) => Face::new(Glyph::CheckDisc, words::READY, Tone::Ok),
+            Some(History::Ended) => Face::new(Glyph::Square, words::ENDED, Tone::Neutral),
+            Some(History::Crashed) => Face::new(Glyph::Triangle, status::CRASHED, Tone::Danger),
+            None => Face::new(Glyph::DottedRing, &kind.to_string(), Tone::Neutral),
         };
-        facts.extend(said);
+        let mode = event.mode.to_string();
+        let mut facts = vec![status::kind(&mode, &mode)];
+        if let Some(reason) = event.exit_reason {
+            let said = match reason.known() {
+                Some(known) => cause::reason(*known).map(str::to_owned),
+                None => Some(reason.to_string()),
+            };
+            facts.extend(said);
+        }
+        Self {
+            at: event.at,
+            project: event.project,
+            instance: event.instance_id,
+            face,
+            facts,
+            is_end: matches!(kind.known(), Some(History::Ended | History::Crashed)),
+        }
     }
-    Ok(Event {
-        at: event.parsed("at")?,
-        project: event.text("project")?,
-        instance: event.maybe("instance_id"),
-        face,
-        facts,
-        is_end: matches!(kind.known(), Some(History::Ended | History::Crashed)),
-    })
 }
 
-impl FromWire for Past {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut page = Members::of(value)?;
-        Ok(Self {
-            events: list(page.value("events")?)?.map(event).collect::<Read<_>>()?,
-            before: page.number("next_before").ok(),
-        })
+impl From<HistoryPage> for Past {
+    fn from(page: HistoryPage) -> Self {
+        let events = page.events.into_iter().map(Event::from).collect();
+        Self { events, before: page.next_before }
     }
 }
 
 /// When projects were last used, milliseconds; those that never were are not in it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "BTreeMap<String, SortData>")]
 pub struct LastUsed(pub HashMap<String, i64>);
 
-impl FromWire for LastUsed {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut used = HashMap::new();
-        for (name, facts) in Members::of(value)? {
-            if let Some(at) = Members::of(facts)?.maybe("last_used") {
-                let at: Timestamp = at.parse().map_err(|_| Unreadable)?;
-                used.insert(name, at.as_millis());
-            }
-        }
-        Ok(Self(used))
+impl From<BTreeMap<String, SortData>> for LastUsed {
+    fn from(all: BTreeMap<String, SortData>) -> Self {
+        let used = |(name, data): (String, SortData)| Some((name, data.last_used?.as_millis()));
+        Self(all.into_iter().filter_map(used).collect())
     }
 }
 
@@ -124,8 +118,7 @@ impl FromWire for LastUsed {
 mod tests {
     use super::*;
     use crate::model::wire::read;
-    use svc_shared::internal::{HistoryEvent, HistoryPage};
-    use svc_shared::status::LaunchMode;
+    use svc_shared::status::{ExitReason, LaunchMode};
 
     fn written(kind: History, reason: Option<ExitReason>) -> HistoryEvent {
         HistoryEvent {
@@ -178,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_word_of_a_newer_service_is_shown_as_it_is() {
-        let text = r#"{"events":[{"at":"1970-01-01T00:01:00.000Z","project":"api","instance_id":null,
+        let text = r#"{"events":[{"id":1,"at":"1970-01-01T00:01:00.000Z","project":"api","instance_id":null,
             "kind":"resumed","mode":"pty","exit_reason":"eaten"}],"next_before":null}"#;
         let past: Past = read(text).unwrap();
         let event = past.events.first().unwrap();

@@ -2,8 +2,10 @@
 //!
 //! The document is the service's; members this page does not know are kept.
 
-use crate::model::wire::{FromWire, Members, Read, Unreadable};
-use serde_json::{Map, Value, json};
+use crate::model::wire;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use svc_shared::internal::UiPrefs;
 
 /// Theme: `light`, `dark`, anything else follows the system.
 pub const THEME: &str = "theme";
@@ -18,11 +20,9 @@ pub const DISMISSED: &str = "dismissed";
 const SHORTCUTS: &str = "shortcuts";
 
 /// The choices.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Prefs {
-    members: Map<String, Value>,
-    rev: u64,
-}
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Prefs(UiPrefs);
 
 /// One change of a person.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,11 +37,9 @@ pub enum Change {
     Key(String, String),
 }
 
-impl FromWire for Prefs {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut all = Members::of(value)?;
-        let Value::Object(members) = all.value("prefs")? else { return Err(Unreadable) };
-        Ok(Self { members, rev: all.number("rev")? })
+impl From<UiPrefs> for Prefs {
+    fn from(kept: UiPrefs) -> Self {
+        Self(kept)
     }
 }
 
@@ -49,18 +47,18 @@ impl Prefs {
     /// As it is sent and kept.
     #[must_use]
     pub fn text(&self) -> String {
-        json!({ "prefs": self.members, "rev": self.rev }).to_string()
+        wire::written(self)
     }
 
     /// A word; empty for the default.
     #[must_use]
     pub fn word(&self, member: &str) -> &str {
-        self.members.get(member).and_then(Value::as_str).unwrap_or_default()
+        self.0.prefs.get(member).and_then(Value::as_str).unwrap_or_default()
     }
 
     /// The items of a list.
     pub fn items(&self, list: &str) -> impl Iterator<Item = &str> {
-        let items = self.members.get(list).and_then(Value::as_array);
+        let items = self.0.prefs.get(list).and_then(Value::as_array);
         items.into_iter().flatten().filter_map(Value::as_str)
     }
 
@@ -71,7 +69,7 @@ impl Prefs {
     }
 
     fn shortcuts(&self) -> Option<&Map<String, Value>> {
-        self.members.get(SHORTCUTS)?.as_object()
+        self.0.prefs.get(SHORTCUTS)?.as_object()
     }
 
     fn keys(&self) -> Option<&Map<String, Value>> {
@@ -108,7 +106,7 @@ impl Prefs {
     /// Makes a change.
     pub fn apply(&mut self, change: &Change) {
         match change {
-            Change::Word(member, "") => drop(self.members.remove(*member)),
+            Change::Word(member, "") => drop(self.0.prefs.remove(*member)),
             Change::Word(member, word) => self.put(member, Value::from(*word)),
             Change::Item(list, item, on) => {
                 let mut items: Vec<Value> =
@@ -132,7 +130,7 @@ impl Prefs {
     }
 
     fn put(&mut self, member: &str, value: Value) {
-        self.members.insert(member.to_owned(), value);
+        self.0.prefs.insert(member.to_owned(), value);
     }
 
     fn put_shortcut(&mut self, member: &str, value: Value) {
@@ -150,13 +148,13 @@ impl Prefs {
 
     /// The service has kept it under the next number.
     pub fn kept(&mut self, rev: u64) {
-        self.rev = rev;
+        self.0.rev = rev;
     }
 
     /// Counts what the service kept.
     #[must_use]
     pub fn rev(&self) -> u64 {
-        self.rev
+        self.0.rev
     }
 }
 
@@ -164,6 +162,7 @@ impl Prefs {
 mod tests {
     use super::*;
     use crate::model::wire::read;
+    use serde_json::json;
 
     fn of(members: Value) -> Prefs {
         read(&json!({ "prefs": members, "rev": 3 }).to_string()).unwrap()
@@ -208,7 +207,7 @@ mod tests {
     #[test]
     fn what_is_no_document_is_refused_and_odd_members_count_as_absent() {
         for text in ["null", "{}", r#"{"prefs":[],"rev":1}"#, r#"{"prefs":{},"rev":-1}"#] {
-            assert_eq!(read::<Prefs>(text), Err(Unreadable), "{text}");
+            assert_eq!(read::<Prefs>(text), Err(wire::Unreadable), "{text}");
         }
         let odd = of(json!({"theme": 1, "favourites": "api", "shortcuts": {"on": 1, "keys": []}}));
         assert_eq!((odd.word(THEME), odd.items(FAVOURITES).count()), ("", 0));

@@ -1,6 +1,6 @@
 //! Searching, filtering and ordering the project list.
 
-use crate::model::job::{Group, Job};
+use crate::model::job::{Group, Job, JobView as _};
 use crate::model::order;
 use crate::model::sections::{CountAs, Place};
 use crate::model::status::{Glyph, Tone};
@@ -314,7 +314,7 @@ fn digit(n: usize) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::{bridge, project};
+    use crate::model::sample::{self, bridge, project};
     use crate::model::sections::place;
     use svc_shared::status::BridgeStatus;
 
@@ -402,9 +402,9 @@ mod tests {
     #[test]
     fn a_job_that_waits_comes_before_everything() {
         let job = |state: &str, project: &str| Job {
-            state: state.into(),
             project: Some(project.into()),
-            ..Job::default()
+            worker_alive: false,
+            ..sample::job(state)
         };
         let jobs = [job("blocked", "blog"), job("working", "web"), job("done", "api")];
         let places = [place(&bridge("boom", BridgeStatus::Crashed))];

@@ -83,9 +83,9 @@ pub fn inside(state: &str) -> WorkingSession {
     }
 }
 
-/// A job of `api` in `state`, as the service writes it.
-pub fn job_on_the_wire(state: &str) -> serde_json::Value {
-    let job = BackgroundJob {
+/// A job of `api` in `state`.
+pub fn job(state: &str) -> BackgroundJob {
+    BackgroundJob {
         id: "3c509237".parse().unwrap(),
         project: Some("api".into()),
         state: state.into(),
@@ -104,13 +104,7 @@ pub fn job_on_the_wire(state: &str) -> serde_json::Value {
         updated_at: "2026-11-21T08:07:35Z".into(),
         worker_pid: Some(12),
         worker_alive: true,
-    };
-    serde_json::to_value(job).unwrap()
-}
-
-/// The same as the page reads it.
-pub fn job(state: &str) -> crate::model::job::Job {
-    crate::model::wire::read(&job_on_the_wire(state).to_string()).unwrap()
+    }
 }
 
 /// A trusted git project.
@@ -197,5 +191,5 @@ pub fn health() -> svc_shared::api::health::Health {
 
 /// The same server as the page reads it.
 pub fn basics() -> crate::model::basics::Basics {
-    crate::model::wire::read(&serde_json::to_string(&bootstrap()).unwrap()).unwrap()
+    bootstrap().into()
 }

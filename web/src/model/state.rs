@@ -1,38 +1,11 @@
-//! The records the page shows. Folding the stream gives what the one shared function gives for
-//! the same records; a test in `frame` compares.
+//! What a step of the stream or a whole state changes on the page. The state itself is that of
+//! `shared`, folded by the function that the service uses.
 
-use crate::model::external::Sessions;
-use crate::model::job::Job;
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-use svc_shared::api::health::Health;
+use std::collections::BTreeMap;
 use svc_shared::api::instances::Instance;
-use svc_shared::api::projects::Project;
-use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::State;
 use svc_shared::status::BridgeStatus;
-
-/// One change of a record the page shows; a record that is gone is `None`.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// A project, by name.
-    Project(String, Option<Arc<Project>>),
-    /// A bridge, by id.
-    Instance(String, Option<Arc<Instance>>),
-    /// The sessions inside a bridge, by its id.
-    Tracked(String, Option<Arc<Vec<WorkingSession>>>),
-    /// A background job, by id.
-    Job(String, Option<Arc<Job>>),
-    /// Sessions of a project that were started elsewhere, by its name.
-    External(String, Option<Arc<Vec<WorkingSession>>>),
-    /// Whether a project has a bridge that can be managed, by its name.
-    Adoptable(String, bool),
-    /// Ids of the checks that a default launch in a project fails; none when it would happen.
-    Preflight(String, Vec<String>),
-    /// The health report.
-    Health(Option<Health>),
-    /// A record the page does not show.
-    Other,
-}
+use svc_shared::stream::{self, Op, Put, Record};
 
 /// Which records are no longer what they were.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,128 +28,74 @@ pub struct Changed {
     pub settled: Vec<String>,
 }
 
-/// All records.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Book {
-    /// By name.
-    pub projects: HashMap<String, Arc<Project>>,
-    /// By id.
-    pub instances: HashMap<String, Arc<Instance>>,
-    /// By id of the bridge.
-    pub tracked: Sessions,
-    /// Background jobs by id.
-    pub jobs: HashMap<String, Arc<Job>>,
-    /// Sessions started elsewhere, by project.
-    pub external: Sessions,
-    /// Projects with a bridge that can be managed.
-    pub adoptable: HashSet<String>,
-    /// Projects of which a default launch would be refused, with the ids of the failing checks.
-    pub refused: HashMap<String, Vec<String>>,
-    /// Health report.
-    pub health: Option<Health>,
+impl Changed {
+    fn record(&mut self, kind: &str, id: &str) {
+        match kind {
+            "project" => self.projects.push(id.to_owned()),
+            // Steps that came close together are applied as one.
+            "instance" if self.instances.iter().any(|known| known == id) => {}
+            "instance" => self.instances.push(id.to_owned()),
+            "tracked" => self.tracked.push(id.to_owned()),
+            "job" => self.jobs = true,
+            "external" | "adoptable" => self.external = true,
+            "preflight" => self.refused = true,
+            "health" => self.health = true,
+            // The page does not show it.
+            _ => {}
+        }
+    }
 }
 
-impl Book {
-    /// Applies a step.
-    pub fn apply(&mut self, changes: Vec<Change>) -> Changed {
-        let mut changed = Changed::default();
-        for change in changes {
-            match change {
-                Change::Project(name, record) => {
-                    changed.projects.push(name.clone());
-                    put(&mut self.projects, name, record);
+/// Applies a step of the stream, and says what it changed.
+pub fn apply(state: &mut State, ops: Vec<Op>) -> Changed {
+    let mut changed = Changed::default();
+    for op in ops {
+        match &op {
+            Op::Put(Put { id, record }) => {
+                if let Record::Instance(next) = record
+                    && settles(state.instances.get(id).map(|before| &**before), next)
+                {
+                    changed.settled.push(id.clone());
                 }
-                Change::Instance(id, record) => {
-                    if record.as_ref().is_some_and(|next| self.settles(&id, next)) {
-                        changed.settled.push(id.clone());
-                    }
-                    // Steps that came close together are applied as one.
-                    if !changed.instances.contains(&id) {
-                        changed.instances.push(id.clone());
-                    }
-                    put(&mut self.instances, id, record);
-                }
-                Change::Tracked(id, record) => {
-                    changed.tracked.push(id.clone());
-                    put(&mut self.tracked, id, record);
-                }
-                Change::Job(id, record) => {
-                    changed.jobs = true;
-                    put(&mut self.jobs, id, record);
-                }
-                Change::External(name, record) => {
-                    changed.external = true;
-                    put(&mut self.external, name, record);
-                }
-                Change::Adoptable(name, is) => {
-                    changed.external = true;
-                    if is {
-                        self.adoptable.insert(name);
-                    } else {
-                        self.adoptable.remove(&name);
-                    }
-                }
-                Change::Preflight(name, codes) => {
-                    changed.refused = true;
-                    self.refuse(name, codes);
-                }
-                Change::Health(record) => {
-                    changed.health = true;
-                    self.health = record;
-                }
-                Change::Other => {}
+                changed.record(record.kind(), id);
             }
+            Op::Del { k, id } => changed.record(k, id),
         }
-        changed
+        stream::apply(state, op);
     }
-
-    /// Takes what a default launch in a project fails.
-    pub fn refuse(&mut self, project: String, codes: Vec<String>) {
-        if codes.is_empty() {
-            self.refused.remove(&project);
-        } else {
-            self.refused.insert(project, codes);
-        }
-    }
-
-    /// Whether the bridge leaves a state in which something was awaited of it.
-    fn settles(&self, id: &str, next: &Instance) -> bool {
-        let Some(before) = self.instances.get(id) else {
-            // A launch may fail before its record is first seen here.
-            return next.status.is(&BridgeStatus::Error);
-        };
-        let bad = next.status.is(&BridgeStatus::Crashed) || next.status.is(&BridgeStatus::Error);
-        before.status != next.status
-            && (before.status.is(&BridgeStatus::Starting) || (before.is_live() && bad))
-    }
-
-    /// Takes another state, and says what is different in it.
-    pub fn replace(&mut self, next: Self) -> Changed {
-        let changed = Changed {
-            projects: differing(&self.projects, &next.projects),
-            instances: differing(&self.instances, &next.instances),
-            tracked: differing(&self.tracked, &next.tracked),
-            jobs: self.jobs != next.jobs,
-            external: self.external != next.external || self.adoptable != next.adoptable,
-            refused: self.refused != next.refused,
-            health: self.health != next.health,
-            settled: Vec::new(),
-        };
-        *self = next;
-        changed
-    }
+    changed
 }
 
-fn put<T>(records: &mut HashMap<String, Arc<T>>, key: String, record: Option<Arc<T>>) {
-    match record {
-        Some(record) => drop(records.insert(key, record)),
-        None => drop(records.remove(&key)),
-    }
+/// Whether the bridge leaves a state in which something was awaited of it.
+fn settles(before: Option<&Instance>, next: &Instance) -> bool {
+    let Some(before) = before else {
+        // A launch may fail before its record is first seen here.
+        return next.status.is(&BridgeStatus::Error);
+    };
+    let bad = next.status.is(&BridgeStatus::Crashed) || next.status.is(&BridgeStatus::Error);
+    before.status != next.status
+        && (before.status.is(&BridgeStatus::Starting) || (before.is_live() && bad))
+}
+
+/// Takes another state, and says what is different in it.
+pub fn replace(state: &mut State, next: State) -> Changed {
+    let changed = Changed {
+        projects: differing(&state.projects, &next.projects),
+        instances: differing(&state.instances, &next.instances),
+        tracked: differing(&state.tracked, &next.tracked),
+        jobs: state.jobs != next.jobs,
+        external: state.external != next.external || state.adoptable != next.adoptable,
+        refused: state.preflight != next.preflight,
+        health: state.health != next.health,
+        settled: Vec::new(),
+    };
+    *state = next;
+    changed
 }
 
 fn differing<T: PartialEq>(
-    before: &HashMap<String, Arc<T>>,
-    after: &HashMap<String, Arc<T>>,
+    before: &BTreeMap<String, T>,
+    after: &BTreeMap<String, T>,
 ) -> Vec<String> {
     let changed = after.iter().filter(|(key, now)| before.get(*key) != Some(*now));
     let gone = before.keys().filter(|key| !after.contains_key(*key));
@@ -186,47 +105,124 @@ fn differing<T: PartialEq>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::{bridge, project};
+    use crate::model::sample::{bridge, health, inside, job, project};
+    use crate::model::wire;
+    use serde_json::json;
+    use std::sync::Arc;
+    use svc_shared::Timestamp;
+    use svc_shared::internal::{LoginStatus, PreflightSummary, StateAt};
+    use svc_shared::stream::EventFrame;
 
-    fn put(row: Instance) -> Change {
-        Change::Instance(row.instance_id.to_string(), Some(Arc::new(row)))
+    fn put(id: &str, record: Record) -> Op {
+        Op::Put(Put { id: id.into(), record })
+    }
+
+    fn row(row: Instance) -> Op {
+        let id = row.instance_id.to_string();
+        put(&id, Record::Instance(Arc::new(row)))
+    }
+
+    fn del(k: &str, id: &str) -> Op {
+        Op::Del { k: k.into(), id: id.into() }
+    }
+
+    /// Steps over every kind of record, shown or not.
+    fn steps() -> Vec<Vec<Op>> {
+        let login = LoginStatus {
+            claude_login_ok: true,
+            claude_login_method: None,
+            claude_login_expires_at: None,
+        };
+        let refused = PreflightSummary { ok: false, codes: vec!["settings".into()] };
+        let api = bridge("api", BridgeStatus::Starting);
+        vec![
+            vec![
+                put("api", Record::Project(project("api").into())),
+                put("web", Record::Project(project("web").into())),
+                put("1", Record::Instance(api.into())),
+                put("2", Record::Instance(bridge("web", BridgeStatus::Running).into())),
+                put("2", Record::Tracked(vec![inside("working")])),
+                put("health", Record::Health(Box::new(health()))),
+                put("j", Record::Job(job("working").into())),
+                put("api", Record::External(vec![inside("")])),
+                put("api", Record::Adoptable(true)),
+                put("c", Record::Clone(json!(1))),
+                put("api", Record::Preflight(PreflightSummary { ok: true, codes: vec![] })),
+                put("web", Record::Preflight(refused)),
+                put("login", Record::Login(login)),
+                put("shepherd", Record::Shepherd(json!("s"))),
+            ],
+            vec![put("1", Record::Instance(bridge("api", BridgeStatus::Running).into()))],
+            vec![del("project", "web"), del("tracked", "2"), del("instance", "2"), del("job", "j")],
+            vec![del("health", "health"), del("adoptable", "api"), del("moon", "full")],
+            vec![del("external", "api"), del("preflight", "web")],
+        ]
+    }
+
+    #[test]
+    fn folding_steps_gives_the_same_as_everywhere_else() {
+        let mut state = State::default();
+        let mut page = State::default();
+        for (seq, ops) in steps().into_iter().enumerate() {
+            let time = Timestamp::from_millis(7);
+            let frame = EventFrame::Delta { seq: seq as u64, time, ops: ops.clone() };
+            let Ok(EventFrame::Delta { ops: read, .. }) = wire::read(&wire::written(&frame)) else {
+                panic!("not a step");
+            };
+            assert_eq!(read, ops);
+            apply(&mut page, read);
+            ops.into_iter().for_each(|op| stream::apply(&mut state, op));
+            assert_eq!(page, state, "after step {seq}");
+            assert_eq!(wire::read(&wire::written(&state)), Ok(page.clone()), "after step {seq}");
+        }
+    }
+
+    #[test]
+    fn a_snapshot_and_the_state_route_give_the_same_state() {
+        let mut state = State::default();
+        apply(&mut state, steps().remove(0));
+        let at = StateAt { boot: "b".into(), seq: 3, state: state.clone() };
+        assert_eq!(wire::read(&wire::written(&at)), Ok(at));
+        let frame = EventFrame::Snapshot { seq: 4, reason: "gap".into(), state: Box::new(state) };
+        assert_eq!(wire::read(&wire::written(&frame)), Ok(frame));
     }
 
     #[test]
     fn a_step_names_only_the_records_it_touched() {
-        let mut book = Book::default();
-        let row = bridge("api", BridgeStatus::Running);
-        let id = row.instance_id.to_string();
-        let web = Change::Project("web".into(), Some(Arc::new(project("web"))));
-        let changed = book.apply(vec![put(row), web, Change::Other]);
+        let mut state = State::default();
+        let api = bridge("api", BridgeStatus::Running);
+        let id = api.instance_id.to_string();
+        let web = put("web", Record::Project(project("web").into()));
+        let changed = apply(&mut state, vec![row(api), web, put("x", Record::Other)]);
         assert_eq!(changed.instances.first(), Some(&id));
         assert_eq!(changed.projects, ["web".to_owned()]);
         assert!(changed.tracked.is_empty() && !changed.health);
-        let gone = book.apply(vec![Change::Instance(id.clone(), None)]);
+        let gone = apply(&mut state, vec![del("instance", &id)]);
         assert_eq!(gone.instances, [id]);
-        assert!(book.instances.is_empty());
+        assert!(state.instances.is_empty());
     }
 
     #[test]
     fn a_snapshot_touches_only_what_differs() {
-        let mut book = Book::default();
+        let mut state = State::default();
         let other = bridge("other", BridgeStatus::Running);
-        book.apply(vec![put(bridge("same", BridgeStatus::Running)), put(other.clone())]);
-        let mut next = book.clone();
+        let same = row(bridge("same", BridgeStatus::Running));
+        apply(&mut state, vec![same, row(other.clone())]);
+        let mut next = state.clone();
         let id = other.instance_id.to_string();
         let again = Instance { generation: 2, ..other };
         next.instances.insert(id.clone(), Arc::new(again));
-        let changed = book.replace(next);
+        let changed = replace(&mut state, next);
         assert_eq!(changed.instances, [id]);
         assert!(changed.projects.is_empty() && !changed.health);
-        assert_eq!(book.replace(Book::default()).instances.len(), 2);
+        assert_eq!(replace(&mut state, State::default()).instances.len(), 2);
     }
 
     #[test]
     fn what_was_awaited_is_told_once_and_a_stop_is_not() {
-        let mut book = Book::default();
+        let mut state = State::default();
         let id = bridge("api", BridgeStatus::Running).instance_id.to_string();
-        let mut step = |status| book.apply(vec![put(bridge("api", status))]).settled;
+        let mut step = |status| apply(&mut state, vec![row(bridge("api", status))]).settled;
         assert!(step(BridgeStatus::Starting).is_empty());
         assert_eq!(step(BridgeStatus::Running).first(), Some(&id));
         assert!(step(BridgeStatus::Running).is_empty());

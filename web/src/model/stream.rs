@@ -1,9 +1,9 @@
 //! Following the state stream: which frame may be applied, and when to start over.
 
-use crate::model::frame::{BookAt, Frame};
-use crate::model::state::{Book, Change};
 use crate::model::usage::Use;
-use svc_shared::stream::PROTOCOL;
+use crate::model::wire;
+use svc_shared::internal::{State, StateAt};
+use svc_shared::stream::{ClientFrame, EventFrame, Op, PROTOCOL};
 
 /// Milliseconds of silence after which a socket counts as dead: the server sends a sign of life
 /// every 15 s, and a page cannot see pings.
@@ -15,8 +15,8 @@ pub const SKEW_MS: i64 = 30_000;
 
 /// Asks for measurements, or for none while nobody sees them.
 #[must_use]
-pub fn samples(on: bool) -> &'static str {
-    if on { r#"{"type":"samples","on":true}"# } else { r#"{"type":"samples","on":false}"# }
+pub fn samples(on: bool) -> String {
+    wire::written(&ClientFrame::Samples { on })
 }
 
 const FIRST_DELAY_MS: f64 = 500.0;
@@ -63,9 +63,9 @@ pub enum Step {
         caught_up: Option<CaughtUp>,
     },
     /// Apply these to the state.
-    Apply(Vec<Change>),
+    Apply(Vec<Op>),
     /// This is the state now.
-    Replace(Box<Book>, Option<CaughtUp>),
+    Replace(Box<State>, Option<CaughtUp>),
     /// The server says something.
     Notice {
         /// `info`, `warn` or `error`.
@@ -100,7 +100,7 @@ struct Awaited {
 
 impl Follower {
     /// Starts from the state read at the beginning, and the version that served it.
-    pub fn start(&mut self, at: &BookAt, version: &str) {
+    pub fn start(&mut self, at: &StateAt, version: &str) {
         self.position = Some((at.boot.clone(), at.seq));
         self.version = Some(version.to_owned());
     }
@@ -128,24 +128,28 @@ impl Follower {
     }
 
     /// What to do with a frame.
-    pub fn take(&mut self, frame: Frame) -> Step {
+    pub fn take(&mut self, frame: EventFrame) -> Step {
         match frame {
-            Frame::Hello { v, boot, seq, version, resumed, time } => {
+            EventFrame::Hello { v, boot, seq, server_version, resumed, time } => {
                 if v != PROTOCOL {
                     return Step::OtherProtocol;
                 }
-                self.hello(boot, seq, &version, resumed, time)
+                self.hello(boot, seq, &server_version, resumed, time.as_millis())
             }
-            Frame::Snapshot { seq, reason, book } => self.snapshot(seq, &reason, book),
-            Frame::Delta { seq, changes } => self.delta(seq, changes),
-            Frame::Tick { seq } => match &self.position {
+            EventFrame::Snapshot { seq, reason, state } => self.snapshot(seq, &reason, state),
+            EventFrame::Delta { seq, ops, .. } => self.delta(seq, ops),
+            EventFrame::Tick { seq, .. } => match &self.position {
                 Some((_, at)) if *at == seq && self.greeted => Step::Nothing,
                 _ => self.start_over(),
             },
-            Frame::Notice { level, text } => Step::Notice { level, text },
+            EventFrame::Notice { level, text, .. } => Step::Notice { level, text },
             // Not a part of the state: it has no place in its order.
-            Frame::Sample(at, all) => Step::Sample(at, all),
-            Frame::Other => Step::Nothing,
+            EventFrame::Sample { time, metrics } => {
+                let used = metrics.iter().map(|(id, now)| (id.clone(), Use::from(now)));
+                Step::Sample(time.as_millis(), used.collect())
+            }
+            // An event repeats what the records say; another frame is of a newer version.
+            EventFrame::Event { .. } | EventFrame::Other => Step::Nothing,
         }
     }
 
@@ -167,7 +171,7 @@ impl Follower {
         Step::Connected { time, new_boot, other_version, caught_up }
     }
 
-    fn snapshot(&mut self, seq: u64, reason: &str, book: Box<Book>) -> Step {
+    fn snapshot(&mut self, seq: u64, reason: &str, state: Box<State>) -> Step {
         if !self.greeted {
             return self.start_over();
         }
@@ -186,14 +190,14 @@ impl Follower {
             _ => None,
         };
         self.position = Some((boot, seq));
-        Step::Replace(book, caught_up)
+        Step::Replace(state, caught_up)
     }
 
-    fn delta(&mut self, seq: u64, changes: Vec<Change>) -> Step {
+    fn delta(&mut self, seq: u64, ops: Vec<Op>) -> Step {
         match &mut self.position {
             Some((_, at)) if self.greeted && self.awaiting.is_none() && seq == *at + 1 => {
                 *at = seq;
-                Step::Apply(changes)
+                Step::Apply(ops)
             }
             _ => self.start_over(),
         }
@@ -210,37 +214,39 @@ impl Follower {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use svc_shared::stream::ClientFrame;
+    use svc_shared::Timestamp;
+    use svc_shared::internal::metrics::Metrics;
 
     fn following(seq: u64) -> Follower {
         let mut follower = Follower::default();
-        let at = BookAt { boot: "b1".into(), seq, book: Book::default() };
+        let at = StateAt { boot: "b1".into(), seq, state: State::default() };
         follower.start(&at, "1.0.0");
         follower.opened();
         follower
     }
 
-    fn hello(boot: &str, seq: u64, resumed: bool) -> Frame {
-        Frame::Hello {
+    fn hello(boot: &str, seq: u64, resumed: bool) -> EventFrame {
+        EventFrame::Hello {
             v: PROTOCOL,
             boot: boot.into(),
             seq,
-            version: "1.0.0".into(),
+            server_version: "1.0.0".into(),
             resumed,
-            time: 7,
+            time: Timestamp::from_millis(7),
         }
     }
 
-    fn delta(seq: u64) -> Frame {
-        Frame::Delta { seq, changes: vec![Change::Other] }
+    fn delta(seq: u64) -> EventFrame {
+        let ops = vec![Op::Del { k: "moon".into(), id: "full".into() }];
+        EventFrame::Delta { seq, time: Timestamp::from_millis(7), ops }
     }
 
-    fn snapshot(seq: u64, reason: &str) -> Frame {
-        Frame::Snapshot { seq, reason: reason.into(), book: Box::default() }
+    fn snapshot(seq: u64, reason: &str) -> EventFrame {
+        EventFrame::Snapshot { seq, reason: reason.into(), state: Box::default() }
     }
 
-    fn tick(seq: u64) -> Frame {
-        Frame::Tick { seq }
+    fn tick(seq: u64) -> EventFrame {
+        EventFrame::Tick { seq, time: Timestamp::from_millis(7) }
     }
 
     #[test]
@@ -324,13 +330,13 @@ mod tests {
 
     #[test]
     fn another_protocol_asks_for_a_reload_and_another_version_says_so() {
-        let other = Frame::Hello {
+        let other = EventFrame::Hello {
             v: PROTOCOL + 1,
             boot: "b1".into(),
             seq: 4,
-            version: "9".into(),
+            server_version: "9".into(),
             resumed: true,
-            time: 0,
+            time: Timestamp::from_millis(0),
         };
         assert_eq!(following(4).take(other), Step::OtherProtocol);
         let mut follower = following(4);
@@ -344,9 +350,51 @@ mod tests {
     #[test]
     fn what_the_page_says_is_what_the_server_reads() {
         for on in [true, false] {
-            let frame = serde_json::from_str::<ClientFrame>(samples(on)).unwrap();
+            let frame = serde_json::from_str::<ClientFrame>(&samples(on)).unwrap();
             assert_eq!(frame, ClientFrame::Samples { on });
         }
+    }
+
+    #[test]
+    fn a_frame_of_a_newer_service_changes_nothing_and_the_stream_goes_on() {
+        let mut follower = following(4);
+        follower.take(hello("b1", 4, true));
+        let unknown = wire::read(r#"{"type":"of a newer server","seq":"x"}"#).unwrap();
+        assert_eq!(follower.take(unknown), Step::Nothing);
+        let event = EventFrame::Event {
+            time: Timestamp::from_millis(7),
+            name: "crash".into(),
+            data: serde_json::json!(1),
+        };
+        assert_eq!(follower.take(event), Step::Nothing);
+        let record = r#"{"type":"delta","seq":5,"time":"1970-01-01T00:00:00.007Z",
+            "ops":[{"op":"put","k":"moon","id":"full","v":{"bright":true}}]}"#;
+        assert!(matches!(follower.take(wire::read(record).unwrap()), Step::Apply(_)));
+        assert_eq!(follower.take(tick(5)), Step::Nothing);
+    }
+
+    #[test]
+    fn messages_and_measurements_are_handed_on() {
+        let mut follower = following(4);
+        let (level, code, text) = ("warn".to_owned(), "c".to_owned(), "t".to_owned());
+        let notice = EventFrame::Notice { level: level.clone(), code, text: text.clone() };
+        assert_eq!(follower.take(notice), Step::Notice { level, text });
+        let now = Metrics {
+            running: true,
+            procs: 1,
+            cpu_percent: 12.5,
+            cpu_normalized: false,
+            rss_bytes: 9,
+            disk_read_bps: None,
+            disk_write_bps: None,
+        };
+        let sample = EventFrame::Sample {
+            time: Timestamp::from_millis(7),
+            metrics: [("1".to_owned(), now)].into(),
+        };
+        let used = Use { cpu: 125, is_share: false, memory: 9 };
+        let read = wire::read(&wire::written(&sample)).unwrap();
+        assert_eq!(follower.take(read), Step::Sample(7, vec![("1".into(), used)]));
     }
 
     #[test]

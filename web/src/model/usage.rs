@@ -1,9 +1,9 @@
 //! What a bridge uses of processor and memory: its last samples as words and as a curve.
 
-use crate::model::wire::{FromWire, Members, Read, Unreadable, list};
 use crate::text::usage as words;
-use serde_json::Value;
-use svc_shared::Timestamp;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use svc_shared::internal::metrics::{InstanceMetrics, Metrics};
 
 /// Samples of a curve.
 pub const POINTS: usize = 60;
@@ -149,39 +149,31 @@ pub fn memory(bytes: u64) -> String {
     if mib < 1024 { words::mib(mib) } else { words::gib(mib / 1024, mib % 1024 * 10 / 1024) }
 }
 
-fn tenths(value: &Value) -> Read<i64> {
+fn tenths(percent: f64) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "a percentage")]
-    value.as_f64().map(|percent| (percent * 10.0).round() as i64).ok_or(Unreadable)
+    let tenths = (percent * 10.0).round() as i64;
+    tenths
 }
 
-impl FromWire for Use {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut all = Members::of(value)?;
-        Ok(Self {
-            cpu: tenths(&all.value("cpu_percent")?)?,
-            is_share: all.flag("cpu_normalized")?,
-            memory: all.number("rss_bytes")?,
-        })
+impl From<&Metrics> for Use {
+    fn from(now: &Metrics) -> Self {
+        Self { cpu: tenths(now.cpu_percent), is_share: now.cpu_normalized, memory: now.rss_bytes }
     }
 }
 
 /// The curves the service has kept, by id.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(from = "BTreeMap<String, InstanceMetrics>")]
 pub struct Kept(pub Vec<(String, Curve)>);
 
-impl FromWire for Kept {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut kept = Vec::new();
-        for (id, value) in Members::of(value)? {
-            let mut curve = Curve { now: Use::from_wire(value.clone())?, points: Vec::new() };
-            for sample in list(Members::of(value)?.value("history")?)? {
-                let mut sample = Members::of(sample)?;
-                let at = sample.parsed::<Timestamp>("time")?.as_millis();
-                curve.points.push((at, tenths(&sample.value("cpu_percent")?)?));
-            }
-            kept.push((id, curve));
-        }
-        Ok(Self(kept))
+impl From<BTreeMap<String, InstanceMetrics>> for Kept {
+    fn from(all: BTreeMap<String, InstanceMetrics>) -> Self {
+        let curve = |(id, kept): (String, InstanceMetrics)| {
+            let points = kept.history.unwrap_or_default();
+            let points = points.iter().map(|s| (s.time.as_millis(), tenths(s.cpu_percent)));
+            (id, Curve { now: Use::from(&kept.now), points: points.collect() })
+        };
+        Self(all.into_iter().map(curve).collect())
     }
 }
 
@@ -189,7 +181,8 @@ impl FromWire for Kept {
 mod tests {
     use super::*;
     use crate::model::wire::read;
-    use svc_shared::internal::metrics::{InstanceMetrics, Metrics, Sample};
+    use svc_shared::Timestamp;
+    use svc_shared::internal::metrics::Sample;
 
     fn used(percent: i64) -> Use {
         Use { cpu: percent * 10, is_share: false, memory: 512 << 20 }

@@ -1,14 +1,7 @@
-//! Reading what the service sends, with one generic reader.
-//!
-//! The derived readers of tagged and flattened types exist once per source of data, and together
-//! were a fifth of the module. Here every text becomes a JSON value first, whose members are taken
-//! by hand (`records`). Tests write with the derived
-//! writers of the shared types and read here, so a change of shape does not go unnoticed.
+//! Reading and writing the JSON that this page and the service exchange, by the derives of the
+//! shared types.
 
-use serde_json::{Map, Value};
-use std::str::FromStr;
-use svc_shared::Word;
-use svc_shared::error::{ErrorBody, ErrorDetail, SchemaProblem};
+use serde::{Deserialize, Serialize};
 
 /// The text is not what was expected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,160 +10,45 @@ pub struct Unreadable;
 /// What was read, if it could be.
 pub type Read<T> = Result<T, Unreadable>;
 
-/// A type that can be read from a JSON value.
-pub trait FromWire: Sized {
-    /// Reads it.
-    ///
-    /// # Errors
-    /// When the value does not have its shape.
-    fn from_wire(value: Value) -> Read<Self>;
-}
-
 /// Reads a text.
 ///
 /// # Errors
 /// When it is not JSON, or not of this shape.
-pub fn read<T: FromWire>(text: &str) -> Read<T> {
-    T::from_wire(serde_json::from_str(text).map_err(|_| Unreadable)?)
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Read<T> {
+    serde_json::from_str(text).map_err(|_| Unreadable)
 }
 
-/// An object whose members are taken one by one. Every taking fails when the member is missing or
-/// of another type.
-#[derive(Debug)]
-pub struct Members(Map<String, Value>);
-
-#[expect(clippy::missing_errors_doc, reason = "said once, at the type")]
-impl Members {
-    /// The members of an object.
-    pub fn of(value: Value) -> Read<Self> {
-        match value {
-            Value::Object(members) => Ok(Self(members)),
-            _ => Err(Unreadable),
-        }
-    }
-
-    /// Any value.
-    pub fn value(&mut self, name: &str) -> Read<Value> {
-        self.0.remove(name).ok_or(Unreadable)
-    }
-
-    /// A text.
-    pub fn text(&mut self, name: &str) -> Read<String> {
-        text(self.value(name)?)
-    }
-
-    /// A text that may be null.
-    pub fn maybe(&mut self, name: &str) -> Option<String> {
-        self.text(name).ok()
-    }
-
-    /// Another object.
-    pub fn members(&mut self, name: &str) -> Read<Self> {
-        Self::of(self.value(name)?)
-    }
-
-    /// A text that has a form of its own.
-    pub fn parsed<T: FromStr>(&mut self, name: &str) -> Read<T> {
-        self.text(name)?.parse().map_err(|_| Unreadable)
-    }
-
-    /// A word that may be newer than this page.
-    pub fn word<T: FromStr>(&mut self, name: &str) -> Read<Word<T>> {
-        Ok(Word::of(&self.text(name)?))
-    }
-
-    /// A whole number that may be null.
-    pub fn integer(&mut self, name: &str) -> Option<i32> {
-        i32::try_from(self.value(name).ok()?.as_i64()?).ok()
-    }
-
-    /// A list of texts.
-    pub fn texts(&mut self, name: &str) -> Read<Vec<String>> {
-        list(self.value(name)?)?.map(text).collect()
-    }
-
-    /// A whole number.
-    pub fn number(&mut self, name: &str) -> Read<u64> {
-        self.value(name)?.as_u64().ok_or(Unreadable)
-    }
-
-    /// A small whole number.
-    pub fn small(&mut self, name: &str) -> Read<u32> {
-        u32::try_from(self.number(name)?).map_err(|_| Unreadable)
-    }
-
-    /// True or false.
-    pub fn flag(&mut self, name: &str) -> Read<bool> {
-        self.value(name)?.as_bool().ok_or(Unreadable)
-    }
-}
-
-impl FromWire for Members {
-    fn from_wire(value: Value) -> Read<Self> {
-        Self::of(value)
-    }
-}
-
-impl IntoIterator for Members {
-    type Item = (String, Value);
-    type IntoIter = serde_json::map::IntoIter;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
-fn text(value: Value) -> Read<String> {
-    match value {
-        Value::String(text) => Ok(text),
-        _ => Err(Unreadable),
-    }
-}
-
-/// The values of a list.
-///
-/// # Errors
-/// When it is none.
-pub fn list(value: Value) -> Read<std::vec::IntoIter<Value>> {
-    match value {
-        Value::Array(values) => Ok(values.into_iter()),
-        _ => Err(Unreadable),
-    }
-}
-
-impl FromWire for ErrorBody {
-    fn from_wire(value: Value) -> Read<Self> {
-        let mut body = Members::of(value)?;
-        let detail = match body.value("detail")? {
-            Value::String(text) => ErrorDetail::Text(text),
-            problems => {
-                let problems = list(problems)?.map(SchemaProblem::from_wire);
-                ErrorDetail::Schema(problems.collect::<Read<_>>()?)
-            }
-        };
-        Ok(Self {
-            detail,
-            code: body.text("code")?,
-            candidates: body.texts("candidates").ok(),
-            error_id: body.text("error_id").ok(),
-        })
-    }
+/// Writes a value of a shared type.
+#[must_use]
+pub fn written(value: &impl Serialize) -> String {
+    // Texts, numbers and switches under texts: nothing that JSON cannot carry.
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::{bridge, preflight};
-    use svc_shared::api::instances::{Outcome, SpawnResult};
-    use svc_shared::status::BridgeStatus;
+    use crate::model::sample::{bridge, check as verdict, health, inside, preflight, project};
+    use svc_shared::Timestamp;
+    use svc_shared::api::instances::{ConnectInfo, Outcome, Quarantine, SpawnResult};
+    use svc_shared::api::projects::Project;
+    use svc_shared::error::{ErrorBody, ErrorDetail, SchemaProblem};
+    use svc_shared::internal::strays::Stray;
+    use svc_shared::internal::{
+        CapacityFact, Doctor, Facts, InheritFact, LaunchVerdict, McpServerFact,
+    };
+    use svc_shared::status::{
+        BridgeStatus, CheckStatus, ConnectKind, ExitReason, QuarantineKind, ResumeBlocked,
+    };
+    use svc_shared::stream::{LogFrame, MarkKind};
 
-    /// What is written with the derived writer is read as the derived reader reads it.
+    /// What is written is read as it was.
     #[track_caller]
     fn check<T>(value: T)
     where
-        T: FromWire + serde::Serialize + PartialEq + std::fmt::Debug,
+        T: serde::de::DeserializeOwned + Serialize + PartialEq + std::fmt::Debug,
     {
-        let text = serde_json::to_string(&value).unwrap();
+        let text = written(&value);
         assert_eq!(read::<T>(&text), Ok(value), "{text}");
     }
 
@@ -198,5 +76,93 @@ mod tests {
         let problem =
             SchemaProblem { loc: vec!["body".into()], msg: "m".into(), kind: "missing".into() };
         check(ErrorBody { detail: ErrorDetail::Schema(vec![problem]), ..text("schema") });
+    }
+
+    #[test]
+    fn a_bridge_is_read_as_it_was_written_with_and_without_what_may_be_null() {
+        check(bridge("api", BridgeStatus::Running));
+        let at = Some(Timestamp::from_millis(9));
+        let mut full = bridge("api", BridgeStatus::Crashed);
+        full.session_ref = "0123456789abcdef".parse().ok();
+        full.environment_ref = full.session_ref.clone();
+        full.connect = ConnectInfo { available: true, kind: Some(ConnectKind::Session.into()) };
+        full.process_id = Some("p".into());
+        full.worktree_name = Some("w".into());
+        (full.bridge_pid, full.keeper_pid, full.agent_pid) = (Some(1), Some(2), Some(3));
+        (full.exit_signal, full.exit_code) = (Some(9), Some(-1));
+        full.exit_reason = Some(ExitReason::OperatorStop.into());
+        full.quarantined =
+            Some(Quarantine { kind: QuarantineKind::Identity.into(), code: "c".into() });
+        (full.restart.attempt, full.restart.crashes_in_window) = (2, 3);
+        (full.restart.next_at, full.reuse_expires_at) = (at, at);
+        full.agent_version = Some("2".into());
+        full.error_detail = Some("e".into());
+        full.notice = Some("n".into());
+        full.resume_blocked = Some(ResumeBlocked::StillLive.into());
+        (full.resumable, full.adopted, full.is_orphan, full.intentional_stop) =
+            (true, true, true, true);
+        assert!(full.session_ref.is_some() && full.started_at.is_some());
+        check(full);
+    }
+
+    #[test]
+    fn frames_of_a_log_are_read_as_they_were_written() {
+        for kind in [MarkKind::Resumed, MarkKind::Rotated, MarkKind::Gap, MarkKind::Ended] {
+            check(LogFrame::Mark { kind, generation: 3 });
+        }
+        check(LogFrame::Line { cursor: "1:2".into(), text: "t".into() });
+    }
+
+    #[test]
+    fn the_other_records_are_read_as_they_were_written() {
+        check(project("api"));
+        check(Project { alias_of: "web".parse().ok(), ..project("api") });
+        check(inside("working"));
+        let mut session = inside("blocked");
+        session.name = Some("n".into());
+        session.waiting_for = Some("w".into());
+        session.session_ref = "0123456789abcdef".parse().ok();
+        session.parent_instance = Some(bridge("api", BridgeStatus::Running).instance_id);
+        session.also_in = vec![7, 4_194_304];
+        check(session);
+        let mut stray = Stray {
+            pid: 7,
+            kind: "leftover".into(),
+            project: None,
+            instance_id: None,
+            program: "node".into(),
+            started_at: Timestamp::from_millis(9),
+            rss_bytes: 1 << 40,
+        };
+        check(stray.clone());
+        stray.project = Some("api".into());
+        stray.instance_id = Some(bridge("api", BridgeStatus::Running).instance_id);
+        check(stray.clone());
+        let list = serde_json::to_string(&[&stray, &stray]).unwrap();
+        assert_eq!(read::<Vec<Stray>>(&list), Ok(vec![stray.clone(), stray]));
+        check(health());
+        let mut known = health();
+        known.claude_version = Some("2".into());
+        known.claude_login_method = Some("m".into());
+        known.claude_login_expires_at = Some(7);
+        known.demo = Some(true);
+        check(known);
+        let mut whole = preflight(vec![verdict("agent", CheckStatus::Warn)]);
+        check(whole.clone());
+        whole.launch.insert("x".into(), LaunchVerdict { ok: false, code: Some("c".into()) });
+        whole.facts = Some(Facts {
+            inherit: InheritFact { mode: "plan".into(), source: Some("user".into()) },
+            hooks: vec!["h".into()],
+            mcp_servers: vec![McpServerFact { name: "m".into(), approved: Some(false) }],
+            capacity: CapacityFact { live: 1, max: Some(2) },
+        });
+        check(whole);
+        check(Doctor {
+            ok: false,
+            at: Timestamp::from_millis(9),
+            version: "1".into(),
+            config_path: Some("/c".into()),
+            checks: vec![verdict("agent", CheckStatus::Fail)],
+        });
     }
 }

@@ -3,7 +3,7 @@
 use crate::act::Target;
 use crate::app::page;
 use crate::browser;
-use crate::model::job::Job;
+use crate::model::job;
 use crate::model::outcome::{Level, Then};
 use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
@@ -159,7 +159,7 @@ fn view_then(then: Then, key: u64) -> AnyView {
         }
         .into_any(),
         Then::Job(id) => view! {
-            <a class=Look::Ghost.class() href=browser::href(&Job::path(&id)) on:click=gone>
+            <a class=Look::Ghost.class() href=browser::href(&job::path(&id)) on:click=gone>
                 {session::act::VIEW}
             </a>
         }

@@ -3,7 +3,7 @@
 use crate::act::Target;
 use crate::app::{Page, page};
 use crate::browser;
-use crate::model::job::{self, Job};
+use crate::model::job::{self, Job, JobView as _};
 use crate::model::shown::shown;
 use crate::parts::button::{ActButton, Look};
 use crate::parts::confirm::Confirm;
@@ -22,17 +22,22 @@ use std::sync::Arc;
 /// A row. `open` is where prompt and result can be read, and whether they are unfolded.
 pub fn job_row(id: String, open: Option<bool>) -> AnyView {
     let page = page();
-    let href = browser::href(&Job::path(&id));
+    let href = browser::href(&job::path(&id));
     let key = format!("{JOB}{id}");
-    // Gone jobs leave the list in the same step.
-    let job = memo(move || page.store.job(&id).unwrap_or_default());
+    let Some(first) = untrack(|| page.store.job(&id)) else {
+        return ().into_any();
+    };
+    // A job that is gone is shown as it was until its row is taken away, in the same step.
+    let job = Memo::new(move |last: Option<&Arc<Job>>| {
+        page.store.job(&id).or_else(|| last.cloned()).unwrap_or_else(|| Arc::clone(&first))
+    });
     let label = memo(move || {
         let label = job.with(|job| job.label());
         (!label.is_empty()).then(|| shown(&label).into_owned())
     });
-    let updated = memo(move || job.with(|job| job.updated_at));
+    let updated = memo(move || job.with(|job| job.changed_at()));
     let facts = memo(move || job.with(|job| job.facts()));
-    let remote = memo(move || job.with(|job| job.is_remote));
+    let remote = memo(move || job.with(|job| job.remote_registered));
     Row {
         key,
         testid: "job-row",
@@ -158,7 +163,7 @@ fn menu(page: Page, job: &Job) -> Vec<Entry> {
     let copies = |text: String| Does::Run(Callback::new(move |()| copy(page, text.clone(), None)));
     let verb = if job.is_live() { "stop" } else { "resume" };
     let mut entries = vec![
-        entry(act::COPY_ID, copies(job.id.clone()), "menu-copy-id"),
+        entry(act::COPY_ID, copies(job.id.to_string()), "menu-copy-id"),
         entry(
             act::COPY_COMMAND,
             copies(format!("svc jobs {verb} {}", job.id)),
@@ -166,7 +171,7 @@ fn menu(page: Page, job: &Job) -> Vec<Entry> {
         ),
     ];
     if let Some(session) = &job.session_ref {
-        entries.push(entry(act::COPY_REF, copies(session.clone()), "menu-copy-ref"));
+        entries.push(entry(act::COPY_REF, copies(session.to_string()), "menu-copy-ref"));
     }
     let key = format!("{JOB}{}", job.id);
     let select = Does::Run(Callback::new(move |()| page.select(&key)));

@@ -27,10 +27,10 @@ use fields::Fields;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_shared::api::instances::{Instance, SpawnRequest, SpawnResult};
+use svc_shared::api::jobs::DispatchRequest;
 use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Preflight;
@@ -253,17 +253,19 @@ impl Desk {
 /// What is sent, by kind.
 enum Order {
     Bridge(Box<SpawnRequest>),
-    Job(Value),
+    Job(DispatchRequest),
 }
 
 impl Order {
     /// Path and body.
     fn request(&self) -> (String, Option<String>) {
         let (path, body) = match self {
-            Self::Bridge(asked) => (format!("{}?wait=0", paths::instances()), Ground::body(asked)),
-            Self::Job(body) => (format!("{}/agents", paths::API), body.clone()),
+            Self::Bridge(asked) => {
+                (format!("{}?wait=0", paths::instances()), wire::written(&**asked))
+            }
+            Self::Job(asked) => (format!("{}/agents", paths::API), wire::written(asked)),
         };
-        (path, Some(body.to_string()))
+        (path, Some(body))
     }
 
     /// What the answer says.
@@ -274,7 +276,7 @@ impl Order {
                 let at = result.instance.status_since.as_millis();
                 Ok(outcome::launched(&result, asked, prefs::zone(at)))
             }
-            Self::Job(_) => outcome::dispatched(project, wire::read(text)?),
+            Self::Job(_) => Ok(outcome::dispatched(project, wire::read(text)?)),
         }
     }
 }

@@ -169,7 +169,10 @@ impl Events {
             EventFrame::Event { name, data, .. } => {
                 self.happened.push((name.clone(), data.clone()));
             }
-            EventFrame::Sample { .. } | EventFrame::Notice { .. } | EventFrame::Tick { .. } => {}
+            EventFrame::Sample { .. }
+            | EventFrame::Notice { .. }
+            | EventFrame::Tick { .. }
+            | EventFrame::Other => {}
         }
     }
 }

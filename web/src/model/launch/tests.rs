@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::model::sample::{basics, bridge, check, preflight, project};
+use serde_json::{Value, json};
 use svc_shared::Timestamp;
 use svc_shared::status::BridgeStatus;
 
@@ -129,7 +130,8 @@ fn job(fill: impl Fn(&mut Form)) -> (Vec<Block>, Value) {
     let case = Case::new();
     let mut form = Form { kind: Kind::Background, ..case.form() };
     fill(&mut form);
-    (case.ground().blocks(&form), case.ground().dispatch(&form))
+    let body = serde_json::to_value(case.ground().dispatch(&form)).unwrap();
+    (case.ground().blocks(&form), body)
 }
 
 #[test]
