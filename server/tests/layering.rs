@@ -247,6 +247,70 @@ fn no_module_names_what_is_none_of_its_business() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The modules of the page, and the groups that each group may use beside itself. A part knows no
+/// page, a rule no view.
+const PAGE: &[(&str, &[&str], &[&str])] = &[
+    ("rules", &["model", "text"], &[]),
+    ("browser", &["browser", "clock", "crash", "focus", "reactive"], &["rules"]),
+    ("parts", &["parts"], &["rules", "browser"]),
+    ("wire", &["api", "socket"], &["rules", "browser"]),
+    (
+        "state",
+        &["act", "live", "log_feed", "nav", "page", "prefs", "ready", "say", "store"],
+        &["rules", "browser", "wire"],
+    ),
+    ("views", &["views"], &["rules", "browser", "parts", "wire", "state"]),
+    ("frame", &["shell"], &["rules", "browser", "parts", "wire", "state", "views"]),
+    (
+        "entry",
+        &["app", "gallery", "lib", "main", "bin"],
+        &["rules", "browser", "parts", "wire", "state", "views", "frame"],
+    ),
+];
+
+/// The modules of the page that a line of code names.
+fn names_of_page(line: &str) -> Vec<String> {
+    let code = line.split("//").next().unwrap_or_default();
+    let mut found = Vec::new();
+    for (_, path) in code.match_indices("crate::").map(|(at, word)| (at, &code[at + word.len()..]))
+    {
+        let modules = match path.strip_prefix('{') {
+            // One line holds the list; a longer one names its modules one by one.
+            Some(list) => list.split('}').next().unwrap_or_default().split(',').collect(),
+            None => vec![path],
+        };
+        for module in modules {
+            let word: String =
+                module.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            found.push(word);
+        }
+    }
+    found
+}
+
+#[test]
+fn inside_the_page_the_arrows_point_one_way() {
+    let group_of = |module: &str| PAGE.iter().find(|(_, modules, _)| modules.contains(&module));
+    let mut wrong = Vec::new();
+    for (name, text) in sources("web/src") {
+        let path = name.trim_start_matches("web/src/");
+        let module = path.split(['/', '.']).next().unwrap_or_default();
+        let Some((group, _, allowed)) = group_of(module) else {
+            wrong.push(format!("{name} is in no group of this test"));
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            for other in names_of_page(line) {
+                let Some((target, ..)) = group_of(&other) else { continue };
+                if target != group && !allowed.contains(target) {
+                    wrong.push(format!("{name}:{}: {group} names {target} ({other})", number + 1));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 #[test]
 fn no_file_is_longer_than_its_norm_and_each_says_what_it_owns() {
     let mut wrong = Vec::new();

@@ -4,12 +4,12 @@ pub mod bulk;
 mod undo;
 
 use crate::api;
-use crate::app::Page;
 use crate::browser;
 use crate::model::job::{Job, JobView as _};
 use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
+use crate::page::Page;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
 use crate::text::ready::strays;

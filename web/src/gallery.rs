@@ -5,12 +5,13 @@
 mod atoms;
 mod parts;
 
-use crate::app::{self, Page};
+use crate::app;
 use crate::browser;
 use crate::model::route::Route;
+use crate::nav::Nav;
+use crate::page::Page;
 use crate::reactive::effect;
 use crate::shell::Shell;
-use crate::shell::nav::Nav;
 use crate::text::gallery as words;
 use crate::text::past;
 use crate::views::{

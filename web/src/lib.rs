@@ -25,6 +25,10 @@ mod live;
 #[cfg(target_arch = "wasm32")]
 mod log_feed;
 #[cfg(target_arch = "wasm32")]
+mod nav;
+#[cfg(target_arch = "wasm32")]
+mod page;
+#[cfg(target_arch = "wasm32")]
 mod parts;
 #[cfg(target_arch = "wasm32")]
 mod prefs;

@@ -1,9 +1,9 @@
 //! The log of one bridge, live: its own socket while the panel is visible, older pages on demand.
 
-use crate::app::Page;
 use crate::model::log::{Entry, Log, Older, Waiting};
 use crate::model::stream::delay_ms;
 use crate::model::wire;
+use crate::page::Page;
 use crate::socket::{Heard, Socket};
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;

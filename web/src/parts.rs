@@ -2,11 +2,8 @@
 
 pub mod button;
 pub mod confirm;
-pub mod copy;
 pub mod dialog;
 pub mod icon;
 pub mod menu;
 pub mod status;
-pub mod tabs;
-pub mod times;
 pub mod window;

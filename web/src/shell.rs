@@ -4,13 +4,12 @@ mod announce;
 mod banner;
 pub mod bars;
 pub mod keys;
-pub mod nav;
 mod palette;
 pub mod sheets;
 mod toasts;
 
-use crate::app::page;
 use crate::browser;
+use crate::page::page;
 use crate::reactive::{dynamic, effect, memo};
 use crate::text::page as words;
 use crate::views::{

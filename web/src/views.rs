@@ -1,11 +1,13 @@
 //! The views, one per address, and the dialogs that open over them.
 
 pub mod about;
+pub mod act_button;
 mod actions;
 pub mod activity;
 pub mod bulk;
 mod bulk_trust;
 pub mod cause;
+pub mod copy;
 mod details;
 pub mod doctor;
 pub mod external;
@@ -19,7 +21,7 @@ mod log_bar;
 mod log_lines;
 pub mod missing;
 pub mod open;
-mod prefs;
+pub mod prefs;
 pub mod project;
 mod project_row;
 pub mod projects;
@@ -27,6 +29,8 @@ mod row;
 mod rows;
 pub mod session;
 mod session_row;
+pub mod tabs;
+pub mod times;
 pub mod trust;
 pub mod usage;
 pub mod welcome;

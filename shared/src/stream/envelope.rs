@@ -5,8 +5,8 @@
 //! repeats them for that tree.
 
 use super::{Op, Put, Record};
-use serde::de::{Deserializer, Error as _};
 use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 

@@ -1,12 +1,12 @@
 //! The same done to several rows: which are chosen, the requests, and what came of each.
 
 use super::{Target, Write};
-use crate::app::Page;
 use crate::browser;
 use crate::model::bulk::{Verb, with_range};
 use crate::model::offers::offers;
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
+use crate::page::Page;
 use crate::store::JOB;
 use crate::text::{bulk as words, page as page_words};
 use leptos::prelude::*;

@@ -2,11 +2,11 @@
 //! message about them goes, or when the page is left.
 
 use super::{Target, Write};
-use crate::app::Page;
 use crate::model::job::JobView as _;
 use crate::model::offers::{Offer, offers};
 use crate::model::outcome::{Level, Notice};
 use crate::model::sections;
+use crate::page::Page;
 use crate::say::Undo;
 use crate::store::JOB;
 use crate::text::{job as job_words, page::link, session as words};

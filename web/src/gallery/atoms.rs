@@ -1,7 +1,7 @@
 //! The small ones: buttons, status words, chips, fields, type and colour.
 
 use crate::model::status::{Face, Glyph, Tone};
-use crate::parts::button::{ActButton, Look};
+use crate::parts::button::Look;
 use crate::parts::icon::{glyph, icon, symbol};
 use crate::parts::status::pill;
 use crate::text::gallery::{self as words, field};
@@ -9,6 +9,7 @@ use crate::text::job::{self, external};
 use crate::text::page::projects;
 use crate::text::session::{ADOPTED, act};
 use crate::text::status;
+use crate::views::act_button::ActButton;
 use leptos::prelude::*;
 
 /// Weights in their states.

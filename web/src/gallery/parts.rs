@@ -2,18 +2,18 @@
 
 use super::back_to_top;
 use crate::act::{Target, TrustGate};
-use crate::app::page;
 use crate::model::cause::{cause as cause_of, uptime};
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
 use crate::model::status::face;
 use crate::model::time;
+use crate::nav::nav;
+use crate::page::Sheet;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::confirm::Confirm;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::reactive::{derived, dynamic};
-use crate::shell::nav::nav;
-use crate::shell::sheets::Sheet;
 use crate::text::gallery::message;
 use crate::text::session::{act, after, stop_question};
 use crate::text::{keys, launch, page as words};

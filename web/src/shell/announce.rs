@@ -1,6 +1,6 @@
 //! The two live regions: there from the start and empty, so that screen readers know them.
 
-use crate::app::page;
+use crate::page::page;
 use leptos::prelude::*;
 
 /// Reads out what is said.

@@ -1,9 +1,9 @@
 //! What the page says about its connection and its own age.
 
-use crate::app::page;
 use crate::live::{Link, Outdated};
 use crate::model::status::Tone;
 use crate::model::time;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;

@@ -1,16 +1,16 @@
 //! Rail, top bar and bottom bar.
 
-use crate::app::page;
 use crate::browser;
 use crate::live::Link;
 use crate::model::job::Group;
 use crate::model::prefs::{Change, THEME};
 use crate::model::route::Route;
 use crate::model::status::Tone;
+use crate::nav::nav;
+use crate::page::Sheet;
+use crate::page::page;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{derived, dynamic, memo};
-use crate::shell::nav::nav;
-use crate::shell::sheets::Sheet;
 use crate::text::{keys, launch, page as words, past, ready};
 use leptos::prelude::*;
 use svc_shared::status::CheckStatus;

@@ -1,16 +1,14 @@
 //! Keys that work everywhere outside of text fields, and the sheet that lists them.
 
-use crate::app::{Page, page};
 use crate::browser;
 use crate::model::launch::Choice;
-use crate::model::prefs::{Change, Prefs};
+use crate::nav::{Nav, nav};
+use crate::page::{Page, Sheet, page};
 use crate::parts::button::Look;
-use crate::parts::copy::copy;
 use crate::parts::dialog::Dialog;
-use crate::reactive::live;
-use crate::shell::nav::{Nav, nav};
-use crate::shell::sheets::Sheet;
 use crate::text::keys as words;
+use crate::views::copy::copy;
+use crate::views::prefs::LettersSwitch;
 use crate::views::welcome;
 use leptos::prelude::*;
 use std::cell::Cell;
@@ -278,27 +276,5 @@ pub fn Keys() -> impl IntoView {
                 </button>
             </div>
         </Dialog>
-    }
-}
-
-/// Whether single letters do something.
-#[component]
-pub fn LettersSwitch() -> impl IntoView {
-    let page = page();
-    let toggle = move |_| {
-        let on = page.prefs.with_untracked(Prefs::are_letters_on);
-        page.prefs.change(Change::Letters(!on));
-    };
-    view! {
-        <button
-            type="button"
-            class="switch wide"
-            role="switch"
-            aria-checked=live(move || page.prefs.with(Prefs::are_letters_on).to_string())
-            data-testid="keys-switch"
-            on:click=toggle
-        >
-            {words::SINGLE}
-        </button>
     }
 }

@@ -1,7 +1,6 @@
 //! The command palette: everything that can be reached or done, found by typing.
 
 use crate::act::Target;
-use crate::app::{Page, page};
 use crate::browser;
 use crate::model::launch::Choice;
 use crate::model::offers::{Offer, offers};
@@ -10,13 +9,14 @@ use crate::model::prefs::{Change, THEME};
 use crate::model::projects::Query;
 use crate::model::sections::Section;
 use crate::model::shown::shown;
-use crate::parts::copy::copy;
+use crate::nav::{Nav, nav};
+use crate::page::{Page, page};
 use crate::parts::dialog::Dialog;
 use crate::reactive::{dynamic, live, memo};
-use crate::shell::nav::{Nav, nav};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
 use crate::text::{job::external, keys as words, launch, past, ready};
+use crate::views::copy::copy;
 use leptos::prelude::*;
 use svc_shared::paths::segment;
 

@@ -1,10 +1,9 @@
 //! What opens over the views and is not part of one: the link as a picture, the rest of the menu.
 
 use crate::act::Target;
-use crate::app::page;
 use crate::browser;
-use crate::model::bulk::Verb;
 use crate::model::shown::shown;
+use crate::page::{Sheet, page};
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
 use crate::prefs;
@@ -17,21 +16,6 @@ use crate::views::bulk::BulkSheet;
 use crate::views::welcome;
 use leptos::prelude::*;
 use svc_shared::paths;
-
-/// What is open.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sheet {
-    /// The places that have no room in the bar of a phone.
-    More,
-    /// Everything that can be reached or done, with what is typed already.
-    Palette(String),
-    /// The list of keys.
-    Keys,
-    /// The question before something is done to every selected row.
-    Bulk(Verb),
-    /// The link of a bridge as a picture.
-    Qr(Target),
-}
 
 /// Shows the sheet that is wanted.
 #[component]

@@ -1,20 +1,20 @@
 //! Messages on the screen. What needs a person stays; the rest goes by itself unless it is read.
 
 use crate::act::Target;
-use crate::app::page;
 use crate::browser;
 use crate::model::job;
 use crate::model::outcome::{Level, Then};
 use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
 use crate::model::time;
+use crate::nav::nav;
+use crate::page::page;
 use crate::parts::button::Look;
-use crate::parts::copy::copy;
 use crate::parts::icon::{glyph, icon};
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::say::Toast;
-use crate::shell::nav::nav;
 use crate::text::{launch, page as words, session};
+use crate::views::copy::copy;
 use leptos::prelude::*;
 
 /// Seconds a message without weight stays.

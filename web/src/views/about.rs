@@ -1,10 +1,10 @@
 //! About: which service this is, and what it found on this machine.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::time;
+use crate::nav::enter;
+use crate::page::page;
 use crate::reactive::{dynamic, memo};
-use crate::shell::nav::enter;
 use crate::text::page::{about as words, nav};
 use crate::views::home::Loading;
 use crate::views::prefs::preferences;

@@ -1,21 +1,22 @@
 //! What can be done to one bridge: the buttons of its row and of its page, and the menu behind.
 
 use crate::act::{Target, TrustGate};
-use crate::app::{Page, page};
 use crate::browser;
 use crate::model::launch::Choice;
 use crate::model::offers::{Instead, Offer, Offers, offers};
-use crate::parts::button::{ActButton, Look};
+use crate::nav::{Nav, nav};
+use crate::page::Sheet;
+use crate::page::{Page, page};
+use crate::parts::button::Look;
 use crate::parts::confirm::Confirm;
-use crate::parts::copy::copy;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::reactive::{derived, dynamic, live, memo};
-use crate::shell::nav::{Nav, nav};
-use crate::shell::sheets::Sheet;
 use crate::text::page::{qr as page_qr, session as page_words};
 use crate::text::session::{act, named, stop_question};
 use crate::text::{bulk, launch as launch_words};
+use crate::views::act_button::ActButton;
+use crate::views::copy::copy;
 use leptos::html;
 use leptos::prelude::*;
 use std::sync::Arc;

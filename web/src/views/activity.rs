@@ -1,22 +1,22 @@
 //! What happened: the timeline of everything, of a project, or of one bridge.
 
 use crate::api;
-use crate::app::page;
 use crate::browser;
 use crate::model::past::{Event, Past, Told};
 use crate::model::problem::Problem;
 use crate::model::sections::Place;
 use crate::model::shown::shown;
 use crate::model::time;
+use crate::nav::enter;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::icon::glyph;
-use crate::parts::times::When;
 use crate::prefs;
 use crate::reactive::{dynamic, effect, memo};
-use crate::shell::nav::enter;
 use crate::text::{page as page_words, past as words};
 use crate::views::home::Loading;
 use crate::views::row::fact;
+use crate::views::times::When;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::paths::segment;

@@ -2,16 +2,16 @@
 //! with what came of each.
 
 use crate::act::bulk::Results;
-use crate::app::page;
 use crate::focus;
 use crate::model::bulk::Verb;
 use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
+use crate::page::Sheet;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{glyph, symbol};
 use crate::reactive::{dynamic, live, memo};
-use crate::shell::sheets::Sheet;
 use crate::text::bulk as words;
 use crate::text::launch;
 use crate::text::page::link;

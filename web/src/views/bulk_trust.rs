@@ -1,7 +1,7 @@
 //! Trusting several folders at once: each is named with its path, and none is checked beforehand.
 
-use crate::app::page;
 use crate::model::shown::shown;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::reactive::live;

@@ -1,17 +1,17 @@
 //! The cause of an end: one line in a row, the whole tail on demand and on the session page.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::cause::Cause;
 use crate::model::shown::shown;
 use crate::model::status::{Face, Tone};
-use crate::parts::copy::copy;
+use crate::nav::nav;
+use crate::page::page;
 use crate::parts::icon::{glyph, icon};
-use crate::parts::tabs::TAB;
 use crate::reactive::{dynamic, live};
-use crate::shell::nav::nav;
 use crate::text::page::{home, session as words};
 use crate::text::{cause as cause_words, session};
+use crate::views::copy::copy;
+use crate::views::tabs::TAB;
 use leptos::prelude::*;
 
 /// The last line of the output, with the rest behind a button.

@@ -1,14 +1,14 @@
 //! Every field of a bridge, and the commands that do the same.
 
-use crate::app::page;
 use crate::model::past::Told;
 use crate::model::shown::shown;
-use crate::parts::copy::Copyable;
-use crate::parts::times::absolute;
+use crate::page::page;
 use crate::reactive::{dynamic, memo};
 use crate::text::page::session::field as words;
 use crate::text::{past, status};
 use crate::views::activity::Few;
+use crate::views::copy::Copyable;
+use crate::views::times::absolute;
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;

@@ -1,22 +1,23 @@
 //! Readiness: what blocks, what is worth a look, what is in order, and what to do about it.
 
 use crate::act;
-use crate::app::page;
 use crate::browser;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::model::usage::memory;
-use crate::parts::button::{ActButton, Look};
+use crate::nav::enter;
+use crate::page::page;
+use crate::parts::button::Look;
 use crate::parts::confirm::Confirm;
-use crate::parts::copy::copy;
 use crate::parts::icon::{icon, symbol};
-use crate::parts::times::{Age, When};
 use crate::reactive::{derived, dynamic, live};
 use crate::ready::STRAYS;
-use crate::shell::nav::enter;
 use crate::text::ready::{self as words, strays};
 use crate::text::session::named;
+use crate::views::act_button::ActButton;
+use crate::views::copy::copy;
 use crate::views::row::fact;
+use crate::views::times::{Age, When};
 use leptos::prelude::*;
 use svc_shared::internal::strays::Stray;
 use svc_shared::internal::{Check, Doctor};

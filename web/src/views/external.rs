@@ -1,9 +1,9 @@
 //! Everything that was started elsewhere on this machine.
 
-use crate::app::page;
 use crate::model::sections::Section;
+use crate::nav::enter;
+use crate::page::page;
 use crate::reactive::{dynamic, memo};
-use crate::shell::nav::enter;
 use crate::text::job::external as words;
 use crate::views::home::Loading;
 use crate::views::rows::{Rows, any_row};

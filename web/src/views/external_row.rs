@@ -1,15 +1,16 @@
 //! What was started elsewhere in one project: it is shown, and a bridge can be taken over.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::external::{face, line};
 use crate::model::shown::shown;
-use crate::parts::button::{ActButton, Look};
+use crate::page::page;
+use crate::parts::button::Look;
 use crate::parts::confirm::Confirm;
 use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
 use crate::text::job::external as words;
 use crate::text::session::named;
+use crate::views::act_button::ActButton;
 use crate::views::row::{Inside, Row, fact};
 use leptos::prelude::*;
 

@@ -1,6 +1,5 @@
 //! Home: what needs a person first, then what runs, what ended, and where to launch.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
@@ -10,10 +9,11 @@ use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::model::stream::SKEW_MS;
 use crate::model::time;
+use crate::nav::{enter, nav};
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{dynamic, live, memo};
-use crate::shell::nav::{enter, nav};
 use crate::store::Store;
 use crate::text::job::{self as job_words, external};
 use crate::text::launch as launch_words;

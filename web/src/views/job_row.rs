@@ -1,21 +1,22 @@
 //! One background job in a list: how it stands, what it waits for, what can be done.
 
 use crate::act::Target;
-use crate::app::{Page, page};
 use crate::browser;
 use crate::model::job::{self, Job, JobView as _};
 use crate::model::shown::shown;
-use crate::parts::button::{ActButton, Look};
+use crate::page::{Page, page};
+use crate::parts::button::Look;
 use crate::parts::confirm::Confirm;
-use crate::parts::copy::copy;
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::times::When;
 use crate::reactive::{derived, dynamic, memo};
 use crate::store::JOB;
 use crate::text::job as words;
 use crate::text::page::link;
 use crate::text::session::{act, named};
+use crate::views::act_button::ActButton;
+use crate::views::copy::copy;
 use crate::views::row::{Row, fact};
+use crate::views::times::When;
 use leptos::prelude::*;
 use std::sync::Arc;
 

@@ -1,15 +1,15 @@
 //! Background sessions: what waits, what failed, what works, what ended.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::job::Group;
 use crate::model::launch::{Choice, Kind};
 use crate::model::projects::Query;
 use crate::model::shown::shown;
+use crate::nav::{enter, nav};
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
 use crate::reactive::{dynamic, memo};
-use crate::shell::nav::{enter, nav};
 use crate::store::JOB;
 use crate::text::job as words;
 use crate::text::page::{home, nav as nav_words};

@@ -3,7 +3,6 @@
 mod fields;
 
 use crate::api;
-use crate::app::{Page, page};
 use crate::browser;
 use crate::model::basics::Basics;
 use crate::model::launch::{self as rules, Block, Choice, Form, Ground, Kind};
@@ -14,12 +13,13 @@ use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::model::time;
 use crate::model::wire::{self, Read};
+use crate::nav::{LAUNCH, Nav, nav};
+use crate::page::{Page, page};
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{derived, dynamic, effect, memo};
-use crate::shell::nav::{LAUNCH, Nav, nav};
 use crate::text::session::{act, named};
 use crate::text::{launch as words, page as page_words};
 use crate::views::trust::Gate;
@@ -352,7 +352,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
 fn Already(desk: Desk) -> impl IntoView {
     let since = memo(move || {
         let bridge = desk.live()?;
-        Some(crate::parts::times::absolute(bridge.started_at.unwrap_or(bridge.status_since)))
+        Some(crate::views::times::absolute(bridge.started_at.unwrap_or(bridge.status_since)))
     });
     view! {
         {dynamic(move || since.get().map(|since| view! {

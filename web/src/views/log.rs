@@ -1,12 +1,12 @@
 //! The log panel: follows the end until the reader scrolls up, and never moves the reader.
 
-use crate::app::page;
 use crate::browser;
 use crate::log_feed::{Feed, Feeding};
 use crate::model::find::Needle;
 use crate::model::log::Older;
 use crate::model::shown::shown;
 use crate::model::time;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::icon::icon;
 use crate::prefs;

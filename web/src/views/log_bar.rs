@@ -1,13 +1,13 @@
 //! The controls above the log.
 
-use crate::app::page;
 use crate::browser;
+use crate::page::page;
 use crate::parts::button::Look;
-use crate::parts::copy::copy;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::reactive::{dynamic, live, memo};
 use crate::text::log as words;
+use crate::views::copy::copy;
 use crate::views::log::Reader;
 use leptos::prelude::*;
 use web_sys::KeyboardEvent;

@@ -1,13 +1,13 @@
 //! Addresses without a view, and a service that does not answer.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::problem::Problem;
 use crate::model::status::Tone;
+use crate::nav::enter;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::symbol;
-use crate::shell::nav::enter;
 use crate::text::page as words;
 use leptos::prelude::*;
 use svc_shared::paths;

@@ -4,14 +4,14 @@
 //! the link is a credential that must not stand in a record.
 
 use crate::api;
-use crate::app::page;
 use crate::browser;
 use crate::model::link::client_host;
 use crate::model::status::Tone;
+use crate::nav::enter;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::icon::symbol;
 use crate::reactive::dynamic;
-use crate::shell::nav::enter;
 use crate::text::page::open as words;
 use crate::text::session::act;
 use gloo_net::http::Method;

@@ -1,11 +1,10 @@
 //! The choices of a person, on About.
 
-use crate::app::page;
 use crate::model::outcome::{Level, Notice};
 use crate::model::prefs::{Change, DENSITY, Prefs, THEME, ZONE};
+use crate::page::page;
 use crate::parts::icon::icon;
 use crate::reactive::live;
-use crate::shell::keys::LettersSwitch;
 use crate::text::{keys, prefs as words};
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -109,4 +108,26 @@ fn own_key(letter: &'static str, does: &'static str) -> AnyView {
         <dd>{does}</dd>
     }
     .into_any()
+}
+
+/// Whether single letters do something.
+#[component]
+pub fn LettersSwitch() -> impl IntoView {
+    let page = page();
+    let toggle = move |_| {
+        let on = page.prefs.with_untracked(Prefs::are_letters_on);
+        page.prefs.change(Change::Letters(!on));
+    };
+    view! {
+        <button
+            type="button"
+            class="switch wide"
+            role="switch"
+            aria-checked=live(move || page.prefs.with(Prefs::are_letters_on).to_string())
+            data-testid="keys-switch"
+            on:click=toggle
+        >
+            {keys::SINGLE}
+        </button>
+    }
 }

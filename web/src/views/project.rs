@@ -1,25 +1,26 @@
 //! The page of one project: what runs there, what ended, what happened.
 
 use crate::act::TrustGate;
-use crate::app::page;
 use crate::browser;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::sections::Section;
 use crate::model::shown::shown;
-use crate::parts::button::{ActButton, Look};
-use crate::parts::copy::Copyable;
+use crate::nav::{enter, nav};
+use crate::page::page;
+use crate::parts::button::Look;
 use crate::parts::icon::icon;
-use crate::parts::tabs::{self, Tab, Tabs};
 use crate::reactive::{derived, dynamic, memo};
-use crate::shell::nav::{enter, nav};
 use crate::store::EXTERNAL;
 use crate::text::page::{home, nav as nav_words, project as words, projects};
 use crate::text::{job as job_words, launch, past, session::named};
+use crate::views::act_button::ActButton;
 use crate::views::activity::Timeline;
+use crate::views::copy::Copyable;
 use crate::views::home::{Loading, section_rows};
 use crate::views::project_row::{Marks, TrustMark};
 use crate::views::rows::Rows;
+use crate::views::tabs::{self, Tab, Tabs};
 use leptos::prelude::*;
 use svc_shared::status::TrustState;
 

@@ -1,7 +1,6 @@
 //! One project in the list.
 
 use crate::act::TrustGate;
-use crate::app::{Page, page};
 use crate::browser;
 use crate::model::find::Needle;
 use crate::model::launch::Choice;
@@ -9,16 +8,18 @@ use crate::model::prefs::{Change, FAVOURITES};
 use crate::model::projects::readiness;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
-use crate::parts::button::{ActButton, Look};
-use crate::parts::copy::copy;
+use crate::nav::{Nav, nav};
+use crate::page::{Page, page};
+use crate::parts::button::Look;
 use crate::parts::icon::{glyph, icon, symbol};
 use crate::parts::menu::{Does, Entry, Menu};
-use crate::parts::times::When;
 use crate::parts::window::Listed;
 use crate::reactive::{derived, dynamic, live, memo};
-use crate::shell::nav::{Nav, nav};
 use crate::text::{launch, page::projects as words, session::named, status::rollup};
+use crate::views::act_button::ActButton;
+use crate::views::copy::copy;
 use crate::views::projects::Chosen;
+use crate::views::times::When;
 use leptos::prelude::*;
 use svc_shared::Timestamp;
 use svc_shared::status::TrustState;

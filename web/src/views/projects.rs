@@ -1,19 +1,20 @@
 //! The project list: search, filters, order, and a row for every project.
 
 use crate::api;
-use crate::app::page;
 use crate::browser;
 use crate::focus;
 use crate::model::past::LastUsed;
 use crate::model::prefs::Prefs;
 use crate::model::projects::{Query, Show, Sort};
-use crate::parts::button::{ActButton, Look};
+use crate::nav::{Nav, enter, nav};
+use crate::page::page;
+use crate::parts::button::Look;
 use crate::parts::icon::icon;
 use crate::parts::window::Windowed;
 use crate::reactive::{derived, dynamic, effect, live, memo};
-use crate::shell::nav::{Nav, enter, nav};
 use crate::text::launch;
 use crate::text::page::{nav as nav_words, projects as words};
+use crate::views::act_button::ActButton;
 use crate::views::bulk_trust::BulkTrust;
 use crate::views::home::Loading;
 use crate::views::project_row::ProjectRow;

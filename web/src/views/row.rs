@@ -1,16 +1,16 @@
 //! The frame of a row: one shape for bridges, background jobs and what was started elsewhere.
 
-use crate::app::page;
 use crate::model::external::{is_blocked, line, same_session};
 use crate::model::shown::shown;
 use crate::model::status::Face;
 use crate::model::window::ALL_UP_TO;
+use crate::page::page;
 use crate::parts::icon::{glyph, icon};
-use crate::parts::times::Age;
 use crate::parts::window::Listed;
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::store::EXTERNAL;
 use crate::views::bulk::pick;
+use crate::views::times::Age;
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::Timestamp;

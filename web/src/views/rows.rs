@@ -1,9 +1,9 @@
 //! A section of rows with its heading, on Home and on the pages of one kind.
 
-use crate::app::page;
 use crate::live::Link;
 use crate::model::sections::Section;
 use crate::model::time;
+use crate::page::page;
 use crate::parts::window::Windowed;
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};

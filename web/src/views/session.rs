@@ -1,7 +1,6 @@
 //! The page of one bridge: how it stands, what can be done, its log and its details.
 
 use crate::act::Target;
-use crate::app::page;
 use crate::browser;
 use crate::model::cause::{cause, uptime};
 use crate::model::link::Found;
@@ -10,23 +9,24 @@ use crate::model::past::Told;
 use crate::model::shown::shown;
 use crate::model::status::face;
 use crate::model::time;
-use crate::parts::copy::Copyable;
+use crate::nav::{enter, nav};
+use crate::page::page;
 use crate::parts::icon::{glyph, icon};
 use crate::parts::status::pill;
-use crate::parts::tabs::{self, Tab, Tabs};
-use crate::parts::times::{Age, When};
 use crate::reactive::{derived, dynamic, effect, live, memo};
-use crate::shell::nav::{enter, nav};
 use crate::text::page::{link, nav as nav_words, session as words};
 use crate::text::past;
 use crate::text::{session as said, status as status_words};
 use crate::views::actions::{Actions, Place, Rename, view_instead};
 use crate::views::activity::{Few, Timeline};
 use crate::views::cause::CauseCard;
+use crate::views::copy::Copyable;
 use crate::views::details::Details;
 use crate::views::home::Loading;
 use crate::views::log::LogPanel;
 use crate::views::session_row::Chips;
+use crate::views::tabs::{self, Tab, Tabs};
+use crate::views::times::{Age, When};
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;

@@ -1,19 +1,19 @@
 //! One bridge in a list: what it is, how it stands, why it ended, what can be done.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::cause::{cause, ended_facts};
 use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::model::status::{self, face};
 use crate::model::time;
-use crate::parts::times::{Age, When};
+use crate::page::page;
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
 use crate::views::actions::{Actions, Place};
 use crate::views::cause::CauseLine;
 use crate::views::row::{Inside, Row, fact};
+use crate::views::times::{Age, When};
 use crate::views::usage::{curve, figure, used};
 use leptos::prelude::*;
 use std::sync::Arc;

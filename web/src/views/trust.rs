@@ -1,9 +1,9 @@
 //! The gate before a folder is trusted: what it is, and what trusting means.
 
 use crate::act::TrustGate;
-use crate::app::page;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
+use crate::page::page;
 use crate::parts::button::Look;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};

@@ -1,7 +1,7 @@
 //! The figures of a row: processor and memory now, and the curve of the last minutes.
 
-use crate::app::page;
 use crate::model::usage::{self, Curve, HATCH_FROM, WIDTH};
+use crate::page::page;
 use crate::reactive::{dynamic, memo};
 use crate::text::usage as words;
 use leptos::prelude::*;

@@ -1,9 +1,9 @@
 //! How to begin, in steps that tick themselves off: on an empty Home, and below a used one until
 //! they are taken or put away.
 
-use crate::app::{Page, page};
 use crate::focus;
 use crate::model::prefs::{Change, DISMISSED};
+use crate::page::{Page, page};
 use crate::parts::button::Look;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{dynamic, live, memo};

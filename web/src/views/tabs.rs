@@ -1,9 +1,9 @@
 //! Tabs whose choice stands in the address.
 
 use crate::browser;
+use crate::nav::nav;
 use crate::parts::icon::icon;
 use crate::reactive::{live, memo};
-use crate::shell::nav::nav;
 use leptos::prelude::*;
 
 /// Query member that names the tab.

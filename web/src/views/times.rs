@@ -1,7 +1,7 @@
 //! Points in time and ages that keep themselves up to date.
 
-use crate::app::page;
 use crate::model::time;
+use crate::page::page;
 use crate::prefs;
 use crate::reactive::{live, memo};
 use crate::text::page::link;

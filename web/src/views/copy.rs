@@ -1,7 +1,7 @@
 //! Copying texts, also where the browser offers no clipboard.
 
-use crate::app::{Page, page};
 use crate::browser;
+use crate::page::{Page, page};
 use crate::parts::icon::icon;
 use crate::text::{page::session as words, session};
 use leptos::prelude::*;

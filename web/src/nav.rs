@@ -3,10 +3,10 @@
 //! A router of our own: seven addresses with one parameter at most, which the rules in
 //! `model::route` read. The general one was a tenth of the module.
 
-use crate::app::page;
 use crate::browser;
 use crate::model::launch::{Choice, MEMBERS};
 use crate::model::route::{Query, Route};
+use crate::page::page;
 use crate::reactive::memo;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
