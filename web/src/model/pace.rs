@@ -1,8 +1,8 @@
 //! How often the screen changes: steps that come close together are shown in one go.
 
-/// Least distance of two changes of the screen, milliseconds: four a second are as many as a
-/// person can follow.
-const STEP_MS: f64 = 250.0;
+/// Least distance of two changes of the screen, milliseconds. A change that follows another at once
+/// has to be painted within 100 ms, and what it takes to build and paint it comes on top.
+const STEP_MS: f64 = 50.0;
 /// What comes within the time of a frame is shown with it.
 const FRAME_MS: f64 = 16.0;
 
@@ -19,13 +19,13 @@ mod tests {
     #[test]
     fn what_comes_alone_is_shown_in_the_next_frame() {
         assert_eq!(wait_ms(10_000.0), 16.0);
-        assert_eq!(wait_ms(250.0), 16.0);
+        assert_eq!(wait_ms(50.0), 16.0);
     }
 
     #[test]
-    fn what_comes_in_a_flood_is_shown_four_times_a_second() {
-        assert_eq!(wait_ms(0.0), 250.0);
-        assert_eq!(wait_ms(200.0), 50.0);
-        assert_eq!(wait_ms(-5_000.0), 250.0); // the clock of the device stepped back
+    fn what_follows_at_once_is_shown_soon_and_a_flood_twenty_times_a_second() {
+        assert_eq!(wait_ms(0.0), 50.0);
+        assert_eq!(wait_ms(20.0), 30.0);
+        assert_eq!(wait_ms(-5_000.0), 50.0); // the clock of the device stepped back
     }
 }
