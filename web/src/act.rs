@@ -1,4 +1,6 @@
-//! What a person can do: each action sends one request and ends in a message naming its object.
+//! Actions of the user.
+//!
+//! Each action sends one request and ends in a message that names its object.
 
 pub mod bulk;
 mod undo;
@@ -25,7 +27,9 @@ use svc_shared::internal::TrustAllRequest;
 use svc_shared::paths;
 use svc_shared::status::BridgeStatus;
 
-/// Requests that are on their way, by the id of their object: a second click sends nothing.
+/// Requests without an answer yet, by the id of their object.
+///
+/// A second click on the same object sends nothing.
 #[derive(Clone, Copy)]
 pub struct Pending(RwSignal<HashSet<String>>);
 
@@ -48,7 +52,7 @@ impl Pending {
     }
 }
 
-/// Ends the pending mark when it is dropped.
+/// Removes the pending mark when dropped.
 struct Claim(Pending, String);
 
 impl Drop for Claim {
@@ -80,7 +84,9 @@ impl Target {
     }
 }
 
-/// A request that changes something: everything it takes to send it, once more if need be.
+/// A request that changes something.
+///
+/// It holds everything that is needed to send the request again.
 #[derive(Clone)]
 pub struct Write {
     /// What is pending meanwhile.
@@ -174,8 +180,9 @@ impl Write {
         })
     }
 
-    /// Starts a new job that goes on where an ended one stopped; `trust` also grants the trust
-    /// that is missing.
+    /// Starts a new job that continues an ended one.
+    ///
+    /// `trust` also grants the trust that is missing.
     pub fn resume_job(target: Target, trust: bool) -> Self {
         let path = agent_path(&target.id, "/resume");
         let asks_trust = (!trust).then(|| TrustGate::ResumeJob(target.clone()));
@@ -285,8 +292,9 @@ impl Page {
         self.write(Write::stop_job(target));
     }
 
-    /// Starts a new job that goes on where an ended one stopped; `trust` also grants the trust
-    /// that is missing.
+    /// Starts a new job that continues an ended one.
+    ///
+    /// `trust` also grants the trust that is missing.
     pub fn resume_job(self, target: Target, trust: bool) {
         self.write(Write::resume_job(target, trust));
     }

@@ -18,7 +18,9 @@ pub const SIGNED_OUT: &str = "svc-signed-out";
 const PATIENCE_MS: i32 = 20_000;
 /// A stop answers when the process is gone, which may take its whole grace period.
 const STOP_PATIENCE_MS: i32 = 60_000;
-/// The agent itself is asked, which may take as long as the service waits for it and more.
+/// Patience for requests that the agent itself answers, milliseconds.
+///
+/// It is longer than the service waits for the agent.
 const AGENT_PATIENCE_MS: i32 = 90_000;
 
 /// Reads a document.
@@ -40,7 +42,10 @@ pub fn understood<T: DeserializeOwned>(answer: Answer) -> Result<T, Problem> {
 /// Status and text of a success.
 pub type Answer = Result<(u16, String), Problem>;
 
-/// The one request of the page: everything typed stays outside of it. `key` marks a repeat as one.
+/// Sends a request.
+///
+/// Every request of the page goes through this function, so that it is compiled once. `key` is the
+/// idempotency key: a repeat with the same key starts nothing twice.
 pub fn request<'a>(
     method: Method,
     path: &'a str,
@@ -88,7 +93,9 @@ async fn send(method: Method, path: &str, body: Option<String>, key: Option<&str
     Err(problem)
 }
 
-/// Sends a request without a body that outlives the page; nobody hears what comes of it.
+/// Sends a request that outlives the page.
+///
+/// It has no body, and nobody reads the answer.
 pub fn leave(method: &str, path: &str) {
     let how = format!(r#"{{"method":"{method}","keepalive":true}}"#);
     if let Ok(how) = js_sys::JSON::parse(&how) {

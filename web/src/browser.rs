@@ -20,8 +20,10 @@ fn read_root() -> String {
     head("meta[name=svc-root]", "content").trim_end_matches('/').to_owned()
 }
 
-/// Address of the icons: the page's own icon, whose name carries a hash, so that it is never
-/// fetched again (not while offline either).
+/// Address of the icons.
+///
+/// It is the page's own icon file. Its name carries a hash, so the browser never fetches it again,
+/// not even while offline.
 pub fn sprite() -> String {
     SPRITE.with(|sprite| sprite.get_or_init(|| head("link[rel=icon]", "href")).clone())
 }
@@ -123,7 +125,9 @@ pub fn stored(key: &str) -> Option<String> {
     window().local_storage().ok().flatten()?.get_item(key).ok().flatten()
 }
 
-/// Keeps a value in this browser; where that is not allowed, it lasts as long as the page.
+/// Stores a value in this browser.
+///
+/// Where storage is not allowed, the value lasts as long as the page.
 pub fn store(key: &str, value: Option<&str>) {
     put(window().local_storage(), key, value);
 }

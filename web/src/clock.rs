@@ -1,4 +1,6 @@
-//! One clock for the page: two signals, so that only what counts seconds changes every second.
+//! The clock of the page.
+//!
+//! It has two signals, so that only texts that count seconds change every second.
 
 use crate::browser;
 use leptos::prelude::*;

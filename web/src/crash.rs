@@ -1,4 +1,6 @@
-//! The last resort: when the module panics, a page that says so, never a blank or frozen one.
+//! Shows a message when the module panics.
+//!
+//! Without it the page would stay blank or frozen.
 //!
 //! Built from plain elements, because nothing of the application can be trusted any more. The
 //! button is a link to the same address: it needs no code to work.

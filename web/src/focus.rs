@@ -1,4 +1,6 @@
-//! Where the focus goes: to the heading of a new view, and to the next row when its row is gone.
+//! Keeps the keyboard focus in a useful place.
+//!
+//! A new view gets the focus on its heading. When a row goes away, the next row gets the focus.
 
 use crate::browser;
 use leptos::prelude::document;
@@ -44,7 +46,9 @@ pub fn watch() {
     });
 }
 
-/// Gives a focus whose element is taken away to another, or to the heading of the view.
+/// Moves the focus when its element is removed.
+///
+/// The next row gets it, or the heading of the view.
 pub fn rescue(selector: &'static str) {
     browser::after_paint(move || {
         if is_lost() && !browser::focus(selector) {
@@ -67,8 +71,9 @@ fn is_lost() -> bool {
     document().active_element().is_none_or(|element| element.tag_name() == "BODY")
 }
 
-/// Where the name of a row is. A name of a project may hold what has a meaning in a selector: its
-/// row is not looked for.
+/// Selector of the name in a row.
+///
+/// A project name with a character that has a meaning in selectors is not looked up.
 fn row_name(key: &str) -> Option<String> {
     (!key.contains(['"', '\\'])).then(|| format!("[data-row=\"{key}\"] .name"))
 }

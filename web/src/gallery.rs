@@ -1,6 +1,7 @@
-//! The gallery: every component of the page in every state and theme, drawn by the very code of
-//! the page, in a module of its own that the first load never fetches. `gallery/service.js` stands
-//! in for the service.
+//! The gallery: every component in every state and theme.
+//!
+//! It is drawn by the code of the page, but built as a module of its own, which the first load
+//! never fetches. `gallery/service.js` stands in for the service.
 
 mod atoms;
 mod parts;
@@ -90,8 +91,9 @@ fn sheet(title: &'static str, body: AnyView) -> AnyView {
     .into_any()
 }
 
-/// Links to this page with another value of one member; it is loaded anew, because the state is
-/// decided before the module starts.
+/// Links that open this page with another value of one query member.
+///
+/// The page is loaded again, because the state is chosen before the module starts.
 fn choices(
     nav: Nav,
     label: &'static str,
@@ -114,7 +116,9 @@ fn choices(
     view! { <span class="filters" role="group" aria-label=label>{links}</span> }.into_any()
 }
 
-/// Brings the focus back to the top: components that take it when they appear did so.
+/// Moves the focus back to the heading.
+///
+/// Some components take the focus when they appear.
 fn back_to_top() {
     browser::after_paint(|| {
         browser::after_paint(|| {

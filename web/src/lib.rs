@@ -1,5 +1,7 @@
-//! The page of the service: rules in [`model`], sentences in [`text`], and for the browser the
-//! views and the connection around them.
+//! The page of the service.
+//!
+//! The rules are in [`model`], the texts in [`text`]. The views and the connection exist for the
+//! browser only.
 
 pub mod model;
 pub mod text;

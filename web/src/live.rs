@@ -1,4 +1,6 @@
-//! The connection: the start of the page, one socket for the state, and coming back after a loss.
+//! The connection to the service.
+//!
+//! It reads the first state, follows one socket, and comes back after a loss.
 
 use crate::clock::Clock;
 use crate::model::basics::Basics;
@@ -36,7 +38,9 @@ pub enum Link {
     Connecting,
     /// Connected.
     Live,
-    /// Lost: since when, how old the data is, and when the next try is due (milliseconds).
+    /// Lost.
+    ///
+    /// All times are in milliseconds.
     Lost {
         /// Since when.
         since: i64,
@@ -225,8 +229,10 @@ impl Live {
         }
     }
 
-    /// A frame. Frames that come close together are shown in one go, and none while the pointer is
-    /// down: a row that moves between press and release would lose the click.
+    /// Takes a frame.
+    ///
+    /// Frames that come close together are shown together. None is shown while the pointer is down:
+    /// a row that moves between press and release would lose the click.
     fn arrived(self, text: String) {
         let now = browser::steady_now();
         let wait = self.inner.try_update_value(|inner| {
@@ -344,7 +350,7 @@ impl Live {
         true
     }
 
-    /// The part of the page that calls this shows measurements for as long as it is there.
+    /// Asks for measurements while the calling part of the page exists.
     pub fn measures(self) {
         self.measured.update(|n| *n += 1);
         on_cleanup(move || self.measured.update(|n| *n -= 1));
@@ -365,8 +371,10 @@ impl Live {
         });
     }
 
-    /// With the first measurement, what was measured while nobody looked. Not sooner: where nothing
-    /// is measured nothing is asked, and a start waits for nothing of it.
+    /// Reads the measurements that were taken while nobody looked.
+    ///
+    /// It waits for the first measurement: a service without measurements is not asked, and the
+    /// start of the page is not delayed.
     fn read_past(self) {
         let known = self.inner.try_update_value(|i| std::mem::replace(&mut i.has_past, true));
         if known == Some(false) {

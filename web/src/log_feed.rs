@@ -1,4 +1,6 @@
-//! The log of one bridge, live: its own socket while the panel is visible, older pages on demand.
+//! The live log of one bridge.
+//!
+//! It has its own socket while the panel is visible. Older pages are read on demand.
 
 use crate::model::log::{Entry, Log, Older, Waiting};
 use crate::model::stream::delay_ms;

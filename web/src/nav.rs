@@ -1,4 +1,6 @@
-//! Moving between views, and what a change of view means for focus, title and screen readers.
+//! Navigation between views.
+//!
+//! A change of view moves the focus, sets the title and is announced to screen readers.
 //!
 //! A router of our own: seven addresses with one parameter at most, which the rules in
 //! `model::route` read. The general one was a tenth of the module.
@@ -36,7 +38,9 @@ fn here() -> (String, Query) {
     (local, Query::parse(&at.search().unwrap_or_default()))
 }
 
-/// Remembers with the address that is left how far it was scrolled, for the way back.
+/// Stores the scroll position with the address that is left.
+///
+/// The way back restores it.
 fn keep_place() {
     let y = JsValue::from_f64(window().scroll_y().unwrap_or_default());
     let _ = window().history().and_then(|h| h.replace_state(&y, "")); // only the place is lost
@@ -127,7 +131,9 @@ impl Nav {
     }
 }
 
-/// The address of a link of this page that was clicked without wish for another tab.
+/// The address of a clicked link of this page.
+///
+/// `None` when the user asked for another tab or window.
 fn followed(event: &Event) -> Option<String> {
     let click = event.dyn_ref::<MouseEvent>()?;
     let plain = click.button() == 0
@@ -143,7 +149,9 @@ fn followed(event: &Event) -> Option<String> {
     (is_ours && !link.has_attribute("target")).then_some(href)
 }
 
-/// Called by every view when it appears: names it, and brings the focus to its heading.
+/// Names the view and moves the focus to its heading.
+///
+/// Every view calls it when it appears.
 pub fn enter(name: impl Into<String>) {
     let page = page();
     let name = name.into();

@@ -1,4 +1,4 @@
-//! What every view shares: handles to the records, the connection, messages and choices.
+//! The handles that every view shares.
 
 use crate::act::{Pending, Target, TrustGate, Write};
 use crate::browser;

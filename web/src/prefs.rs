@@ -1,4 +1,6 @@
-//! The choices of a person at work: shown at once, kept by the service, the same in every tab.
+//! The preferences of the user.
+//!
+//! A change is shown at once and stored by the service, so every tab has it.
 //!
 //! A copy stays in this browser: `theme.js` reads it before the first paint, and other tabs hear
 //! of a change by it. The service's document wins when the page starts.
@@ -65,8 +67,9 @@ impl Preferences {
         this
     }
 
-    /// Takes what the service keeps, and the name of its zone. An answer that was on its way while
-    /// a choice was kept is older than that, and takes nothing back.
+    /// Takes the preferences and the time zone of the service.
+    ///
+    /// An answer that was sent before a later choice does not undo that choice.
     pub fn take(self, kept: Option<Prefs>, host_zone: &str) {
         self.host_zone.set(host_zone.to_owned());
         if let Some(kept) = kept.filter(|kept| kept.rev() >= HEARD.get())
@@ -161,8 +164,10 @@ impl Preferences {
         self.is_saving.set(false);
     }
 
-    /// A choice that is refused for good would take every later one with it: it is taken back.
-    /// Any other holds here, and is sent again when the service is back or with the next one.
+    /// Handles a choice that could not be stored.
+    ///
+    /// A choice that is refused for good is taken back, because every later choice would be refused
+    /// with it. Any other choice stays here and is sent again later.
     async fn failed(self, problem: &Problem) {
         let title = if problem.is_unfit() { words::REFUSED } else { words::NOT_KEPT };
         self.say.notice(Notice::new(Level::Warning, title.to_owned(), problem.words()));

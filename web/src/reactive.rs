@@ -1,9 +1,13 @@
-//! Short forms for values that follow the signals they read. Each boxes its closure, so that the
-//! framework is compiled once for all closures of one result instead of once per closure.
+//! Short forms for values that follow signals.
+//!
+//! Each boxes its closure, so that the framework is compiled once per type of result instead of
+//! once per closure.
 
 use leptos::prelude::{AnyView, Effect, GetValue, IntoAny, IntoView, Memo, Signal, StoredValue};
 
-/// A value for one attribute or text, computed whenever a signal that it reads changes.
+/// A value for one attribute or text.
+///
+/// It is computed again whenever a signal that it reads changes.
 pub type Live<T> = Box<dyn FnMut() -> T + Send>;
 
 /// Makes a value for one attribute or text.
@@ -11,7 +15,9 @@ pub fn live<T>(compute: impl Fn() -> T + Send + 'static) -> Live<T> {
     Box::new(compute)
 }
 
-/// Makes a value that is computed once per change and notifies only when it differs.
+/// Makes a value that is computed once per change.
+///
+/// Its readers run again only when the value differs.
 pub fn memo<T: PartialEq + Send + Sync + 'static>(
     compute: impl Fn() -> T + Send + Sync + 'static,
 ) -> Memo<T> {

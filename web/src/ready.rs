@@ -1,4 +1,6 @@
-//! Readiness of this machine, read once when the page is there and whenever a person asks.
+//! Readiness of this machine.
+//!
+//! It is read once after the start, and again when the user asks.
 
 use crate::api;
 use crate::focus;
@@ -79,7 +81,9 @@ impl Ready {
         });
     }
 
-    /// Asks anew because something was done about what was found: first for what was done.
+    /// Reads readiness again after an action.
+    ///
+    /// The list of stray processes is read first, because the action changed it.
     pub fn ask_anew(self) {
         self.is_outdated.set_value(true);
         self.ask();

@@ -75,7 +75,9 @@ impl Say {
         self.show(notice, repeat, None);
     }
 
-    /// Shows a message about something that can be taken back for as long as it is there.
+    /// Shows a message with Undo.
+    ///
+    /// Undo is possible as long as the message is shown.
     pub fn with_undo(self, notice: Notice, undo: Undo) {
         self.show(notice, None, Some(undo));
     }
@@ -137,8 +139,10 @@ impl Say {
         self.toasts.try_update(|toasts| toasts.remove(at))
     }
 
-    /// Takes back what this message told, without a key the last one that can be; false when there
-    /// is none.
+    /// Undoes the action of a message.
+    ///
+    /// Without a key the last action that can be undone is undone. Returns false when there is
+    /// none.
     pub fn take_back(self, key: Option<u64>) -> bool {
         let last = self.toasts.with_untracked(|toasts| {
             let mut can = toasts.iter().rev().filter(|t| t.undo.is_some());

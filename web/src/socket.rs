@@ -1,4 +1,6 @@
-//! A socket that tells one handler everything, and is deaf and closed once it is dropped.
+//! A socket with one handler.
+//!
+//! Dropping it closes the socket, and the handler hears nothing more.
 
 use crate::browser;
 use wasm_bindgen::JsCast;

@@ -1,11 +1,13 @@
-//! The one store: a signal per record, so that a change touches only its row. Its only writer is
-//! the connection in `live`.
+//! The records of the page.
+//!
+//! Each record has its own signal, so a change touches only its row. Only the connection in `live`
+//! writes here.
 
 use crate::browser;
 use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
 use crate::model::prefs::FAVOURITES;
-use crate::model::sections::{self, Place, Section};
+use crate::model::sections::{self, ListEntry, Section};
 use crate::model::state::{self, Changed};
 use crate::model::usage::{Curve, Kept, Use};
 use crate::model::{link, projects};
@@ -43,7 +45,7 @@ pub struct Store {
     projects: Records<Project>,
     tracked: Records<Vec<WorkingSession>>,
     /// What orders and counts bridges, in no order.
-    pub places: RwSignal<Vec<Place>>,
+    pub places: RwSignal<Vec<ListEntry>>,
     /// One more whenever a project came, went or changed.
     projects_step: RwSignal<u64>,
     jobs: RwSignal<BTreeMap<String, Arc<Job>>>,
@@ -62,9 +64,11 @@ pub struct Store {
     hidden: RwSignal<HashSet<String>>,
     /// Bad ends that were put away, newest last.
     dismissed: RwSignal<Vec<String>>,
-    /// When the history last saw something in a project, milliseconds; read by the project list.
+    /// When each project was last used, milliseconds.
+    ///
+    /// The project list reads it from the history.
     pub used: RwSignal<Arc<HashMap<String, i64>>>,
-    /// Readiness of projects of which a launch would be refused: ids of the failing checks.
+    /// Failing checks of projects whose launch would be refused.
     refused: RwSignal<Arc<HashMap<String, Vec<String>>>>,
     /// Bridges and jobs per project.
     pub rollups: Memo<Arc<HashMap<String, projects::Rollup>>>,
@@ -73,7 +77,7 @@ pub struct Store {
 impl Store {
     /// An empty store.
     pub fn new() -> Self {
-        let places: RwSignal<Vec<Place>> = RwSignal::new(Vec::new());
+        let places: RwSignal<Vec<ListEntry>> = RwSignal::new(Vec::new());
         let hidden = RwSignal::new(HashSet::<String>::new());
         let kept = browser::stored(DISMISSED).unwrap_or_default();
         let jobs: RwSignal<BTreeMap<String, Arc<Job>>> = RwSignal::new(BTreeMap::new());
@@ -171,8 +175,9 @@ impl Store {
     }
 
     fn place(self, ids: &[String], rows: &BTreeMap<String, Arc<Instance>>) {
-        let moved: Vec<(&String, Option<Place>)> = self.places.with_untracked(|places| {
-            let known: HashMap<&str, &Place> = places.iter().map(|p| (p.id.as_str(), p)).collect();
+        let moved: Vec<(&String, Option<ListEntry>)> = self.places.with_untracked(|places| {
+            let known: HashMap<&str, &ListEntry> =
+                places.iter().map(|p| (p.id.as_str(), p)).collect();
             ids.iter()
                 .map(|id| (id, rows.get(id).map(|bridge| sections::place(bridge))))
                 .filter(|(id, next)| known.get(id.as_str()).copied() != next.as_ref())
@@ -239,8 +244,9 @@ impl Store {
         })
     }
 
-    /// Sessions in a project that were started elsewhere, and whether its bridge can be managed.
-    /// Tracked.
+    /// Sessions of a project that were started elsewhere.
+    ///
+    /// The flag says whether its bridge can be adopted. Tracked.
     pub fn external_of(self, project: &str) -> (Arc<Vec<WorkingSession>>, bool) {
         self.external.with(|(sessions, adoptable)| {
             let sessions = Arc::new(sessions.get(project).cloned().unwrap_or_default());

@@ -1,4 +1,6 @@
-//! Every sentence of the page, in English. Whole sentences: nothing is glued together elsewhere.
+//! Every text of the page, in English.
+//!
+//! Texts are whole sentences: no other file joins pieces of them.
 
 pub mod bulk;
 pub mod cause;

@@ -1,4 +1,4 @@
-//! The same done to several rows: which are chosen, the requests, and what came of each.
+//! One action on several rows.
 
 use super::{Target, Write};
 use crate::browser;
@@ -38,7 +38,9 @@ impl Page {
         self.store.selected.set(Vec::new());
     }
 
-    /// The selected rows to which this can be done: whether it is a job, and what it is. Tracked.
+    /// The selected rows that the action fits.
+    ///
+    /// The flag says whether the row is a job. Tracked.
     pub fn chosen(self, verb: Verb) -> Vec<(bool, Target)> {
         let mut chosen = Vec::new();
         for key in self.store.selected.get() {
@@ -55,8 +57,9 @@ impl Page {
         chosen
     }
 
-    /// Does it to all of these; what came of each is in `results`, and is a message once nobody
-    /// looks there any more.
+    /// Runs the action on all rows.
+    ///
+    /// The results are in `results`. They become a message when the user no longer looks at them.
     pub fn do_all(self, verb: Verb, all: Vec<(bool, Target)>, results: Results) {
         for (is_job, target) in all {
             let write = match (verb, is_job) {

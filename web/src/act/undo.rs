@@ -1,5 +1,6 @@
-//! Removals that can be taken back: on screen they happen at once, the request follows when the
-//! message about them goes, or when the page is left.
+//! Removals that can be undone.
+//!
+//! The row goes at once. The request is sent when its message goes, or when the page is left.
 
 use super::{Target, Write};
 use crate::model::job::JobView as _;
@@ -98,8 +99,9 @@ impl Page {
         self.later.set(Vec::new());
     }
 
-    /// Moves a bridge that ended badly from what needs a look to what ended. Only here: nothing of
-    /// it changes.
+    /// Dismisses a bridge that ended badly.
+    ///
+    /// It moves to the ended rows on this page; the record does not change.
     pub fn dismiss(self, bridge: &Instance) {
         let id = bridge.instance_id.to_string();
         let seen = sections::place(bridge).seen;

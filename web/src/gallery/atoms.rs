@@ -1,7 +1,7 @@
 //! The small ones: buttons, status words, chips, fields, type and colour.
 
 use crate::model::status::{Face, Glyph, Tone};
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{glyph, icon, symbol};
 use crate::parts::status::pill;
 use crate::text::gallery::{self as words, field};
@@ -14,7 +14,13 @@ use leptos::prelude::*;
 
 /// Weights in their states.
 pub fn buttons() -> AnyView {
-    let looks = [Look::Primary, Look::Soft, Look::Secondary, Look::Ghost, Look::Danger];
+    let looks = [
+        ButtonStyle::Primary,
+        ButtonStyle::Soft,
+        ButtonStyle::Secondary,
+        ButtonStyle::Ghost,
+        ButtonStyle::Danger,
+    ];
     let rows: Vec<_> = looks.into_iter().zip(words::LOOKS).map(weight).collect();
     view! {
         <div class="grid-buttons">
@@ -34,7 +40,7 @@ pub fn buttons() -> AnyView {
     .into_any()
 }
 
-fn weight((look, label): (Look, &'static str)) -> AnyView {
+fn weight((look, label): (ButtonStyle, &'static str)) -> AnyView {
     let nothing = Callback::new(|()| ());
     let button = move |is_pending: bool, reason: Option<String>| {
         view! {

@@ -10,7 +10,7 @@ use crate::model::time;
 use crate::nav::nav;
 use crate::page::Sheet;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::reactive::{derived, dynamic};
@@ -30,7 +30,7 @@ const PROJECT: &str = "web-frontend";
 fn opener(label: &'static str, run: impl Fn() + 'static) -> AnyView {
     let run: Box<dyn Fn()> = Box::new(run);
     view! {
-        <button type="button" class=Look::Secondary.class() data-opens=label on:click=move |_| run()>{label}</button>
+        <button type="button" class=ButtonStyle::Secondary.class() data-opens=label on:click=move |_| run()>{label}</button>
     }
     .into_any()
 }

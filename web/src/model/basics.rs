@@ -1,4 +1,6 @@
-//! What the page needs before it can show anything: the members of `bootstrap` that it uses.
+//! The part of `bootstrap` that the page uses.
+//!
+//! Nothing is shown before it is there.
 
 use crate::model::prefs::Prefs;
 use serde::Deserialize;
@@ -52,7 +54,9 @@ pub struct Basics {
 }
 
 impl Basics {
-    /// Words of a permission mode; a mode the server gives no words for is shown as written.
+    /// Labels of a permission mode.
+    ///
+    /// A mode without labels is shown as written.
     #[must_use]
     pub fn label(&self, mode: &str) -> Label {
         let known = self.labels.iter().find(|label| label.mode == mode);

@@ -61,7 +61,9 @@ impl Verb {
     }
 }
 
-/// The selection with everything from the row selected last to this one, in the order of the page.
+/// The selection extended to a row.
+///
+/// It takes all rows between the one selected last and this one, in the order of the page.
 #[must_use]
 pub fn with_range(selected: &[String], page: &[String], to: &str) -> Vec<String> {
     let at = |key: &str| page.iter().position(|one| one == key);

@@ -1,4 +1,4 @@
-//! Sessions that this service did not start: which projects have some, and what they wait for.
+//! Sessions that this service did not start.
 
 use crate::model::job;
 use crate::model::order;

@@ -1,6 +1,8 @@
 //! Finding text in text, without regard to case, and marking the hits.
 
-/// One character in, one out, so that positions in the folded text are positions in the text.
+/// Folds the case of a character.
+///
+/// One character becomes one character, so positions in the folded text are positions in the text.
 fn fold(c: char) -> char {
     let mut lower = c.to_lowercase();
     match (lower.next(), lower.next()) {

@@ -1,4 +1,6 @@
-//! The launch dialog: what may be chosen, what still stands in the way, what is sent.
+//! The rules of the launch dialog.
+//!
+//! They say what can be chosen, what blocks the launch, and what is sent.
 
 use crate::model::basics::{Basics, Label};
 use crate::model::order::sorted;
@@ -75,8 +77,10 @@ pub struct Form {
     pub typed: String,
 }
 
-/// What was chosen at the last launch of a project, or is asked for by the address. Trust and the
-/// confirmation of a bypass are no part of it: they are given by hand at each launch.
+/// Values to fill the launch dialog with.
+///
+/// They come from the last launch of the project or from the address. Trust and the confirmation of
+/// a bypass are never part of them: the user gives both at each launch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choice([Option<String>; MEMBERS.len()]);
 
@@ -151,8 +155,9 @@ impl Choice {
         wire::written(&MEMBERS.iter().zip(&self.0).collect::<BTreeMap<_, _>>())
     }
 
-    /// What to suggest at the next launch of the same project. A bypass is never suggested: it is
-    /// asked for anew at each launch.
+    /// The values to suggest at the next launch of the project.
+    ///
+    /// A bypass is never suggested: the user confirms it at each launch.
     #[must_use]
     pub fn kept(form: &Form) -> Self {
         let all = Self::drafted(form);
@@ -244,8 +249,9 @@ impl Ground<'_> {
         form.must_trust || !self.project.trust_state.is(&TrustState::Trusted)
     }
 
-    /// Kinds that exist and are not offered by this server, with the word why: `None` until it is
-    /// known.
+    /// Kinds that this server does not offer, with the reason.
+    ///
+    /// The reason is `None` until it is known.
     #[must_use]
     pub fn kinds_off(&self) -> Vec<(&'static str, Option<String>)> {
         let kinds = [("pty", words::INTERACTIVE), ("hosted", words::DIRECT)];
@@ -271,7 +277,9 @@ impl Ground<'_> {
             .collect()
     }
 
-    /// A form with the defaults of the server, the last choice, and what the address asks for.
+    /// A form with its first values.
+    ///
+    /// They come from the address, then from the last choice, then from the defaults of the server.
     #[must_use]
     pub fn form(&self, last: &Choice, asked: &Choice) -> Form {
         let allowed = |raw: Option<&str>| {
@@ -448,9 +456,10 @@ pub fn is_full(preflight: &Preflight) -> bool {
     capacity.is_some_and(|fact| fact.max.is_some_and(|max| fact.live >= max))
 }
 
-/// The live bridges of which one is stopped with the least loss: those without a session inside
-/// first, then those that have not changed for longest. Each comes with the number of its
-/// sessions; the answer is their ids.
+/// The live bridges that are least used.
+///
+/// Bridges without a session come first, then those that have not changed for the longest time.
+/// Each comes with the number of its sessions; the result is their ids.
 #[must_use]
 pub fn least_used(live: &[(Arc<Instance>, usize)]) -> Vec<String> {
     let keyed = live.iter().map(|(bridge, inside)| {

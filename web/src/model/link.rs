@@ -1,9 +1,12 @@
-//! Which connect links the page follows, and how it names an instance in its own addresses.
+//! Rules for links.
+//!
+//! They say which connect links the page follows, and how its own addresses name an instance.
 
 use crate::model::order;
 
-/// Hosts of the remote client. Links of bridges are read from process output: nothing else is
-/// followed, whatever it says (H72).
+/// Hosts of the remote client.
+///
+/// Links of bridges are read from process output, so no other host is followed (H72).
 const CLIENT_HOSTS: [&str; 1] = ["claude.ai"];
 
 /// The host of a connect link that may be followed; `None` for every other address.

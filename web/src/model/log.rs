@@ -1,4 +1,7 @@
-//! The log buffer: bounded, in chunks (so that a view can leave out those far away), searchable.
+//! The log buffer.
+//!
+//! It is bounded and searchable. Its lines are in chunks, so that a view can leave out chunks that
+//! are far away.
 
 use crate::model::find::Needle;
 use std::collections::VecDeque;
@@ -10,8 +13,9 @@ use svc_shared::stream::{LogFrame, MarkKind};
 pub const MAX_LINES: usize = 10_000;
 /// Lines per chunk.
 const CHUNK: usize = 100;
-/// Lines that wait while the reader has paused. Then the socket is closed and goes on later where
-/// these end: nothing is lost.
+/// Most lines that wait while the log is paused.
+///
+/// Then the socket is closed. It continues where these lines end, so nothing is lost.
 pub const MAX_WAITING: usize = 5_000;
 
 /// What came in and is not shown yet.
@@ -22,7 +26,9 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Adds a frame; false when no further one should be asked for while the reader has paused.
+    /// Adds a frame.
+    ///
+    /// Returns false when no more frames should be read while the log is paused.
     pub fn push(&mut self, frame: LogFrame) -> bool {
         self.lines += usize::from(matches!(frame, LogFrame::Line { .. }));
         self.frames.push(frame);
@@ -300,8 +306,10 @@ pub struct Parts<'a> {
     pub weight: Weight,
 }
 
-/// Takes a line apart. The agent's debug file writes `TIME [LEVEL] text` (agent 2.1.197); other
-/// output has no such head and stays whole.
+/// Splits a line into time, level and text.
+///
+/// The agent's debug file writes `TIME [LEVEL] text` (agent 2.1.197). Other output has no such head
+/// and stays whole.
 #[must_use]
 pub fn parts(line: &str) -> Parts<'_> {
     let head = |text: &str| {

@@ -1,4 +1,4 @@
-//! What a row offers, and what it says beside a button that cannot act (said before the click).
+//! The buttons of a row, and the reason beside a button that cannot act.
 
 use crate::model::status;
 use crate::text::session::blocked as words;
@@ -46,7 +46,9 @@ pub struct Offers {
     pub forget: Offer,
 }
 
-/// Why a resume would be declined, in words; the answer of the server decides all the same.
+/// Why a resume would be refused, in words.
+///
+/// The answer of the server decides.
 fn refusal(blocked: ResumeBlocked) -> &'static str {
     match blocked {
         ResumeBlocked::StandardAlreadyLive => words::ALREADY_LIVE,

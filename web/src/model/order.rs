@@ -3,7 +3,9 @@
 /// Separates the parts of a key; sorts before every character of a name.
 pub const PART: char = '\u{1}';
 
-/// The second members in the order of the first; ties are broken by the second itself.
+/// Sorts rows by their first member and returns the second.
+///
+/// Ties are sorted by the second member.
 #[must_use]
 pub fn sorted(mut rows: Vec<(String, String)>) -> Vec<String> {
     rows.sort_unstable();

@@ -84,7 +84,9 @@ fn kind(bridge: &Instance) -> String {
     status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string())
 }
 
-/// What a bridge that was awaited has become; while it is starting, the message follows it.
+/// The message about a bridge that the user waits for.
+///
+/// While the bridge is starting, the message follows it.
 #[must_use]
 pub fn settled(bridge: &Instance, ready_title: String) -> Notice {
     let id = bridge.instance_id.to_string();

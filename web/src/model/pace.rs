@@ -1,12 +1,18 @@
-//! How often the screen changes: steps that come close together are shown in one go.
+//! How often the screen changes.
+//!
+//! Steps that come close together are shown together.
 
-/// Least distance of two changes of the screen, milliseconds. A change that follows another at once
-/// has to be painted within 100 ms, and what it takes to build and paint it comes on top.
+/// Least time between two changes of the screen, milliseconds.
+///
+/// A change that follows another at once has to be painted within 100 ms. Building and painting it
+/// takes a part of that.
 const STEP_MS: f64 = 50.0;
 /// What comes within the time of a frame is shown with it.
 const FRAME_MS: f64 = 16.0;
 
-/// How long to wait with what has just come, when the screen changed `since_last` ms ago.
+/// How long to wait before the next change of the screen.
+///
+/// `since_last` is the time since the last one, milliseconds.
 #[must_use]
 pub fn wait_ms(since_last: f64) -> f64 {
     (STEP_MS - since_last).clamp(FRAME_MS, STEP_MS)

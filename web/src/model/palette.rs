@@ -48,7 +48,9 @@ fn fit(title: &str, needle: &str) -> Option<u8> {
     }
 }
 
-/// Takes offers and keeps what fits, the best first, in the order given where they fit alike.
+/// Collects offers that match the search.
+///
+/// The best come first; equal ones keep their order.
 #[derive(Debug)]
 pub struct Offered {
     needle: String,

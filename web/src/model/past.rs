@@ -61,7 +61,9 @@ impl Told {
 pub struct Past {
     /// The events.
     pub events: Vec<Event>,
-    /// For the query of the page before this one; `None` at the beginning of what is kept.
+    /// The `before` of the query for older events.
+    ///
+    /// `None` at the beginning of what is kept.
     pub before: Option<i64>,
 }
 

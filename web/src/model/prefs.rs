@@ -1,4 +1,6 @@
-//! What somebody chose for the page: read from the service, changed here, kept there.
+//! The preferences document.
+//!
+//! It is read from the service, changed here and stored there.
 //!
 //! The document is the service's; members this page does not know are kept.
 
@@ -90,8 +92,9 @@ impl Prefs {
         mine.filter(|key| !key.is_empty()).unwrap_or(letter)
     }
 
-    /// The letter whose work a pressed key does: itself unless somebody changed it; empty when it
-    /// does nothing any more.
+    /// The letter whose action a pressed key runs.
+    ///
+    /// It is the key itself unless the user changed that, and empty when the key does nothing.
     #[must_use]
     pub fn letter_of<'a>(&'a self, pressed: &'a str) -> &'a str {
         let taken = self.keys().into_iter().flatten();

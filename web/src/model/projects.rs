@@ -2,7 +2,7 @@
 
 use crate::model::job::{Group, Job, JobView as _};
 use crate::model::order;
-use crate::model::sections::{CountAs, Place};
+use crate::model::sections::{CountAs, ListEntry};
 use crate::model::status::{Glyph, Tone};
 use crate::text::page::projects as page_words;
 use crate::text::status::rollup as words;
@@ -49,7 +49,9 @@ impl Rollup {
             .sum()
     }
 
-    /// Smaller sorts first: what waits, trouble, then starting, then running, then quiet.
+    /// Rank of a project by its bridges and jobs.
+    ///
+    /// Smaller sorts first: waiting, trouble, starting, running, quiet.
     fn attention(&self) -> usize {
         self.counts.iter().position(|n| *n > 0).unwrap_or(ORDER.len())
     }
@@ -79,7 +81,7 @@ impl Rollup {
 
 /// Counts the bridges and jobs of every project.
 pub fn rollups<'p, 'j>(
-    places: impl Iterator<Item = &'p Place>,
+    places: impl Iterator<Item = &'p ListEntry>,
     jobs: impl Iterator<Item = &'j Job>,
 ) -> HashMap<String, Rollup> {
     let mut all: HashMap<String, Rollup> = HashMap::new();
@@ -263,7 +265,9 @@ impl Around<'_> {
     }
 }
 
-/// The names to list, in order. Case does not matter; ties are broken by the exact name.
+/// The names of the projects to list, in order.
+///
+/// Case is ignored. Ties are sorted by the exact name.
 pub fn list<'a>(
     projects: impl Iterator<Item = &'a Project>,
     around: &Around<'_>,
@@ -320,7 +324,7 @@ mod tests {
 
     fn listed(names: &[&str], rows: &[(&str, BridgeStatus)], query: &Query) -> Vec<String> {
         let projects: Vec<Project> = names.iter().map(|name| project(name)).collect();
-        let places: Vec<Place> = rows.iter().map(|(p, s)| place(&bridge(p, *s))).collect();
+        let places: Vec<ListEntry> = rows.iter().map(|(p, s)| place(&bridge(p, *s))).collect();
         let used = HashMap::from([("used".to_owned(), 70_000), ("run".to_owned(), 1)]);
         let favourites = HashSet::from(["web".to_owned()]);
         let rollups = rollups(places.iter(), std::iter::empty());
@@ -361,7 +365,7 @@ mod tests {
     fn filters_use_the_same_counts_as_the_rows() {
         let rows = [("api", BridgeStatus::Running), ("web", BridgeStatus::Crashed)];
         let all: Vec<Project> = ["api", "web"].map(project).into();
-        let places: Vec<Place> = rows.iter().map(|(p, s)| place(&bridge(p, *s))).collect();
+        let places: Vec<ListEntry> = rows.iter().map(|(p, s)| place(&bridge(p, *s))).collect();
         let rollups = rollups(places.iter(), std::iter::empty());
         let (used, favourites) = (HashMap::new(), HashSet::new());
         let around = Around { rollups: &rollups, used: &used, favourites: &favourites };
@@ -417,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_count_never_calls_a_failed_or_starting_bridge_running() {
-        let places: Vec<Place> = [
+        let places: Vec<ListEntry> = [
             BridgeStatus::Starting,
             BridgeStatus::Running,
             BridgeStatus::Running,

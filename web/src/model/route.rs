@@ -81,8 +81,9 @@ fn decoded(raw: &str) -> Option<String> {
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// From the text after the question mark (with or without it). What cannot be read is left
-    /// out.
+    /// Parses a query, with or without the question mark.
+    ///
+    /// Members that cannot be read are left out.
     #[must_use]
     pub fn parse(raw: &str) -> Self {
         let raw = raw.strip_prefix('?').unwrap_or(raw).replace('+', " ");

@@ -11,7 +11,9 @@ use svc_shared::status::{
     ResumeMode, SandboxMode, SpawnMode, TrustState,
 };
 
-/// A Server Mode bridge of `project` that has lived from 0 to 60 s; its id is derived from the name.
+/// A Server Mode bridge of `project`.
+///
+/// It was started at 0 s and last changed at 60 s. Its id is derived from the name.
 pub fn bridge(project: &str, status: BridgeStatus) -> Instance {
     let mut hex: String = project.bytes().map(|b| format!("{b:02x}")).collect();
     hex.push_str("00000000");

@@ -1,4 +1,6 @@
-//! Where a bridge stands on Home, and in which order: what needs a person comes first.
+//! The sections of Home and their order.
+//!
+//! Bridges that need the user come first.
 
 use crate::model::order::{self, PART};
 use crate::model::status;
@@ -78,7 +80,7 @@ impl Only {
 
 /// What orders a row; a change of it is what makes a list move.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ListEntry {
     /// Instance id.
     pub id: String,
     /// Project name.
@@ -119,7 +121,7 @@ pub enum CountAs {
 
 /// Where this bridge stands.
 #[must_use]
-pub fn place(bridge: &Instance) -> Place {
+pub fn place(bridge: &Instance) -> ListEntry {
     let count_as = if bridge.quarantined.is_some() || bridge.is_orphan {
         CountAs::Held
     } else if status::is_stopping(bridge) {
@@ -145,7 +147,7 @@ pub fn place(bridge: &Instance) -> Place {
         Section::NeedsLook => bridge.status_since.as_millis(),
         Section::Ended => bridge.ended_at.unwrap_or(bridge.status_since).as_millis(),
     };
-    Place {
+    ListEntry {
         id: bridge.instance_id.to_string(),
         project: bridge.project.clone(),
         section,
@@ -158,13 +160,16 @@ pub fn place(bridge: &Instance) -> Place {
     }
 }
 
-/// The ids of one section, where what was dismissed counts as ended: starting before running, then newest first, then by name.
+/// The ids of one section, in order.
+///
+/// Dismissed bridges count as ended. Starting bridges come before running ones, then the newest,
+/// then by name.
 pub fn ids_of(
-    places: &mut dyn Iterator<Item = &Place>,
+    places: &mut dyn Iterator<Item = &ListEntry>,
     section: Section,
     dismissed: &[String],
 ) -> Vec<String> {
-    let stands = |p: &&Place| match p.section {
+    let stands = |p: &&ListEntry| match p.section {
         Section::NeedsLook if dismissed.contains(&p.seen) => section == Section::Ended,
         own => own == section,
     };
@@ -185,7 +190,7 @@ mod tests {
     use svc_shared::status::QuarantineKind;
 
     fn names(rows: &[Instance], section: Section) -> Vec<String> {
-        let places: Vec<Place> = rows.iter().map(place).collect();
+        let places: Vec<ListEntry> = rows.iter().map(place).collect();
         ids_of(&mut places.iter(), section, &[])
             .into_iter()
             .map(|id| places.iter().find(|p| p.id == id).unwrap().project.clone())

@@ -1,9 +1,11 @@
-//! Text of records as it may stand on the page: nothing invisible, nothing that turns the line.
+//! Makes hidden characters of records visible.
 
 use std::borrow::Cow;
 use svc_shared::characters::rewrite_invisible;
 
-/// The text with everything invisible but line ends and tabs written out, e.g. `\u{202e}`.
+/// The text with invisible characters written out, such as `\u{202e}`.
+///
+/// Line ends and tabs stay.
 #[must_use]
 pub fn shown(raw: &str) -> Cow<'_, str> {
     let stays = |c| matches!(c, '\n' | '\t');

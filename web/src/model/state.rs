@@ -1,5 +1,6 @@
-//! What a step of the stream or a whole state changes on the page. The state itself is that of
-//! `shared`, folded by the function that the service uses.
+//! Which records a step of the stream or a whole state changes.
+//!
+//! The state itself is that of `shared`, folded by the function that the service uses.
 
 use std::collections::BTreeMap;
 use svc_shared::api::instances::Instance;

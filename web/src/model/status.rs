@@ -1,4 +1,6 @@
-//! How a bridge looks: glyph, word and colour of its status (one vocabulary for every view).
+//! Glyph, word and colour of a bridge's status.
+//!
+//! Every view uses this vocabulary.
 
 use crate::text::status as words;
 use svc_shared::api::instances::Instance;
@@ -126,14 +128,18 @@ pub fn is_held(bridge: &Instance) -> bool {
     bridge.quarantined.as_ref().is_some_and(|q| !q.kind.is(&QuarantineKind::CrashLoop))
 }
 
-/// Whether a stop is under way. Bridges say so with their phase, Direct Sessions with the status.
+/// Whether a stop is in progress.
+///
+/// Bridges report it by their phase, Direct Sessions by their status.
 #[must_use]
 pub fn is_stopping(bridge: &Instance) -> bool {
     bridge.status.is(&BridgeStatus::Stopping)
         || (bridge.is_live() && bridge.phase.is(&Phase::Stopping))
 }
 
-/// Whether the end was meant: by a person, or because a single-session bridge was done.
+/// Whether the end was intended.
+///
+/// It is when a person stopped the bridge, or when a single-session bridge was done.
 #[must_use]
 pub fn ended_as_meant(bridge: &Instance) -> bool {
     bridge.intentional_stop

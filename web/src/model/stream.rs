@@ -5,8 +5,9 @@ use crate::model::wire;
 use svc_shared::internal::{State, StateAt};
 use svc_shared::stream::{ClientFrame, EventFrame, Op, PROTOCOL};
 
-/// Milliseconds of silence after which a socket counts as dead: the server sends a sign of life
-/// every 15 s, and a page cannot see pings.
+/// Silence after which a socket counts as dead, milliseconds.
+///
+/// The server sends a frame at least every 15 s, and a page cannot see pings.
 pub const SILENCE_MS: f64 = 45_000.0;
 /// Milliseconds without the stream before the banner is shown.
 pub const BANNER_AFTER_MS: i64 = 2_000;
@@ -51,7 +52,7 @@ pub enum CaughtUp {
 pub enum Step {
     /// Nothing.
     Nothing,
-    /// The stream stands: the server's clock, and whether its version is another than before.
+    /// The stream is connected.
     Connected {
         /// Server clock, milliseconds.
         time: i64,

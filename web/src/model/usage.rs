@@ -1,4 +1,4 @@
-//! What a bridge uses of processor and memory: its last samples as words and as a curve.
+//! Processor time and memory of a bridge, as words and as a curve.
 
 use crate::text::usage as words;
 use serde::Deserialize;
@@ -7,7 +7,9 @@ use svc_shared::internal::metrics::{InstanceMetrics, Metrics};
 
 /// Samples of a curve.
 pub const POINTS: usize = 60;
-/// Width of the drawing, tenths of a pixel: whole numbers need no code that writes fractions.
+/// Width of the drawing, tenths of a pixel.
+///
+/// Whole numbers need no code that writes fractions.
 pub const WIDTH: i64 = 960;
 /// Height of the drawing, tenths of a pixel.
 pub const HEIGHT: i64 = 240;
@@ -15,13 +17,15 @@ pub const HEIGHT: i64 = 240;
 pub const HATCH_FROM: i64 = 800;
 /// Distance of two samples as long as it is not seen, milliseconds.
 const USUAL_STEP_MS: i64 = 4_000;
-/// Samples further apart than so many steps have others missing between them: two and a half are the
-/// pace of a service that nobody looks at.
+/// A gap of more than so many steps interrupts the curve.
+///
+/// A service that nobody looks at samples every two and a half steps.
 const GAP: i64 = 3;
-/// A sample that is this much older than the last means that the clock was set back, milliseconds.
+/// How much older a sample is when the clock was set back, milliseconds.
 const SET_BACK_MS: i64 = 60_000;
-/// A curve reaches at least this high, tenths of a percent: the breathing of an idle process is no
-/// mountain range.
+/// Least height of the scale, tenths of a percent.
+///
+/// Without it the noise of an idle process would fill the drawing.
 const LEAST_TOP: i64 = 200;
 
 /// One measurement.
@@ -56,8 +60,10 @@ pub struct Drawn {
 }
 
 impl Curve {
-    /// Takes another sample; one that is not newer than the last is left out, unless the clock
-    /// was set back: then the curve begins again.
+    /// Adds a sample.
+    ///
+    /// A sample that is not newer than the last is left out, unless the clock was set back: then
+    /// the curve starts again.
     pub fn add(&mut self, at: i64, now: Use) {
         match self.points.last() {
             Some((last, _)) if at < last - SET_BACK_MS => self.points.clear(),
@@ -71,9 +77,11 @@ impl Curve {
         self.now = now;
     }
 
-    /// The distance of two samples now. The service samples more slowly while nobody looks, so it is
-    /// the one that a quarter are not above: a few early ones say nothing, and the pace of a page
-    /// that was just opened is soon believed.
+    /// The time between two samples now.
+    ///
+    /// The service samples more slowly while nobody looks. The result is the smallest step that at
+    /// least a quarter of the steps do not exceed: a few early samples do not count, and a new pace
+    /// is soon taken over.
     fn step(&self) -> i64 {
         let later = self.points.iter().skip(1);
         let steps: Vec<i64> =

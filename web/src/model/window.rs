@@ -5,8 +5,10 @@ pub const ALL_UP_TO: usize = 60;
 /// Rows kept above and below the visible part.
 const OVERSCAN: usize = 8;
 
-/// First row and number of rows to make, of `total` rows of `row` pixels, when the list begins
-/// `top` pixels below the upper edge of a viewport of `height` pixels (above it: negative).
+/// The first row to build and how many.
+///
+/// The list has `total` rows of `row` pixels. It begins `top` pixels below the upper edge of a
+/// viewport of `height` pixels; `top` is negative above it.
 #[must_use]
 pub fn range(total: usize, row: usize, top: i32, height: i32) -> (usize, usize) {
     if total <= ALL_UP_TO || row == 0 {
@@ -18,8 +20,10 @@ pub fn range(total: usize, row: usize, top: i32, height: i32) -> (usize, usize) 
     (first, count.min(total - first))
 }
 
-/// Where a key leads from a place in a list of `total` rows, of which `page` are seen at once.
-/// Places count from 1; 0 is none yet.
+/// The row that a key leads to.
+///
+/// The list has `total` rows, of which `page` are visible at once. Rows count from 1; 0 means none
+/// yet.
 #[must_use]
 pub fn step(key: &str, from: usize, page: usize, total: usize) -> Option<usize> {
     let to = match key {

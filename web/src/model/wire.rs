@@ -1,5 +1,4 @@
-//! Reading and writing the JSON that this page and the service exchange, by the derives of the
-//! shared types.
+//! Reads and writes JSON by the serde derives of the shared types.
 
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 /// Weight of a button.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Look {
+pub enum ButtonStyle {
     /// The one main action of a card, dialog or header.
     Primary,
     /// The usual action of a row.
@@ -16,7 +16,7 @@ pub enum Look {
     Danger,
 }
 
-impl Look {
+impl ButtonStyle {
     /// Classes.
     pub fn class(self) -> &'static str {
         match self {

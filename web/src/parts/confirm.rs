@@ -1,12 +1,16 @@
-//! The question before something that cannot be taken back, in the place of its button.
+//! The question before an action that cannot be undone.
+//!
+//! It takes the place of the button.
 
 use crate::browser;
 use crate::model::shown::shown;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::text::session::{act, named};
 use leptos::prelude::*;
 
-/// Asks. The verb and the object stand in the question, the safe answer has the focus.
+/// Asks before an action.
+///
+/// The question names the action and its object. The safe answer has the focus.
 #[component]
 pub fn Confirm(
     /// Verb of the action.
@@ -41,7 +45,7 @@ pub fn Confirm(
             </span>
             <button
                 type="button"
-                class=Look::Danger.class()
+                class=ButtonStyle::Danger.class()
                 aria-label=yes
                 data-testid="confirm-yes"
                 on:click=move |_| on_yes.run(())
@@ -50,7 +54,7 @@ pub fn Confirm(
             </button>
             <button
                 type="button"
-                class=Look::Secondary.class()
+                class=ButtonStyle::Secondary.class()
                 data-testid="confirm-no"
                 on:click=move |_| on_no.run(())
             >

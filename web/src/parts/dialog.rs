@@ -1,7 +1,9 @@
-//! Modal dialogs: the browser's own, which traps the focus and takes the rest out of reach.
+//! Modal dialogs.
+//!
+//! They are the browser's own, which trap the focus and disable the rest of the page.
 
 use crate::browser;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::reactive::effect;
 use crate::text::launch as words;
@@ -69,7 +71,7 @@ pub fn Dialog(
                 <h2 id="dialog-title">{title}</h2>
                 <button
                     type="button"
-                    class=format!("{} btn-icon", Look::Ghost.class())
+                    class=format!("{} btn-icon", ButtonStyle::Ghost.class())
                     aria-label=words::CLOSE
                     data-testid="dialog-close"
                     on:click=move |_| on_close.run(())
@@ -82,7 +84,9 @@ pub fn Dialog(
     }
 }
 
-/// The focus goes back to what opened the dialog, unless it has gone elsewhere already.
+/// Moves the focus back to the element that opened the dialog.
+///
+/// It stays where it is when it has moved elsewhere already.
 fn give_back(opener: Option<HtmlElement>) {
     let lost = document().active_element().is_none_or(|element| element.tag_name() == "BODY");
     if !lost {

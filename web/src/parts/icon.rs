@@ -1,4 +1,6 @@
-//! Icons and status glyphs: references into the one sprite, coloured by the text around them.
+//! Icons and status glyphs.
+//!
+//! They are references into one sprite and have the colour of the text around them.
 
 use crate::browser;
 use crate::model::status::Glyph;

@@ -1,4 +1,6 @@
-//! The menu behind "More": opened by click or key, closed by Escape, a choice or a click beside.
+//! The menu behind "More".
+//!
+//! A click or a key opens it. Escape, a choice or a click beside it closes it.
 
 use crate::browser;
 use crate::parts::icon::icon;

@@ -1,4 +1,6 @@
-//! Long lists: only the rows near the visible part exist; the rest is space of the right height.
+//! Long lists.
+//!
+//! Only rows near the visible part exist; space of the same height stands for the others.
 
 use crate::browser;
 use crate::model::window::{ALL_UP_TO, range, step};
@@ -9,7 +11,7 @@ use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, FocusOptions, KeyboardEvent};
 
-/// The whole list and its rows that exist, for rows that say where they stand in it.
+/// The list that a row stands in, for `aria-posinset` and `aria-setsize`.
 #[derive(Clone, Copy)]
 pub struct Listed {
     items: Memo<Vec<String>>,

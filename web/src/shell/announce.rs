@@ -1,4 +1,6 @@
-//! The two live regions: there from the start and empty, so that screen readers know them.
+//! The two live regions.
+//!
+//! They exist from the start and are empty, so that screen readers know them.
 
 use crate::page::page;
 use leptos::prelude::*;

@@ -4,7 +4,7 @@ use crate::live::{Link, Outdated};
 use crate::model::status::Tone;
 use crate::model::time;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::dynamic;
@@ -45,7 +45,7 @@ pub fn Banner() -> impl IntoView {
                                 <span class="wide-only">{words::WAIT}</span>
                                 <button
                                     type="button"
-                                    class=Look::Secondary.class()
+                                    class=ButtonStyle::Secondary.class()
                                     data-testid="retry-now"
                                     on:click=move |_| page.live.retry_now()
                                 >
@@ -81,12 +81,12 @@ pub fn OutdatedStrip() -> impl IntoView {
                             {icon("resume", 16)} <b>{text}</b> <span class="row-actions strip-end">
                                 <button
                                     type="button"
-                                    class=Look::Ghost.class()
+                                    class=ButtonStyle::Ghost.class()
                                     on:click=move |_| page.live.outdated.set(None)
                                 >
                                     {words::LATER}
                                 </button>
-                                <button type="button" class=Look::Secondary.class() on:click=reload>
+                                <button type="button" class=ButtonStyle::Secondary.class() on:click=reload>
                                     {words::RELOAD}
                                 </button>
                             </span>

@@ -17,7 +17,7 @@ use svc_shared::status::CheckStatus;
 
 /// A place of the navigation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NavItem {
     Home,
     Projects,
     Background,
@@ -26,7 +26,7 @@ enum Place {
     About,
 }
 
-impl Place {
+impl NavItem {
     fn of(route: &Route) -> Option<Self> {
         match route {
             Route::Home | Route::Session(_) | Route::Open(_) | Route::External => Some(Self::Home),
@@ -51,18 +51,18 @@ impl Place {
     }
 }
 
-fn is_here(place: Place) -> Signal<Option<&'static str>> {
+fn is_here(place: NavItem) -> Signal<Option<&'static str>> {
     let nav = nav();
-    derived(move || (nav.route.with(Place::of) == Some(place)).then_some("page"))
+    derived(move || (nav.route.with(NavItem::of) == Some(place)).then_some("page"))
 }
 
-fn rail_item(place: Place) -> impl IntoView {
+fn rail_item(place: NavItem) -> impl IntoView {
     let (path, symbol, label, testid) = place.parts();
     view! {
         <li>
             <a class="rail-item" href=browser::href(path) aria-current=is_here(place) data-testid=testid>
                 {icon(symbol, 20)} <span class="words">{label}</span>
-                {(place == Place::Background).then(|| view! { <JobCount /> })}
+                {(place == NavItem::Background).then(|| view! { <JobCount /> })}
             </a>
         </li>
     }
@@ -86,8 +86,8 @@ pub fn Rail() -> impl IntoView {
                     </span>
                 </span>
             </a>
-            <ul class="rail-list">{rail_item(Place::Home)} {rail_item(Place::Projects)} {rail_item(Place::Background)} {rail_item(Place::Activity)}</ul>
-            <ul class="rail-list rail-low">{rail_item(Place::Readiness)} {rail_item(Place::About)}</ul>
+            <ul class="rail-list">{rail_item(NavItem::Home)} {rail_item(NavItem::Projects)} {rail_item(NavItem::Background)} {rail_item(NavItem::Activity)}</ul>
+            <ul class="rail-list rail-low">{rail_item(NavItem::Readiness)} {rail_item(NavItem::About)}</ul>
         </nav>
     }
 }
@@ -104,7 +104,7 @@ fn JobCount() -> impl IntoView {
     }
 }
 
-fn bottom_item(place: Place) -> impl IntoView {
+fn bottom_item(place: NavItem) -> impl IntoView {
     let (path, symbol, label, _) = place.parts();
     view! {
         <a href=browser::href(path) aria-current=is_here(place)>
@@ -119,7 +119,7 @@ pub fn BottomBar() -> impl IntoView {
     let page = page();
     view! {
         <nav class="bottombar" aria-label=words::nav::LABEL>
-            {bottom_item(Place::Home)} {bottom_item(Place::Projects)}
+            {bottom_item(NavItem::Home)} {bottom_item(NavItem::Projects)}
             <button
                 type="button"
                 class="main"
@@ -129,7 +129,7 @@ pub fn BottomBar() -> impl IntoView {
             >
                 {icon("plus", 24)} {launch::LAUNCH}
             </button>
-            {bottom_item(Place::Background)}
+            {bottom_item(NavItem::Background)}
             <button
                 type="button"
                 aria-haspopup="dialog"
@@ -149,8 +149,8 @@ pub fn TopBar() -> impl IntoView {
     let nav = nav();
     // On the views of one session the heading stands in the content; here is the way back.
     let above = memo(move || match nav.route.get() {
-        Route::Session(_) | Route::Open(_) => Some(Place::Home),
-        Route::Project(_) => Some(Place::Projects),
+        Route::Session(_) | Route::Open(_) => Some(NavItem::Home),
+        Route::Project(_) => Some(NavItem::Projects),
         _ => None,
     });
     let is_demo = move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.demo));

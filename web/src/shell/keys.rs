@@ -4,7 +4,7 @@ use crate::browser;
 use crate::model::launch::Choice;
 use crate::nav::{Nav, nav};
 use crate::page::{Page, Sheet, page};
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::text::keys as words;
 use crate::views::copy::copy;
@@ -171,7 +171,9 @@ fn all(within: &Element, selector: &str) -> Vec<HtmlElement> {
 /// Lists of rows with names.
 const LISTS: &str = "main ul:has(> li .name)";
 
-/// Tab passes a list after the controls of one row: the one last visited, at first the first.
+/// Makes Tab leave a list after one row.
+///
+/// It is the row visited last, or the first row.
 fn one_stop_per_list() {
     let (Some(root), focused) = (document().document_element(), document().active_element()) else {
         return;
@@ -196,7 +198,9 @@ fn one_stop_per_list() {
     }
 }
 
-/// Moves the focus to the first or last row of its list, which may have to be made first.
+/// Moves the focus to the first or last row of its list.
+///
+/// The row may have to be built first.
 fn to_end(first: bool) -> bool {
     let list =
         document().active_element().and_then(|focused| focused.closest(LISTS).ok().flatten());
@@ -271,7 +275,7 @@ pub fn Keys() -> impl IntoView {
             <div class="dialog-body">
                 <dl class="wide keys">{rows}</dl>
                 <LettersSwitch />
-                <button type="button" class=Look::Secondary.class() data-testid="first-steps-again" on:click=again>
+                <button type="button" class=ButtonStyle::Secondary.class() data-testid="first-steps-again" on:click=again>
                     {words::FIRST_STEPS}
                 </button>
             </div>

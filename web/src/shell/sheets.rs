@@ -1,4 +1,4 @@
-//! What opens over the views and is not part of one: the link as a picture, the rest of the menu.
+//! Dialogs that belong to no single view, such as the link as a picture.
 
 use crate::act::Target;
 use crate::browser;

@@ -1,4 +1,6 @@
-//! Messages on the screen. What needs a person stays; the rest goes by itself unless it is read.
+//! Messages on the screen.
+//!
+//! A message that needs the user stays. Others go by themselves unless they are being read.
 
 use crate::act::Target;
 use crate::browser;
@@ -9,7 +11,7 @@ use crate::model::status::{Glyph, Tone};
 use crate::model::time;
 use crate::nav::nav;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{glyph, icon};
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::say::Toast;
@@ -90,7 +92,7 @@ fn ToastCard(toast: Toast) -> impl IntoView {
             <span class="reason">{dynamic(wait)}</span>
             <button
                 type="button"
-                class=Look::Soft.class()
+                class=ButtonStyle::Soft.class()
                 aria-disabled=live(move || wait().map(|_| "true"))
                 data-testid="toast-repeat"
                 on:click=press
@@ -104,7 +106,7 @@ fn ToastCard(toast: Toast) -> impl IntoView {
             page.say.take_back(Some(key));
         };
         view! {
-            <button type="button" class=Look::Soft.class() data-testid="toast-undo" on:click=press>
+            <button type="button" class=ButtonStyle::Soft.class() data-testid="toast-undo" on:click=press>
                 {words::UNDO}
             </button>
         }
@@ -147,19 +149,19 @@ fn view_then(then: Then, key: u64) -> AnyView {
     let gone = move |_| page.say.dismiss(key);
     match then {
         Then::Open(id) => view! {
-            <a class=Look::Soft.class() href=browser::open_href(&id) target="_blank" rel="noopener" on:click=gone>
+            <a class=ButtonStyle::Soft.class() href=browser::open_href(&id) target="_blank" rel="noopener" on:click=gone>
                 {session::act::OPEN}
             </a>
         }
         .into_any(),
         Then::View(id) => view! {
-            <a class=Look::Ghost.class() href=browser::session_href(&id) on:click=gone>
+            <a class=ButtonStyle::Ghost.class() href=browser::session_href(&id) on:click=gone>
                 {session::act::VIEW}
             </a>
         }
         .into_any(),
         Then::Job(id) => view! {
-            <a class=Look::Ghost.class() href=browser::href(&job::path(&id)) on:click=gone>
+            <a class=ButtonStyle::Ghost.class() href=browser::href(&job::path(&id)) on:click=gone>
                 {session::act::VIEW}
             </a>
         }
@@ -172,7 +174,7 @@ fn view_then(then: Then, key: u64) -> AnyView {
                 }
             };
             view! {
-                <button type="button" class=Look::Soft.class() on:click=press>
+                <button type="button" class=ButtonStyle::Soft.class() on:click=press>
                     {session::act::RESUME}
                 </button>
             }
@@ -184,7 +186,7 @@ fn view_then(then: Then, key: u64) -> AnyView {
                 nav.open_launch(&project, &choice);
             };
             view! {
-                <button type="button" class=Look::Soft.class() data-testid="toast-launch" on:click=press>
+                <button type="button" class=ButtonStyle::Soft.class() data-testid="toast-launch" on:click=press>
                     {launch::EDIT_AND_RETRY}
                 </button>
             }
@@ -193,7 +195,7 @@ fn view_then(then: Then, key: u64) -> AnyView {
         Then::Copy(text) => {
             let press = move |_| copy(page, text.clone(), None);
             view! {
-                <button type="button" class=Look::Ghost.class() data-testid="toast-copy" on:click=press>
+                <button type="button" class=ButtonStyle::Ghost.class() data-testid="toast-copy" on:click=press>
                     {session::act::COPY_ID}
                 </button>
             }

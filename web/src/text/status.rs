@@ -1,4 +1,6 @@
-//! Words of states, kinds and modes: one vocabulary for lists, dialogs and messages.
+//! Words for states, kinds and modes.
+//!
+//! Lists, dialogs and messages use the same words.
 
 /// Launched, not yet seen ready.
 pub const STARTING: &str = "Starting";

@@ -1,15 +1,16 @@
-//! The button that changes something on the server: never without a reason when it cannot act,
-//! never acting twice.
+//! The button that changes something on the server.
 
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol as sprite};
 use crate::reactive::{derived, dynamic, live};
 use crate::text::page::link;
 use leptos::prelude::*;
 
-/// A button that changes something on the server. While offline it stays, says so and does
-/// nothing; the same with a reason of its own, which then stands to its left.
+/// A button that changes something on the server.
+///
+/// It never acts twice and never stays silent: while offline, or with a `reason`, it stays
+/// focusable, says why it cannot act, and does nothing. The reason stands to its left.
 #[component]
 pub fn ActButton(
     /// Visible text.
@@ -21,7 +22,7 @@ pub fn ActButton(
     on_act: Callback<()>,
     /// Weight.
     #[prop(optional)]
-    look: Look,
+    look: ButtonStyle,
     /// Icon before the text.
     #[prop(default = None)]
     symbol: Option<&'static str>,

@@ -1,4 +1,4 @@
-//! What can be done to one bridge: the buttons of its row and of its page, and the menu behind.
+//! The actions of one bridge: buttons of its row and page, and the menu.
 
 use crate::act::{Target, TrustGate};
 use crate::browser;
@@ -7,7 +7,7 @@ use crate::model::offers::{Instead, Offer, Offers, offers};
 use crate::nav::{Nav, nav};
 use crate::page::Sheet;
 use crate::page::{Page, page};
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
@@ -34,11 +34,11 @@ enum Ask {
 
 /// Where the actions stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum ActionLayout {
     /// In a list.
     Row,
     /// In the list of what ended badly.
-    Look,
+    NeedsLook,
     /// In a list of ended bridges, one line high.
     Dense,
     /// In the head of the session page.
@@ -55,11 +55,11 @@ pub fn Actions(
     #[prop(into)]
     inside: Signal<Arc<Vec<WorkingSession>>>,
     /// Where they stand.
-    place: Place,
+    layout: ActionLayout,
 ) -> impl IntoView {
     let page = page();
     // The address may ask, as the palette makes it do.
-    let asks_stop = place == Place::Head
+    let asks_stop = layout == ActionLayout::Head
         && untrack(|| nav().member("ask")) == "stop"
         && offers(&bridge.get_untracked(), None).stop == Offer::Ready;
     let ask = RwSignal::new(asks_stop.then_some(Ask::Stop));
@@ -88,7 +88,7 @@ pub fn Actions(
                     .into_any()
             }
             Some(Ask::Rename) => view! { <Rename bridge=bridge on_done=close /> }.into_any(),
-            None => view! { <Buttons bridge=bridge target=target offered=offered place=place ask=ask /> }.into_any(),
+            None => view! { <Buttons bridge=bridge target=target offered=offered layout=layout ask=ask /> }.into_any(),
         })}
     }
 }
@@ -98,7 +98,7 @@ fn Buttons(
     bridge: Signal<Arc<Instance>>,
     target: Memo<Target>,
     offered: Memo<Offers>,
-    place: Place,
+    layout: ActionLayout,
     ask: RwSignal<Option<Ask>>,
 ) -> impl IntoView {
     let page = page();
@@ -117,25 +117,29 @@ fn Buttons(
         })
     };
     let (can_stop, can_resume) = (can(|o| &o.stop), can(|o| &o.resume));
-    let has_log =
-        memo(move || matches!(place, Place::Row | Place::Dense) && offered.with(|o| o.log));
-    let can_dismiss = memo(move || place == Place::Look && can_dismiss(&bridge.get()));
+    let has_log = memo(move || {
+        matches!(layout, ActionLayout::Row | ActionLayout::Dense) && offered.with(|o| o.log)
+    });
+    let can_dismiss = memo(move || layout == ActionLayout::NeedsLook && can_dismiss(&bridge.get()));
     let can_open = memo(move || offered.with(|o| o.open));
     // On its own page it stands beside the reason, below.
-    let instead = memo(move || match place {
-        Place::Head => Instead::Nothing,
-        Place::Row | Place::Look | Place::Dense => offered.with(|o| o.instead.clone()),
+    let instead = memo(move || match layout {
+        ActionLayout::Head => Instead::Nothing,
+        ActionLayout::Row | ActionLayout::NeedsLook | ActionLayout::Dense => {
+            offered.with(|o| o.instead.clone())
+        }
     });
     let on_stop = Callback::new(move |()| ask.set(Some(Ask::Stop)));
     let on_resume = Callback::new(move |()| page.resume(target.get_untracked(), false));
-    let quiet = if place == Place::Head { Look::Secondary } else { Look::Ghost };
-    let main = match place {
-        Place::Head => Look::Primary,
-        Place::Row | Place::Look => Look::Soft,
-        Place::Dense => Look::Ghost,
+    let quiet =
+        if layout == ActionLayout::Head { ButtonStyle::Secondary } else { ButtonStyle::Ghost };
+    let main = match layout {
+        ActionLayout::Head => ButtonStyle::Primary,
+        ActionLayout::Row | ActionLayout::NeedsLook => ButtonStyle::Soft,
+        ActionLayout::Dense => ButtonStyle::Ghost,
     };
     let entries = Callback::new(move |()| {
-        menu(page, nav, place, &bridge.get_untracked(), &offered.get_untracked(), ask)
+        menu(page, nav, layout, &bridge.get_untracked(), &offered.get_untracked(), ask)
     });
     view! {
         {dynamic(move || has_log.get().then(|| view! {
@@ -159,7 +163,7 @@ fn Buttons(
                 {act::DISMISS}
             </button>
         }))}
-        {(place == Place::Look).then(|| view! {
+        {(layout == ActionLayout::NeedsLook).then(|| view! {
             <a
                 class="btn btn-ghost"
                 href=format!("{}?tab=details", browser::session_href(&id()))
@@ -171,7 +175,7 @@ fn Buttons(
         })}
         {dynamic(move || can_stop.get().then(|| view! {
             <ActButton
-                label=act::STOP name=name_of(act::STOP) on_act=on_stop look=quiet symbol=(place == Place::Head).then_some("stop")
+                label=act::STOP name=name_of(act::STOP) on_act=on_stop look=quiet symbol=(layout == ActionLayout::Head).then_some("stop")
                 reason=why(|o| &o.stop) is_pending=is_pending testid="act-stop"
             />
         }))}
@@ -251,7 +255,7 @@ pub fn view_instead(instead: Instead, target: Memo<Target>) -> AnyView {
 fn menu(
     page: Page,
     nav: Nav,
-    place: Place,
+    layout: ActionLayout,
     bridge: &Instance,
     offers: &Offers,
     ask: RwSignal<Option<Ask>>,
@@ -272,13 +276,13 @@ fn menu(
             Does::Run(Callback::new(move |()| page.sheet.set(Some(Sheet::Qr(target.clone())))));
         entries.push(entry(page_qr::LABEL, write(qr), "menu-qr", ""));
     }
-    if place != Place::Head {
+    if layout != ActionLayout::Head {
         let href = browser::session_href(&id);
         if offers.log {
-            let class = if place == Place::Look { "" } else { "only-phone" };
+            let class = if layout == ActionLayout::NeedsLook { "" } else { "only-phone" };
             entries.push(entry(act::LOG, Does::Go(href.clone()), "menu-log", class));
         }
-        if place != Place::Look {
+        if layout != ActionLayout::NeedsLook {
             let href = format!("{href}?tab=details");
             entries.push(entry(act::DETAILS, Does::Go(href), "menu-details", ""));
         } else if can_dismiss(bridge) {
@@ -308,7 +312,7 @@ fn menu(
             let target = Target::of(bridge);
             let forget = Does::Run(Callback::new(move |()| {
                 page.forget(target.clone());
-                if place == Place::Head {
+                if layout == ActionLayout::Head {
                     nav.to(&browser::href("/ui/"));
                 }
             }));
@@ -373,8 +377,8 @@ pub fn Rename(
                 prop:value=now.label.clone()
                 data-testid="rename-field"
             />
-            <button type="submit" class=Look::Soft.class() data-testid="rename-save">{page_words::SAVE}</button>
-            <button type="button" class=Look::Ghost.class() on:click=move |_| on_done.run(())>
+            <button type="submit" class=ButtonStyle::Soft.class() data-testid="rename-save">{page_words::SAVE}</button>
+            <button type="button" class=ButtonStyle::Ghost.class() on:click=move |_| on_done.run(())>
                 {launch_words::CANCEL}
             </button>
         </form>

@@ -4,12 +4,12 @@ use crate::api;
 use crate::browser;
 use crate::model::past::{Event, Past, Told};
 use crate::model::problem::Problem;
-use crate::model::sections::Place;
+use crate::model::sections::ListEntry;
 use crate::model::shown::shown;
 use crate::model::time;
 use crate::nav::enter;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::glyph;
 use crate::prefs;
 use crate::reactive::{dynamic, effect, memo};
@@ -65,14 +65,16 @@ enum Reading {
 
 #[derive(Clone, Copy)]
 struct Reader {
-    places: Memo<Vec<Place>>,
+    places: Memo<Vec<ListEntry>>,
     query: StoredValue<String>,
     past: RwSignal<Past>,
     reading: RwSignal<Reading>,
 }
 
 impl Reader {
-    /// Of the project or the bridge it is about; blank for everything. `kind` is the query member.
+    /// Reads events of one project or bridge, or all when `about` is blank.
+    ///
+    /// `kind` is the query member.
     fn of(about: String, kind: &'static str) -> Self {
         let query =
             if about.is_empty() { String::new() } else { format!("&{kind}={}", segment(&about)) };
@@ -81,7 +83,7 @@ impl Reader {
             // A bridge that came, went or changed has left something to read.
             places: memo(move || {
                 page.store.places.with(|places| {
-                    let is_ours = |place: &&Place| {
+                    let is_ours = |place: &&ListEntry| {
                         about.is_empty() || place.project == about || place.id == about
                     };
                     places.iter().filter(is_ours).cloned().collect()
@@ -159,7 +161,7 @@ pub fn Timeline(
     view! {
         <section class="timeline" data-testid="timeline">
             {dynamic(move || (is_old.get() && reader.reading.get() == Reading::Done).then(|| view! {
-                <button type="button" class=Look::Soft.class() data-testid="timeline-newer" on:click=move |_| refresh()>
+                <button type="button" class=ButtonStyle::Soft.class() data-testid="timeline-newer" on:click=move |_| refresh()>
                     {words::NEWER}
                 </button>
             }))}
@@ -186,7 +188,7 @@ pub fn Timeline(
                 Reading::Done if reader.past.with(|past| past.before.is_some()) => view! {
                     <button
                         type="button"
-                        class=Look::Secondary.class()
+                        class=ButtonStyle::Secondary.class()
                         data-testid="timeline-older"
                         on:click=move |_| reader.read(true)
                     >

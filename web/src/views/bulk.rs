@@ -1,5 +1,6 @@
-//! Several rows at once: the box of a row, the bar while some are selected, and the one question
-//! with what came of each.
+//! Actions on several rows.
+//!
+//! This is the box of a row, the bar while rows are selected, and the question with its results.
 
 use crate::act::bulk::Results;
 use crate::focus;
@@ -8,7 +9,7 @@ use crate::model::shown::shown;
 use crate::model::status::{Glyph, Tone};
 use crate::page::Sheet;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{glyph, symbol};
 use crate::reactive::{dynamic, live, memo};
@@ -18,8 +19,10 @@ use crate::text::page::link;
 use crate::text::session::named;
 use leptos::prelude::*;
 
-/// The box of a row. Until a row is selected it is shown under the pointer and the
-/// focus only; `x` does the same.
+/// The box that selects a row.
+///
+/// Until a row is selected, it is visible only under the pointer or the focus. The key `x` does the
+/// same.
 pub fn pick(key: String, name: Memo<String>) -> AnyView {
     let page = page();
     let own = key.clone();
@@ -58,7 +61,7 @@ pub fn BulkBar() -> impl IntoView {
                 view! {
                     <button
                         type="button"
-                        class=Look::Secondary.class()
+                        class=ButtonStyle::Secondary.class()
                         data-testid=format!("bulk-{}", verb.label())
                         on:click=move |_| page.sheet.set(Some(Sheet::Bulk(verb)))
                     >
@@ -75,7 +78,7 @@ pub fn BulkBar() -> impl IntoView {
                 {Verb::ALL.map(button)}
                 <button
                     type="button"
-                    class=Look::Ghost.class()
+                    class=ButtonStyle::Ghost.class()
                     data-testid="bulk-clear"
                     on:click=move |_| {
                         let last = page.store.selected.with_untracked(|all| all.last().cloned());
@@ -151,7 +154,7 @@ pub fn BulkSheet(
         page.do_all(verb, all.get_value(), results);
         focus::rescue("[data-testid=bulk-close]");
     };
-    let danger = if verb == Verb::Resume { Look::Primary } else { Look::Danger };
+    let danger = if verb == Verb::Resume { ButtonStyle::Primary } else { ButtonStyle::Danger };
     view! {
         <Dialog title=words::question(verb.label(), many) on_close=close testid="bulk-dialog">
             <div class="dialog-body">
@@ -161,14 +164,14 @@ pub fn BulkSheet(
             <div class="dialog-foot">
                 {dynamic(move || if is_sent.get() {
                     view! {
-                        <button type="button" class=Look::Secondary.class() data-testid="bulk-close" on:click=move |_| close.run(())>
+                        <button type="button" class=ButtonStyle::Secondary.class() data-testid="bulk-close" on:click=move |_| close.run(())>
                             {launch::CLOSE}
                         </button>
                     }
                     .into_any()
                 } else {
                     view! {
-                        <button type="button" class=Look::Secondary.class() autofocus data-testid="bulk-no" on:click=move |_| close.run(())>
+                        <button type="button" class=ButtonStyle::Secondary.class() autofocus data-testid="bulk-no" on:click=move |_| close.run(())>
                             {words::KEEP}
                         </button>
                         {dynamic(move || is_offline.get().then(|| view! { <span class="reason" id="bulk-why">{link::OFFLINE}</span> }))}

@@ -1,8 +1,10 @@
-//! Trusting several folders at once: each is named with its path, and none is checked beforehand.
+//! Trusts several folders at once.
+//!
+//! Each is named with its path, and none is checked beforehand.
 
 use crate::model::shown::shown;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::reactive::live;
 use crate::text::{launch, page::projects as words};
@@ -37,10 +39,10 @@ pub fn BulkTrust(
             </div>
             <div class="dialog-foot">
                 <span class="says">{launch::TRUST_LASTS}</span>
-                <button type="button" class=Look::Ghost.class() on:click=move |_| on_close.run(())>{launch::CANCEL}</button>
+                <button type="button" class=ButtonStyle::Ghost.class() on:click=move |_| on_close.run(())>{launch::CANCEL}</button>
                 <button
                     type="button"
-                    class=Look::Primary.class()
+                    class=ButtonStyle::Primary.class()
                     aria-disabled=live(move || (!is_ready()).then_some("true"))
                     data-testid="trust-confirm"
                     on:click=grant

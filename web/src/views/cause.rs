@@ -1,4 +1,6 @@
-//! The cause of an end: one line in a row, the whole tail on demand and on the session page.
+//! Why a bridge ended.
+//!
+//! A row shows one line; the session page shows the whole tail on demand.
 
 use crate::browser;
 use crate::model::cause::Cause;

@@ -9,8 +9,9 @@ use leptos::task::spawn_local;
 use wasm_bindgen::JsCast;
 use web_sys::Element;
 
-/// Copies a text and says so; without a clipboard it selects the text of `shown`, if it is on the
-/// page.
+/// Copies a text and says so.
+///
+/// Without a clipboard it selects the text of `shown`, if that is on the page.
 pub fn copy(page: Page, text: String, shown: Option<Element>) {
     spawn_local(async move {
         if browser::copy(&text).await {

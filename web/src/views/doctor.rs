@@ -1,4 +1,4 @@
-//! Readiness: what blocks, what is worth a look, what is in order, and what to do about it.
+//! The Readiness view: problems, warnings, and what to do about them.
 
 use crate::act;
 use crate::browser;
@@ -7,7 +7,7 @@ use crate::model::status::Tone;
 use crate::model::usage::memory;
 use crate::nav::enter;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{derived, dynamic, live};
@@ -48,14 +48,14 @@ pub fn Readiness() -> impl IntoView {
         <div class="toolbar">
             <button
                 type="button"
-                class=Look::Secondary.class()
+                class=ButtonStyle::Secondary.class()
                 aria-disabled=live(move || page.ready.is_asking.get().then_some("true"))
                 data-testid="doctor-again"
                 on:click=move |_| page.ready.ask()
             >
                 {icon("resume", 16)} {words::AGAIN}
             </button>
-            <button type="button" class=Look::Ghost.class() on:click=report>{icon("copy", 16)} {words::COPY}</button>
+            <button type="button" class=ButtonStyle::Ghost.class() on:click=report>{icon("copy", 16)} {words::COPY}</button>
             <span class="muted" role="status">
                 {dynamic(move || match page.ready.found.get() {
                     _ if page.ready.is_asking.get() => words::ASKING.into_any(),

@@ -1,10 +1,12 @@
-//! What was started elsewhere in one project: it is shown, and a bridge can be taken over.
+//! Row of sessions that were started elsewhere in one project.
+//!
+//! Its bridge can be adopted.
 
 use crate::browser;
 use crate::model::external::{face, line};
 use crate::model::shown::shown;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
@@ -76,7 +78,7 @@ fn Manage(project: String) -> impl IntoView {
             (false, _) => view! { <span class="reason">{words::NOT_ADOPTABLE}</span> }.into_any(),
             (true, false) => view! {
                 <ActButton
-                    label=words::MANAGE name=name on_act=ask look=Look::Soft is_pending=is_pending
+                    label=words::MANAGE name=name on_act=ask look=ButtonStyle::Soft is_pending=is_pending
                     testid="act-manage"
                 />
             }

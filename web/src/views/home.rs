@@ -1,4 +1,4 @@
-//! Home: what needs a person first, then what runs, what ended, and where to launch.
+//! Home: rows that need the user, live rows, ended rows, projects.
 
 use crate::browser;
 use crate::model::job::Group;
@@ -11,7 +11,7 @@ use crate::model::stream::SKEW_MS;
 use crate::model::time;
 use crate::nav::{enter, nav};
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{dynamic, live, memo};
 use crate::store::Store;
@@ -163,7 +163,7 @@ fn LiveRows(keys: Memo<Vec<String>>, filter: Memo<Only>) -> impl IntoView {
                     {dynamic(move || first.get().map(|name| {
                         let label = words::launch_in(&shown(&name));
                         let open = move |_| nav.open_launch(&name, &Choice::default());
-                        view! { <button type="button" class=Look::Primary.class() on:click=open>{label}</button> }
+                        view! { <button type="button" class=ButtonStyle::Primary.class() on:click=open>{label}</button> }
                     }))}
                 </div>
             </section>
@@ -196,7 +196,7 @@ fn Quick() -> impl IntoView {
                 {icon("folder", 16)} <a class="name" href=href><bdi>{label}</bdi></a>
                 <button
                     type="button"
-                    class=Look::Soft.class()
+                    class=ButtonStyle::Soft.class()
                     aria-label=launches
                     data-testid="act-launch"
                     on:click=open

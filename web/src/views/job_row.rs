@@ -1,11 +1,11 @@
-//! One background job in a list: how it stands, what it waits for, what can be done.
+//! Row of a background job.
 
 use crate::act::Target;
 use crate::browser;
 use crate::model::job::{self, Job, JobView as _};
 use crate::model::shown::shown;
 use crate::page::{Page, page};
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::reactive::{derived, dynamic, memo};
@@ -20,7 +20,9 @@ use crate::views::times::When;
 use leptos::prelude::*;
 use std::sync::Arc;
 
-/// A row. `open` is where prompt and result can be read, and whether they are unfolded.
+/// The row of a job.
+///
+/// `open` is set where prompt and result can be read, and says whether they are unfolded.
 pub fn job_row(id: String, open: Option<bool>) -> AnyView {
     let page = page();
     let href = browser::href(&job::path(&id));
@@ -129,7 +131,7 @@ fn JobActions(job: Memo<Arc<Job>>) -> impl IntoView {
         if is_live.get() {
             view! {
                 <ActButton
-                    label=act::STOP name=name_of(act::STOP) on_act=on_stop look=Look::Ghost
+                    label=act::STOP name=name_of(act::STOP) on_act=on_stop look=ButtonStyle::Ghost
                     is_pending=is_pending testid="act-stop"
                 />
             }
@@ -137,7 +139,7 @@ fn JobActions(job: Memo<Arc<Job>>) -> impl IntoView {
         } else {
             view! {
                 <ActButton
-                    label=act::RESUME name=name_of(act::RESUME) on_act=on_resume look=Look::Soft
+                    label=act::RESUME name=name_of(act::RESUME) on_act=on_resume look=ButtonStyle::Soft
                     symbol=Some("resume") reason=refused is_pending=is_pending testid="act-resume"
                 />
             }

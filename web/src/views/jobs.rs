@@ -7,7 +7,7 @@ use crate::model::projects::Query;
 use crate::model::shown::shown;
 use crate::nav::{enter, nav};
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::reactive::{dynamic, memo};
 use crate::store::JOB;
@@ -86,10 +86,10 @@ fn Start() -> impl IntoView {
             let choice = Choice::of_kind(Kind::Background);
             let start = move |_| nav.open_launch(&name, &choice);
             view! {
-                <button type="button" class=Look::Primary.class() data-testid="act-dispatch" on:click=start>
+                <button type="button" class=ButtonStyle::Primary.class() data-testid="act-dispatch" on:click=start>
                     {icon("play", 16)} {label}
                 </button>
-                <a class=Look::Ghost.class() href=browser::href("/ui/projects")>{words::ELSEWHERE}</a>
+                <a class=ButtonStyle::Ghost.class() href=browser::href("/ui/projects")>{words::ELSEWHERE}</a>
             }
         }))}
     }

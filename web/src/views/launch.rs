@@ -1,4 +1,4 @@
-//! The launch dialog: choices with their meaning, gates before anything runs, one request.
+//! The launch dialog.
 
 mod fields;
 
@@ -15,7 +15,7 @@ use crate::model::time;
 use crate::model::wire::{self, Read};
 use crate::nav::{LAUNCH, Nav, nav};
 use crate::page::{Page, page};
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;
@@ -45,7 +45,9 @@ fn last_choice(project: &str) -> Choice {
     browser::stored(&memory(project)).map(|kept| Choice::read(&kept)).unwrap_or_default()
 }
 
-/// Key of what is filled in and not sent: it outlives a lost sign-in and a reload of this tab.
+/// Storage key of a filled-in form that was not sent.
+///
+/// The form survives a lost sign-in and a reload of this tab.
 const DRAFT: &str = "svc.launch";
 
 /// The draft, if it was made at this very address.
@@ -95,7 +97,7 @@ fn Unknown(name: String) -> impl IntoView {
 
 /// What the parts of the dialog share.
 #[derive(Clone, Copy)]
-struct Desk {
+struct LaunchForm {
     page: Page,
     nav: Nav,
     project: StoredValue<Arc<Project>>,
@@ -110,7 +112,7 @@ struct Desk {
     is_gone: StoredValue<bool>,
 }
 
-impl Desk {
+impl LaunchForm {
     /// Asks the rules. Tracks form and preflight where `read` does.
     fn with<T>(self, read: impl FnOnce(&Ground<'_>, &Form) -> T) -> T {
         let project = self.project.get_value();
@@ -290,7 +292,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     let has_sandbox = asked.get(rules::SANDBOX).is_some();
     let first = Ground { project: &project, basics: &basics, preflight: None }
         .form(&last_choice(&name), &draft(&address).unwrap_or(asked));
-    let desk = Desk {
+    let launch = LaunchForm {
         page,
         nav,
         project: StoredValue::new(Arc::clone(&project)),
@@ -306,52 +308,52 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     let path = format!("{}?facts=true", paths::project_action(&name, "preflight"));
     spawn_local(async move {
         let found = api::get::<Preflight>(&path).await;
-        if !desk.is_gone.try_get_value().unwrap_or(true) {
-            desk.preflight.set(Some(found));
+        if !launch.is_gone.try_get_value().unwrap_or(true) {
+            launch.preflight.set(Some(found));
         }
     });
     let agreed = RwSignal::new(false);
     effect(move || {
         let trusts = agreed.get();
-        desk.form.update(|form| form.trusts = trusts);
+        launch.form.update(|form| form.trusts = trusts);
     });
     effect(move || {
-        let text = desk.form.with(|form| Choice::drafted(form).text());
+        let text = launch.form.with(|form| Choice::drafted(form).text());
         browser::draft(DRAFT, Some(&format!("{address}\n{text}")));
     });
-    let needs_trust = memo(move || desk.with(|ground, form| ground.needs_trust(form)));
+    let needs_trust = memo(move || launch.with(|ground, form| ground.needs_trust(form)));
     let facts = memo(move || {
-        desk.preflight.with(|p| p.as_ref().and_then(|p| p.as_ref().ok()?.facts.clone()))
+        launch.preflight.with(|p| p.as_ref().and_then(|p| p.as_ref().ok()?.facts.clone()))
     });
     let is_dirty = derived(move || {
-        desk.is_pending.get()
-            || desk.form.with(|f| {
+        launch.is_pending.get()
+            || launch.form.with(|f| {
                 [&f.name, &f.typed, &f.prompt, &f.model].iter().any(|text| !text.is_empty())
             })
     });
-    let close = Callback::new(move |()| desk.leave());
+    let close = Callback::new(move |()| launch.leave());
     view! {
         <Dialog title=words::title(&shown(&name)) on_close=close is_dirty=is_dirty testid="launch-dialog">
             <div class="dialog-body">
-                <Fields desk=desk />
+                <Fields launch=launch />
                 {dynamic(move || needs_trust.get().then(|| view! {
-                    <div class="wide"><Gate project=desk.project.get_value() facts=derived(move || facts.get()) agreed=agreed /></div>
+                    <div class="wide"><Gate project=launch.project.get_value() facts=derived(move || facts.get()) agreed=agreed /></div>
                 }))}
-                <Bypass desk=desk />
-                <Checks desk=desk />
-                <LeastUsed desk=desk />
+                <Bypass launch=launch />
+                <Checks launch=launch />
+                <LeastUsed launch=launch />
                 {has_sandbox.then(|| view! { <p class="wide muted" data-testid="launch-sandbox">{words::SANDBOX_IGNORED}</p> })}
             </div>
-            <Foot desk=desk />
+            <Foot launch=launch />
         </Dialog>
     }
 }
 
 /// A live bridge of the project: a second launch would only give it back.
 #[component]
-fn Already(desk: Desk) -> impl IntoView {
+fn Already(launch: LaunchForm) -> impl IntoView {
     let since = memo(move || {
-        let bridge = desk.live()?;
+        let bridge = launch.live()?;
         Some(crate::views::times::absolute(bridge.started_at.unwrap_or(bridge.status_since)))
     });
     view! {
@@ -363,16 +365,16 @@ fn Already(desk: Desk) -> impl IntoView {
 
 /// What could be stopped where no further bridge fits.
 #[component]
-fn LeastUsed(desk: Desk) -> impl IntoView {
+fn LeastUsed(launch: LaunchForm) -> impl IntoView {
     let is_full = memo(move || {
-        let is_bridge = desk.form.with(|form| form.kind == Kind::ServerMode);
+        let is_bridge = launch.form.with(|form| form.kind == Kind::ServerMode);
         let found = |p: &Option<Result<Preflight, Problem>>| {
             p.as_ref().and_then(|p| p.as_ref().ok()).is_some_and(rules::is_full)
         };
-        is_bridge && desk.preflight.with(found)
+        is_bridge && launch.preflight.with(found)
     });
     let rows = move || {
-        let store = desk.page.store;
+        let store = launch.page.store;
         let live = store.section(Section::Live).into_iter().filter_map(|id| {
             let inside = store.inside(&id).with(|inside| inside.len());
             Some((store.instance(&id)?.get(), inside))
@@ -406,13 +408,13 @@ fn LeastUsed(desk: Desk) -> impl IntoView {
 
 /// Typing the project's name, where everything would run without asking.
 #[component]
-fn Bypass(desk: Desk) -> impl IntoView {
-    let is_on = memo(move || desk.form.with(rules::is_bypass));
+fn Bypass(launch: LaunchForm) -> impl IntoView {
+    let is_on = memo(move || launch.form.with(rules::is_bypass));
     view! {
         {dynamic(move || is_on.get().then(|| view! {
             <div class=format!("wide gate {}", Tone::Danger.class()) data-testid="bypass-gate">
                 <h3>{symbol("g-triangle", "glyph")} {words::BYPASS}</h3>
-                <p>{words::type_name(&shown(&desk.name()))}</p>
+                <p>{words::type_name(&shown(&launch.name()))}</p>
                 <input
                     class="input"
                     aria-label=words::TYPED_NAME
@@ -420,7 +422,7 @@ fn Bypass(desk: Desk) -> impl IntoView {
                     data-testid="bypass-name"
                     on:input=move |event| {
                         let typed = event_target_value(&event);
-                        desk.form.update(|form| form.typed = typed);
+                        launch.form.update(|form| form.typed = typed);
                     }
                 />
             </div>
@@ -430,9 +432,9 @@ fn Bypass(desk: Desk) -> impl IntoView {
 
 /// What was found beforehand.
 #[component]
-fn Checks(desk: Desk) -> impl IntoView {
+fn Checks(launch: LaunchForm) -> impl IntoView {
     let found = memo(move || {
-        desk.with(|ground, form| {
+        launch.with(|ground, form| {
             let failed: Vec<(String, Option<String>)> = ground
                 .blocks(form)
                 .into_iter()
@@ -451,10 +453,10 @@ fn Checks(desk: Desk) -> impl IntoView {
         })
     });
     let capacity = move || {
-        if desk.form.with(|form| form.kind == Kind::Background) {
+        if launch.form.with(|form| form.kind == Kind::Background) {
             return None;
         }
-        desk.preflight.with(|p| {
+        launch.preflight.with(|p| {
             let fact = &p.as_ref()?.as_ref().ok()?.facts.as_ref()?.capacity;
             Some(words::capacity(fact.live, fact.max?))
         })
@@ -471,14 +473,14 @@ fn Checks(desk: Desk) -> impl IntoView {
         }
     };
     let unchecked = move || {
-        desk.preflight.with(|p| {
+        launch.preflight.with(|p| {
             let problem = p.as_ref()?.as_ref().err()?;
             Some((words::unchecked(&problem.words()), None))
         })
     };
     view! {
         <ul class="checks wide" aria-live="polite" data-testid="launch-checks">
-            {dynamic(move || desk.preflight.with(Option::is_none).then(|| view! { <li class="muted">{words::CHECKING}</li> }))}
+            {dynamic(move || launch.preflight.with(Option::is_none).then(|| view! { <li class="muted">{words::CHECKING}</li> }))}
             {dynamic(move || unchecked().map(|text| row(Tone::Warn, "g-triangle", text)))}
             {dynamic(move || {
                 let (failed, remarks) = found.get();
@@ -492,49 +494,50 @@ fn Checks(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn Foot(desk: Desk) -> impl IntoView {
+fn Foot(launch: LaunchForm) -> impl IntoView {
     let blocked =
-        memo(move || desk.with(|ground, form| ground.blocks(form).first().map(Block::words)));
-    let summary = memo(move || desk.with(|ground, form| ground.summary(form)));
-    let is_bypass = memo(move || desk.form.with(rules::is_bypass));
-    let why = move || desk.waits().or_else(|| blocked.get());
+        memo(move || launch.with(|ground, form| ground.blocks(form).first().map(Block::words)));
+    let summary = memo(move || launch.with(|ground, form| ground.summary(form)));
+    let is_bypass = memo(move || launch.form.with(rules::is_bypass));
+    let why = move || launch.waits().or_else(|| blocked.get());
     let live = memo(move || {
-        let bridge = desk.live()?;
+        let bridge = launch.live()?;
         Some((bridge.instance_id.to_string(), bridge.connect.available))
     });
     let says = dynamic(move || {
         if live.with(Option::is_some) {
             return ().into_any(); // the strip above says it
         }
-        match desk.problem.get() {
-        Some(problem) if !desk.is_pending.get() => view! {
-            <span class="help-error" role="alert" data-testid="launch-problem">{problem.words()} " " {desk.waits()}</span>
+        match launch.problem.get() {
+        Some(problem) if !launch.is_pending.get() => view! {
+            <span class="help-error" role="alert" data-testid="launch-problem">{problem.words()} " " {launch.waits()}</span>
         }
         .into_any(),
         _ => why().into_any(),
     }
     });
-    let label = derived(move || match desk.problem.get() {
+    let label = derived(move || match launch.problem.get() {
         Some(problem) if problem.may_pass() => words::TRY_AGAIN,
         _ => words::LAUNCH,
     });
-    let look =
-        derived(move || if is_bypass.get() { Look::Danger.class() } else { Look::Primary.class() });
+    let look = derived(move || {
+        if is_bypass.get() { ButtonStyle::Danger.class() } else { ButtonStyle::Primary.class() }
+    });
     view! {
         <div class="dialog-foot">
             <span class="says" id="launch-says"><b>{summary}</b> {says}</span>
-            <button type="button" class=Look::Ghost.class() data-testid="launch-cancel" on:click=move |_| desk.leave()>
+            <button type="button" class=ButtonStyle::Ghost.class() data-testid="launch-cancel" on:click=move |_| launch.leave()>
                 {words::CANCEL}
             </button>
             {dynamic(move || match live.get() {
                 Some((id, true)) => view! {
-                    <a class=Look::Primary.class() href=browser::open_href(&id) target="_blank" rel="noopener" data-testid="launch-open">
+                    <a class=ButtonStyle::Primary.class() href=browser::open_href(&id) target="_blank" rel="noopener" data-testid="launch-open">
                         {icon("open", 16)} {act::OPEN}
                     </a>
                 }
                 .into_any(),
                 Some((id, false)) => view! {
-                    <a class=Look::Primary.class() href=browser::session_href(&id) data-testid="launch-view">{words::VIEW_IT}</a>
+                    <a class=ButtonStyle::Primary.class() href=browser::session_href(&id) data-testid="launch-view">{words::VIEW_IT}</a>
                 }
                 .into_any(),
                 None => view! {
@@ -542,12 +545,12 @@ fn Foot(desk: Desk) -> impl IntoView {
                         type="button"
                         class=look
                         aria-disabled=crate::reactive::live(move || why().map(|_| "true"))
-                        aria-busy=crate::reactive::live(move || desk.is_pending.get().then_some("true"))
+                        aria-busy=crate::reactive::live(move || launch.is_pending.get().then_some("true"))
                         aria-describedby="launch-says"
                         data-testid="launch-submit"
-                        on:click=move |_| desk.submit()
+                        on:click=move |_| launch.submit()
                     >
-                        {dynamic(move || desk.is_pending.get().then(|| symbol("g-arc", "icon icon-14 turns")))} {label}
+                        {dynamic(move || launch.is_pending.get().then(|| symbol("g-arc", "icon icon-14 turns")))} {label}
                     </button>
                 }
                 .into_any(),

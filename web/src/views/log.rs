@@ -1,4 +1,6 @@
-//! The log panel: follows the end until the reader scrolls up, and never moves the reader.
+//! The log panel.
+//!
+//! It follows the end until the user scrolls up, and never moves the lines that the user reads.
 
 use crate::browser;
 use crate::log_feed::{Feed, Feeding};
@@ -7,7 +9,7 @@ use crate::model::log::Older;
 use crate::model::shown::shown;
 use crate::model::time;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::prefs;
 use crate::reactive::{dynamic, effect, live, memo};
@@ -113,8 +115,10 @@ impl Reader {
         });
     }
 
-    /// Called before anything outside the visible part changes its height: afterwards the reader
-    /// sees the same lines at the same place, or the end when following.
+    /// Keeps the scroll position over a change of height elsewhere.
+    ///
+    /// It is called before the change. Afterwards the same lines are visible, or the end when the
+    /// panel follows it.
     pub fn keep_place(self) {
         let Some(lines) = self.lines.try_get_untracked().flatten() else {
             return;
@@ -274,7 +278,7 @@ pub fn LogPanel(
             {dynamic(move || (!reader.follows.get() && unread.get() > 0).then(|| view! {
                 <button
                     type="button"
-                    class=format!("{} log-pill", Look::Primary.class())
+                    class=format!("{} log-pill", ButtonStyle::Primary.class())
                     data-testid="log-pill"
                     on:click=move |_| reader.to_end()
                 >

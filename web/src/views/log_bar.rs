@@ -2,7 +2,7 @@
 
 use crate::browser;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::reactive::{dynamic, live, memo};
@@ -108,7 +108,7 @@ pub fn Bar(
             </button>
             <button
                 type="button"
-                class=Look::Ghost.class()
+                class=ButtonStyle::Ghost.class()
                 aria-pressed=live(move || pauses.get().to_string())
                 data-testid="log-pause"
                 on:click=move |_| reader.feed.pause(!pauses.get_untracked())

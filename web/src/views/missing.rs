@@ -5,7 +5,7 @@ use crate::model::problem::Problem;
 use crate::model::status::Tone;
 use crate::nav::enter;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::symbol;
 use crate::text::page as words;
@@ -20,8 +20,8 @@ pub fn Missing() -> impl IntoView {
         <div class="card page-card" data-testid="not-found">
             <p>{words::MISSING}</p>
             <div class="actions">
-                <a class=Look::Secondary.class() href=browser::href("/ui/")>{words::GO_HOME}</a>
-                <a class=Look::Ghost.class() href=browser::href("/ui/projects")>{words::home::ALL_PROJECTS}</a>
+                <a class=ButtonStyle::Secondary.class() href=browser::href("/ui/")>{words::GO_HOME}</a>
+                <a class=ButtonStyle::Ghost.class() href=browser::href("/ui/projects")>{words::home::ALL_PROJECTS}</a>
             </div>
         </div>
     }
@@ -41,7 +41,7 @@ pub fn NoStart(
         <div class=format!("card page-card {}", Tone::Danger.class()) role="alert" data-testid="no-start">
             <h2>{symbol("g-octagon", "glyph")} {words::NO_START}</h2>
             <p>{problem.words()}</p>
-            <button type="button" class=Look::Primary.class() on:click=move |_| page.live.retry_now()>
+            <button type="button" class=ButtonStyle::Primary.class() on:click=move |_| page.live.retry_now()>
                 {words::link::RETRY}
             </button>
         </div>
@@ -73,7 +73,7 @@ pub fn SignedOut() -> impl IntoView {
             <div class="dialog-body"><p class="wide">{words::SIGNED_OUT_HOW}</p></div>
             <div class="dialog-foot">
                 <span class="says"></span>
-                <a class=Look::Primary.class() href=href target=target rel="noopener" data-testid="sign-in">
+                <a class=ButtonStyle::Primary.class() href=href target=target rel="noopener" data-testid="sign-in">
                     {words::SIGN_IN}
                 </a>
             </div>

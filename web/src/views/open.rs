@@ -1,4 +1,6 @@
-//! The step between "Open" and the remote client: asks for the link, checks it, leaves.
+//! The step between "Open" and the remote client.
+//!
+//! It asks for the link, checks it and leaves the page.
 //!
 //! A page of its own, because a window opened after an answer is blocked by browsers, and because
 //! the link is a credential that must not stand in a record.
@@ -9,7 +11,7 @@ use crate::model::link::client_host;
 use crate::model::status::Tone;
 use crate::nav::enter;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::symbol;
 use crate::reactive::dynamic;
 use crate::text::page::open as words;
@@ -66,7 +68,7 @@ pub fn Open(
                         <p>{how}</p>
                     </div>
                     <div class="actions">
-                        <button type="button" class=Look::Primary.class() data-testid="open-retry" on:click=move |_| ask()>
+                        <button type="button" class=ButtonStyle::Primary.class() data-testid="open-retry" on:click=move |_| ask()>
                             {words::RETRY}
                         </button>
                     </div>

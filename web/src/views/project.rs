@@ -8,7 +8,7 @@ use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::nav::{enter, nav};
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
@@ -89,7 +89,7 @@ fn Known(name: String) -> impl IntoView {
                         }))}
                         <button
                             type="button"
-                            class=Look::Primary.class()
+                            class=ButtonStyle::Primary.class()
                             aria-label=named(launch::LAUNCH, &label)
                             data-testid="act-launch"
                             on:click=open

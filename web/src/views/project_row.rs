@@ -10,7 +10,7 @@ use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::nav::{Nav, nav};
 use crate::page::{Page, page};
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{glyph, icon, symbol};
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::window::Listed;
@@ -182,7 +182,7 @@ fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Memo<bool
         {dynamic(move || if is_trusted.get() {
             view! {
                 <ActButton
-                    label=launch::LAUNCH name=launch_name.clone() on_act=launches look=Look::Soft
+                    label=launch::LAUNCH name=launch_name.clone() on_act=launches look=ButtonStyle::Soft
                     symbol=Some("play") reason=reason testid="act-launch"
                 />
             }.into_any()
@@ -199,7 +199,7 @@ fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Memo<bool
     .into_any()
 }
 
-/// Whether the folder is trusted, as a sign with its word for those who do not see it.
+/// The sign of a trusted or untrusted folder, with its word for screen readers.
 #[component]
 pub fn TrustMark(
     /// Whether it is.

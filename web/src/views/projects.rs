@@ -8,7 +8,7 @@ use crate::model::prefs::Prefs;
 use crate::model::projects::{Query, Show, Sort};
 use crate::nav::{Nav, enter, nav};
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::parts::window::Windowed;
 use crate::reactive::{derived, dynamic, effect, live, memo};
@@ -62,7 +62,9 @@ impl Chosen {
         self.names.with(|names| names.contains(name))
     }
 
-    /// Selects a project or takes that back; `range` also selects everything from the last one.
+    /// Selects or deselects a project.
+    ///
+    /// `range` also selects all projects from the last one.
     pub fn toggle(self, name: &str, range: bool) {
         let ends = [self.last.get_untracked(), name.to_owned()];
         self.last.set(name.to_owned());
@@ -91,8 +93,9 @@ impl Chosen {
     }
 }
 
-/// Reads once when each project was last used; what happens from now on is in the records. Not
-/// before the list is there: a launch waits for nothing of it.
+/// Reads once when each project was last used.
+///
+/// Later uses are in the records. It waits for the list, because a launch needs nothing of it.
 fn read_used() {
     let page = page();
     let read = move || {
@@ -222,7 +225,7 @@ fn Selection(chosen: Chosen) -> impl IntoView {
             <div class="strip selection tone-info" role="group" aria-label=words::SELECTED data-testid="selection">
                 <b role="status">{dynamic(move || words::selected(count.get()))}</b>
                 <span class="strip-end project-actions">
-                    <button type="button" class=Look::Ghost.class() data-testid="deselect" on:click=deselect>
+                    <button type="button" class=ButtonStyle::Ghost.class() data-testid="deselect" on:click=deselect>
                         {words::DESELECT}
                     </button>
                     <ActButton label=launch::TRUST_DOTS name=launch::TRUST_DOTS.to_owned() on_act=open reason=reason testid="trust-selected" />
@@ -316,7 +319,7 @@ fn NothingMatches(all: Memo<usize>) -> impl IntoView {
             view! {
                 <div class="card empty" data-testid="nothing-matches">
                     <p>{words::NOTHING_MATCHES}</p>
-                    <button type="button" class=Look::Secondary.class() on:click=clear>{words::CLEAR}</button>
+                    <button type="button" class=ButtonStyle::Secondary.class() on:click=clear>{words::CLEAR}</button>
                 </div>
             }.into_any()
         })}

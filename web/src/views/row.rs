@@ -1,4 +1,6 @@
-//! The frame of a row: one shape for bridges, background jobs and what was started elsewhere.
+//! The frame of a row.
+//!
+//! Bridges, background jobs and external sessions share it.
 
 use crate::model::external::{is_blocked, line, same_session};
 use crate::model::shown::shown;

@@ -15,8 +15,9 @@ use crate::views::session_row::session_row;
 use leptos::prelude::*;
 use svc_shared::Timestamp;
 
-/// Height of a row with its line, pixels. Rows with more in them may be higher: what is out of
-/// sight is counted as if they were not.
+/// Height of a row with its border, pixels.
+///
+/// A row can be higher; rows outside the window count as if they were not.
 const ROW_PX: usize = 65;
 /// Height of a row of one line, pixels.
 const DENSE_PX: usize = 41;

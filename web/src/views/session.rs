@@ -1,4 +1,4 @@
-//! The page of one bridge: how it stands, what can be done, its log and its details.
+//! The page of one bridge: status, actions, log and details.
 
 use crate::act::Target;
 use crate::browser;
@@ -17,7 +17,7 @@ use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::page::{link, nav as nav_words, session as words};
 use crate::text::past;
 use crate::text::{session as said, status as status_words};
-use crate::views::actions::{Actions, Place, Rename, view_instead};
+use crate::views::actions::{ActionLayout, Actions, Rename, view_instead};
 use crate::views::activity::{Few, Timeline};
 use crate::views::cause::CauseCard;
 use crate::views::copy::Copyable;
@@ -198,7 +198,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
                         </button>
                     }.into_any()
                 })}
-                <div class="end"><Actions bridge=bridge inside=inside place=Place::Head /></div>
+                <div class="end"><Actions bridge=bridge inside=inside layout=ActionLayout::Head /></div>
             </div>
             <div class="session-line session-facts">
                 {dynamic(move || seen.with(pill))}

@@ -10,7 +10,7 @@ use crate::page::page;
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
-use crate::views::actions::{Actions, Place};
+use crate::views::actions::{ActionLayout, Actions};
 use crate::views::cause::CauseLine;
 use crate::views::row::{Inside, Row, fact};
 use crate::views::times::{Age, When};
@@ -43,10 +43,10 @@ pub fn session_row(id: String, section: Section) -> AnyView {
     let used = (section == Section::Live).then(|| used(id.clone()));
     let seen_id = id.clone();
     let is_new = memo(move || page.store.unseen.with(|unseen| unseen.contains(&seen_id)));
-    let place = match section {
-        Section::NeedsLook => Place::Look,
-        Section::Live => Place::Row,
-        Section::Ended => Place::Dense,
+    let layout = match section {
+        Section::NeedsLook => ActionLayout::NeedsLook,
+        Section::Live => ActionLayout::Row,
+        Section::Ended => ActionLayout::Dense,
     };
     let href = browser::session_href(&id);
     let log_href = href.clone();
@@ -76,7 +76,7 @@ pub fn session_row(id: String, section: Section) -> AnyView {
         }
         .into_any(),
         used: used.map(curve).into_any(),
-        actions: view! { <Actions bridge=bridge inside=inside place=place /> }.into_any(),
+        actions: view! { <Actions bridge=bridge inside=inside layout=layout /> }.into_any(),
         below: view! {
             {sub.warning()} {sub.list()}
             {dynamic(move || explained.get().map(|cause| view! {
@@ -178,7 +178,7 @@ fn ended_words(bridge: &Instance) -> Vec<String> {
     facts
 }
 
-/// The facts of a bridge with a process: for how long, and whether the link is there.
+/// The facts of a live bridge: its age and whether its link is there.
 #[component]
 fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>) -> impl IntoView {
     let page = page();

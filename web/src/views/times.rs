@@ -28,8 +28,9 @@ pub fn Age(
     view! { <time datetime=live(move || since.get().to_string()) title=live(move || absolute(since.get()))>{text}</time> }
 }
 
-/// When something happened: relative under a day, absolute otherwise and while the connection is
-/// lost.
+/// When something happened.
+///
+/// The time is relative under a day, and absolute otherwise or while the connection is lost.
 #[component]
 pub fn When(
     /// When.

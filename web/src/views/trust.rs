@@ -4,7 +4,7 @@ use crate::act::TrustGate;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::page::page;
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{dynamic, live, memo};
@@ -62,10 +62,10 @@ fn TrustDialog(gate: TrustGate) -> impl IntoView {
             </div>
             <div class="dialog-foot">
                 <span class="says">{words::TRUST_LASTS}</span>
-                <button type="button" class=Look::Ghost.class() on:click=move |_| close.run(())>{words::CANCEL}</button>
+                <button type="button" class=ButtonStyle::Ghost.class() on:click=move |_| close.run(())>{words::CANCEL}</button>
                 <button
                     type="button"
-                    class=Look::Primary.class()
+                    class=ButtonStyle::Primary.class()
                     aria-disabled=live(move || (!is_ready()).then_some("true"))
                     data-testid="trust-confirm"
                     on:click=grant

@@ -1,4 +1,4 @@
-//! The figures of a row: processor and memory now, and the curve of the last minutes.
+//! Processor time and memory in a row, with the curve of the last minutes.
 
 use crate::model::usage::{self, Curve, HATCH_FROM, WIDTH};
 use crate::page::page;

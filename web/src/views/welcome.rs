@@ -1,10 +1,11 @@
-//! How to begin, in steps that tick themselves off: on an empty Home, and below a used one until
-//! they are taken or put away.
+//! The first steps.
+//!
+//! They stand on an empty Home, and below a used one until they are taken or dismissed.
 
 use crate::focus;
 use crate::model::prefs::{Change, DISMISSED};
 use crate::page::{Page, page};
-use crate::parts::button::Look;
+use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{dynamic, live, memo};
 use crate::text::page::home as words;
@@ -15,7 +16,9 @@ const CARD: &str = "first-steps";
 /// Name of the last step among what was done.
 const OPENED: &str = "opened";
 
-/// Somebody opened the remote client, or showed the code for it: the last step is taken.
+/// Marks the last step as taken.
+///
+/// The user opened the remote client or showed its code.
 pub fn opened(page: Page) {
     if page.prefs.with_untracked(|prefs| !prefs.has(DISMISSED, OPENED)) {
         page.prefs.change(Change::Item(DISMISSED, OPENED.to_owned(), true));
@@ -100,7 +103,7 @@ fn steps(page: Page, taken: Memo<[bool; 4]>) -> AnyView {
             <div class="steps-head">
                 <b>{words::STEPS}</b> <span class="muted">{live(count)}</span>
                 {dynamic(move || can_go.get().then(|| view! {
-                    <button type="button" class=Look::Ghost.class() data-testid="dismiss-steps" on:click=dismiss>
+                    <button type="button" class=ButtonStyle::Ghost.class() data-testid="dismiss-steps" on:click=dismiss>
                         {words::DISMISS}
                     </button>
                 }))}

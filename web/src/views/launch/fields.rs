@@ -1,6 +1,6 @@
-//! The fields of the launch dialog: what is started, what it does, what it may do, where.
+//! The fields of the launch dialog.
 
-use super::Desk;
+use super::LaunchForm;
 use crate::model::launch::{self as rules, Block, Form, Kind};
 use crate::parts::icon::icon;
 use crate::reactive::{derived, dynamic, live, memo};
@@ -11,27 +11,27 @@ use svc_shared::status::SpawnMode;
 
 /// Every field, those of the chosen kind only.
 #[component]
-pub fn Fields(desk: Desk) -> impl IntoView {
-    let is_job = memo(move || desk.form.with(|form| form.kind == Kind::Background));
-    let has_name = memo(move || desk.form.with(rules::has_name));
+pub fn Fields(launch: LaunchForm) -> impl IntoView {
+    let is_job = memo(move || launch.form.with(|form| form.kind == Kind::Background));
+    let has_name = memo(move || launch.form.with(rules::has_name));
     view! {
-        <How desk=desk />
-        {dynamic(move || is_job.get().then(|| view! { <FirstPrompt desk=desk /> }))}
-        {dynamic(move || (!is_job.get()).then(|| view! { <super::Already desk=desk /> }))}
-        <Permission desk=desk />
-        {dynamic(move || (!is_job.get()).then(|| view! { <RunsIn desk=desk /> }))}
-        {dynamic(move || has_name.get().then(|| view! { <SessionName desk=desk is_job=is_job.get() /> }))}
-        {dynamic(move || is_job.get().then(|| view! { <Model desk=desk /> }))}
+        <How launch=launch />
+        {dynamic(move || is_job.get().then(|| view! { <FirstPrompt launch=launch /> }))}
+        {dynamic(move || (!is_job.get()).then(|| view! { <super::Already launch=launch /> }))}
+        <Permission launch=launch />
+        {dynamic(move || (!is_job.get()).then(|| view! { <RunsIn launch=launch /> }))}
+        {dynamic(move || has_name.get().then(|| view! { <SessionName launch=launch is_job=is_job.get() /> }))}
+        {dynamic(move || is_job.get().then(|| view! { <Model launch=launch /> }))}
     }
 }
 
 #[component]
-fn How(desk: Desk) -> impl IntoView {
+fn How(launch: LaunchForm) -> impl IntoView {
     let cards = Kind::ALL.map(|kind| {
-        let is_on = memo(move || desk.form.with(|form| form.kind == kind));
+        let is_on = memo(move || launch.form.with(|form| form.kind == kind));
         let choose = move |_| {
-            desk.form.update(|form| form.kind = kind);
-            desk.problem.set(None);
+            launch.form.update(|form| form.kind = kind);
+            launch.problem.set(None);
         };
         let effect = match kind {
             Kind::ServerMode => words::SERVER_MODE_EFFECT,
@@ -55,10 +55,11 @@ fn How(desk: Desk) -> impl IntoView {
         let refuse = move |why: String| {
             move |event: web_sys::MouseEvent| {
                 event.prevent_default();
-                desk.page.say.politely(&why);
+                launch.page.say.politely(&why);
             }
         };
-        desk.with(|ground, _| ground.kinds_off())
+        launch
+            .with(|ground, _| ground.kinds_off())
             .into_iter()
             .map(|(label, why)| {
                 let why = why.unwrap_or_else(|| words::CHECKING.to_owned());
@@ -81,13 +82,13 @@ fn How(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn FirstPrompt(desk: Desk) -> impl IntoView {
-    let size = memo(move || desk.form.with(|form| form.prompt.len()));
+fn FirstPrompt(launch: LaunchForm) -> impl IntoView {
+    let size = memo(move || launch.form.with(|form| form.prompt.len()));
     let is_bad = memo(move || size.get() > PROMPT_BYTES);
     let help = derived(move || words::prompt_size(size.get()));
-    let registers = memo(move || desk.form.with(|form| form.registers));
+    let registers = memo(move || launch.form.with(|form| form.registers));
     view! {
-        {text_field(desk, Field {
+        {text_field(launch, Field {
             id: "launch-prompt",
             label: words::PROMPT,
             rows: "4",
@@ -105,7 +106,7 @@ fn FirstPrompt(desk: Desk) -> impl IntoView {
                 aria-checked=live(move || registers.get().to_string())
                 aria-describedby="launch-register-help"
                 data-testid="launch-register"
-                on:click=move |_| desk.form.update(|form| form.registers = !form.registers)
+                on:click=move |_| launch.form.update(|form| form.registers = !form.registers)
             >
                 {words::REGISTER}
             </button>
@@ -115,14 +116,14 @@ fn FirstPrompt(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn Model(desk: Desk) -> impl IntoView {
+fn Model(launch: LaunchForm) -> impl IntoView {
     let is_bad =
-        memo(move || desk.with(|ground, form| ground.blocks(form).contains(&Block::Model)));
+        memo(move || launch.with(|ground, form| ground.blocks(form).contains(&Block::Model)));
     let help = derived(move || {
         if is_bad.get() { words::MODEL_REFUSED } else { words::MODEL_HELP }.to_owned()
     });
     text_field(
-        desk,
+        launch,
         Field {
             id: "launch-model",
             label: words::MODEL,
@@ -136,18 +137,18 @@ fn Model(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn Permission(desk: Desk) -> impl IntoView {
-    let modes = untrack(|| desk.with(|ground, _| ground.permission_modes()));
+fn Permission(launch: LaunchForm) -> impl IntoView {
+    let modes = untrack(|| launch.with(|ground, _| ground.permission_modes()));
     let options = modes.iter().map(|(m, label)| (m.as_str(), label.long.clone(), false)).collect();
     let effects = modes
         .iter()
         .map(|(_, label)| view! { <dt>{label.short.clone()}</dt> <dd>{label.effect.clone()}</dd> })
         .collect_view();
     let effect = derived(move || {
-        let mode = desk.form.with(|form| form.permission_mode.clone());
+        let mode = launch.form.with(|form| form.permission_mode.clone());
         let found = modes.iter().find(|(m, _)| m.as_str() == mode);
         let effect = found.map(|(_, label)| label.effect.clone()).unwrap_or_default();
-        let inherits = desk.preflight.with(|p| {
+        let inherits = launch.preflight.with(|p| {
             let fact = &p.as_ref()?.as_ref().ok()?.facts.as_ref()?.inherit;
             (mode == "inherit").then(|| words::inherits(&fact.mode, fact.source.as_deref()))
         });
@@ -165,7 +166,7 @@ fn Permission(desk: Desk) -> impl IntoView {
     };
     let chosen = |form: &Form| form.permission_mode.clone();
     select_field(
-        desk,
+        launch,
         "launch-permission",
         words::MAY_DO,
         options,
@@ -177,8 +178,8 @@ fn Permission(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn RunsIn(desk: Desk) -> impl IntoView {
-    let is_git = desk.project.with_value(|project| project.is_git_repo);
+fn RunsIn(launch: LaunchForm) -> impl IntoView {
+    let is_git = launch.project.with_value(|project| project.is_git_repo);
     let options = SpawnMode::ALL
         .iter()
         .map(|mode| {
@@ -189,12 +190,12 @@ fn RunsIn(desk: Desk) -> impl IntoView {
         })
         .collect();
     let effect = derived(move || {
-        desk.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode).to_owned())
+        launch.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode).to_owned())
     });
     let choose = |form: &mut Form, mode| form.spawn_mode = mode;
     let chosen = |form: &Form| form.spawn_mode.clone();
     select_field(
-        desk,
+        launch,
         "launch-spawn",
         words::RUNS_IN,
         options,
@@ -206,19 +207,19 @@ fn RunsIn(desk: Desk) -> impl IntoView {
 }
 
 #[component]
-fn SessionName(desk: Desk, is_job: bool) -> impl IntoView {
+fn SessionName(launch: LaunchForm, is_job: bool) -> impl IntoView {
     let refusal = memo(move || {
-        let name = desk.form.with(|form| form.name.clone());
+        let name = launch.form.with(|form| form.name.clone());
         svc_shared::text::session_name(&name).err().map(|why| words::name_refused(&why.to_string()))
     });
     let help = derived(move || refusal.get().unwrap_or_else(|| words::NAME_HELP.to_owned()));
     text_field(
-        desk,
+        launch,
         Field {
             id: "launch-name",
             label: if is_job { words::REMOTE_NAME } else { words::SESSION_NAME },
             rows: "1",
-            placeholder: desk.name(),
+            placeholder: launch.name(),
             text: |form| &mut form.name,
             help,
             is_bad: memo(move || refusal.with(Option::is_some)),
@@ -226,11 +227,12 @@ fn SessionName(desk: Desk, is_job: bool) -> impl IntoView {
     )
 }
 
-/// A choice with the meaning of what is chosen. `options` are word, label, and whether it cannot
-/// be chosen here.
+/// A select field with a text that explains the chosen option.
+///
+/// `options` are value, label, and whether the option is disabled.
 #[expect(clippy::too_many_arguments, reason = "two callers, each naming what it hands over")]
 fn select_field(
-    desk: Desk,
+    launch: LaunchForm,
     id: &'static str,
     label: &'static str,
     options: Vec<(&'static str, String, bool)>,
@@ -242,7 +244,7 @@ fn select_field(
     let options = options
         .into_iter()
         .map(|(word, label, off)| {
-            let is_on = derived(move || desk.form.with(|form| chosen(form) == word));
+            let is_on = derived(move || launch.form.with(|form| chosen(form) == word));
             let option = view! { <option value=word selected=is_on disabled=off>{label}</option> };
             if word == SpawnMode::Session.as_str() {
                 view! { <optgroup label=words::ADVANCED>{option}</optgroup> }.into_any()
@@ -253,7 +255,7 @@ fn select_field(
         .collect_view();
     let change = move |event| {
         let word = event_target_value(&event);
-        desk.form.update(|form| choose(form, word));
+        launch.form.update(|form| choose(form, word));
     };
     let help_id = format!("{id}-help");
     view! {
@@ -283,21 +285,21 @@ struct Field {
     is_bad: Memo<bool>,
 }
 
-fn text_field(desk: Desk, field: Field) -> AnyView {
+fn text_field(launch: LaunchForm, field: Field) -> AnyView {
     let Field { id, text, is_bad, .. } = field;
-    let typed = desk
+    let typed = launch
         .form
         .try_with_untracked(Form::clone)
         .map(|mut form| text(&mut form).clone())
         .unwrap_or_default();
     let input = move |event| {
         let typed = event_target_value(&event);
-        desk.form.update(|form| *text(form) = typed);
+        launch.form.update(|form| *text(form) = typed);
     };
     let keys = move |event: web_sys::KeyboardEvent| {
         if event.key() == "Enter" && (event.ctrl_key() || event.meta_key()) {
             event.prevent_default();
-            desk.submit();
+            launch.submit();
         }
     };
     let help_id = format!("{id}-help");
