@@ -31,8 +31,8 @@ const UNCLEAR_NAMES: &[(&str, &str)] = &[
 /// Summaries that are still too long or no sentence, by folder. Numbers only fall.
 const SUMMARIES_LEFT: &[(&str, usize)] = &[
     ("server", 7),
-    ("server/app", 199),
-    ("server/domain", 13),
+    ("server/app", 28),
+    ("server/domain", 10),
     ("server/http", 102),
     ("server/store", 11),
     ("shared", 4),
@@ -41,7 +41,7 @@ const SUMMARIES_LEFT: &[(&str, usize)] = &[
 /// Types with unclear names that are left, by folder. Only ever lower a number.
 const NAMES_LEFT: &[(&str, usize)] = &[
     ("server", 2),
-    ("server/app", 8),
+    ("server/app", 4),
     ("server/domain", 1),
     ("server/http", 4),
     ("server/store", 1),

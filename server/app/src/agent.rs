@@ -1,4 +1,5 @@
-//! The agent as the use-cases need it: program, environment, trust, pointer, settings.
+//! The agent as the use-cases need it.
+//! Program, environment, trust, pointer, settings.
 
 use crate::tasks::blocking;
 use crate::{AppError, Class};
@@ -135,7 +136,8 @@ impl Agent {
         self.cli.default_mode(project)
     }
 
-    /// Whether a start without a mode could bypass permissions; unclear settings count as yes.
+    /// Whether a start without a mode could bypass permissions.
+    /// Unclear settings count as yes.
     pub(crate) fn may_bypass(&self, project: &Path) -> bool {
         self.cli.may_bypass(project)
     }
@@ -149,8 +151,8 @@ impl Agent {
         self.boot_time
     }
 
-    /// Whether only asking the agent tells which release this process runs. Blocks for a look at
-    /// the program.
+    /// Whether only asking the agent tells which release this process runs.
+    /// Blocks for a look at the program.
     pub(crate) fn needs_probe(&self, facts: &ProcessFacts) -> bool {
         let exe = facts.exe.as_deref();
         running_version(exe, std::iter::empty(), &facts.argv).is_none()
@@ -159,8 +161,8 @@ impl Agent {
                 == exe
     }
 
-    /// Release that a live bridge runs: from its program file, else from the probe when it runs
-    /// the very file that was probed.
+    /// Release that a live bridge runs.
+    /// From its program file, else from the probe when it runs the very file that was probed.
     pub(crate) fn running_version(&self, facts: &ProcessFacts) -> Option<String> {
         let exe = facts.exe.as_deref();
         if let Some(version) = running_version(exe, std::iter::empty(), &facts.argv) {

@@ -21,7 +21,8 @@ use std::sync::Arc;
 use svc_config::Config;
 use tokio_util::sync::CancellationToken;
 
-/// The service as its doors see it: a use-case for each thing that can be asked. Cheap to clone.
+/// The service as its doors see it: a use-case for each thing that can be asked.
+/// Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<UseCases>);
 
@@ -38,7 +39,8 @@ impl App {
         Self(Arc::new(UseCases::new(parts)))
     }
 
-    /// Starts the supervisor: first a complete pass over all rows, then the standing tasks.
+    /// Starts the supervisor.
+    /// First a complete pass over all rows, then the standing tasks.
     ///
     /// # Errors
     /// The registry cannot be read.
@@ -46,8 +48,8 @@ impl App {
         self.0.supervision.start().await
     }
 
-    /// Records the ends of processes that ended while nobody watched: for commands that change
-    /// something while no service runs.
+    /// Records the ends of processes that ended while nobody watched.
+    /// For commands that change something while no service runs.
     ///
     /// # Errors
     /// The registry cannot be read or written.

@@ -1,4 +1,5 @@
-//! Who a request comes from: the credentials of `http-api` §5, kept, checked and ended here.
+//! Who a request comes from.
+//! The credentials of `http-api` §5, kept, checked and ended here.
 //!
 //! Reading a credential changes nothing. Every credential that opens something can end: what it
 //! opened asks [`Auth::ended`], which knows of sign-outs here and of writes by other processes.
@@ -89,8 +90,9 @@ impl std::fmt::Debug for Auth {
 #[derive(Default)]
 struct Reader {
     watch: Option<Watch>,
-    /// Nothing has changed since what is known was read. Kept beside the watch: that tells of a
-    /// change once, and the reading after it may fail or be given up.
+    /// Nothing has changed since what is known was read.
+    /// Kept beside the watch: that tells of a change once, and the reading after it may fail or be
+    /// given up.
     is_current: bool,
 }
 
@@ -101,7 +103,8 @@ struct CookieNames {
 }
 
 impl CookieNames {
-    /// Two services on one host do not share cookies: the names carry their state directories.
+    /// Two services on one host do not share cookies.
+    /// The names carry their state directories.
     fn of(state_dir: &std::path::Path) -> Self {
         let real = state_dir.canonicalize().unwrap_or_else(|_| state_dir.to_owned());
         let mut tag = hex::encode(Sha256::digest(real.as_os_str().as_encoded_bytes()));
@@ -177,8 +180,8 @@ impl Auth {
         self.look(&mut reader).await
     }
 
-    /// Looks at the database although it was looked at just now: somebody says that it changed.
-    /// Whether it could be read; requests are refused until it can.
+    /// Looks at the database although it was looked at just now.
+    /// Somebody says that it changed. Whether it could be read; requests are refused until it can.
     pub(crate) async fn look_again(&self) -> bool {
         if !self.enabled {
             return true;

@@ -1,5 +1,5 @@
-//! An [`App`] for tests, over a real registry, real files and a given process host; a bridge and a
-//! process for it.
+//! An [`App`] for tests, over a real registry, real files and a given process host.
+//! A bridge and a process for it.
 
 use crate::{Agent, App, Parts, ProjectSource, Role};
 use async_trait::async_trait;
@@ -81,7 +81,8 @@ impl Drop for Sleeper {
 /// The machine as it is, but for what a test changes.
 pub(crate) struct Machine {
     pub host: Host,
-    /// Processes in uninterruptible sleep: the kernel takes every signal and none has an effect.
+    /// Processes in uninterruptible sleep.
+    /// The kernel takes every signal and none has an effect.
     pub ignores_signals: bool,
     /// Threads that asked for a process.
     pub inspected_on: Mutex<Vec<ThreadId>>,
@@ -168,7 +169,8 @@ impl ProjectSource for Fixed {
     }
 }
 
-/// A service in an empty directory, with one project `api` in `projects`. It supervises nothing.
+/// A service in an empty directory, with one project `api` in `projects`.
+/// It supervises nothing.
 pub(crate) async fn app(tree: &Path, host: Arc<dyn ProcessHost>) -> App {
     let (projects, state) = (tree.join("projects"), tree.join("state"));
     fs::create_dir_all(projects.join("api")).unwrap();

@@ -43,8 +43,8 @@ pub struct Bridges {
 }
 
 impl Bridges {
-    /// Launches a bridge, or returns the project's live Server Mode bridge. Answers when the bridge
-    /// is ready, has failed, or after `wait`.
+    /// Launches a bridge, or returns the project's live Server Mode bridge.
+    /// Answers when the bridge is ready, has failed, or after `wait`.
     ///
     /// # Errors
     /// Nothing was started and nothing is left behind: no row, no file, no trust.
@@ -69,7 +69,8 @@ impl Bridges {
         self.starter.resume(reference, request, wait).await
     }
 
-    /// Ends a bridge. Answers after its process is gone; an ended bridge is returned unchanged.
+    /// Ends a bridge.
+    /// Answers after its process is gone; an ended bridge is returned unchanged.
     ///
     /// # Errors
     /// The process could not be proven dead, or the row is held; the row says so.

@@ -1,4 +1,5 @@
-//! Puts the use-cases together: the only place that knows which parts each of them shares.
+//! Puts the use-cases together.
+//! The only place that knows which parts each of them shares.
 
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Tokens};

@@ -11,8 +11,8 @@ use std::time::Duration;
 pub(crate) struct Debounce(Arc<AtomicBool>);
 
 impl Debounce {
-    /// Runs `work` after this delay, unless a run is pending already. The work does not run when
-    /// the service ends before.
+    /// Runs `work` after this delay, unless a run is pending already.
+    /// The work does not run when the service ends before.
     pub fn request<W>(
         &self,
         tasks: &Tasks,

@@ -10,7 +10,8 @@ pub struct AppError {
     pub code: ErrorCode,
     /// Tells apart answers that share a code but not a meaning.
     pub class: Class,
-    /// What happened, why, what to do next. Free of secrets, paths of the service and SQL.
+    /// What happened, why, what to do next.
+    /// Free of secrets, paths of the service and SQL.
     pub message: String,
     /// Ids that match an ambiguous reference, sorted.
     pub candidates: Vec<String>,

@@ -1,4 +1,5 @@
-//! Background jobs: what the agent's files say, joined with the processes that exist.
+//! Background jobs.
+//! What the agent's files say, joined with the processes that exist.
 //!
 //! The jobs are the agent's, not ours: nothing here is recorded in the registry. Every reader sees
 //! the same look at files, roster, session registry and process table.
@@ -66,11 +67,12 @@ pub struct Jobs {
 #[derive(Debug, Default)]
 pub(crate) struct StopMemory {
     stops: Mutex<VecDeque<StopAgentResult>>,
-    /// Held from a scan to its publication, so that no older scan overwrites a newer one.
+    /// Held from a scan to its publication.
+    /// An older scan must not overwrite a newer one.
     publishing: tokio::sync::Mutex<()>,
 }
 
-/// Reads the agent's files of jobs, the roster, the session registry and the process table.
+/// Reads the agent's job files, its roster and sessions, and the process table.
 pub(crate) struct JobScan {
     pub config: Arc<Config>,
     pub agent: Arc<Agent>,
@@ -122,7 +124,8 @@ impl Job {
 /// The surroundings of one look.
 struct Scene {
     home: AgentHome,
-    /// `None` when it cannot be read: nobody can say then which processes are those of jobs.
+    /// `None` when it cannot be read.
+    /// Nobody can say then which processes are those of jobs.
     roster: Option<Roster>,
     /// The roster names processes of this boot.
     is_roster_of_boot: bool,
@@ -324,8 +327,9 @@ impl JobScan {
         Job { record, worker, process, file: None }
     }
 
-    /// The process of a job. The roster names the host process; a session process that registered
-    /// itself for the job is a sign of life, too.
+    /// The process of a job.
+    /// The roster names the host process; a session process that registered itself for the job is a
+    /// sign of life, too.
     fn worker_of(
         &self,
         id: &JobId,
@@ -365,8 +369,9 @@ impl JobScan {
         (worker, identity.filter(|_| verdict == Some(Verdict::Same)))
     }
 
-    /// How long a job has been without a process. A process that was never seen here is gone for
-    /// as long as neither job nor roster were written.
+    /// How long a job has been without a process.
+    /// A process that was never seen here is gone for as long as neither job nor roster were
+    /// written.
     fn missing_for(&self, id: &JobId, written_at: Timestamp, scene: &Scene) -> Duration {
         let now = Instant::now();
         let mut seen = lock(&self.memory.seen);

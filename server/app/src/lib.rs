@@ -47,13 +47,15 @@ use svc_store::Store;
 pub enum Role {
     /// The service: it supervises, announces, and gives launches a deadline.
     Server,
-    /// A command: it does one thing and ends; a bridge it starts belongs to whoever serves next.
+    /// A command: it does one thing and ends.
+    /// A bridge it starts belongs to whoever serves next.
     Command,
     /// A command that only looks: nothing is written.
     Reader,
 }
 
-/// Where the projects come from: kept up to date by a watch, or read once by a command.
+/// Where the projects come from.
+/// Kept up to date by a watch, or read once by a command.
 pub trait ProjectSource: Send + Sync {
     /// The projects as they are known now.
     fn snapshot(&self) -> Arc<Projects>;

@@ -1,11 +1,12 @@
-//! File locks between processes: one operation at a time on a project, and on a job.
+//! File locks between processes.
+//! One operation at a time on a project, and on a job.
 
 use crate::AppError;
 use std::path::Path;
 use std::time::Duration;
 use svc_process::locks::{FileLock, FileLocks, LockError};
 
-/// How long a caller waits for the lock of a project before it is told to try again.
+/// How long a caller waits for the lock of a project.
 const PROJECT_WAIT: Duration = Duration::from_secs(10);
 
 /// The locks in the state directory.

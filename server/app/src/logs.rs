@@ -170,7 +170,8 @@ impl Logs {
     }
 }
 
-/// The offset in the log of the present generation; `None` for a place in an earlier one.
+/// The offset in the log of the present generation.
+/// `None` for a place in an earlier one.
 fn place(name: &str, raw: &str, bridge: &Bridge) -> Result<Option<u64>, AppError> {
     let cursor: Cursor = raw
         .parse()
@@ -230,7 +231,8 @@ enum Stage {
 }
 
 impl LogSubscription {
-    /// What comes next; `None` only after [`LogItem::Closed`]. Losing the future loses nothing.
+    /// What comes next; `None` only after [`LogItem::Closed`].
+    /// Losing the future loses nothing.
     pub async fn next(&mut self) -> Option<LogItem> {
         loop {
             if std::mem::take(&mut self.is_resumed) {

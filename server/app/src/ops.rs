@@ -1,4 +1,5 @@
-//! Running the service: what it says about itself, its first run, its checks and its leftovers.
+//! Running the service.
+//! What it says about itself, its first run, its checks and its leftovers.
 
 pub(crate) mod audit;
 pub mod doctor;

@@ -1,4 +1,4 @@
-//! Projects: which there are, and what a person allows the agent to do in their directories.
+//! Projects: which there are, and what a person allows the agent there.
 
 pub(crate) mod catalog;
 pub(crate) mod trusting;

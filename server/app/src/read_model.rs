@@ -35,14 +35,17 @@ use svc_shared::internal::{LoginStatus, PreflightSummary, State};
 use svc_shared::stream::{EventFrame, Op, Put, Record, apply, counts};
 use tokio::sync::{Notify, broadcast, watch};
 
-/// Most changes in one delta: a change of thousands of records becomes several frames, so that no
-/// single frame is over a socket's queue limit.
+/// Most changes in one delta.
+/// A change of thousands of records becomes several frames, so that no single frame is over a
+/// socket's queue limit.
 const OPS_PER_DELTA: usize = 256;
 
-/// Toasts kept for a reader that is busy; older ones are dropped (they are not part of the state).
+/// Toasts kept for a reader that is busy.
+/// Older ones are dropped (they are not part of the state).
 const TOASTS: usize = 256;
 
-/// Samples kept for a reader that is busy: the next one says more than a missed one.
+/// Samples kept for a reader that is busy.
+/// The next one says more than a missed one.
 const SAMPLES: usize = 2;
 
 /// The state at one `seq`, and the order in which the instances were registered.
@@ -78,7 +81,8 @@ struct Inner {
     /// Counts changes of each list, so that an encoded list lives as long as it is true.
     revisions: Revisions,
     ring: Ring,
-    /// Somebody may know a position to go on from. Before that no change has to be kept.
+    /// Somebody may know a position to go on from.
+    /// Before that no change has to be kept.
     is_followed: bool,
 }
 
@@ -193,8 +197,8 @@ impl ReadModel {
         self.head.receiver_count()
     }
 
-    /// Sets records; those that did not change are left out. A new instance goes to the end of
-    /// the list.
+    /// Sets records; those that did not change are left out.
+    /// A new instance goes to the end of the list.
     pub fn put(&self, records: Vec<(String, Record)>) {
         self.write(|state| {
             records
@@ -250,7 +254,8 @@ impl ReadModel {
         self.write(|state| diff(&state.jobs, jobs, "job", Record::Job));
     }
 
-    /// Sets the external sessions, by project. A project without any is left out by the caller.
+    /// Sets the external sessions, by project.
+    /// A project without any is left out by the caller.
     pub fn replace_external(&self, sessions: BTreeMap<String, Vec<WorkingSession>>) {
         self.write(|state| diff(&state.external, sessions, "external", Record::External));
     }
@@ -284,8 +289,8 @@ impl ReadModel {
         self.toast(&EventFrame::Event { time: now(), name: name.into(), data });
     }
 
-    /// Tells who listens now something the operator should know. `level` is `info`, `warn` or
-    /// `error`.
+    /// Tells who listens now something the operator should know.
+    /// `level` is `info`, `warn` or `error`.
     pub fn notice(&self, level: &str, code: &str, text: &str) {
         self.toast(&EventFrame::Notice {
             level: level.into(),
@@ -300,7 +305,8 @@ impl ReadModel {
         self.samples.receiver_count() > 0
     }
 
-    /// Waits for a reader that wants samples and came after the last such wait. For one caller.
+    /// Waits for a reader that wants samples and came after the last such wait.
+    /// For one caller.
     pub async fn samples_wanted(&self) {
         self.wanted.notified().await;
     }
@@ -312,8 +318,8 @@ impl ReadModel {
         feed
     }
 
-    /// Tells who wants it what was measured, by instance id; nothing is kept, and nothing is done
-    /// when nobody wants it.
+    /// Tells who wants it what was measured, by instance id.
+    /// Nothing is kept, and nothing is done when nobody wants it.
     pub fn sampled(&self, time: Timestamp, metrics: impl FnOnce() -> BTreeMap<String, Metrics>) {
         if self.are_samples_wanted() {
             let metrics = metrics();

@@ -30,7 +30,8 @@ pub(crate) struct Registry {
     pub publisher: Option<Arc<Publisher>>,
     /// Wakes the reconciler.
     pub wake: Arc<Notify>,
-    /// State directory of a service that is told of writes; `None` in the service itself.
+    /// State directory of a service that is told of writes.
+    /// `None` in the service itself.
     pub served: Option<PathBuf>,
     who_wrote: Debounce,
 }
@@ -86,8 +87,9 @@ impl Registry {
         Ok(stored)
     }
 
-    /// The row fresh from the database, if this generation of it is live: what is asked under the
-    /// project lock before anything is done to a bridge that was seen without it.
+    /// The row fresh from the database, if this generation of it is live.
+    /// What is asked under the project lock before anything is done to a bridge that was seen
+    /// without it.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -109,8 +111,8 @@ impl Registry {
         Ok(self.copies.live())
     }
 
-    /// Reads what other processes have written; tells whether they have. The copies already have
-    /// what this process wrote.
+    /// Reads what other processes have written; tells whether they have.
+    /// The copies already have what this process wrote.
     ///
     /// # Errors
     /// The database cannot be read.
@@ -170,8 +172,8 @@ impl Registry {
         }
     }
 
-    /// Wakes the reconciler soon if it was another process that wrote: this process knows what it
-    /// writes itself.
+    /// Wakes the reconciler soon if it was another process that wrote.
+    /// This process knows what it writes itself.
     pub fn heed_write(self: &Arc<Self>, tasks: &Tasks) {
         let this = Arc::clone(self);
         self.who_wrote.request(tasks, WHO_WROTE, move || async move {

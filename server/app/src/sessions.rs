@@ -102,7 +102,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// How much a look at the sessions takes in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum Extent {
     /// The registry of the agent, and the pointers of projects where something runs.
     Registry,
     /// The pointers of all projects as well.
@@ -118,8 +118,8 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Whether the lists of sessions may be out of date: nothing was read yet, or the registry of
-    /// the agent could not be read.
+    /// Whether the lists of sessions may be out of date.
+    /// Nothing was read yet, or the registry of the agent could not be read.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         !self.scan.memory.is_current.load(Ordering::Relaxed)
@@ -127,12 +127,12 @@ impl Sessions {
 
     /// Brings the lists of working sessions up to date.
     pub async fn refresh(&self) {
-        self.publish(Look::Registry).await;
+        self.publish(Extent::Registry).await;
     }
 
-    /// The same after a look of this extent. The projects with a bridge of this service
-    /// that has lost its row.
-    pub(crate) async fn publish(&self, look: Look) -> Vec<Project> {
+    /// The same after a look of this extent.
+    /// The projects with a bridge of this service that has lost its row.
+    pub(crate) async fn publish(&self, look: Extent) -> Vec<Project> {
         let scan = Arc::clone(&self.scan);
         let lists = blocking(move || scan.lists(look)).await;
         let Ok(Some(lists)) = lists else {
@@ -189,7 +189,7 @@ impl Sessions {
     }
 }
 
-/// Reads the agent's registry of sessions, the process table and the pointers of projects.
+/// Reads the agent's sessions, the process table and the pointers of projects.
 pub(crate) struct SessionScan {
     pub config: Arc<Config>,
     pub agent: Arc<Agent>,
@@ -202,21 +202,23 @@ pub(crate) struct SessionScan {
 }
 
 impl SessionScan {
-    /// Processes that work on one session, by session; `None` when the agent's registry cannot be
-    /// read. Blocks.
+    /// Processes that work on one session, by session.
+    /// `None` when the agent's registry cannot be read. Blocks.
     pub fn shared(&self) -> Option<Vec<Vec<Sharer>>> {
         Some(self.listed_sessions()?.shared)
     }
 
-    /// What a look takes in now; `None` when the agent's registry cannot be read. Blocks.
-    fn lists(&self, look: Look) -> Option<SessionLists> {
+    /// What a look takes in now; `None` when the agent's registry cannot be read.
+    /// Blocks.
+    fn lists(&self, look: Extent) -> Option<SessionLists> {
         let mut lists = self.listed_sessions()?;
         self.look_at_pointers(look, &self.catalog.all(), &mut lists);
         Some(lists)
     }
 
-    /// External and tracked sessions now; `None` when the agent's registry cannot be read. Blocks:
-    /// reads the registry and the process table.
+    /// External and tracked sessions now.
+    /// `None` when the agent's registry cannot be read. Blocks: reads the registry and the process
+    /// table.
     fn listed_sessions(&self) -> Option<SessionLists> {
         let dir = self.agent.sessions_dir()?;
         let Reading { entries, unusable } = {
@@ -297,12 +299,12 @@ impl SessionScan {
         groups.map(|workers| workers.into_iter().map(sharer).collect()).collect()
     }
 
-    /// Bridges without a record: where a session runs that is nobody's, and where a pointer says
-    /// so.
-    fn look_at_pointers(&self, look: Look, projects: &Projects, lists: &mut SessionLists) {
+    /// Bridges without a record.
+    /// Where a session runs that is nobody's, and where a pointer says so.
+    fn look_at_pointers(&self, look: Extent, projects: &Projects, lists: &mut SessionLists) {
         let mut pointed = lock(&self.memory.pointed);
         for project in projects.iter() {
-            let is_worth_it = look == Look::Everything
+            let is_worth_it = look == Extent::Everything
                 || pointed.contains(&project.name)
                 || lists.external.contains_key(project.name.as_str());
             if !is_worth_it {

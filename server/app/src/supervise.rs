@@ -1,4 +1,5 @@
-//! Watching over what runs: who looks when, and why. What is done is decided elsewhere.
+//! Watching over what runs: who looks when, and why.
+//! What is done is decided elsewhere.
 //!
 //! One reconciler compares records with processes. Exits, changes of the registry by other
 //! processes and a slow safety tick only wake it. Each live bridge has one watcher task for its
@@ -92,8 +93,8 @@ impl Watchers {
     }
 }
 
-/// The task that watches a generation, as long as it does. Even its handle would keep the memory
-/// of the whole task.
+/// The task that watches a generation, as long as it does.
+/// Even its handle would keep the memory of the whole task.
 struct Mark<'a> {
     watchers: &'a Watchers,
     id: &'a InstanceId,
@@ -111,7 +112,7 @@ impl Drop for Mark<'_> {
 }
 
 impl Watchers {
-    /// Makes sure that a live generation is watched by exactly one task of this process.
+    /// Makes sure that exactly one task of this process watches a live generation.
     pub fn watch(self: &Arc<Self>, id: &InstanceId, generation: u32) {
         let mut tasks = lock(&self.watched.tasks);
         if let Some(watching) = tasks.get(id) {
@@ -131,8 +132,8 @@ impl Watchers {
         self.retention.prune_soon();
     }
 
-    /// The same with a fresh task, for a row that was ended and is live again: its old task may wait
-    /// for a change that will not come.
+    /// The same with a fresh task, for a row that was ended and is live again.
+    /// Its old task may wait for a change that will not come.
     pub fn watch_anew(self: &Arc<Self>, id: &InstanceId, generation: u32) {
         if let Some(watching) = lock(&self.watched.tasks).remove(id) {
             watching.task.abort();
@@ -140,9 +141,9 @@ impl Watchers {
         self.watch(id, generation);
     }
 
-    /// Whether there is a live row that only the reconciler can bring further: nobody watches it, or
-    /// its stop is recorded and nobody here carries it out. Who recorded that may have died with
-    /// the lock in hand, and nothing is written any more that would tell of it.
+    /// Whether there is a live row that only the reconciler can bring further.
+    /// Nobody watches it, or its stop is recorded and nobody here carries it out. Who recorded that
+    /// may have died with the lock in hand, and nothing is written any more that would tell of it.
     fn has_open_questions(&self) -> bool {
         self.registry().copies.live().iter().any(|bridge| {
             let is_open_stop = bridge.intentional_stop()
@@ -173,7 +174,8 @@ pub(crate) struct Supervision {
 }
 
 impl Supervision {
-    /// Starts the supervisor: first a complete pass over all rows, then the standing tasks.
+    /// Starts the supervisor.
+    /// First a complete pass over all rows, then the standing tasks.
     ///
     /// # Errors
     /// The registry cannot be read.

@@ -27,8 +27,8 @@ impl Tasks {
         self.tracker.spawn(work)
     }
 
-    /// Runs a use-case to its end even when the caller goes away: a dropped connection must not
-    /// leave a launch half done.
+    /// Runs a use-case to its end even when the caller goes away.
+    /// A dropped connection must not leave a launch half done.
     pub async fn complete<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, AppError>> + Send + 'static,
@@ -56,7 +56,7 @@ impl Tasks {
     }
 }
 
-/// Runs what reads files or the process table away from the threads that serve requests.
+/// Runs work that reads files away from the threads that serve requests.
 ///
 /// # Errors
 /// The work panicked, or the process is ending.

@@ -84,7 +84,8 @@ impl Circumstances {
     }
 }
 
-/// Least free space for a launch: below it a half-written log or database is likely.
+/// Least free space for a launch.
+/// Below it a half-written log or database is likely.
 pub const MIN_FREE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The verdict.
@@ -100,8 +101,8 @@ pub enum Admission {
     Reuse(InstanceId),
     /// Nothing new: the bridge with this process gets a record and is the answer.
     TakeOver(Pid),
-    /// The record of this bridge says that it ended, but its process lives. Correct the record,
-    /// then ask again.
+    /// The record of this bridge says that it ended, but its process lives.
+    /// Correct the record, then ask again.
     Correct(InstanceId),
     /// No.
     Refused(Obstacle),
@@ -210,7 +211,8 @@ fn option_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     found
 }
 
-/// The ceiling on permissions: a bypass that was asked for, or that `inherits` from the settings.
+/// The ceiling on permissions.
+/// A bypass that was asked for, or that `inherits` from the settings.
 #[must_use]
 pub fn bypass_obstacle(mode: PermissionMode, allowed: bool, inherits: bool) -> Option<Obstacle> {
     match mode {
@@ -252,8 +254,8 @@ fn state_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     found
 }
 
-/// What the bridge that is there already makes of a launch: it stands between the options and the
-/// circumstances.
+/// What the bridge that is there already makes of a launch.
+/// It stands between the options and the circumstances.
 enum Present {
     /// There is none, or it ends before the launch goes on.
     Nothing,

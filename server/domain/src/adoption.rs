@@ -72,8 +72,8 @@ impl Unrecorded {
     }
 }
 
-/// What the pointed-at process means for a launch in the project. `record` is the record of that
-/// very process with what the process table says about it.
+/// What the pointed-at process means for a launch in the project.
+/// `record` is the record of that very process with what the process table says about it.
 #[must_use]
 pub fn unrecorded(found: &PointedAt, record: Option<(&Bridge, Verdict)>) -> Unrecorded {
     if let Some((bridge, verdict)) = record.filter(|(bridge, _)| !bridge.is_live()) {

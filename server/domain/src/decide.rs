@@ -152,7 +152,8 @@ fn relaunch(
     Ok(Step::Becomes { next: Box::new(next), effects: Vec::new() })
 }
 
-/// Only while no process of the generation was recorded: afterwards it ends as any other.
+/// Only while no process of the generation was recorded.
+/// Afterwards it ends as any other.
 fn withdraw(bridge: &Bridge, generation: u32, before: Bridge) -> Step {
     let is_launching =
         bridge.live().is_some_and(|live| matches!(live.stage, Stage::Launching { .. }));

@@ -217,8 +217,8 @@ impl Auth {
             .is_some_and(|ticket| self.is_valid(&ticket, max_age) && ticket.id == binding(identity))
     }
 
-    /// Whether the connection is encrypted as far as can be known: the rule of
-    /// `cookie_secure: auto`, whatever that key says.
+    /// Whether the connection is encrypted as far as can be known.
+    /// The rule of `cookie_secure: auto`, whatever that key says.
     #[must_use]
     pub fn is_https(&self, claim: &Claim<'_>) -> bool {
         let says_so = || {
@@ -273,7 +273,8 @@ fn reach(scopes: Option<&str>) -> Reach {
     }
 }
 
-/// What an elevation of somebody is bound to: their session, or the way they came in by.
+/// What an elevation of somebody is bound to.
+/// Their session, or the way they came in by.
 pub(super) fn binding(identity: &Identity) -> [u8; 16] {
     let what = match &identity.lease {
         Lease::Session { hash, .. } => format!("session:{hash}"),

@@ -53,8 +53,8 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
 }
 
-/// The session epoch; 0 where there was never a sign-out. A file that cannot be understood gives a
-/// number above every one that it can have held.
+/// The session epoch; 0 where there was never a sign-out.
+/// A file that cannot be understood gives a number above every one that it can have held.
 pub(super) async fn read_epoch(path: PathBuf, now: Timestamp) -> u64 {
     tokio::task::spawn_blocking(move || on_disk(&path, now)).await.unwrap_or(u64::MAX / 2)
 }

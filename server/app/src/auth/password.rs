@@ -1,5 +1,5 @@
-//! The one place that looks at passwords: argon2id, off the threads that answer requests, a few
-//! at a time (`http-api` §5.2, H20, H22).
+//! The one place that looks at passwords.
+//! Argon2id, off the threads that answer requests, a few at a time (`http-api` §5.2, H20, H22).
 
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -15,7 +15,8 @@ const WAITING: usize = 8;
 const LONGEST: usize = 1024;
 /// Memory (KiB), passes and lanes of the hashes we make.
 const COST: (u32, u32, u32) = (65_536, 3, 4);
-/// Stands in for a hash that is not there or is none: the check then costs the same.
+/// Stands in for a hash that is not there or is none.
+/// The check then costs the same.
 const STAND_IN: &str = "$argon2id$v=19$m=65536,t=3,p=4$c3RhbmQtaW4tc2FsdC0xNg\
      $AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 

@@ -1,4 +1,5 @@
-//! Trust in a reverse proxy: by its address, and by what it signs (`http-api` §5.1, H24).
+//! Trust in a reverse proxy.
+//! By its address, and by what it signs (`http-api` §5.1, H24).
 
 use hmac::{Hmac, Mac};
 use ipnet::IpNet;

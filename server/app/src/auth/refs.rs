@@ -111,7 +111,8 @@ fn token(key: &[u8], raw: &str) -> Option<SessionRef> {
     hex::encode(mac.finalize().into_bytes()).get(..16)?.parse().ok()
 }
 
-/// The secret of this installation: from the environment, else from `session.secret`.
+/// The secret of this installation.
+/// From the environment, else from `session.secret`.
 ///
 /// With `create` the file is made when it is missing; without, a missing file gives `None`.
 ///

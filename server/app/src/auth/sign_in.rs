@@ -38,8 +38,8 @@ pub enum SignInError {
 }
 
 impl Auth {
-    /// Signs a browser in: the `Set-Cookie` value of its new session. A session it had before
-    /// ends, whoever planted it.
+    /// Signs a browser in: the `Set-Cookie` value of its new session.
+    /// A session it had before ends, whoever planted it.
     ///
     /// # Errors
     /// See [`SignInError`]; then nothing is different from before.
@@ -155,8 +155,8 @@ impl Auth {
         self.keys.as_ref()?.seal(purpose, &ticket)
     }
 
-    /// Ends every session and every elevation, here and after every restart. Once begun it goes
-    /// through, whether or not somebody still waits for it.
+    /// Ends every session and every elevation, here and after every restart.
+    /// Once begun it goes through, whether or not somebody still waits for it.
     ///
     /// # Errors
     /// Nobody was signed out.

@@ -1,4 +1,5 @@
-//! Notices when the wall clock goes otherwise than the timers: it was set, or the machine slept.
+//! Notices when the wall clock goes otherwise than the timers.
+//! It was set, or the machine slept.
 
 use crate::auth::lock;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,5 @@
-//! What is known of credentials, against a real registry: how it becomes known, and how it ends.
+//! What is known of credentials, against a real registry.
+//! How it becomes known, and how it ends.
 
 use crate::auth::password::tests::cheap;
 use crate::auth::sign_in::SignInError;
@@ -105,7 +106,8 @@ impl House {
     }
 }
 
-/// Drives something for so many steps and then gives it up; whether it had ended by then.
+/// Drives something for so many steps and then gives it up.
+/// Whether it had ended by then.
 async fn given_up_after(steps: usize, work: impl Future) -> bool {
     let mut work = pin!(work);
     let mut left = steps;

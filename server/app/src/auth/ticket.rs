@@ -1,5 +1,5 @@
-//! The values of our cookies: signed, opaque to browsers, checked before anything else is looked
-//! at (`http-api` §5.3, H19).
+//! The values of our cookies.
+//! Signed, opaque to browsers, checked before anything else is looked at (`http-api` §5.3, H19).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,8 @@ const PAYLOAD: usize = 8 + 8 + 16 + 8;
 /// A clock may be this far ahead of the one that signed, milliseconds.
 const SKEW_MILLIS: i64 = 60_000;
 
-/// Keys of this installation, one for each kind of cookie: one can never be read as the other.
+/// Keys of this installation, one for each kind of cookie.
+/// One can never be read as the other.
 #[derive(Clone)]
 pub(crate) struct Keys {
     session: [u8; 32],
@@ -91,7 +92,8 @@ impl Keys {
         Some(format!("{}.{}", URL_SAFE_NO_PAD.encode(payload), URL_SAFE_NO_PAD.encode(mac)))
     }
 
-    /// Reads a value that was sealed here for this purpose. Constant in time over the signature.
+    /// Reads a value that was sealed here for this purpose.
+    /// Constant in time over the signature.
     pub(crate) fn open(&self, purpose: Purpose, raw: &str) -> Option<Ticket> {
         let (payload, mac) = raw.split_once('.')?;
         let payload = URL_SAFE_NO_PAD.decode(payload).ok()?;

@@ -1,4 +1,4 @@
-//! Named tokens: issued, listed, rotated and revoked by the operator (`command-line` §2.2).
+//! Named tokens: issue, list, rotate and revoke (`command-line` §2.2).
 
 use crate::auth::{Auth, lock, sha256_hex};
 use crate::failpoint::hit;

@@ -1,4 +1,4 @@
-//! Use-cases: make a row for a Server Mode bridge that runs in a project without one.
+//! Use-cases: make a row for a bridge that runs in a project without one.
 
 use crate::bridges::circumstances::refuse;
 use crate::bridges::transition::Transitions;
@@ -71,8 +71,8 @@ impl Adopter {
         self.records.of(&bridge).await
     }
 
-    /// Makes a record for the bridge that a launch found in its place; `None` when it is gone or
-    /// has a record meanwhile. The caller holds the project lock.
+    /// Makes a record for the bridge that a launch found in its place.
+    /// `None` when it is gone or has a record meanwhile. The caller holds the project lock.
     ///
     /// # Errors
     /// The record cannot be written.

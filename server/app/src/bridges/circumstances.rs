@@ -25,7 +25,8 @@ pub(crate) struct Scene {
 }
 
 impl Readiness {
-    /// What is the same for all projects now, given the live bridges. Blocks for a few looks.
+    /// What is the same for all projects now, given the live bridges.
+    /// Blocks for a few looks.
     pub(crate) fn scene(&self, live: &[Bridge]) -> Scene {
         Scene {
             occupied: live

@@ -1,5 +1,5 @@
-//! Records the end of a bridge, whoever noticed it: a stop, the watcher of its process, the
-//! reconciler, or a start that failed.
+//! Records the end of a bridge, whoever noticed it.
+//! A stop, the watcher of its process, the reconciler, or a start that failed.
 
 use crate::AppError;
 use crate::bridges::family::Families;
@@ -42,8 +42,8 @@ pub(crate) struct EndRecorder {
 }
 
 impl EndRecorder {
-    /// Records the end of this generation, with its cause, after everything that it left behind
-    /// was ended.
+    /// Records the end of this generation with its cause.
+    /// Everything that the bridge left behind is ended first.
     ///
     /// # Errors
     /// The row cannot be written.

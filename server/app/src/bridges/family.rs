@@ -138,8 +138,9 @@ impl Families {
         left
     }
 
-    /// Live processes of the bridge; `known` keeps those that were seen, for they may have lost
-    /// every other mark by the next look.
+    /// Live processes of the bridge.
+    /// `known` keeps those that were seen, for they may have lost every other mark by the next
+    /// look.
     async fn left_of(
         &self,
         bridge: &Bridge,

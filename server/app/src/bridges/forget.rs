@@ -70,8 +70,8 @@ impl Forget {
         Err(AppError::busy("the row is written by too many at once; try again"))
     }
 
-    /// The next bridge of the directory must not continue a session of a forgotten one. The
-    /// environment stays offered for reuse: the agent refuses a second one for a folder.
+    /// The next bridge of the directory must not continue a session of a forgotten one.
+    /// The environment stays offered for reuse: the agent refuses a second one for a folder.
     async fn strip_pointer(&self, bridge: &svc_domain::bridge::Bridge) {
         let Some(environment) = bridge.anchor.environment_id.clone() else { return };
         let (agent, finder, cwd) =

@@ -33,7 +33,8 @@ use svc_shared::status::{BridgeStatus, ExitReason, PermissionMode, SpawnMode};
 /// Why nothing can be asked for a scope.
 const NO_MANAGER: &str = "no systemd can be asked here";
 
-/// Everything a launch needs, prepared before the row is written. Dropped unused, its files go.
+/// Everything a launch needs, prepared before the row is written.
+/// Dropped unused, its files go.
 pub(crate) struct Prepared {
     pub launch: Launch,
     program: PathBuf,
@@ -52,7 +53,7 @@ impl Drop for Prepared {
 }
 
 /// The options of the agent that a row carries.
-pub(crate) struct Wish<'a> {
+pub(crate) struct LaunchRequest<'a> {
     pub project: &'a ProjectName,
     pub label: &'a str,
     pub spawn_mode: SpawnMode,
@@ -72,12 +73,12 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     /// Finds the program, makes the log files and the argument vector.
-    pub(crate) async fn prepare(&self, wish: Wish<'_>) -> Result<Prepared, AppError> {
+    pub(crate) async fn prepare(&self, request: LaunchRequest<'_>) -> Result<Prepared, AppError> {
         let program = self.agent.program().map_err(|error| {
             AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
         })?;
         let (dir, project, now) =
-            (logs::directory(&self.config), wish.project.clone(), self.transitions.clock.now());
+            (logs::directory(&self.config), request.project.clone(), self.transitions.clock.now());
         let mirrored = self.config.logs.redact_session_url;
         let files = blocking(move || LogSet::create(&dir, &project, now, mirrored))
             .await?
@@ -96,10 +97,10 @@ impl Launcher {
         })?;
         let defaults = &self.config.instance_defaults;
         let args = ServerMode {
-            name: wish.label,
+            name: request.label,
             debug_file,
-            spawn_mode: wish.spawn_mode,
-            permission_mode: wish.permission_mode,
+            spawn_mode: request.spawn_mode,
+            permission_mode: request.permission_mode,
             session_name_prefix: defaults.session_name_prefix.as_deref(),
             capacity: defaults.capacity,
             verbose: defaults.verbose,
@@ -124,8 +125,8 @@ impl Launcher {
         Ok(Prepared { launch, program, args, files, used: false })
     }
 
-    /// Starts the agent for a row that is recorded as launching. The row carries the outcome; `true`
-    /// when there is an agent to be watched.
+    /// Starts the agent for a row that is recorded as launching.
+    /// The row carries the outcome; `true` when there is an agent to be watched.
     pub(crate) async fn start(
         &self,
         bridge: &Bridge,
@@ -183,8 +184,8 @@ impl Launcher {
         Ok(true)
     }
 
-    /// Gives a held launch a scope of its own, as far as that is wanted and possible. The reason
-    /// why it must not be started without one.
+    /// Gives a held launch a scope of its own, as far as that is wanted and possible.
+    /// The reason why it must not be started without one.
     async fn enclose(
         &self,
         bridge: &Bridge,

@@ -30,7 +30,8 @@ fn word<T: std::str::FromStr<Err = UnknownWord>>(
     })
 }
 
-/// Checks what the request alone can tell, in the documented order: kind first, then values.
+/// Checks what the request alone can tell, in the documented order.
+/// Kind first, then values.
 pub(crate) fn options(config: &Config, request: &SpawnRequest) -> Result<Options, AppError> {
     let mut warnings = Vec::new();
     let kind = kind(config, request, &mut warnings)?;

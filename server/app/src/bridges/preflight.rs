@@ -1,4 +1,5 @@
-//! Use-case: would a launch happen? Answered by the function that decides the launch.
+//! Use-case: would a launch happen?
+//! Answered by the function that decides the launch.
 
 use crate::AppError;
 use crate::bridges::circumstances::{Scene, code, refuse};
@@ -215,8 +216,8 @@ fn checks(
     ]
 }
 
-/// Servers that nobody approved do not stop a bridge: its sessions work without them, and a
-/// session in a terminal asks. So this is a warning.
+/// Servers that nobody approved do not stop a bridge.
+/// Its sessions work without them, and a session in a terminal asks. So this is a warning.
 fn approval_check(servers: &[McpServer]) -> Check {
     let open: Vec<&str> = servers
         .iter()
@@ -233,8 +234,8 @@ fn approval_check(servers: &[McpServer]) -> Check {
     Check { name: "mcp-approval".to_owned(), status: status.into(), detail, hint }
 }
 
-/// A missing login is a warning: the agent says it itself, and credentials may come from places
-/// that the probe does not see.
+/// A missing login is a warning.
+/// The agent says it itself, and credentials may come from places that the probe does not see.
 fn login_check(is_logged_in: bool) -> Check {
     let (status, detail, hint) = if is_logged_in {
         (CheckStatus::Ok, "logged in".to_owned(), None)

@@ -1,5 +1,5 @@
-//! Whether a launch in a project could happen now: what the agent, the configuration and the
-//! machine say.
+//! Whether a launch in a project could happen now.
+//! What the agent, the configuration and the machine say.
 
 use crate::agent::Agent;
 use crate::bridges::unmanaged::Finder;
@@ -31,8 +31,8 @@ impl Readiness {
         self.config.instance_defaults.max_bridges.is_some()
     }
 
-    /// Verdicts of all projects, by name; `unmanaged` are the bridges without a row as they were last
-    /// seen. Blocks.
+    /// Verdicts of all projects, by name.
+    /// `unmanaged` are the bridges without a row as they were last seen. Blocks.
     pub(crate) fn summaries(
         &self,
         mut unmanaged: HashMap<ProjectName, Unrecorded>,

@@ -1,7 +1,7 @@
 //! Use-case: start the next generation of an ended bridge, in the same row.
 
 use crate::bridges::circumstances::refuse;
-use crate::bridges::launch::Wish;
+use crate::bridges::launch::LaunchRequest;
 use crate::bridges::spawn::Starter;
 use crate::bridges::stop::held;
 use crate::bridges::transition::Changed;
@@ -147,7 +147,7 @@ impl Starter {
     ) -> Result<Launched, AppError> {
         let prepared = self
             .launcher
-            .prepare(Wish {
+            .prepare(LaunchRequest {
                 project: &target.project,
                 label: target.label(),
                 spawn_mode: target.spawn_mode,
@@ -180,7 +180,8 @@ impl Starter {
         }
     }
 
-    /// Takes back a generation of which nothing was started: the record is again as it was.
+    /// Takes back a generation of which nothing was started.
+    /// The record is again as it was.
     async fn withdraw_resume(&self, begun: &Bridge, before: &Bridge) -> Result<(), AppError> {
         self.launcher.transitions.registry.copies.disown(&begun.id);
         let command =
@@ -198,7 +199,8 @@ impl Starter {
         Ok(SpawnResult { outcome: Outcome { reason, ..answer.outcome }, ..answer })
     }
 
-    /// Nothing was revived: the target's row is unchanged and the one in the way is the answer.
+    /// Nothing was revived.
+    /// The target's row is unchanged and the one in the way is the answer.
     async fn declined(
         &self,
         target: &Bridge,

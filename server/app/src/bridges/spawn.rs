@@ -2,8 +2,8 @@
 
 use crate::bridges::adopt::Adopter;
 use crate::bridges::circumstances::{judged, refuse};
+use crate::bridges::launch::LaunchRequest;
 use crate::bridges::launch::Launcher;
-use crate::bridges::launch::Wish;
 use crate::bridges::lookup::Lookup;
 use crate::bridges::options::{Options, options};
 use crate::bridges::readiness::Readiness;
@@ -28,7 +28,8 @@ use svc_shared::ids::InstanceId;
 use svc_shared::status::{NotCreated, Origin, ResumeMode};
 use svc_store::{Cap, Inserted};
 
-/// Looks at what runs in the project: what was found there may be gone when it is taken over.
+/// Looks at what runs in the project.
+/// What was found there may be gone when it is taken over.
 const LOOKS: u32 = 3;
 
 /// What the launch comes to.
@@ -110,8 +111,8 @@ impl Starter {
         }
     }
 
-    /// Judges the launch, and makes the record of a bridge that is found running in its place. The
-    /// caller holds the project lock.
+    /// Judges the launch, and makes the record of a bridge that runs in its place.
+    /// The caller holds the project lock.
     async fn admitted(&self, project: &Project, wanted: Wanted) -> Result<Admitted, AppError> {
         for _ in 0..LOOKS {
             let live = self.launcher.transitions.registry.live().await?;
@@ -154,7 +155,7 @@ impl Starter {
         let label = options.custom_name.as_deref().unwrap_or(project.name.as_str());
         let prepared = self
             .launcher
-            .prepare(Wish {
+            .prepare(LaunchRequest {
                 project: &project.name,
                 label,
                 spawn_mode: options.spawn_mode,

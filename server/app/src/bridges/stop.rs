@@ -32,7 +32,8 @@ pub(crate) struct StopBridge {
 }
 
 impl StopBridge {
-    /// Ends a bridge. Answers after its process is gone; an ended bridge is returned unchanged.
+    /// Ends a bridge.
+    /// Answers after its process is gone; an ended bridge is returned unchanged.
     ///
     /// # Errors
     /// The process could not be proven dead, or the row is held; the row says so.

@@ -1,4 +1,5 @@
-//! Ends processes of bridges: an orderly signal first, then force, then the proof that they are gone.
+//! Ends processes of bridges.
+//! An orderly signal first, then force, then the proof that they are gone.
 
 use crate::bridges::family::Families;
 use crate::failpoint::hit;
@@ -30,13 +31,15 @@ pub(crate) struct Terminator {
     pub config: Arc<Config>,
     pub host: Arc<dyn ProcessHost>,
     pub families: Arc<Families>,
-    /// Rows whose end this process carries out: the watcher of such a row does not record it.
+    /// Rows whose end this process carries out.
+    /// The watcher of such a row does not record it.
     pub under_way: Arc<UnderWay>,
 }
 
 impl Terminator {
-    /// Ends the process of a launch that no row names. With the project lock held nobody is
-    /// launching: there is no process, or a launcher that was never told to go and ends by itself.
+    /// Ends the process of a launch that no row names.
+    /// With the project lock held nobody is launching: there is no process, or a launcher that was
+    /// never told to go and ends by itself.
     pub async fn end_unrecorded(&self, bridge: &Bridge) -> Ended {
         let found = match &bridge.launch {
             Some(launch) => {

@@ -1,4 +1,5 @@
-//! The only writer of a bridge's state: load, decide, compare and swap, then the effects.
+//! The only writer of a bridge's state.
+//! Load, decide, compare and swap, then the effects.
 
 use crate::AppError;
 use crate::auth::refs::SessionRefs;
@@ -161,8 +162,8 @@ impl Transitions {
             .collect()
     }
 
-    /// The events that this process would announce. Only a running server announces: a command has
-    /// no listeners.
+    /// The events that this process would announce.
+    /// Only a running server announces: a command has no listeners.
     fn announcements(&self, effects: &[Effect]) -> Vec<Lifecycle> {
         let events = effects.iter().filter_map(|effect| match effect {
             Effect::Announce(event) => Some(*event),
@@ -171,8 +172,8 @@ impl Transitions {
         if self.registry.has_readers() { events.collect() } else { Vec::new() }
     }
 
-    /// Events leave from the process that won the swap, after the record is durable. Their delivery
-    /// is best effort.
+    /// Events leave from the process that won the swap, after the record is durable.
+    /// Their delivery is best effort.
     fn announce(&self, bridge: &Bridge, event: Lifecycle) {
         let data = serde_json::json!({
             "event": event.as_str(),

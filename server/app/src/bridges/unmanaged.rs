@@ -1,5 +1,5 @@
-//! Server Mode bridges that run in a project without a row here: started by hand, by another
-//! service, or by this one before its database was put back.
+//! Server Mode bridges that run in a project without a row here.
+//! Started by hand, by another service, or by this one before its database was put back.
 
 use crate::agent::Agent;
 use crate::registry::copies::Copies;
@@ -70,8 +70,8 @@ impl Finder {
         tokio::task::spawn_blocking(move || this.pointed_at(&project)).await.ok()?
     }
 
-    /// The bridge that runs in a project's directory without a live record. Blocks: reads the
-    /// pointer and the process table.
+    /// The bridge that runs in a project's directory without a live record.
+    /// Blocks: reads the pointer and the process table.
     pub fn unrecorded(&self, project: &Project) -> Unrecorded {
         let Some(pointed) = self.pointed_at(project) else { return Unrecorded::Nothing };
         let record = pointed.found.managed_as.as_ref().and_then(|id| self.copies.bridge(id));
@@ -79,7 +79,8 @@ impl Finder {
         unrecorded(&pointed.found, record.as_ref().map(|bridge| (bridge, verdict)))
     }
 
-    /// Whether a bridge could be taken over, and whether it is in the way of a launch. Blocks.
+    /// Whether a bridge could be taken over, and whether it is in the way of a launch.
+    /// Blocks.
     pub fn look(&self, project: &Project) -> Option<(Unmanaged, bool)> {
         let (pointer, identity) = self.pointer_now(project)?;
         // Most pointers name a bridge with a record: nothing else about it is asked for.
@@ -140,8 +141,8 @@ impl Finder {
         Some(Unmanaged { found, anchor, facts, own_log })
     }
 
-    /// Identity of the process that a pointer names; `None` when it cannot be attributed or the
-    /// pointer is older than this boot.
+    /// Identity of the process that a pointer names.
+    /// `None` when it cannot be attributed or the pointer is older than this boot.
     fn pointer_identity(&self, pointer: &Pointer) -> Option<ProcessIdentity> {
         let written_in_this_boot =
             self.agent.boot_time().is_none_or(|boot| pointer.written_at >= boot);

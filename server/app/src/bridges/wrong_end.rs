@@ -1,5 +1,6 @@
-//! Records that say a bridge ended although its very process lives: made by a hand in the database
-//! or by a backup that was put back, never by the program. Nothing is started beside such a process.
+//! Records that say a bridge ended although its very process lives.
+//! Made by a hand in the database or by a backup that was put back, never by the program. Nothing
+//! is started beside such a process.
 
 use crate::bridges::stop::StopBridge;
 use crate::bridges::stop::held;
@@ -48,17 +49,17 @@ impl WrongEnds {
         }
     }
 
-    /// Corrects the record of a bridge that a launch found running in its place. Its id, if it lives
-    /// on. The caller holds the project lock.
+    /// Corrects the record of a bridge that a launch found running in its place.
+    /// Its id, if it lives on. The caller holds the project lock.
     pub(crate) async fn corrected(&self, id: &InstanceId) -> Result<Option<InstanceId>, AppError> {
         let Some(bridge) = self.transitions.registry.copies.bridge(id) else { return Ok(None) };
         let corrected = self.correct_wrong_end(&bridge).await?;
         Ok(corrected.filter(Bridge::is_live).map(|bridge| bridge.id))
     }
 
-    /// Makes the record of a process that lives live again, or carries out the stop that the record
-    /// tells of. The record afterwards; `None` when somebody else changed it meanwhile. The caller
-    /// holds the project lock.
+    /// Makes the record of a process that lives live again, or carries out its stop.
+    /// The record afterwards; `None` when somebody else changed it meanwhile. The caller holds the
+    /// project lock.
     pub(crate) async fn correct_wrong_end(
         &self,
         bridge: &Bridge,

@@ -1,5 +1,6 @@
-//! One bounded run of the agent program for a job, started as agents are: with the umask and the
-//! session that they get, because the background service which it may start inherits both.
+//! One bounded run of the agent program for a job, started as agents are.
+//! With the umask and the session that they get, because the background service which it may start
+//! inherits both.
 
 use super::agent_failed;
 use crate::agent::Agent;
@@ -18,8 +19,8 @@ use svc_ports::process::{LaunchError, LaunchSpec, Signal, Target};
 use svc_shared::error::ErrorCode;
 use tokio::sync::Semaphore;
 
-/// Programs of the agent that run for jobs at the same time: each takes 300 MB for a second
-/// (agent 2.1.197).
+/// Programs of the agent that run for jobs at the same time.
+/// Each takes 300 MB for a second (agent 2.1.197).
 const PROGRAMS: usize = 4;
 
 /// Output beyond this is not looked at.

@@ -30,8 +30,9 @@ struct Options {
 }
 
 impl Jobs {
-    /// Starts a background job; answers when the agent has accepted it, which is not when it runs.
-    /// A dispatch that has begun goes on when the caller goes away.
+    /// Starts a background job.
+    /// Answers when the agent has accepted it, which is not when it runs. A dispatch that has begun
+    /// goes on when the caller goes away.
     ///
     /// # Errors
     /// Nothing was started, except after a time-out, where the list of jobs tells.
@@ -144,7 +145,8 @@ impl Jobs {
         }
     }
 
-    /// The program, once the directory is trusted; the grant is written after the last refusal.
+    /// The program, once the directory is trusted.
+    /// The grant is written after the last refusal.
     pub(super) async fn trusted_program(
         &self,
         project: &Project,

@@ -43,8 +43,9 @@ struct End {
 }
 
 impl Jobs {
-    /// Interrupts the process of a job, waits for its orderly end and removes the job. A process
-    /// that does not end is never killed. A stop that has begun goes on when the caller goes away.
+    /// Interrupts the process of a job, waits for its orderly end and removes the job.
+    /// A process that does not end is never killed. A stop that has begun goes on when the caller
+    /// goes away.
     ///
     /// # Errors
     /// No such job, or it is still live.
@@ -240,14 +241,15 @@ impl Jobs {
         }))
     }
 
-    /// Whether the job has a directory. The registry of the agent may be on a slow disk.
+    /// Whether the job has a directory.
+    /// The registry of the agent may be on a slow disk.
     pub(super) async fn has_job(&self, id: &JobId) -> Result<bool, AppError> {
         let (dir, id) = (self.scan.agent.home()?.jobs_dir(), id.clone());
         blocking(move || svc_agent::jobs::exists(&dir, &id)).await
     }
 
-    /// Nobody else stops or resumes this job meanwhile, in this process or another. Sixteen locks
-    /// serve all jobs: lock files are never removed.
+    /// Nobody else stops or resumes this job meanwhile, in this process or another.
+    /// Sixteen locks serve all jobs: lock files are never removed.
     pub(super) async fn lock_job(&self, id: &JobId) -> Result<FileLock, AppError> {
         let shard: String = id.as_str().chars().take(1).collect();
         let place = self.scan.agent.home()?.jobs_dir().join(shard);
@@ -273,8 +275,8 @@ impl Jobs {
         })
     }
 
-    /// Announces the end of a job's stop. A command has no readers: it hands the result over to
-    /// the service, if one runs.
+    /// Announces the end of a job's stop.
+    /// A command has no readers: it hands the result over to the service, if one runs.
     pub(crate) fn announce_settled(&self, result: &StopAgentResult) {
         let Some(readers) = &self.readers else {
             crate::supervise::hand_over_settled(&self.scan.config.state_dir, result);

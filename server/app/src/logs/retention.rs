@@ -32,8 +32,8 @@ pub(crate) struct Retention {
     registry: Arc<Registry>,
     clock: Arc<dyn Clock>,
     tasks: Tasks,
-    /// The time of day at the start, and the monotonic clock then: a clock that is set wrongly
-    /// later ages no file (H93).
+    /// The time of day at the start, and the monotonic clock then.
+    /// A clock that is set wrongly later ages no file (H93).
     wall: Timestamp,
     at: Instant,
     turn: tokio::sync::Mutex<()>,
@@ -83,8 +83,9 @@ impl Retention {
         })
     }
 
-    /// After a launch. The service waits a moment: the launch has the processor for itself, and many
-    /// in a row need one look.
+    /// After a launch.
+    /// The service waits a moment: the launch has the processor for itself, and many in a row need
+    /// one look.
     pub fn prune_soon(self: &Arc<Self>) {
         if self.registry.has_readers() {
             let this = Arc::clone(self);
@@ -96,8 +97,9 @@ impl Retention {
         }
     }
 
-    /// Removes the log sets that are too many, too old or too large. Those of live and of held
-    /// bridges stay. The service removes nothing before it has looked for lost bridges.
+    /// Removes the log sets that are too many, too old or too large.
+    /// Those of live and of held bridges stay. The service removes nothing before it has looked for
+    /// lost bridges.
     pub async fn prune(self: &Arc<Self>) {
         if self.registry.has_readers() && !self.is_complete.load(Ordering::Relaxed) {
             return;
@@ -191,8 +193,8 @@ impl Retention {
     }
 }
 
-/// Projects of records that cannot be understood: which of the sets is theirs is not known.
-/// `None`: nor is the project of one.
+/// Projects of records that cannot be understood.
+/// Which of the sets is theirs is not known. `None`: nor is the project of one.
 fn held_projects(rows: &[Arc<Stored>]) -> Option<Vec<ProjectName>> {
     let held = rows.iter().filter_map(|stored| match &stored.content {
         Content::Bridge(_) => None,

@@ -1,5 +1,5 @@
-//! The audit log of configuration: who changed what and when, never to which value
-//! (`configuration` §8).
+//! The audit log of configuration.
+//! Who changed what and when, never to which value (`configuration` §8).
 //!
 //! An entry is durable before the change that it announces. A change that fails afterwards gets a
 //! second entry.
@@ -59,7 +59,8 @@ impl fmt::Display for Actor {
     }
 }
 
-/// Runs work in the name of somebody: the audit log names them for whatever it changes.
+/// Runs work in the name of somebody.
+/// The audit log names them for whatever it changes.
 pub async fn acting_as<F: Future>(actor: Actor, work: F) -> F::Output {
     ACTOR.scope(actor, work).await
 }
@@ -120,7 +121,8 @@ impl AuditLog {
         }
     }
 
-    /// Makes a change after its entry is durable; an entry says so when the change fails.
+    /// Makes a change after its entry is durable.
+    /// An entry says so when the change fails.
     ///
     /// # Errors
     /// The entry cannot be written, and nothing was changed; or the error of the change.

@@ -1,4 +1,5 @@
-//! Use-case: is everything ready? Every check says what it found, and what to do about it.
+//! Use-case: is everything ready?
+//! Every check says what it found, and what to do about it.
 //!
 //! Looking is done here and in [`places`]; verdicts are pure functions over what was seen, one file
 //! per subject. `svc doctor` and `GET /api/doctor` run the same.
@@ -86,8 +87,9 @@ pub struct Examiner {
 }
 
 impl Examiner {
-    /// Readiness as the running service sees it; an answer of the last five seconds is given again.
-    /// The configuration is read anew, as the next start would.
+    /// Readiness as the running service sees it.
+    /// An answer of the last five seconds is given again. The configuration is read anew, as the
+    /// next start would.
     pub async fn report(&self) -> Arc<Doctor> {
         if let Some(answer) = self.last.fresh() {
             return answer;

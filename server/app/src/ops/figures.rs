@@ -1,5 +1,5 @@
-//! What a monitoring system wants to know, from copies in memory: asking costs no disk and starts
-//! no process.
+//! What a monitoring system wants to know, from copies in memory.
+//! Asking costs no disk and starts no process.
 
 use crate::ops::metrics::Metrics;
 use std::collections::BTreeMap;
@@ -22,7 +22,8 @@ pub struct Figures {
     pub bridges: BTreeMap<&'static str, u64>,
     /// Discovered projects.
     pub projects: u64,
-    /// Crashes since this process began, by project; also of bridges that were forgotten since.
+    /// Crashes since this process began, by project.
+    /// Also of bridges that were forgotten since.
     pub crashes: BTreeMap<String, u64>,
     /// Use of the live bridges by project; empty while nothing was measured lately.
     pub usage: BTreeMap<String, Usage>,

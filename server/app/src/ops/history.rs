@@ -1,4 +1,5 @@
-//! Use-cases that look back: what happened to bridges, and when a project was last used.
+//! Use-cases that look back.
+//! What happened to bridges, and when a project was last used.
 
 use crate::AppError;
 use crate::projects::catalog::Catalog;

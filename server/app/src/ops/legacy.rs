@@ -1,5 +1,5 @@
-//! Use-cases on the `state.json` that an earlier service kept its records in: taken over once,
-//! then put aside, never lost.
+//! Use-cases on the `state.json` that an earlier service kept its records in.
+//! Taken over once, then put aside, never lost.
 
 mod state_file;
 
@@ -99,8 +99,8 @@ pub struct LegacyImport {
 }
 
 impl LegacyImport {
-    /// Takes over the records of an earlier service, once: only into a registry that never
-    /// held a bridge, so that what was forgotten stays so. Trouble
+    /// Takes over the records of an earlier service, once.
+    /// Only into a registry that never held a bridge, so that what was forgotten stays so. Trouble
     /// with the file is a warning; the next start tries again.
     ///
     /// # Errors
@@ -154,7 +154,8 @@ impl LegacyImport {
         Ok(())
     }
 
-    /// A stopped bridge; `None`, with a warning, where the name can be none of a project.
+    /// A stopped bridge.
+    /// `None`, with a warning, where the name can be none of a project.
     fn bridge_of(&self, record: &Record) -> Option<Bridge> {
         let shown = quoted(&record.project);
         let Ok(project) = record.project.parse::<ProjectName>() else {
@@ -227,7 +228,8 @@ fn is_there(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
 }
 
-/// The records, `None` without a file. A file that is none counts as empty, and is copied once.
+/// The records, `None` without a file.
+/// A file that is none counts as empty, and is copied once.
 fn records_of(path: &Path) -> Result<Option<Vec<Record>>, LegacyError> {
     let Some(bytes) = read(path)? else { return Ok(None) };
     match lenient(&bytes) {

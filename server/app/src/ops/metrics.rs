@@ -1,5 +1,5 @@
-//! Use-cases: what bridges use of processor, memory and disk. Samples are taken by the supervisor;
-//! asking reads copies in memory.
+//! Use-cases: what bridges use of processor, memory and disk.
+//! Samples are taken by the supervisor; asking reads copies in memory.
 
 use crate::AppError;
 use crate::projects::catalog::Catalog;
@@ -90,7 +90,8 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Every live bridge that was measured lately, by id; with the points of its curve if asked.
+    /// Every live bridge that was measured lately, by id.
+    /// With the points of its curve if asked.
     #[must_use]
     pub fn of_instances(&self, with_history: bool) -> BTreeMap<String, InstanceMetrics> {
         let shown = |cpu_percent| self.shown_percent(cpu_percent);
@@ -130,8 +131,8 @@ impl Metrics {
         })
     }
 
-    /// Use of the live bridges by project, in percent of one core: a figure whose unit depends on
-    /// a setting would be none.
+    /// Use of the live bridges by project, in percent of one core.
+    /// A figure whose unit depends on a setting would be none.
     pub(crate) fn use_by_project(&self) -> BTreeMap<String, Usage> {
         let mut all: BTreeMap<String, Usage> = BTreeMap::new();
         for (project, last) in self.fresh(|_, curve| (curve.project.to_string(), curve.last)) {

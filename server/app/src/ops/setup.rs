@@ -31,7 +31,8 @@ const LONGEST: usize = 1024;
 /// Stands where the hash of the password will be while everything else is examined.
 const NO_HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$c3RhbmQtaW4tc2FsdC0xNg\
      $AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-/// Keys the page decides: were they decided elsewhere, its password would open nothing.
+/// Keys the page decides.
+/// Were they decided elsewhere, its password would open nothing.
 const OWN_KEYS: [&str; 3] = ["auth.enabled", "auth.password_required", "auth.password_hash"];
 
 /// Where the setup page is served.
@@ -107,7 +108,8 @@ impl std::fmt::Debug for Setup {
     }
 }
 
-/// Whether a host that is listened on can be reached from this machine only. Unsure is no.
+/// Whether a host that is listened on can be reached from this machine only.
+/// Unsure is no.
 #[must_use]
 pub fn is_loopback_host(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
@@ -148,8 +150,9 @@ pub fn foresee(target: &Found, environment: &Environment) -> Result<(Fixed, Load
 }
 
 impl Setup {
-    /// A first run that will write `target`. Beyond loopback it asks for a token, which is made
-    /// here. Blocking: clears away what a killed first run left beside the file.
+    /// A first run that will write `target`.
+    /// Beyond loopback it asks for a token, which is made here. Blocking: clears away what a killed
+    /// first run left beside the file.
     ///
     /// # Errors
     /// The system has no randomness.
@@ -241,8 +244,8 @@ impl Setup {
         Ok(is_right)
     }
 
-    /// Writes the configuration, once, and tells the address the service will have. Once begun it
-    /// goes through, whether or not somebody still waits for it.
+    /// Writes the configuration, once, and tells the address the service will have.
+    /// Once begun it goes through, whether or not somebody still waits for it.
     ///
     /// # Errors
     /// See [`SetupError`]; then there is no file of ours.

@@ -60,7 +60,8 @@ impl Status {
         }
     }
 
-    /// What the page needs before it can show anything. `build` names the served page files.
+    /// What the page needs before it can show anything.
+    /// `build` names the served page files.
     #[must_use]
     pub fn bootstrap(&self, build: &str) -> Bootstrap {
         let config = &self.config;

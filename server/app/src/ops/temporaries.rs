@@ -1,4 +1,4 @@
-//! Use-case: take away what a killed writer left beside the file it was going to replace.
+//! Use-case: remove what a killed writer left beside a file.
 
 use crate::agent::Agent;
 use crate::logs;
@@ -18,7 +18,8 @@ pub(crate) struct Temporaries {
 }
 
 impl Temporaries {
-    /// Looks wherever the service and its commands replace files. What a live writer holds stays.
+    /// Looks wherever the service and its commands replace files.
+    /// What a live writer holds stays.
     pub async fn sweep(&self) {
         let places = self.places_of_temporaries();
         let swept = tokio::task::spawn_blocking(move || {

@@ -32,8 +32,8 @@ pub(super) struct Bodies {
     state: Option<(u64, Arc<Encoded>)>,
     /// The state alone, as snapshot frames embed it; a part of the document.
     bare_state: Option<(u64, Bytes)>,
-    /// The newest snapshot frame and its reason: of a long history it is ten megabytes, and many
-    /// pages come back at the same moment.
+    /// The newest snapshot frame and its reason.
+    /// Of a long history it is ten megabytes, and many pages come back at the same moment.
     frame: Option<(u64, &'static str, Bytes)>,
     /// Somebody has asked since [`ReadModel::rest`] last looked.
     is_used: bool,
@@ -74,8 +74,8 @@ impl ReadModel {
         encoded
     }
 
-    /// Lets go of encoded lists that nobody has asked for since the last call: of a long history
-    /// they are tens of megabytes.
+    /// Lets go of encoded lists that nobody has asked for since the last call.
+    /// Of a long history they are tens of megabytes.
     pub fn rest(&self) {
         let mut bodies = self.bodies.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::take(&mut bodies.is_used) {

@@ -1,4 +1,5 @@
-//! What a record says beside its row: read from files and the process table, handed on as values.
+//! What a record says beside its row.
+//! Read from files and the process table, handed on as values.
 
 use crate::agent::Agent;
 use crate::logs;
@@ -15,8 +16,8 @@ use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{PermissionMode, Phase, ResumeMode};
 
-/// What is read for one row, once per phase: which program a process runs is only known after it
-/// has become the agent.
+/// What is read for one row, once per phase.
+/// Which program a process runs is only known after it has become the agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RowFacts {
     pub has_log: bool,
@@ -31,7 +32,8 @@ pub(crate) struct Facts {
     pub projects: Arc<Projects>,
     /// Projects that the agent trusts; asked only where a row could be resumed.
     pub trusted: HashSet<ProjectName>,
-    /// Projects where a row inherits its permission mode and the agent's settings bypass permissions.
+    /// Projects where the agent's settings bypass permissions.
+    /// Asked only where an ended row inherits its permission mode.
     pub inherits_bypass: HashSet<ProjectName>,
     /// Projects with a live Server Mode bridge.
     pub occupied: HashSet<ProjectName>,
@@ -57,8 +59,9 @@ impl FactReader {
         Self { config, agent, host, rows: Mutex::default(), unmanaged: Mutex::default() }
     }
 
-    /// The facts of these rows. `occupied` are the projects with a live Server Mode bridge. Blocks:
-    /// reads files and the process table.
+    /// The facts of these rows.
+    /// `occupied` are the projects with a live Server Mode bridge. Blocks: reads files and the
+    /// process table.
     pub fn read<'a>(
         &self,
         bridges: impl Iterator<Item = &'a Bridge>,
@@ -123,8 +126,8 @@ impl FactReader {
         self.host.inspect(identity.pid).filter(|facts| facts.identity == *identity)
     }
 
-    /// Reads everything anew the next time: logs were pruned, pointers changed, the version of the
-    /// agent became known.
+    /// Reads everything anew the next time.
+    /// Logs were pruned, pointers changed, the version of the agent became known.
     pub fn clear(&self) {
         lock(&self.rows).clear();
     }

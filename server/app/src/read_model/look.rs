@@ -84,8 +84,8 @@ impl Instances {
         }
     }
 
-    /// All records as the processes are now, without writing what was found: for commands that
-    /// look while no service may be running.
+    /// All records as the processes are now, without writing what was found.
+    /// For commands that look while no service may be running.
     ///
     /// # Errors
     /// The registry cannot be read.

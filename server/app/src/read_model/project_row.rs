@@ -1,4 +1,4 @@
-//! Use-case: one project with everything around it, for a page that shows just that.
+//! Use-case: one project with everything around it.
 
 use crate::AppError;
 use crate::bridges::readiness::Readiness;

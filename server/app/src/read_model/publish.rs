@@ -1,5 +1,5 @@
-//! From rows, projects and caches to the read model. Facts are read on blocking threads; showing
-//! them changes nothing but the read model.
+//! From rows, projects and caches to the read model.
+//! Facts are read on blocking threads; showing them changes nothing but the read model.
 
 use crate::bridges::readiness::Readiness;
 use crate::debounce::Debounce;
@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_shared::internal::PreflightSummary;
 
-/// From a change to showing the long history of its project, and so much more for each row of it:
-/// a row takes a fortieth of that, whatever is started and stopped meanwhile.
+/// From a change to showing the long history of its project, and more for each row.
+/// A row takes a fortieth of that, whatever is started and stopped meanwhile.
 const NEIGHBOURS_AFTER: Duration = Duration::from_millis(100);
 const PER_NEIGHBOUR: Duration = Duration::from_micros(100);
 
@@ -33,8 +33,8 @@ pub(crate) struct Publisher {
     pub turns: Turns,
 }
 
-/// One at a time reads and shows, so that nobody shows what has changed since. Taken on blocking
-/// threads only.
+/// One at a time reads and shows, so that nobody shows what has changed since.
+/// Taken on blocking threads only.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     rows: Mutex<()>,
@@ -81,8 +81,8 @@ impl Publisher {
         .await;
     }
 
-    /// Reads files and the process table: not on a thread that serves requests. Once begun, it ends
-    /// even when the caller goes away.
+    /// Reads files and the process table: not on a thread that serves requests.
+    /// Once begun, it ends even when the caller goes away.
     async fn on_blocking_thread(self: &Arc<Self>, work: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let this = Arc::clone(self);
         if let Err(error) = tokio::task::spawn_blocking(move || work(&this)).await {
@@ -125,8 +125,8 @@ impl Publisher {
         true
     }
 
-    /// Long histories of a project that was occupied or left follow its own row after a moment: who
-    /// starts and stops many times has them shown once.
+    /// Shows long histories a moment after the row that changed.
+    /// Many starts and stops of a project show its history once.
     fn show_neighbours_soon(self: &Arc<Self>) {
         let count = self.copies().waiting_neighbours();
         if count == 0 {

@@ -23,8 +23,8 @@ pub(crate) struct Records {
 }
 
 impl Records {
-    /// Records of these rows with their numbers. `occupied` are the projects with a live Server
-    /// Mode bridge. Blocks.
+    /// Records of these rows with their numbers.
+    /// `occupied` are the projects with a live Server Mode bridge. Blocks.
     pub fn of_rows<R: Borrow<Stored>>(
         &self,
         rows: &[R],
@@ -45,8 +45,8 @@ impl Records {
         self.of_rows(rows, occupied).into_iter().map(|(_, record)| record).collect()
     }
 
-    /// Record of one row, with its surroundings as they are now. `None` where the row cannot be
-    /// shown.
+    /// Record of one row, with its surroundings as they are now.
+    /// `None` where the row cannot be shown.
     ///
     /// # Errors
     /// The process is ending.

@@ -12,7 +12,8 @@ const BYTES: u64 = 8 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct Ring {
     deltas: VecDeque<Delta>,
-    /// Bytes of all deltas ever pushed: the difference of two marks is the size between them.
+    /// Bytes of all deltas ever pushed.
+    /// The difference of two marks is the size between them.
     written: u64,
 }
 

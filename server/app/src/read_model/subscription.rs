@@ -44,7 +44,8 @@ pub struct Subscription {
     at: u64,
     /// Deltas up to here were promised by `hello` and are not a backlog.
     promised: u64,
-    /// The reader had everything when it last asked: a burst since then is not its fault.
+    /// The reader had everything when it last asked.
+    /// A burst since then is not its fault.
     was_current: bool,
     overflowed: Option<Instant>,
     requested: Option<Instant>,
@@ -88,7 +89,8 @@ impl ReadModel {
 }
 
 impl Subscription {
-    /// Waits for the next frame. Cancel-safe: a frame is taken only when it is returned.
+    /// Waits for the next frame.
+    /// Cancel-safe: a frame is taken only when it is returned.
     pub async fn next(&mut self) -> Feed {
         loop {
             self.head.mark_unchanged();

@@ -1,5 +1,5 @@
-//! The record that leaves the service, made of a row and the facts around it. Reads nothing and
-//! changes nothing.
+//! The record that leaves the service, made of a row and the facts around it.
+//! Reads nothing and changes nothing.
 
 use crate::auth::refs::SessionRefs;
 use crate::read_model::facts::Facts;
@@ -142,8 +142,8 @@ fn quarantine(code: QuarantineCode) -> Quarantine {
     Quarantine { kind: QuarantineKind::Identity.into(), code: code.to_string() }
 }
 
-/// No bridge is ever restarted by itself, whatever the configuration asks for: a row shows only
-/// what is carried out.
+/// No bridge is ever restarted by itself, whatever the configuration asks for.
+/// A row shows only what is carried out.
 fn no_restart() -> Restart {
     Restart {
         policy: RestartPolicy::Never.into(),

@@ -1,5 +1,6 @@
-//! Copies of all rows in memory. Whoever decides by them first brings them up to date with what other
-//! processes wrote; the database compares revisions all the same.
+//! Copies of all rows in memory.
+//! Whoever decides by them first brings them up to date with what other processes wrote; the
+//! database compares revisions all the same.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +10,8 @@ use svc_shared::ids::{InstanceId, ProjectName};
 use svc_store::{Changes, Others, Stored};
 use tokio::sync::watch;
 
-/// Most rows of a whole look that are shown at once: who publishes one change in between does not
-/// wait for ten thousand.
+/// Most rows of a whole look that are shown at once.
+/// Who publishes one change in between does not wait for ten thousand.
 const PART: usize = 256;
 /// Most rows of a project that are shown at once because one of them began or ended to occupy it. A
 /// start and a stop cost the same whatever a project has behind it: longer histories follow soon.
@@ -38,7 +39,7 @@ pub(crate) struct Known {
     pub bridge: Bridge,
 }
 
-/// Copies of all rows, the crash counters, and which launches belong to this process.
+/// Copies of all rows, crash counters, and the launches of this process.
 #[derive(Debug)]
 pub(crate) struct Copies {
     rows: Mutex<Rows>,
@@ -58,7 +59,8 @@ struct Rows {
     occupying: HashMap<String, u32>,
     /// Rows that changed.
     changed: BTreeSet<i64>,
-    /// Projects that were occupied or left: that decides whether their other rows can be resumed.
+    /// Projects that were occupied or left.
+    /// That decides whether their other rows can be resumed.
     disturbed: HashSet<String>,
     /// Those projects that have too many rows to be shown at once.
     long_histories: HashSet<String>,
@@ -175,7 +177,8 @@ impl Rows {
 }
 
 impl Copies {
-    /// Takes over one row as read or written; an older copy than the known one is ignored.
+    /// Takes over one row as read or written.
+    /// An older copy than the known one is ignored.
     pub fn learn(&self, stored: Stored) -> Option<Known> {
         let known =
             stored.bridge().map(|bridge| Known { number: stored.number, bridge: bridge.clone() });
@@ -216,7 +219,8 @@ impl Copies {
         differs
     }
 
-    /// Whether the rows were read since others had last written. Never, where that is not known.
+    /// Whether the rows were read since others had last written.
+    /// Never, where that is not known.
     pub fn has_seen(&self, others: Option<Others>) -> bool {
         others.is_some() && lock(&self.seen).others == others
     }
@@ -232,8 +236,8 @@ impl Copies {
         Reading { invalidations: lock(&self.seen).invalidations }
     }
 
-    /// Ends a read that began when others had written this much. A read that overlapped a deletion
-    /// does not count: it may contain the deleted row.
+    /// Ends a read that began when others had written this much.
+    /// A read that overlapped a deletion does not count: it may contain the deleted row.
     pub fn end_reading(&self, reading: Reading, others: Option<Others>) {
         let mut seen = lock(&self.seen);
         if others.is_some() && seen.invalidations == reading.invalidations {
@@ -308,7 +312,8 @@ impl Copies {
         rows.disturbed.extend(projects.into_iter().map(|project| project.to_string()));
     }
 
-    /// Has the rows looked at that [`Copies::take_changed`] left out; tells whether there are any.
+    /// Has the rows looked at that [`Copies::take_changed`] left out.
+    /// Tells whether there are any.
     pub fn recheck_neighbours(&self) -> bool {
         let rows = &mut *lock(&self.rows);
         for project in rows.long_histories.drain() {
@@ -333,8 +338,8 @@ impl Copies {
         rows.to_recheck = rows.by_number.keys().copied().collect();
     }
 
-    /// Some of the rows that changed, and their neighbours where that matters. At a start that is all
-    /// of them.
+    /// Some of the rows that changed, and their neighbours where that matters.
+    /// At a start that is all of them.
     pub fn take_changed(&self) -> Option<Part> {
         let rows = &mut *lock(&self.rows);
         let gone: Vec<String> = std::mem::take(&mut rows.gone).into_iter().collect();

@@ -1,4 +1,4 @@
-//! Use-case: collect the agent's pointers that nobody needs any more (`agent-cli` §6.2).
+//! Use-case: collect the agent's old bridge pointers (`agent-cli` §6.2).
 
 use crate::agent::Agent;
 use crate::bridges::unmanaged::Finder;

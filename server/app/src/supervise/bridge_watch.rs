@@ -1,4 +1,5 @@
-//! One live generation of one bridge: its log until it is ready, its deadline, its exit.
+//! One live generation of one bridge.
+//! Its log until it is ready, its deadline, its exit.
 
 use crate::bridges::ends::Noticed;
 use crate::bridges::terminator::Ended;
@@ -21,8 +22,8 @@ use svc_shared::ids::InstanceId;
 use svc_shared::status::{BridgeStatus, Origin};
 use tracing::{error, warn};
 
-/// After a reattach the session may turn out to be gone: how long that is waited for before the
-/// bridge counts as ready (agent 2.1.201).
+/// After a reattach the session may turn out to be gone.
+/// How long that is waited for before the bridge counts as ready (agent 2.1.201).
 const POISON_WATCH: Duration = Duration::from_secs(4);
 
 const NO_SPACE: &str = "the log of this bridge is incomplete: the file system of the state \
@@ -143,7 +144,8 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
     }
 }
 
-/// What the log said before it was rotated. A bridge that is ready has that in its record.
+/// What the log said before it was rotated.
+/// A bridge that is ready has that in its record.
 async fn rotated_away(bridge: &Bridge, set: &LogSet) -> Evidence {
     if bridge.live().is_none_or(|live| live.stage == Stage::Ready) {
         return Evidence::default();
@@ -154,8 +156,8 @@ async fn rotated_away(bridge: &Bridge, set: &LogSet) -> Evidence {
         .unwrap_or_default()
 }
 
-/// The deadline counts on the monotonic clock: neither a corrected clock nor a suspended host ends
-/// a start early.
+/// The deadline counts on the monotonic clock.
+/// Neither a corrected clock nor a suspended host ends a start early.
 fn grace(this: &Arc<Watchers>, bridge: &Bridge) -> Timer {
     match bridge.deadline() {
         Some(deadline) => after(deadline.since(this.launcher.transitions.clock.now())),
@@ -286,9 +288,9 @@ async fn advise_about_log(
 }
 
 impl Watchers {
-    /// The grace of a start is over: unless it became ready or was taken over meanwhile, its
-    /// process is stopped first and only then is the failure recorded. Tells whether the
-    /// generation has ended.
+    /// The grace of a start is over.
+    /// Unless it became ready or was taken over meanwhile, its process is stopped first and only
+    /// then is the failure recorded. Tells whether the generation has ended.
     async fn grace_over(&self, bridge: &Bridge) -> Result<bool, AppError> {
         let _lock = self.locks.project(&bridge.cwd).await?;
         let Some(current) = self.registry().live_generation(bridge).await? else {

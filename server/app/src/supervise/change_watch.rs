@@ -1,5 +1,5 @@
-//! What wakes the reconciler and what surrounds the records: other processes' writes, the
-//! projects, the agent's files, the agent's sessions.
+//! What wakes the reconciler and what surrounds the records.
+//! Other processes' writes, the projects, the agent's files, the agent's sessions.
 
 use crate::AppError;
 use crate::agent::Agent;
@@ -11,7 +11,7 @@ use crate::ops::temporaries::Temporaries;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
 use crate::registry::Registry;
-use crate::sessions::Look;
+use crate::sessions::Extent;
 use crate::sessions::Sessions;
 use crate::sessions::pointers::Pointers;
 use crate::supervise::Watchers;
@@ -44,7 +44,8 @@ fn socket(state_dir: &Path) -> PathBuf {
     state_dir.join("run").join("notify.sock")
 }
 
-/// Tells a running server, if there is one, that the registry has changed. Never waits.
+/// Tells a running server, if there is one, that the registry has changed.
+/// Never waits.
 pub(crate) fn nudge(state_dir: &Path) {
     send(state_dir, b"changed");
 }
@@ -71,8 +72,9 @@ fn settled(message: &[u8]) -> Option<StopAgentResult> {
     Some(StopAgentResult { detail: result.detail.as_deref().map(redact_text), ..result })
 }
 
-/// The socket for nudges. Without one (path too long, odd file system) the watch on the write-ahead
-/// log and the safety tick remain.
+/// The socket for nudges.
+/// Without one (path too long, odd file system) the watch on the write-ahead log and the safety
+/// tick remain.
 pub(super) async fn listen(state_dir: &Path) -> Result<Option<UnixDatagram>, AppError> {
     let path = socket(state_dir);
     let bound = tokio::task::spawn_blocking(move || {
@@ -256,8 +258,8 @@ pub(crate) struct SessionWatch {
 }
 
 impl SessionWatch {
-    /// Working sessions, as the agent registers them and as bridges come and go. A session that is
-    /// killed leaves its entry behind: the poll notices.
+    /// Working sessions, as the agent registers them and as bridges come and go.
+    /// A session that is killed leaves its entry behind: the poll notices.
     pub async fn run(&self) {
         let Some(dir) = self.sessions.scan.agent.sessions_dir() else {
             // Without a home of the agent there is no pointer that could name a lost bridge.
@@ -276,10 +278,10 @@ impl SessionWatch {
             // The first tick comes at once.
             let look = tokio::select! {
                 () = self.tasks.shutdown().cancelled() => return,
-                _ = entries.changed() => Look::Registry,
-                Ok(()) = rows.changed() => Look::Registry,
-                Ok(()) = listed.changed() => Look::Registry,
-                _ = poll.tick() => Look::Everything,
+                _ = entries.changed() => Extent::Registry,
+                Ok(()) = rows.changed() => Extent::Registry,
+                Ok(()) = listed.changed() => Extent::Registry,
+                _ = poll.tick() => Extent::Everything,
             };
             let lost = self.sessions.publish(look).await;
             for project in lost {
@@ -290,7 +292,7 @@ impl SessionWatch {
                     );
                 }
             }
-            let is_complete = look == Look::Everything && !self.sessions.is_stale();
+            let is_complete = look == Extent::Everything && !self.sessions.is_stale();
             if is_complete && std::mem::take(&mut is_first) {
                 // After the rediscovery: what is live by now is known.
                 self.pointers.collect().await;

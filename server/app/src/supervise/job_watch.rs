@@ -1,5 +1,5 @@
-//! Background jobs as they change: files, roster, processes, and the agent's own list as the slow
-//! truth behind them.
+//! Background jobs as they change.
+//! Files, roster, processes, and the agent's own list as the slow truth behind them.
 
 use crate::jobs::{Job, Jobs};
 use crate::sessions::Sessions;

@@ -1,4 +1,5 @@
-//! Compares records with the processes that exist. A restart and a normal minute run this code.
+//! Compares records with the processes that exist.
+//! A restart and a normal minute run this code.
 
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::ends::Noticed;
@@ -51,8 +52,9 @@ impl Reconciler {
         first_pass(self).await
     }
 
-    /// Records the ends of processes that ended while nobody watched: for commands that change
-    /// something while no service runs. Otherwise they would take a dead bridge for a live one.
+    /// Records the ends of processes that ended while nobody watched.
+    /// For commands that change something while no service runs. Otherwise they would take a dead
+    /// bridge for a live one.
     ///
     /// # Errors
     /// The registry cannot be read or written.
@@ -117,8 +119,8 @@ async fn pass(this: &Reconciler, pass: Pass) -> Result<(), AppError> {
     Ok(())
 }
 
-/// What a command does before it changes anything while no service runs: ends that nobody has
-/// recorded. What lives is left to the next service.
+/// What a command does before it changes anything while no service runs.
+/// Ends that nobody has recorded. What lives is left to the next service.
 async fn record_ends(this: &Reconciler) -> Result<(), AppError> {
     for bridge in &this.ends.transitions.registry.live().await? {
         let gone_by = bridge.process.as_ref().map(|identity| this.host.probe(identity));
@@ -206,8 +208,9 @@ async fn alive(
     Ok(())
 }
 
-/// Whether the process has become the agent. A launcher that was never told to go ends by itself,
-/// and one that is just ending shows no arguments: nothing is decided until it is gone.
+/// Whether the process has become the agent.
+/// A launcher that was never told to go ends by itself, and one that is just ending shows no
+/// arguments: nothing is decided until it is gone.
 fn is_agent(this: &Reconciler, identity: &ProcessIdentity) -> bool {
     this.host.inspect(identity.pid).is_some_and(|facts| {
         &facts.identity == identity && !facts.argv.is_empty() && !is_launcher(&facts)
@@ -229,7 +232,8 @@ fn wake_after(this: &Reconciler, identity: ProcessIdentity) {
     });
 }
 
-/// A stop whose intent is recorded and whose process lives: whoever began it has died.
+/// A stop whose intent is recorded and whose process lives.
+/// Whoever began it has died.
 async fn finish_stop(this: &Reconciler, bridge: &Bridge) -> Result<(), AppError> {
     let Some(lock) = this.locks.try_project(&bridge.cwd).await else {
         this.watchers.watch(&bridge.id, bridge.generation);
@@ -306,7 +310,8 @@ fn waiting_launcher(this: &Reconciler, bridge: &Bridge) -> Option<ProcessIdentit
     is_launcher(&facts).then_some(facts.identity)
 }
 
-/// Two rows that name one process: the one whose launch the process carries is right.
+/// Two rows that name one process.
+/// The one whose launch the process carries is right.
 async fn hold_conflicts(this: &Reconciler, live: &[Bridge]) -> Result<(), AppError> {
     let mut claims: HashMap<&ProcessIdentity, Vec<&Bridge>> = HashMap::new();
     for bridge in live {

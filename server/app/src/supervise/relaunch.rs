@@ -1,8 +1,8 @@
-//! One cold start more after the remote session turned out to be archived or deleted.
+//! One more cold start after the remote session was archived or deleted.
 
 use crate::AppError;
 use crate::bridges::ends::Noticed;
-use crate::bridges::launch::Wish;
+use crate::bridges::launch::LaunchRequest;
 use crate::bridges::terminator::Ended;
 use crate::bridges::transition::Changed;
 use crate::supervise::Watchers;
@@ -12,7 +12,8 @@ use svc_domain::decide::Command;
 use tracing::{error, info};
 
 impl Watchers {
-    /// Relaunches on a task of its own: the watcher that saw the poison ends with its generation.
+    /// Relaunches on a task of its own.
+    /// The watcher that saw the poison ends with its generation.
     pub(super) fn relaunch_in_background(self: &Arc<Self>, bridge: Bridge) {
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
@@ -58,7 +59,7 @@ impl Watchers {
         }
         let prepared = self
             .launcher
-            .prepare(Wish {
+            .prepare(LaunchRequest {
                 project: &current.project,
                 label: current.label(),
                 spawn_mode: current.spawn_mode,

@@ -23,11 +23,13 @@ use svc_shared::ids::InstanceId;
 use tokio::time::Instant;
 use tracing::warn;
 
-/// Looks between two counts of open files: they cost more than everything else of a look.
+/// Looks between two counts of open files.
+/// They cost more than everything else of a look.
 const LOOKS_PER_COUNT: u32 = 15;
 
-/// The distance between two looks while nobody listens (`http-api` §4.1). A sample of then is still
-/// fresh when the next one is taken: who asks once, and who scrapes, finds figures.
+/// The distance between two looks while nobody listens (`http-api` §4.1).
+/// A sample of then is still fresh when the next one is taken: who asks once, and who scrapes,
+/// finds figures.
 fn unwatched(poll: Duration) -> Duration {
     poll * 5 / 2
 }
@@ -252,8 +254,8 @@ fn with_root(bridge: Bridge) -> Option<(Bridge, Root)> {
     Some((bridge, Root { identity, launch }))
 }
 
-/// What was used since the look before. A window much shorter than the pace is left open, unless
-/// it is the first.
+/// What was used since the look before.
+/// A window much shorter than the pace is left open, unless it is the first.
 fn compare(
     before: &mut HashMap<InstanceId, Before>,
     live: Vec<(Bridge, Root)>,

@@ -46,8 +46,8 @@ async fn a_row_that_was_written_here_and_not_taken_over_is_found_by_the_tick() {
     app.close().await;
 }
 
-/// Whether nobody else has written since the rows were read. A busy machine may keep the connection
-/// that tells longer than is waited for it.
+/// Whether nobody else has written since the rows were read.
+/// A busy machine may keep the connection that tells longer than is waited for it.
 async fn is_current(app: &App) -> bool {
     let asked = async {
         loop {

@@ -98,8 +98,8 @@ prop_compose! {
     }
 }
 
-/// What a launch answers. A corrected record is live, or its process has been stopped; the launch
-/// is judged again then.
+/// What a launch answers.
+/// A corrected record is live, or its process has been stopped; the launch is judged again then.
 fn launched(wanted: Wanted, now: &Circumstances) -> Result<(), ErrorCode> {
     match judged(&name(), wanted, now) {
         Err(error) => Err(error.code),

@@ -46,7 +46,8 @@ pub(super) fn auth(config: &Config) -> Check {
     }
 }
 
-/// Several sentences as one check: what is wrong with all of them, then all remedies.
+/// Several sentences as one check.
+/// What is wrong with all of them, then all remedies.
 fn parted(status: CheckStatus, sentences: &[String]) -> Check {
     let parts = || sentences.iter().map(|one| one.split_once("; ").unwrap_or((one, "")));
     let findings: Vec<&str> = parts().map(|(finding, _)| finding).collect();

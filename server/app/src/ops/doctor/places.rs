@@ -17,8 +17,9 @@ use svc_shared::internal::Check;
 /// Files looked at in the state directory; a first wrong one is enough to warn.
 const MOST_FILES: usize = 20_000;
 
-/// File systems of other machines: locks and the write-ahead log may not hold there.
-/// `linux/magic.h`: NFS, SMB, CIFS, SMB2, AFS, Ceph.
+/// File systems of other machines.
+/// Locks and the write-ahead log may not hold there. `linux/magic.h`: NFS, SMB, CIFS, SMB2, AFS,
+/// Ceph.
 const REMOTE: [u64; 6] = [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x5346_414f, 0x00c3_6400];
 
 /// Whether the projects can be listed, and what in there is none.
@@ -146,7 +147,8 @@ impl Open {
     }
 }
 
-/// Files and directories that others may use, relative to `root`. What vanishes meanwhile is none.
+/// Files and directories that others may use, relative to `root`.
+/// What vanishes meanwhile is none.
 fn wider_inside(root: &Path) -> Open {
     let mut left = MOST_FILES;
     let mut open = Open::default();

@@ -9,7 +9,8 @@ use svc_store::{Health, OpenError, StoreError};
 /// What is known of an open database; the inner `None`: it took too long to look.
 type Looked = Option<Result<Health, StoreError>>;
 
-/// Whether the records can be relied on. No database at all is one that the first start makes.
+/// Whether the records can be relied on.
+/// No database at all is one that the first start makes.
 pub(super) fn database(path: &Path, seen: Result<Option<Looked>, &OpenError>) -> Check {
     const NAME: &str = "db";
     match seen {

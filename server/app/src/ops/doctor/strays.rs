@@ -4,7 +4,8 @@ use super::{counted, passed, some_of, warned};
 use svc_shared::internal::Check;
 use svc_shared::internal::strays::Stray;
 
-/// Whether processes of ended bridges are left on this machine. `None`: nobody could say.
+/// Whether processes of ended bridges are left on this machine.
+/// `None`: nobody could say.
 pub(super) fn strays(found: Option<&[Stray]>) -> Check {
     const NAME: &str = "strays";
     let Some(found) = found else {

@@ -5,7 +5,8 @@ use svc_config::ScopeUse;
 use svc_ports::process::{Manager, ServiceUnit};
 use svc_shared::internal::Check;
 
-/// Whether bridges outlive the unit of the service: by a scope of their own, or by what the unit ends.
+/// Whether bridges outlive the unit of the service.
+/// By a scope of their own, or by what the unit ends.
 pub(super) fn systemd(wanted: ScopeUse, manager: &Manager, unit: Option<&ServiceUnit>) -> Check {
     const NAME: &str = "systemd";
     let why = match (wanted, manager) {

@@ -1,4 +1,5 @@
-//! What a `state.json` of an earlier service says (`configuration` §11.1). Text in, records out.
+//! What a `state.json` of an earlier service says (`configuration` §11.1).
+//! Text in, records out.
 
 use serde_json::{Map, Value};
 use svc_domain::log_escape::quoted;
@@ -38,7 +39,8 @@ pub(super) struct Canonical {
     pub text: String,
 }
 
-/// Takes what can be understood. Only a file that is no such file at all is refused.
+/// Takes what can be understood.
+/// Only a file that is no such file at all is refused.
 pub(super) fn lenient(bytes: &[u8]) -> Result<Reading, String> {
     let root = root(bytes)?;
     let empty = Map::new();
