@@ -52,7 +52,7 @@ async fn h8_no_get_route_of_the_table_changes_anything_whatever_method_it_claims
     for route in reads() {
         server.send(get(&known(route))).await;
     }
-    let records = async || format!("{:?}", server.app.reconciled_instances().await.unwrap());
+    let records = async || format!("{:?}", server.app.instances().reconciled().await.unwrap());
     let before = (records().await, tree(&server));
     let mut asked = 0;
     for route in reads() {
