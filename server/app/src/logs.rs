@@ -2,17 +2,15 @@
 
 pub(crate) mod retention;
 
-use crate::AppError;
 use crate::auth::Auth;
 use crate::bridges::lookup::Lookup;
+use crate::nudge::SAFETY_TICK;
 use crate::registry::Registry;
 use crate::registry::copies::Copies;
-use crate::supervise::SAFETY_TICK;
 use crate::tasks::{Tasks, blocking};
+use crate::{AppError, log_files};
 use std::cmp::Ordering;
-use std::path::PathBuf;
 use std::sync::Arc;
-use svc_agent::log_set::{LogSet, LogSetKey};
 use svc_agent::log_tail::{Begin, Broken, Log, LogTails, Part, TailItem, Viewer, Writer};
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
@@ -23,21 +21,6 @@ use svc_shared::internal::LogPage;
 use svc_shared::stream::{LogFrame, MarkKind, close};
 use svc_watch::{Pace, Watcher};
 use tokio::sync::watch;
-
-/// Where the logs of bridges are.
-pub(crate) fn directory(config: &Config) -> PathBuf {
-    config.state_dir.join("logs")
-}
-
-/// The log files of a stem that a row names; `None` for a stem that was never ours.
-pub(crate) fn set(config: &Config, stem: &str) -> Option<LogSet> {
-    stem.parse::<LogSetKey>().ok().map(|_| LogSet::at(&directory(config), stem))
-}
-
-/// The log files of a bridge.
-pub(crate) fn set_of(config: &Config, bridge: &Bridge) -> Option<LogSet> {
-    set(config, &bridge.launch.as_ref()?.log_stem)
-}
 
 /// Most lines that are shown before it is seen whether the row changed or the service ends.
 const IN_A_ROW: u32 = 64;
@@ -162,7 +145,7 @@ impl Logs {
     }
 
     fn log_of(&self, bridge: &Bridge) -> Option<Arc<Log>> {
-        Some(self.tails.log(&set_of(&self.config, bridge)?))
+        Some(self.tails.log(&log_files::set_of(&self.config, bridge)?))
     }
 
     fn copies(&self) -> &Copies {

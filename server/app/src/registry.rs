@@ -8,7 +8,7 @@ pub(crate) mod copies;
 use crate::debounce::Debounce;
 use crate::read_model::publish::Publisher;
 use crate::tasks::Tasks;
-use crate::{AppError, supervise};
+use crate::{AppError, nudge};
 use copies::{Copies, Known};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -168,7 +168,7 @@ impl Registry {
     /// Tells a running service of the same state directory to read the registry.
     pub fn tell_others(&self) {
         if let Some(state_dir) = &self.served {
-            supervise::nudge(state_dir);
+            nudge::nudge(state_dir);
         }
     }
 

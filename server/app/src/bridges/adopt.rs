@@ -9,7 +9,7 @@ use crate::locks::Locks;
 use crate::projects::catalog::Catalog;
 use crate::read_model::records::Records;
 use crate::sessions::Sessions;
-use crate::supervise::Watchers;
+use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use std::sync::Arc;

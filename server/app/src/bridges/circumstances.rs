@@ -2,7 +2,7 @@
 
 use crate::bridges::readiness::Readiness;
 use crate::tasks::blocking;
-use crate::{AppError, Class, logs};
+use crate::{AppError, Class, log_files};
 use std::collections::HashMap;
 use std::sync::Arc;
 use svc_domain::admission::{
@@ -104,7 +104,7 @@ impl Readiness {
     /// Unknown free space is no reason to refuse.
     fn disk_has_room(&self) -> bool {
         let state = &self.config.state_dir;
-        [state.clone(), logs::directory(&self.config)]
+        [state.clone(), log_files::directory(&self.config)]
             .iter()
             .filter_map(|dir| svc_process::files::free_bytes(dir).ok())
             .all(|free| free >= MIN_FREE_BYTES)

@@ -4,7 +4,7 @@
 use crate::AppError;
 use crate::bridges::family::Families;
 use crate::bridges::transition::{Changed, Transitions};
-use crate::logs;
+use crate::log_files;
 use std::sync::Arc;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
@@ -109,7 +109,7 @@ impl EndRecorder {
     }
 
     async fn last_words(&self, bridge: &Bridge) -> (String, String) {
-        let Some(set) = logs::set_of(&self.config, bridge) else { return Default::default() };
+        let Some(set) = log_files::set_of(&self.config, bridge) else { return Default::default() };
         tokio::task::spawn_blocking(move || (set.debug_tail(), set.output_tail()))
             .await
             .unwrap_or_default()

@@ -7,7 +7,7 @@ use crate::agent::Agent;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
 use crate::failpoint::hit;
-use crate::logs;
+use crate::log_files;
 use crate::read_model::ReadModel;
 use crate::tasks::Tasks;
 use crate::tasks::blocking;
@@ -77,8 +77,11 @@ impl Launcher {
         let program = self.agent.program().map_err(|error| {
             AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
         })?;
-        let (dir, project, now) =
-            (logs::directory(&self.config), request.project.clone(), self.transitions.clock.now());
+        let (dir, project, now) = (
+            log_files::directory(&self.config),
+            request.project.clone(),
+            self.transitions.clock.now(),
+        );
         let mirrored = self.config.logs.redact_session_url;
         let files = blocking(move || LogSet::create(&dir, &project, now, mirrored))
             .await?

@@ -12,7 +12,7 @@ use crate::failpoint::hit;
 use crate::locks::Locks;
 use crate::projects::trusting::Trust;
 use crate::read_model::records::Records;
-use crate::supervise::Watchers;
+use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use std::sync::Arc;

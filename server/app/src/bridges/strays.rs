@@ -1,10 +1,10 @@
 //! Use-cases: processes of bridges that no live bridge answers for, and their end.
 
-use crate::ops::doctor::LastAnswer;
+use crate::ops::doctor::last::LastAnswer;
 use crate::projects::catalog::Catalog;
 use crate::registry::Registry;
 use crate::tasks::blocking;
-use crate::{AppError, Class, logs};
+use crate::{AppError, Class, log_files};
 use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::Path;
@@ -100,7 +100,7 @@ impl Strays {
         let is_known = |carrier: &Carrier| of_launch.contains_key(&carrier.launch);
         let logged = match carriers.iter().all(is_known) {
             true => HashSet::new(),
-            false => logged_launches(&logs::directory(&self.config)),
+            false => logged_launches(&log_files::directory(&self.config)),
         };
         let carried: HashSet<(i32, &LaunchId)> =
             carriers.iter().map(|one| (one.facts.identity.pid.get(), &one.launch)).collect();

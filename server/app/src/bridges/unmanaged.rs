@@ -3,7 +3,7 @@
 
 use crate::agent::Agent;
 use crate::registry::copies::Copies;
-use crate::{AppError, logs};
+use crate::{AppError, log_files};
 use std::path::Path;
 use std::sync::Arc;
 use svc_agent::log_set::LogSet;
@@ -123,7 +123,7 @@ impl Finder {
         let log = debug_file(&facts.argv);
         let own_log = log
             .as_deref()
-            .and_then(|file| LogSet::of_debug_file(&logs::directory(&self.config), file));
+            .and_then(|file| LogSet::of_debug_file(&log_files::directory(&self.config), file));
         let managed = self.managed(&identity);
         let found = PointedAt {
             pid: identity.pid,

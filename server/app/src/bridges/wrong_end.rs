@@ -5,7 +5,7 @@
 use crate::bridges::stop::StopBridge;
 use crate::bridges::stop::held;
 use crate::bridges::transition::Transitions;
-use crate::supervise::Watchers;
+use crate::supervise::watchers::Watchers;
 use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::bridge::Bridge;

@@ -279,7 +279,7 @@ impl Jobs {
     /// A command has no readers: it hands the result over to the service, if one runs.
     pub(crate) fn announce_settled(&self, result: &StopAgentResult) {
         let Some(readers) = &self.readers else {
-            crate::supervise::hand_over_settled(&self.scan.config.state_dir, result);
+            crate::nudge::hand_over_settled(&self.scan.config.state_dir, result);
             return;
         };
         let data = serde_json::json!({

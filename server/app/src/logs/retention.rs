@@ -1,7 +1,7 @@
 //! Use-case: keep the log directory within its limits, file by file and as a whole.
 
 use crate::debounce::Debounce;
-use crate::logs;
+use crate::log_files;
 use crate::registry::Registry;
 use crate::tasks::Tasks;
 use std::collections::{HashMap, HashSet};
@@ -133,7 +133,7 @@ impl Retention {
             debug!("old logs stay: it is not known which of them a corrupt record is about");
             return Ok(0);
         };
-        let directory = logs::directory(&self.config);
+        let directory = log_files::directory(&self.config);
         let Inventory { sets, strays } = inventory(&directory)?;
         let uses = uses(rows);
         let limits = &self.config.logs;
@@ -179,13 +179,13 @@ impl Retention {
     fn written_stems(&self) -> HashSet<String> {
         let processes = self.host.processes();
         let files = processes.iter().filter_map(|facts| debug_file(&facts.argv));
-        let sets =
-            files.filter_map(|file| LogSet::of_debug_file(&logs::directory(&self.config), &file));
+        let sets = files
+            .filter_map(|file| LogSet::of_debug_file(&log_files::directory(&self.config), &file));
         sets.map(|set| set.stem().to_owned()).collect()
     }
 
     fn remove_logs(&self, group: &Group) -> bool {
-        let left = group.remove(&logs::directory(&self.config));
+        let left = group.remove(&log_files::directory(&self.config));
         if left > 0 {
             warn!("{left} old log files cannot be removed; check the permissions of the directory");
         }

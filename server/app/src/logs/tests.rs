@@ -40,7 +40,7 @@ impl Bench {
     }
 
     fn append(&self, text: &str) {
-        let path = crate::logs::set_of(self.app.settings(), &self.bridge).unwrap();
+        let path = crate::log_files::set_of(self.app.settings(), &self.bridge).unwrap();
         let mut file = File::options().append(true).open(path.debug_file()).unwrap();
         file.write_all(text.as_bytes()).unwrap();
     }
@@ -90,9 +90,13 @@ fn resume(app: &App, bridge: &mut Bridge) {
 }
 
 fn launch(app: &App) -> Launch {
-    let set =
-        LogSet::create(&directory(app.settings()), &"api".parse().unwrap(), Still.now(), false)
-            .unwrap();
+    let set = LogSet::create(
+        &crate::log_files::directory(app.settings()),
+        &"api".parse().unwrap(),
+        Still.now(),
+        false,
+    )
+    .unwrap();
     Launch {
         id: "0".repeat(32).parse::<LaunchId>().unwrap(),
         argv: svc_domain::argv::Argv::default(),

@@ -7,11 +7,13 @@
 mod agent;
 mod configuration;
 mod exposure;
+pub(crate) mod last;
 mod places;
 mod registry;
 mod same_session;
 mod strays;
 mod systemd;
+mod verdict;
 
 use crate::VERSION;
 use crate::agent::Agent;
@@ -19,8 +21,9 @@ use crate::bridges::strays::Strays;
 use crate::projects::catalog::Catalog;
 use crate::registry::Registry;
 use crate::sessions::SessionScan;
+use last::LastAnswer;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::login::Login;
 use svc_config::{Config, ConfigErrors, Loaded, Origin, ScopeUse};
@@ -31,12 +34,10 @@ use svc_shared::Timestamp;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
 use svc_store::OpenError;
-use tokio::time::Instant;
 
 pub use configuration::not_found;
+pub use verdict::{failed, passed, warned};
 
-/// A page that asks again and again gets the same answer for this long.
-const FRESH: Duration = Duration::from_secs(5);
 /// Longest look through the database.
 const DATABASE_LIMIT: Duration = Duration::from_secs(10);
 
@@ -49,27 +50,6 @@ pub enum Records {
     Absent,
     /// Refused or unreadable.
     Refused(OpenError),
-}
-
-/// The last answer, for a while.
-#[derive(Debug, Default)]
-pub(crate) struct LastAnswer(Mutex<Option<(Instant, Arc<Doctor>)>>);
-
-impl LastAnswer {
-    fn fresh(&self) -> Option<Arc<Doctor>> {
-        let last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.as_ref().filter(|(at, _)| at.elapsed() < FRESH).map(|(_, answer)| Arc::clone(answer))
-    }
-
-    /// What it says is no longer so.
-    pub(crate) fn forget(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn keep(&self, answer: &Arc<Doctor>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some((Instant::now(), Arc::clone(answer)));
-    }
 }
 
 /// Examines the installation.
@@ -217,67 +197,4 @@ pub fn report(checks: Vec<Check>, config_path: Option<&Path>, at: Timestamp) -> 
 #[must_use]
 pub fn of_unusable(errors: &ConfigErrors) -> Vec<Check> {
     configuration::checks(Err(errors))
-}
-
-/// A check that found nothing wrong.
-#[must_use]
-pub fn passed(name: &str, detail: impl Into<String>) -> Check {
-    check(name, CheckStatus::Ok, detail, None)
-}
-
-/// A check that found something worth a look.
-#[must_use]
-pub fn warned(name: &str, detail: impl Into<String>, hint: &str) -> Check {
-    check(name, CheckStatus::Warn, detail, Some(hint))
-}
-
-/// A check that found what blocks.
-#[must_use]
-pub fn failed(name: &str, detail: impl Into<String>, hint: &str) -> Check {
-    check(name, CheckStatus::Fail, detail, Some(hint))
-}
-
-fn check(name: &str, status: CheckStatus, detail: impl Into<String>, hint: Option<&str>) -> Check {
-    Check {
-        name: name.to_owned(),
-        status: status.into(),
-        detail: detail.into(),
-        hint: hint.map(str::to_owned),
-    }
-}
-
-/// A message of this house says what happened, and behind the first semicolon what to do.
-fn told(name: &str, status: CheckStatus, message: &str) -> Check {
-    match message.split_once("; ") {
-        Some((what, remedy)) => check(name, status, what, Some(remedy)),
-        None => check(name, status, message, None),
-    }
-}
-
-/// An error and its causes, fit to be shown.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let inner = error.to_string();
-        if !text.contains(&inner) {
-            text = format!("{text}: {inner}");
-        }
-        cause = error.source();
-    }
-    svc_domain::redact::redact_text(&text)
-}
-
-/// `1 key`, `2 keys`.
-fn counted(count: usize, thing: &str) -> String {
-    if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
-}
-
-/// At most five of many, for a line that stays readable.
-fn some_of<T: ToString>(all: &[T]) -> String {
-    let shown: Vec<String> = all.iter().take(5).map(ToString::to_string).collect();
-    match all.len().saturating_sub(shown.len()) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
 }

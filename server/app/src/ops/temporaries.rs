@@ -1,7 +1,7 @@
 //! Use-case: remove what a killed writer left beside a file.
 
 use crate::agent::Agent;
-use crate::logs;
+use crate::log_files;
 use crate::projects::catalog::Catalog;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl Temporaries {
     /// the agent's configuration, wherever a link leads.
     fn places_of_temporaries(&self) -> Vec<PathBuf> {
         let state = &self.config.state_dir;
-        let mut places = vec![state.clone(), logs::directory(&self.config), state.join("run")];
+        let mut places = vec![state.clone(), log_files::directory(&self.config), state.join("run")];
         if let Ok(home) = self.agent.home() {
             let projects = self.catalog.all();
             let paths = projects.iter().filter_map(|project| project.path.to_str());

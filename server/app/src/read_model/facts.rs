@@ -2,7 +2,7 @@
 //! Read from files and the process table, handed on as values.
 
 use crate::agent::Agent;
-use crate::logs;
+use crate::log_files;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_config::Config;
@@ -109,7 +109,7 @@ impl FactReader {
         let ended_standard = !bridge.is_live() && bridge.resume_mode == ResumeMode::Standard;
         let version = |facts| self.agent.running_version(&facts);
         let facts = RowFacts {
-            has_log: logs::set_of(&self.config, bridge).is_some_and(|set| set.has_log()),
+            has_log: log_files::set_of(&self.config, bridge).is_some_and(|set| set.has_log()),
             agent_version: self.process_of(bridge).and_then(version),
             reuse_expires_at: ended_standard
                 .then(|| self.agent.pointer(&bridge.cwd))

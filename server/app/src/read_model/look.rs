@@ -2,7 +2,7 @@
 
 use crate::agent::Agent;
 use crate::bridges::lookup::Lookup;
-use crate::logs;
+use crate::log_files;
 use crate::read_model::records::Records;
 use crate::tasks::blocking;
 use crate::{AppError, Class};
@@ -160,7 +160,7 @@ impl Instances {
             Verdict::Same => match live.stage {
                 Stage::Ready | Stage::Launching { .. } => None,
                 Stage::Registering { .. } => {
-                    let set = logs::set_of(&self.records.view.config, bridge)?;
+                    let set = log_files::set_of(&self.records.view.config, bridge)?;
                     let evidence = svc_agent::debug_watch::scan(&set);
                     (evidence.readiness() == Readiness::Ready)
                         .then(|| Fact::Registered(evidence.anchor()))

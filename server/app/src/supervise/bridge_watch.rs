@@ -4,8 +4,8 @@
 use crate::bridges::ends::Noticed;
 use crate::bridges::terminator::Ended;
 use crate::failpoint::hit;
-use crate::supervise::Watchers;
-use crate::{AppError, logs};
+use crate::supervise::watchers::Watchers;
+use crate::{AppError, log_files};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn after(duration: Duration) -> Timer {
 
 /// Watches until the generation ends, another one begins, or the service ends.
 pub(super) async fn run(this: Arc<Watchers>, id: InstanceId, generation: u32) {
-    let mark = super::Mark { watchers: &this, id: &id };
+    let mark = super::watchers::Mark { watchers: &this, id: &id };
     if let Err(error) = watch(&this, &id, generation).await {
         error!(bridge.id = %id, error = %error, "watching bridge {} failed", id.short());
     }
@@ -62,7 +62,8 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
     let Some(identity) = &bridge.process else { return Ok(()) };
     let exited = this.launcher.host.exited(identity);
     tokio::pin!(exited);
-    let set = bridge.launch.as_ref().and_then(|launch| logs::set(&this.config, &launch.log_stem));
+    let set =
+        bridge.launch.as_ref().and_then(|launch| log_files::set(&this.config, &launch.log_stem));
     let Some(set) = set else {
         // An adopted bridge that logs elsewhere: only its exit can be seen.
         tokio::select! {

@@ -7,6 +7,7 @@ use crate::auth::Auth;
 use crate::bridges::adopt::Adopter;
 use crate::jobs::Jobs;
 use crate::logs::retention::Retention;
+use crate::nudge::{SAFETY_TICK, settled, socket};
 use crate::ops::temporaries::Temporaries;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
@@ -14,22 +15,17 @@ use crate::registry::Registry;
 use crate::sessions::Extent;
 use crate::sessions::Sessions;
 use crate::sessions::pointers::Pointers;
-use crate::supervise::Watchers;
+use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
 use std::os::unix::net::UnixDatagram as BlockingDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::redact::redact_text;
 use svc_ports::Clock;
-use svc_shared::api::jobs::StopAgentResult;
 use svc_store::Watch;
 use svc_watch::{Pace, Watcher};
 use tokio::net::UnixDatagram;
 use tracing::{debug, warn};
-
-/// Slow look at everything, should all wake-ups have been lost.
-pub(crate) const SAFETY_TICK: Duration = Duration::from_secs(5);
 
 /// Pause after credentials could not be read.
 const READ_AGAIN: Duration = Duration::from_millis(500);
@@ -39,38 +35,6 @@ const LONGEST_MESSAGE: usize = 64 * 1024;
 
 /// How often old history is dropped.
 const HOUSEKEEPING: Duration = Duration::from_secs(24 * 3600);
-
-fn socket(state_dir: &Path) -> PathBuf {
-    state_dir.join("run").join("notify.sock")
-}
-
-/// Tells a running server, if there is one, that the registry has changed.
-/// Never waits.
-pub(crate) fn nudge(state_dir: &Path) {
-    send(state_dir, b"changed");
-}
-
-/// Tells a running server, if there is one, how a command's stop of a background job ended, so that
-/// the server announces it. Never waits.
-pub(crate) fn hand_over_settled(state_dir: &Path, result: &StopAgentResult) {
-    match serde_json::to_vec(result) {
-        Ok(message) => send(state_dir, &message),
-        Err(error) => debug!(error = %error, "the end of a job cannot be told to the service"),
-    }
-}
-
-fn send(state_dir: &Path, message: &[u8]) {
-    let Ok(sender) = BlockingDatagram::unbound() else { return };
-    let _ = sender.set_nonblocking(true);
-    let _ = sender.send_to(message, socket(state_dir)); // nobody serves: fine
-}
-
-/// The result in a message of [`hand_over_settled`].
-fn settled(message: &[u8]) -> Option<StopAgentResult> {
-    let result: StopAgentResult = serde_json::from_slice(message).ok()?;
-    // The state directory is private, but what leaves the service is masked here all the same.
-    Some(StopAgentResult { detail: result.detail.as_deref().map(redact_text), ..result })
-}
 
 /// The socket for nudges.
 /// Without one (path too long, odd file system) the watch on the write-ahead log and the safety

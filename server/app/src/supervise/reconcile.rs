@@ -5,9 +5,9 @@ use crate::bridges::ends::EndRecorder;
 use crate::bridges::ends::Noticed;
 use crate::bridges::stop::StopBridge;
 use crate::locks::Locks;
-use crate::supervise::Watchers;
+use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
-use crate::{AppError, logs};
+use crate::{AppError, log_files};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -305,7 +305,7 @@ async fn unfinished_launch(this: &Reconciler, bridge: &Bridge) -> Result<(), App
 /// The launcher of this record, if its identity file names one and that very process still waits.
 /// A file that names anything else is not believed.
 fn waiting_launcher(this: &Reconciler, bridge: &Bridge) -> Option<ProcessIdentity> {
-    let set = logs::set_of(&this.ends.config, bridge)?;
+    let set = log_files::set_of(&this.ends.config, bridge)?;
     let facts = this.host.inspect(set.launched_pid()?)?;
     is_launcher(&facts).then_some(facts.identity)
 }

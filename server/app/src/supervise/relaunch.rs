@@ -5,7 +5,7 @@ use crate::bridges::ends::Noticed;
 use crate::bridges::launch::LaunchRequest;
 use crate::bridges::terminator::Ended;
 use crate::bridges::transition::Changed;
-use crate::supervise::Watchers;
+use crate::supervise::watchers::Watchers;
 use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::Command;

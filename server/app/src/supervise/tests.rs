@@ -1,13 +1,14 @@
 //! What is left of a bridge in the memory of the service when the bridge is over.
 
-use super::*;
+use super::watchers::lock;
 use crate::App;
 use crate::bench::{Sleeper, Still, app, bridge};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::bridge::Launch;
+use svc_domain::bridge::{Bridge, Launch};
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
+use svc_shared::ids::InstanceId;
 use svc_store::{Access, Cap, Inserted, Saved, Store};
 
 /// Waits until the row fits; it is `None` when it is gone.

@@ -1,6 +1,6 @@
 //! Checks of the agent CLI: `claude`, `claude-login`, `workspace-trust`.
 
-use super::{chain, failed, passed, some_of, told, warned};
+use super::verdict::{chain, failed, passed, some_of, told, warned};
 use std::path::PathBuf;
 use svc_agent::cli::ProbeError;
 use svc_agent::login::Login;

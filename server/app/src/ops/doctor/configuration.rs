@@ -1,6 +1,6 @@
 //! Checks of the configuration: `config`, `config-keys`, `config-mode`, `env`.
 
-use super::{check, counted, failed, passed, some_of, warned};
+use super::verdict::{check, counted, failed, passed, some_of, warned};
 use std::fmt::Display;
 use svc_config::{ConfigErrors, Loaded, Warning, WarningKind};
 use svc_shared::internal::Check;

@@ -1,6 +1,6 @@
 //! The check `auth`: the rules of the start, asked without starting.
 
-use super::{check, failed, passed, warned};
+use super::verdict::{check, failed, passed, warned};
 use svc_config::{Config, is_password_hash, judge_exposure};
 use svc_domain::posture::is_loopback_host;
 use svc_shared::internal::Check;

@@ -1,6 +1,6 @@
 //! Checks of directories and programs: `projects_root`, `state_dir`, `git`.
 
-use super::{counted, failed, passed, some_of, warned};
+use super::verdict::{counted, failed, passed, some_of, warned};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::ffi::OsStr;
 use std::fs::Metadata;

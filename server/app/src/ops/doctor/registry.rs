@@ -1,6 +1,6 @@
 //! The check `db`.
 
-use super::{chain, failed, passed, told, warned};
+use super::verdict::{chain, failed, passed, told, warned};
 use std::path::Path;
 use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;

@@ -1,6 +1,6 @@
 //! The check `duplicate_sessions`.
 
-use super::{counted, passed, some_of, warned};
+use super::verdict::{counted, passed, some_of, warned};
 use svc_domain::same_session::{Sharer, sentence};
 use svc_shared::internal::Check;
 

@@ -1,6 +1,6 @@
 //! The check `strays`.
 
-use super::{counted, passed, some_of, warned};
+use super::verdict::{counted, passed, some_of, warned};
 use svc_shared::internal::Check;
 use svc_shared::internal::strays::Stray;
 

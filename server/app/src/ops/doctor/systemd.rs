@@ -1,6 +1,6 @@
 //! The check `systemd`.
 
-use super::{failed, passed, warned};
+use super::verdict::{failed, passed, warned};
 use svc_config::ScopeUse;
 use svc_ports::process::{Manager, ServiceUnit};
 use svc_shared::internal::Check;

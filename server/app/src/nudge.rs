@@ -1,0 +1,44 @@
+//! Tells the service of the same state directory what another process did.
+
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use svc_domain::redact::redact_text;
+use svc_shared::api::jobs::StopAgentResult;
+use tracing::debug;
+
+/// Slow look at everything, should all wake-ups have been lost.
+pub(crate) const SAFETY_TICK: Duration = Duration::from_secs(5);
+
+/// The socket of a service, for nudges.
+pub(crate) fn socket(state_dir: &Path) -> PathBuf {
+    state_dir.join("run").join("notify.sock")
+}
+
+/// Tells a running server, if there is one, that the registry has changed.
+/// Never waits.
+pub(crate) fn nudge(state_dir: &Path) {
+    send(state_dir, b"changed");
+}
+
+/// Tells a running server, if there is one, how a command's stop of a background job ended, so that
+/// the server announces it. Never waits.
+pub(crate) fn hand_over_settled(state_dir: &Path, result: &StopAgentResult) {
+    match serde_json::to_vec(result) {
+        Ok(message) => send(state_dir, &message),
+        Err(error) => debug!(error = %error, "the end of a job cannot be told to the service"),
+    }
+}
+
+fn send(state_dir: &Path, message: &[u8]) {
+    let Ok(sender) = UnixDatagram::unbound() else { return };
+    let _ = sender.set_nonblocking(true);
+    let _ = sender.send_to(message, socket(state_dir)); // nobody serves: fine
+}
+
+/// The result in a message of [`hand_over_settled`].
+pub(crate) fn settled(message: &[u8]) -> Option<StopAgentResult> {
+    let result: StopAgentResult = serde_json::from_slice(message).ok()?;
+    // The state directory is private, but what leaves the service is masked here all the same.
+    Some(StopAgentResult { detail: result.detail.as_deref().map(redact_text), ..result })
+}
