@@ -10,7 +10,7 @@
 mod commands;
 #[path = "binary/lifecycle.rs"]
 mod lifecycle;
-#[path = "binary/place.rs"]
-mod place;
 #[path = "binary/server.rs"]
 mod server;
+#[path = "binary/workspace.rs"]
+mod workspace;

@@ -117,7 +117,7 @@ const BANS: &[Ban] = &[
 /// Most files that may import each other in a circle: a module and its parts.
 const LONGEST_CYCLE: usize = 3;
 
-/// Files in the longest cycle of packages with longer ones. Only ever lower a number.
+/// Files in the longest cycle of packages with longer ones. Numbers only fall.
 const CYCLES_LEFT: &[(&str, usize)] = &[
     ("server/app", 29),
     ("server/config", 5),
@@ -247,8 +247,8 @@ fn no_module_names_what_is_none_of_its_business() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// The modules of the page, and the groups that each group may use beside itself. A part knows no
-/// page, a rule no view.
+/// The modules of the page, and the groups that each group may use beside itself.
+/// A part knows no page, a rule no view.
 const PAGE: &[(&str, &[&str], &[&str])] = &[
     ("rules", &["model", "text"], &[]),
     ("browser", &["browser", "clock", "crash", "focus", "reactive"], &["rules"]),

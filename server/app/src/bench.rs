@@ -35,7 +35,7 @@ impl Clock for Still {
 /// Of [`bridge`].
 pub(crate) const ID: &str = "b0000000-0000-4000-8000-000000000001";
 
-/// A bridge of the project of [`app`], ready since [`Still`], without a launch or a process.
+/// A bridge of the project of [`app`], ready since [`Still`], without a process.
 pub(crate) fn bridge(tree: &Path) -> Bridge {
     Bridge {
         id: ID.parse().unwrap(),

@@ -2,9 +2,9 @@
 //!
 //! Compiled in only with the feature `failpoints`; without it a point is nothing at all.
 
-/// Acts as the variable `SVC_FAILPOINTS` (`name=action`, several separated by `;`) says for the
-/// point. Actions: `abort` (the process kills itself), `sleep:MILLISECONDS`, `panic`, and
-/// `abort@N` (at the N-th passage, from 1).
+/// Does what the variable `SVC_FAILPOINTS` says for the point.
+/// The form is `name=action`, several separated by `;`. Actions: `abort` (the process kills
+/// itself), `sleep:MILLISECONDS`, `panic`, and `abort@N` (at the N-th passage, from 1).
 #[cfg(feature = "failpoints")]
 pub async fn hit(name: &str) {
     use std::collections::HashMap;

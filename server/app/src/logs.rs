@@ -22,7 +22,7 @@ use svc_shared::stream::{LogFrame, MarkKind, close};
 use svc_watch::{Pace, Watcher};
 use tokio::sync::watch;
 
-/// Most lines that are shown before it is seen whether the row changed or the service ends.
+/// Most lines that are sent before the row and the shutdown are checked again.
 const IN_A_ROW: u32 = 64;
 
 /// Which part of a log is asked for.

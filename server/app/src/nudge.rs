@@ -21,8 +21,8 @@ pub(crate) fn nudge(state_dir: &Path) {
     send(state_dir, b"changed");
 }
 
-/// Tells a running server, if there is one, how a command's stop of a background job ended, so that
-/// the server announces it. Never waits.
+/// Tells a running server how a command's stop of a background job ended.
+/// The server then announces it. Never waits.
 pub(crate) fn hand_over_settled(state_dir: &Path, result: &StopAgentResult) {
     match serde_json::to_vec(result) {
         Ok(message) => send(state_dir, &message),

@@ -78,7 +78,7 @@ struct Inner {
     seq: u64,
     state: Arc<State>,
     order: Order,
-    /// Counts changes of each list, so that an encoded list lives as long as it is true.
+    /// Counts changes of each list. An encoded list is kept while it is current.
     revisions: Revisions,
     ring: Ring,
     /// Somebody may know a position to go on from.
@@ -218,7 +218,7 @@ impl ReadModel {
         );
     }
 
-    /// Sets instances, each with its place in the order of registration, and removes others.
+    /// Sets instances, each with its place in registration order, and removes others.
     pub fn change_instances(&self, instances: Vec<(i64, Instance)>, gone: &[String]) {
         let mut inner = self.lock();
         let removed = gone.iter().filter(|id| inner.state.instances.contains_key(*id));

@@ -119,8 +119,8 @@ impl Registry {
     pub async fn refresh(&self) -> Result<bool, AppError> {
         let reading = self.copies.begin_reading();
         // Before the rows are read: the next reading finds what is written meanwhile.
-        let others = self.store.others().await;
-        if self.copies.has_seen(others) {
+        let foreign = self.store.foreign_writes().await;
+        if self.copies.has_seen(foreign) {
             return Ok(false);
         }
         let known = self.copies.revisions();
@@ -128,7 +128,7 @@ impl Registry {
         if self.copies.take(self.store.changed_since(&known).await?) {
             self.publish().await;
         }
-        self.copies.end_reading(reading, others);
+        self.copies.end_reading(reading, foreign);
         Ok(true)
     }
 
@@ -185,6 +185,6 @@ impl Registry {
 
     /// Whether another process has written since the rows were last read, or may have.
     pub async fn have_others_written(&self) -> bool {
-        !self.copies.has_seen(self.store.others().await)
+        !self.copies.has_seen(self.store.foreign_writes().await)
     }
 }

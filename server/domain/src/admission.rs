@@ -27,8 +27,8 @@ pub enum Trust {
     Granted,
     /// Not granted; a grant could be written.
     Missing,
-    /// The agent's file cannot be understood or read, so nothing is trusted and nothing can be
-    /// granted. Says why.
+    /// The agent's file cannot be read or understood, and why.
+    /// So nothing is trusted and nothing can be granted.
     Unreadable(String),
 }
 
@@ -315,8 +315,8 @@ pub fn admit(wanted: Wanted, now: &Circumstances) -> Admission {
     }
 }
 
-/// What of the circumstances decides about a background job, in the order in which callers learn
-/// of it. A job may run beside a live bridge.
+/// The obstacles for a background job, in the order in which callers see them.
+/// A job may run beside a live bridge.
 #[must_use]
 pub fn job_obstacles(wanted: Wanted, now: &JobCircumstances<'_>) -> Vec<Obstacle> {
     let mut found = Vec::new();

@@ -48,7 +48,7 @@ pub enum Unrecorded {
         /// The end was asked for, so the process is stopped when the record is corrected.
         is_stopping: bool,
     },
-    /// Its record says that it ended, its process lives, and actions on the record are suspended.
+    /// The record says that it ended, its process lives, and its row is held.
     Held {
         /// Its instance.
         id: InstanceId,

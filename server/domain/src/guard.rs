@@ -9,7 +9,7 @@ use crate::origin::{self, Credential, Entry, FetchSite, OriginVerdict, Presented
 
 /// What is asked for, as far as the guard cares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Area {
     /// `/healthz`.
     Health,
     /// `/login` and the page's files: open, and not there while the pages are off.
@@ -24,8 +24,8 @@ pub enum Place {
     Guarded,
 }
 
-impl Place {
-    /// Every place.
+impl Area {
+    /// Every area.
     pub const ALL: [Self; 6] =
         [Self::Health, Self::OpenPage, Self::Page, Self::Description, Self::Metrics, Self::Guarded];
 }
@@ -45,7 +45,7 @@ pub struct Switches {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Asked {
     /// What for.
-    pub place: Place,
+    pub area: Area,
     /// How it enters.
     pub entry: Entry,
     /// What it proved.
@@ -101,7 +101,7 @@ pub fn decide(asked: &Asked, switches: Switches) -> Verdict {
         HostVerdict::MinimalHealth => true,
         HostVerdict::Serve => false,
     };
-    if matches!(asked.place, Place::OpenPage | Place::Page) && !switches.pages {
+    if matches!(asked.area, Area::OpenPage | Area::Page) && !switches.pages {
         return Verdict::PagesOff;
     }
     match origin::decide(asked.entry, asked.credential, asked.presented, asked.site) {
@@ -111,20 +111,20 @@ pub fn decide(asked: &Asked, switches: Switches) -> Verdict {
     }
     let is_known = match asked.credential {
         Credential::AuthOff | Credential::Cookie | Credential::Proxy | Credential::Bearer => true,
-        Credential::Metrics => asked.place == Place::Metrics,
+        Credential::Metrics => asked.area == Area::Metrics,
         Credential::None | Credential::WrongBearer => false,
     };
-    match asked.place {
-        Place::Health if is_limited || !is_known => return Verdict::MinimalHealth,
-        Place::Health | Place::OpenPage => return Verdict::Serve,
-        Place::Description if !switches.description => return Verdict::Absent,
-        Place::Metrics if !switches.metrics => return Verdict::Absent,
-        Place::Page | Place::Description | Place::Metrics | Place::Guarded => {}
+    match asked.area {
+        Area::Health if is_limited || !is_known => return Verdict::MinimalHealth,
+        Area::Health | Area::OpenPage => return Verdict::Serve,
+        Area::Description if !switches.description => return Verdict::Absent,
+        Area::Metrics if !switches.metrics => return Verdict::Absent,
+        Area::Page | Area::Description | Area::Metrics | Area::Guarded => {}
     }
     if is_known {
         return Verdict::Serve;
     }
-    let is_page = matches!(asked.place, Place::Page | Place::Guarded);
+    let is_page = matches!(asked.area, Area::Page | Area::Guarded);
     if asked.is_visit && is_page && switches.pages && asked.credential == Credential::None {
         Verdict::SignIn
     } else {
@@ -148,9 +148,9 @@ mod tests {
         Credential::Metrics,
     ];
 
-    fn asked(place: Place, credential: Credential) -> Asked {
+    fn asked(area: Area, credential: Credential) -> Asked {
         Asked {
-            place,
+            area,
             entry: Entry::Read,
             credential,
             host: HostVerdict::Serve,
@@ -163,21 +163,21 @@ mod tests {
     #[test]
     fn what_is_switched_off_is_not_there_for_anybody() {
         for credential in CREDENTIALS {
-            for place in [Place::OpenPage, Place::Page] {
-                assert_eq!(decide(&asked(place, credential), OFF), Verdict::PagesOff);
+            for area in [Area::OpenPage, Area::Page] {
+                assert_eq!(decide(&asked(area, credential), OFF), Verdict::PagesOff);
             }
-            for place in [Place::Description, Place::Metrics] {
-                assert_eq!(decide(&asked(place, credential), OFF), Verdict::Absent);
+            for area in [Area::Description, Area::Metrics] {
+                assert_eq!(decide(&asked(area, credential), OFF), Verdict::Absent);
             }
         }
-        let visit = Asked { is_visit: true, ..asked(Place::Guarded, Credential::None) };
+        let visit = Asked { is_visit: true, ..asked(Area::Guarded, Credential::None) };
         assert_eq!(decide(&visit, OFF), Verdict::Unauthenticated, "no page to sign in on");
     }
 
     #[test]
     fn h1_a_cookie_under_a_foreign_host_reads_no_health_report() {
         let health =
-            Asked { host: HostVerdict::MinimalHealth, ..asked(Place::Health, Credential::Cookie) };
+            Asked { host: HostVerdict::MinimalHealth, ..asked(Area::Health, Credential::Cookie) };
         assert_eq!(decide(&health, ON), Verdict::MinimalHealth);
         let off = Asked { credential: Credential::AuthOff, ..health };
         assert_eq!(decide(&off, ON), Verdict::MinimalHealth);
@@ -185,22 +185,22 @@ mod tests {
 
     #[test]
     fn h23_a_scrape_token_opens_one_place() {
-        for place in Place::ALL {
-            let verdict = decide(&asked(place, Credential::Metrics), ON);
-            let expected = match place {
-                Place::Metrics | Place::OpenPage => Verdict::Serve,
-                Place::Health => Verdict::MinimalHealth,
-                Place::Page | Place::Description | Place::Guarded => Verdict::Unauthenticated,
+        for area in Area::ALL {
+            let verdict = decide(&asked(area, Credential::Metrics), ON);
+            let expected = match area {
+                Area::Metrics | Area::OpenPage => Verdict::Serve,
+                Area::Health => Verdict::MinimalHealth,
+                Area::Page | Area::Description | Area::Guarded => Verdict::Unauthenticated,
             };
-            assert_eq!(verdict, expected, "{place:?}");
+            assert_eq!(verdict, expected, "{area:?}");
         }
     }
 
     #[test]
     fn api_callers_are_never_sent_to_a_page() {
-        for place in [Place::Description, Place::Metrics] {
-            let visit = Asked { is_visit: true, ..asked(place, Credential::None) };
-            assert_eq!(decide(&visit, ON), Verdict::Unauthenticated, "{place:?}");
+        for area in [Area::Description, Area::Metrics] {
+            let visit = Asked { is_visit: true, ..asked(area, Credential::None) };
+            assert_eq!(decide(&visit, ON), Verdict::Unauthenticated, "{area:?}");
         }
     }
 }

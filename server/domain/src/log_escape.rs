@@ -1,10 +1,10 @@
-//! Foreign text inside our own output: log lines, table cells, JSON documents (H67, H68).
+//! Foreign text in our own output: log lines, table cells, JSON (H67, H68).
 
 use std::borrow::Cow;
 use std::fmt::Write;
 use svc_shared::characters::rewrite_invisible;
 
-/// Longest piece of a request that an error text repeats, in characters (`http-api` §0.3).
+/// Longest piece of a request in an error text, in characters (`http-api` §0.3).
 const ECHO: usize = 80;
 
 /// Text for a log line or a table cell: one line, nothing invisible.
@@ -46,7 +46,7 @@ pub fn escape_json(document: &str) -> Cow<'_, str> {
     })
 }
 
-/// A piece of a request as an error text repeats it: quoted, escaped, clipped to 80 characters.
+/// A piece of a request for an error text: quoted, escaped, cut to 80 characters.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(ECHO) {

@@ -1,7 +1,7 @@
 //! `docs/security.md` shows the decisions of the guard as they are.
 #![expect(clippy::unwrap_used, reason = "a helper that cannot go on fails its test")]
 
-use svc_domain::guard::{Asked, Place, Switches, Verdict, decide, proof};
+use svc_domain::guard::{Area, Asked, Switches, Verdict, decide, proof};
 use svc_domain::host::{self, AllowedHosts, Authority, HostVerdict};
 use svc_domain::origin::{Credential, Entry, FetchSite, Presented};
 
@@ -16,9 +16,9 @@ const CREDENTIALS: [Credential; 7] = [
     Credential::Metrics,
 ];
 
-fn asked(place: Place, credential: Credential) -> Asked {
+fn asked(area: Area, credential: Credential) -> Asked {
     Asked {
-        place,
+        area,
         entry: Entry::Read,
         credential,
         host: HostVerdict::Serve,
@@ -52,14 +52,14 @@ fn credential_name(credential: Credential) -> &'static str {
     }
 }
 
-fn place_name(place: Place) -> &'static str {
-    match place {
-        Place::Health => "`/healthz`",
-        Place::OpenPage => "`/login`, `/static/*`",
-        Place::Page => "pages",
-        Place::Description => "`/docs`, `/openapi.json`",
-        Place::Metrics => "`/metrics`",
-        Place::Guarded => "everything else",
+fn area_name(area: Area) -> &'static str {
+    match area {
+        Area::Health => "`/healthz`",
+        Area::OpenPage => "`/login`, `/static/*`",
+        Area::Page => "pages",
+        Area::Description => "`/docs`, `/openapi.json`",
+        Area::Metrics => "`/metrics`",
+        Area::Guarded => "everything else",
     }
 }
 
@@ -73,15 +73,15 @@ fn rule(columns: usize) -> String {
 
 /// The tables of the document.
 fn tables() -> String {
-    let mut text = String::from("Reading, by credential and place:\n\n");
-    text += &line("Credential", Place::ALL.iter().map(|place| place_name(*place).to_owned()));
-    text += &rule(Place::ALL.len());
+    let mut text = String::from("Reading, by credential and area:\n\n");
+    text += &line("Credential", Area::ALL.iter().map(|area| area_name(*area).to_owned()));
+    text += &rule(Area::ALL.len());
     for credential in CREDENTIALS {
         text += &line(
             credential_name(credential),
-            Place::ALL.iter().map(|place| {
-                let plain = decide(&asked(*place, credential), ON);
-                let visit = decide(&Asked { is_visit: true, ..asked(*place, credential) }, ON);
+            Area::ALL.iter().map(|area| {
+                let plain = decide(&asked(*area, credential), ON);
+                let visit = decide(&Asked { is_visit: true, ..asked(*area, credential) }, ON);
                 if plain == visit {
                     word(plain).to_owned()
                 } else {
@@ -100,9 +100,9 @@ fn tables() -> String {
         text += "| Credential | absent | absent, cross-site | allowed | other |\n";
         text += &rule(4);
         for credential in CREDENTIALS {
-            let place = if entry == Entry::Login { Place::OpenPage } else { Place::Guarded };
+            let area = if entry == Entry::Login { Area::OpenPage } else { Area::Guarded };
             let cell = |presented, site| {
-                let asked = Asked { entry, presented, site, ..asked(place, credential) };
+                let asked = Asked { entry, presented, site, ..asked(area, credential) };
                 word(decide(&asked, ON)).to_owned()
             };
             let [absent, listed, foreign] = columns;
@@ -122,17 +122,17 @@ fn tables() -> String {
     text += "| Credential | `/healthz` | everything else |\n";
     text += &rule(2);
     for credential in CREDENTIALS {
-        let cell = |place, what| {
+        let cell = |area, what| {
             let host = host::decide(
                 &AllowedHosts::default(),
                 Some(&Authority::parse("evil.example").unwrap()),
                 proof(credential),
                 what,
             );
-            word(decide(&Asked { host, ..asked(place, credential) }, ON)).to_owned()
+            word(decide(&Asked { host, ..asked(area, credential) }, ON)).to_owned()
         };
         let cells =
-            [cell(Place::Health, host::Asked::Health), cell(Place::Guarded, host::Asked::Other)];
+            [cell(Area::Health, host::Asked::Health), cell(Area::Guarded, host::Asked::Other)];
         text += &line(credential_name(credential), cells.into_iter());
     }
     text

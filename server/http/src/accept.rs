@@ -240,7 +240,7 @@ fn drop_idle(open: &mut HashMap<u64, ConnectionFacts>, most: usize) -> usize {
 /// Only when the listener has no address.
 pub(crate) async fn run(
     listener: TcpListener,
-    door: impl Answers,
+    service: impl Answers,
     closing: CancellationToken,
     options: ServeOptions,
 ) -> io::Result<()> {
@@ -274,10 +274,10 @@ pub(crate) async fn run(
             continue;
         }
         let connection = Connection { socket, local, peer, facts };
-        let (door, closing, connections) =
-            (door.clone(), closing.clone(), Arc::clone(&connections));
+        let (service, closing, connections) =
+            (service.clone(), closing.clone(), Arc::clone(&connections));
         tasks.spawn(async move {
-            connection.serve(door, closing, options).await;
+            connection.serve(service, closing, options).await;
             connections.lock().remove(&id);
         });
     }
@@ -285,7 +285,7 @@ pub(crate) async fn run(
     tasks.close();
     let ended = async {
         tasks.wait().await;
-        door.ended().await;
+        service.ended().await;
     };
     if tokio::time::timeout(options.grace, ended).await.is_err() {
         tracing::warn!("some connections did not end in time and were cut");
@@ -301,7 +301,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, door: impl Answers, closing: CancellationToken, options: ServeOptions) {
+    async fn serve(self, service: impl Answers, closing: CancellationToken, options: ServeOptions) {
         let Self { socket, local, peer, facts } = self;
         // Replies are small and complete: waiting to fill a packet only delays them.
         let _ = socket.set_nodelay(true);
@@ -309,7 +309,7 @@ impl Connection {
         let service = service_fn({
             let facts = facts.clone();
             move |request: hyper::Request<Incoming>| {
-                let (door, facts) = (door.clone(), facts.clone());
+                let (service, facts) = (service.clone(), facts.clone());
                 async move {
                     let _flight = facts.begin();
                     let mut request = poem::Request::from((
@@ -319,7 +319,7 @@ impl Connection {
                         Scheme::HTTP,
                     ));
                     request.set_data(facts);
-                    Ok::<_, Infallible>(hyper::Response::from(door.answer(request).await))
+                    Ok::<_, Infallible>(hyper::Response::from(service.answer(request).await))
                 }
             }
         });

@@ -54,7 +54,7 @@ impl Subject {
     }
 }
 
-enum Place {
+enum Claim {
     First(watch::Sender<Option<Kept>>),
     Repeat(watch::Receiver<Option<Kept>>),
 }
@@ -77,9 +77,9 @@ impl Idempotency {
             return work.await;
         };
         let name = (key, subject.route);
-        let mut result = match self.place(&name, subject.body)? {
-            Place::Repeat(result) => result,
-            Place::First(sender) => {
+        let mut result = match self.claim(&name, subject.body)? {
+            Claim::Repeat(result) => result,
+            Claim::First(sender) => {
                 let result = sender.subscribe();
                 let this = Arc::clone(self);
                 tokio::spawn(async move {
@@ -97,7 +97,7 @@ impl Idempotency {
         kept.map(Kept::into_response).ok_or_else(|| Refusal::internal("a launch ended in a panic"))
     }
 
-    fn place(&self, name: &(String, String), body: String) -> Result<Place, Refusal> {
+    fn claim(&self, name: &(String, String), body: String) -> Result<Claim, Refusal> {
         let now = Instant::now();
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.retain(|_, entry| {
@@ -106,7 +106,7 @@ impl Idempotency {
             now.duration_since(entry.since) < REMEMBERED && !is_abandoned
         });
         match entries.get(name) {
-            Some(entry) if entry.body == body => return Ok(Place::Repeat(entry.result.clone())),
+            Some(entry) if entry.body == body => return Ok(Claim::Repeat(entry.result.clone())),
             Some(_) => {
                 return Err(Refusal::invalid(
                     "this `Idempotency-Key` was used with another body; use a fresh key",
@@ -127,7 +127,7 @@ impl Idempotency {
         }
         let (sender, result) = watch::channel(None);
         entries.insert(name.clone(), Entry { body, since: now, result });
-        Ok(Place::First(sender))
+        Ok(Claim::First(sender))
     }
 
     fn forget(&self, name: &(String, String)) {

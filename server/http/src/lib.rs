@@ -1,4 +1,4 @@
-//! The HTTP door: accept loop, guards, routes, sockets and the page.
+//! The HTTP service: accept loop, guards, routes, sockets and the page.
 //!
 //! Parses requests, calls one use-case each, and maps what comes back. What is allowed is decided
 //! in the domain and in the use-cases; the codes of refusals become statuses in `error` only.
@@ -10,7 +10,6 @@ mod context;
 mod credential;
 mod digest;
 mod docs;
-mod door;
 mod error;
 mod exposition;
 mod idempotency;
@@ -20,22 +19,23 @@ mod openapi;
 mod plain;
 mod public;
 mod reply;
+mod request_context;
 mod routes;
 mod routing;
+mod service;
 mod setup;
 mod sign_in;
 mod single_flight;
 mod spa;
 mod target;
-mod visit;
 mod ws;
 
 pub use accept::ServeOptions;
-pub use door::Door;
 pub use layers::body::BodyKind;
 pub use openapi::{Facts, description};
 pub use routes::table;
 pub use routing::{Guard, Route, RouteKind};
+pub use service::HttpService;
 pub use setup::serve_setup;
 pub use spa::has_page;
 
@@ -52,5 +52,5 @@ use tokio::net::TcpListener;
 pub async fn serve(listener: TcpListener, app: App, options: ServeOptions) -> io::Result<()> {
     let port = listener.local_addr()?.port();
     let closing = app.shutdown().clone();
-    accept::run(listener, Door::new(app, port, &options), closing, options).await
+    accept::run(listener, HttpService::new(app, port, &options), closing, options).await
 }

@@ -1,4 +1,4 @@
-//! The documented operations (`http-api` §2), each in three steps: parse, call, map.
+//! The documented operations (`http-api` §2), in three steps: parse, call, map.
 
 pub(crate) mod answer;
 pub(crate) mod params;
@@ -112,7 +112,7 @@ impl PublicApi {
         Answer::new(Ok(self.probed(reply::json(StatusCode::OK, &snapshot.state.tracked))))
     }
 
-    /// Projects with a live Server Mode bridge that this service could take over, sorted.
+    /// Projects with a live Server Mode bridge that could be adopted, sorted.
     #[oai(
         path = "/sessions/adoptable",
         method = "get",
@@ -280,7 +280,7 @@ impl PublicApi {
         Answer::new(self.context.idempotency.run(key.0, subject, launch).await)
     }
 
-    /// Stops a background job and removes it; the answer comes when its process is gone.
+    /// Stops a background job and removes it; answers when its process is gone.
     #[oai(
         path = "/agents/:job_id",
         method = "delete",

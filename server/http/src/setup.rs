@@ -10,8 +10,8 @@ use crate::layers::guard::{foreign_origin, misdirected, peer};
 use crate::layers::host::HostRule;
 use crate::layers::limits;
 use crate::reply;
+use crate::request_context::RequestContext;
 use crate::target::Query;
-use crate::visit::Visit;
 use page::Filled;
 use poem::http::{HeaderValue, Method, StatusCode, header};
 use poem::{Request, Response};
@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
-use svc_app::setup::{Setup, SetupError, Wishes};
+use svc_app::setup::{Setup, SetupAnswers, SetupError};
 use svc_domain::host::{AllowedHosts, Asked, Authority, HostVerdict, Proof};
 use svc_domain::origin::{
     AllowedOrigins, Credential, Entry, FetchSite, Origin, OriginVerdict, decide,
@@ -48,12 +48,13 @@ pub async fn serve_setup(listener: TcpListener, setup: Arc<Setup>) -> io::Result
     };
     let origins = AllowedOrigins::new("127.0.0.1", reached.port, &[own]);
     let hosts = HostRule::new(AllowedHosts::new(&reached.host, origins.iter(), &[""; 0]));
-    let door = SetupDoor(Arc::new(Inner { setup, origins, hosts, body_idle: options.body_idle }));
-    accept::run(listener, door, closing, options).await
+    let service =
+        SetupService(Arc::new(Inner { setup, origins, hosts, body_idle: options.body_idle }));
+    accept::run(listener, service, closing, options).await
 }
 
 #[derive(Clone)]
-struct SetupDoor(Arc<Inner>);
+struct SetupService(Arc<Inner>);
 
 struct Inner {
     setup: Arc<Setup>,
@@ -62,33 +63,37 @@ struct Inner {
     body_idle: Duration,
 }
 
-impl Answers for SetupDoor {
+impl Answers for SetupService {
     async fn answer(&self, request: Request) -> Response {
-        let visit = Visit::of(&request);
-        let local = visit.path.clone();
-        visit.finish(self.0.guarded(&visit, request), &local).await
+        let context = RequestContext::of(&request);
+        let local = context.path.clone();
+        context.finish(self.0.guarded(&context, request), &local).await
     }
 
     async fn ended(&self) {}
 }
 
 impl Inner {
-    async fn guarded(&self, visit: &Visit, request: Request) -> Result<Response, Refusal> {
+    async fn guarded(
+        &self,
+        context: &RequestContext,
+        request: Request,
+    ) -> Result<Response, Refusal> {
         limits::check(request.uri(), request.headers())?;
-        let is_health = visit.path == "/healthz";
+        let is_health = context.path == "/healthz";
         let asked = if is_health { Asked::Health } else { Asked::Other };
         let verdict = self.hosts.judge(&request, Proof::None, asked)?;
         // The token stands for Host and Origin: a container is reached by any name.
         if verdict == HostVerdict::Misdirected && self.setup.token().is_none() {
             return Err(misdirected());
         }
-        let allow = match visit.path.as_str() {
+        let allow = match context.path.as_str() {
             "/" | "/healthz" => "GET, HEAD, OPTIONS",
             "/setup" => "POST, OPTIONS",
             _ => return Err(Refusal::not_found()),
         };
-        let is_read = matches!(visit.method, Method::GET | Method::HEAD);
-        match (visit.path.as_str(), &visit.method) {
+        let is_read = matches!(context.method, Method::GET | Method::HEAD);
+        match (context.path.as_str(), &context.method) {
             (_, &Method::OPTIONS) => Ok(Response::builder()
                 .status(StatusCode::NO_CONTENT)
                 .header(header::ALLOW, allow)
@@ -96,8 +101,8 @@ impl Inner {
             ("/healthz", _) if is_read => {
                 Ok(reply::json(StatusCode::OK, &json!({"status": "setup"})))
             }
-            ("/", _) if is_read => self.show(visit, &request).await,
-            ("/setup", &Method::POST) => self.submit(visit, request).await,
+            ("/", _) if is_read => self.show(context, &request).await,
+            ("/setup", &Method::POST) => self.submit(context, request).await,
             _ => Err(Refusal::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 ErrorCode::MethodNotAllowed,
@@ -107,21 +112,25 @@ impl Inner {
         }
     }
 
-    async fn show(&self, visit: &Visit, request: &Request) -> Result<Response, Refusal> {
+    async fn show(&self, context: &RequestContext, request: &Request) -> Result<Response, Refusal> {
         if let Some(url) = self.setup.outcome().await {
-            return Ok(done(visit, &url));
+            return Ok(done(context, &url));
         }
         let query = Query::of(request);
         let token = query.one("token")?.unwrap_or_default();
         if let Err(refusal) = self.check_token(request, token.as_bytes()) {
-            let response = page::refused(visit, refusal.status());
+            let response = page::refused(context, refusal.status());
             return Ok(with_headers(response, &refusal));
         }
         let filled = Filled::blank(&self.setup);
-        Ok(page::form(visit, &self.setup, StatusCode::OK, &filled, &BTreeMap::new()))
+        Ok(page::form(context, &self.setup, StatusCode::OK, &filled, &BTreeMap::new()))
     }
 
-    async fn submit(&self, visit: &Visit, mut request: Request) -> Result<Response, Refusal> {
+    async fn submit(
+        &self,
+        context: &RequestContext,
+        mut request: Request,
+    ) -> Result<Response, Refusal> {
         let wants_page = is_form(request.headers());
         let headed = request.headers().get("x-setup-token").map(|value| value.as_bytes().to_vec());
         if self.setup.token().is_none() {
@@ -136,7 +145,7 @@ impl Inner {
             let presented = if wants_page { text(&body, "token") } else { String::new() };
             if let Err(refusal) = self.check_token(&request, presented.as_bytes()) {
                 return match wants_page {
-                    true => Ok(with_headers(page::refused(visit, refusal.status()), &refusal)),
+                    true => Ok(with_headers(page::refused(context, refusal.status()), &refusal)),
                     false => Err(refusal),
                 };
             }
@@ -144,12 +153,12 @@ impl Inner {
         if !body.is_object() {
             return Err(not_an_object());
         }
-        let wishes = wishes(&request, &body);
-        let filled = Filled::of(&wishes);
-        match self.setup.submit(wishes).await {
-            Ok(url) if wants_page => Ok(done(visit, &url)),
+        let answers = answers(&request, &body);
+        let filled = Filled::of(&answers);
+        match self.setup.submit(answers).await {
+            Ok(url) if wants_page => Ok(done(context, &url)),
             Ok(url) => Ok(reply::json(StatusCode::OK, &json!({"ok": true, "url": url}))),
-            Err(error) if wants_page => Ok(self.page_of(visit, &filled, error)),
+            Err(error) if wants_page => Ok(self.page_of(context, &filled, error)),
             Err(error) => json_of(error),
         }
     }
@@ -185,14 +194,14 @@ impl Inner {
         }
     }
 
-    fn page_of(&self, visit: &Visit, filled: &Filled, error: SetupError) -> Response {
+    fn page_of(&self, context: &RequestContext, filled: &Filled, error: SetupError) -> Response {
         let (status, wrong) = match error {
             SetupError::Fields(fields) => (StatusCode::BAD_REQUEST, fields),
             SetupError::Refused(reason) => (StatusCode::BAD_REQUEST, general(reason)),
             SetupError::Unwritten(reason) => (StatusCode::INTERNAL_SERVER_ERROR, general(reason)),
-            SetupError::Done => return page::completed(visit),
+            SetupError::Done => return page::completed(context),
         };
-        page::form(visit, &self.setup, status, filled, &wrong)
+        page::form(context, &self.setup, status, filled, &wrong)
     }
 }
 
@@ -218,8 +227,8 @@ fn json_of(error: SetupError) -> Result<Response, Refusal> {
     }
 }
 
-fn done(visit: &Visit, url: &str) -> Response {
-    let mut response = page::done(visit, url);
+fn done(context: &RequestContext, url: &str) -> Response {
+    let mut response = page::done(context, url);
     if !url.contains('<')
         && let Ok(value) = HeaderValue::from_str(&format!("2; url={url}"))
     {
@@ -237,11 +246,11 @@ fn text(body: &Value, name: &str) -> String {
     body.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn wishes(request: &Request, body: &Value) -> Wishes {
+fn answers(request: &Request, body: &Value) -> SetupAnswers {
     let mut origins = request.headers().get_all(header::ORIGIN).iter();
     let origin = origins.next().filter(|_| origins.next().is_none());
     let host = request.header(header::HOST).and_then(|host| Authority::parse(host).ok());
-    Wishes {
+    SetupAnswers {
         projects_root: text(body, "projects_root"),
         host: body.get("host").and_then(Value::as_str).map(str::to_owned),
         // A program may write a number.

@@ -1,10 +1,7 @@
-//! Serves the page: its document under `/` and `/ui/*`, its files under `/static/*`.
+//! Serves the page: the document at `/` and `/ui/*`, its files at `/static/*`.
 //!
-//! Also the
-//! gallery of its components, a second document with a module of its own.
-//!
-//! The files are part of the program; a debug build reads the folder instead, so that a new page
-//! needs no new server.
+//! The gallery of its components is a second document with a module of its own. The files are part
+//! of the program; a debug build reads the folder instead, so that a new page needs no new server.
 
 use crate::call::Call;
 use crate::digest;

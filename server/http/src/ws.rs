@@ -253,7 +253,7 @@ impl Socket {
     }
 }
 
-/// A first frame, the frames that are ready with it, and the close after them, if any.
+/// A first frame, the frames that are ready with it, and a close that follows.
 fn gather<S: Source>(first: Out, source: &mut S) -> (Vec<Message>, Option<End>) {
     let (mut batch, mut bytes, mut next) = (Vec::new(), 0, Some(first));
     while let Some(out) = next {

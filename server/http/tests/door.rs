@@ -1,4 +1,4 @@
-//! The door over real sockets: guards, framing, routes, sockets, page and description.
+//! The service over real sockets: guards, framing, routes, WebSockets, page.
 
 #![expect(
     clippy::unwrap_used,

@@ -172,7 +172,7 @@ Examples:
     /// Print the link under which the remote client finds a running bridge.
     #[command(after_help = "Examples:\n  svc open api\n  svc open api --launch")]
     Open(Open),
-    /// Upgrade the `state.json` of an earlier version, before its records are taken over.
+    /// Upgrade the `state.json` of an earlier version before its records are imported.
     #[command(after_help = "\
 Reads strictly: a file it does not understand is left byte for byte as it is (exit 1). A file of
 another schema version is kept as state.json.bak first. The registry is not touched; the next

@@ -52,7 +52,7 @@ pub(crate) struct Labelled {
 pub(crate) struct IssueToken {
     #[command(flatten)]
     pub(crate) named: Labelled,
-    /// What it may do: `read`, `operate` or `approve`; repeatable. Without it: everything.
+    /// Its rights: `read`, `operate` or `approve`. Repeatable; without it everything.
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Vec<String>,
     /// When it ends by itself: a time (RFC 3339) or a duration (90m, 12h, 30d).

@@ -18,14 +18,14 @@ use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest};
 use svc_shared::api::jobs::DispatchRequest;
 use tokio::net::TcpListener;
 use tokio::task::{JoinSet, spawn_blocking};
-use tree::{JOBS, STARTED, Tree, Wishes};
+use tree::{DemoOptions, JOBS, STARTED, Tree};
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
     /// Port to serve on; without it a free one.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) port: Option<u16>,
-    /// Build the tree here and leave it: a new or empty directory, or one of an earlier demo.
+    /// Build the demo in this new, empty or earlier demo's directory, and keep it.
     #[arg(long, value_name = "DIR")]
     pub(crate) keep: Option<PathBuf>,
     /// Scenario of the simulated agent (JSON).
@@ -136,13 +136,13 @@ impl Stage<'_> {
     }
 
     fn surroundings(&self, listener: &TcpListener) -> Result<Surroundings, End> {
-        let wishes = Wishes {
+        let options = DemoOptions {
             port: listener.local_addr().map_err(End::of_machine)?.port(),
             simulator: &self.simulator,
             scenario: self.scenario.as_deref(),
             seed: self.demo.seed,
         };
-        let text = self.tree.config_text(&wishes);
+        let text = self.tree.config_text(&options);
         // For commands in another terminal; the demo itself goes by the text.
         svc_process::files::replace(&self.tree.config_file(), text.as_bytes())
             .map_err(|error| Failure::chain("demo", &error))?;

@@ -69,7 +69,7 @@ pub(crate) struct ResumeJob {
 pub(crate) struct StartJob {
     /// Name of the project.
     pub(crate) project: String,
-    /// What the job shall do, or `-` to read it from standard input; needed without --rc-name.
+    /// The prompt, or `-` to read it from standard input. Needed without --rc-name.
     pub(crate) prompt: Option<String>,
     /// Register the job with the remote service under this name.
     #[arg(long, value_name = "NAME", allow_hyphen_values = true)]

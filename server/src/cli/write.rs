@@ -48,7 +48,7 @@ pub(crate) struct Start {
     /// Trust the directory first, if it is not trusted.
     #[arg(long)]
     pub(crate) trust: bool,
-    /// Wait until it runs or has ended; without SECONDS as long as `claude.startup_grace_seconds`.
+    /// Wait until it runs or has ended, by default as long as a start may take.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1)]
     pub(crate) wait: Option<Option<u32>>,
     /// Print one JSON document.

@@ -379,8 +379,8 @@ impl Store {
         Ok(self.save_with(revision, next, along, cap, now).await?.0)
     }
 
-    /// The same with announcements; also returns those that nobody has made for this generation,
-    /// which are the caller's to make.
+    /// The same with announcements.
+    /// Also returns those that nobody has made for this generation; the caller makes them.
     ///
     /// # Errors
     /// Nothing was written.

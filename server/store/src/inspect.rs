@@ -19,23 +19,24 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tracing::warn;
 
-/// `svcr`: tells this registry from other SQLite files. The first migration sets it.
+/// `svcr`: marks this registry among SQLite files. The first migration sets it.
 const APPLICATION_ID: i64 = 1_937_072_434;
 
 /// First 16 bytes of every SQLite file (<https://www.sqlite.org/fileformat2.html>).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// First four bytes of a write-ahead log, but for the lowest bit, which tells the byte order of its
-/// checksums (same page, "WAL header"). SQLite takes a log with another beginning for an empty one
-/// and overwrites it, so that only a look at the bytes keeps a foreign file as it is.
+/// First four bytes of a write-ahead log, but for the lowest bit.
+/// That bit tells the byte order of its checksums (same page, "WAL header"). SQLite takes a log
+/// with another beginning for an empty one and overwrites it, so only a look at the bytes protects
+/// a foreign file.
 const LOG_MAGIC: u32 = 0x377f_0682;
 const LOG_HEADER_BYTES: u64 = 32;
 const LOG_PAGE_SIZE_AT: usize = 8;
 
-/// In the index of a write-ahead log (<https://www.sqlite.org/walformat.html>): frames committed,
-/// frames copied into the database, and the byte that every open connection has locked. Numbers
-/// are in the byte order of the machine. Without its log SQLite builds an empty index anew, so that
-/// only a look at the old one tells of changes that are gone.
+/// Offsets in the index of a log (<https://www.sqlite.org/walformat.html>).
+/// Frames committed, frames copied into the database, and the byte that every open connection has
+/// locked. Numbers are in the byte order of the machine. Without its log SQLite builds an empty
+/// index again, so only a look at the old one shows lost changes.
 const INDEX_FRAMES_AT: usize = 16;
 const INDEX_COPIED_AT: usize = 96;
 const INDEX_BYTES: u64 = 100;
@@ -46,8 +47,8 @@ const ERROR: u32 = 1;
 const CORRUPT: u32 = 11;
 const NOTADB: u32 = 26;
 
-/// Problems that a check of the whole file lists. Values of a row are counted too, so one is not
-/// enough to see whether the file itself is sound.
+/// Most problems that a check of the whole file lists.
+/// Values of a row are counted too, so one is not enough to see whether the file itself is sound.
 const LISTED: u32 = 100;
 
 /// What is in the place of the database.
@@ -68,7 +69,7 @@ pub(crate) enum Side {
         /// Another process has the database open.
         in_use: bool,
     },
-    /// A rollback journal: a write was interrupted where write-ahead logs are not supported.
+    /// A rollback journal: an interrupted write where write-ahead logs do not work.
     Journal,
 }
 
@@ -140,7 +141,7 @@ impl Subject<'_> {
         self.look_beside(page_size).map(Found::Database)
     }
 
-    /// The page size of the database, if it is ours and not newer, whatever is beside it.
+    /// The page size of the database, if it is ours and not newer than this program.
     async fn page_size(&self) -> Result<u32, OpenError> {
         let start = self.head_of(self.path, MAGIC.len() as u64)?;
         if start.is_empty() {
@@ -217,8 +218,8 @@ impl Subject<'_> {
         Err(self.unusable("svc.db-wal beside it is not its write-ahead log"))
     }
 
-    /// Whether committed changes were in a log that is gone. A clean end copies them and removes
-    /// log and index; a crash leaves both.
+    /// Whether committed changes were in a log that is gone.
+    /// A clean end copies them and removes log and index; a crash leaves both.
     fn changes_lost_with_log(&self) -> Result<bool, OpenError> {
         // Between two looks another process may open the database and create the log.
         for _ in 0..2 {
@@ -362,7 +363,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Content that SQLite does not accept is one thing, a locked, full or forbidden file another.
+    /// Separates content that SQLite refuses from a locked, full or forbidden file.
     fn unreadable(&self, cause: sqlx::Error) -> OpenError {
         let code = cause.as_database_error().and_then(sqlx::error::DatabaseError::code);
         let code = code.and_then(|code| code.parse::<u32>().ok()).map(|code| code & 0xff);
@@ -376,8 +377,9 @@ impl Subject<'_> {
     }
 }
 
-/// Lines of the check that are about one value of one row: "NULL value in t.c", "non-INTEGER value
-/// in t.c", "TEXT value in t.c" (SQLite 3.46).
+/// Whether a line of the check is about one value of one row.
+/// Such lines are "NULL value in t.c", "non-INTEGER value in t.c", "TEXT value in t.c" (SQLite
+/// 3.46).
 pub(crate) fn is_about_a_value(line: &str) -> bool {
     let Some((what, _)) = line.split_once(" value in ") else {
         return false;
@@ -391,8 +393,8 @@ fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*four))
 }
 
-/// Whether these are the first bytes of a log of a database with this page size. One that a crash
-/// cut short, or left as zeros, holds nothing and is one.
+/// Whether these are the first bytes of a log of a database with this page size.
+/// A log that a crash cut short, or left as zeros, holds nothing and is one.
 fn is_log(head: &[u8], page_size: u32) -> bool {
     if (head.len() as u64) < LOG_HEADER_BYTES || head.iter().all(|byte| *byte == 0) {
         return true;

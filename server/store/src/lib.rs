@@ -27,5 +27,5 @@ pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use open::Access;
 pub use open_error::OpenError;
-pub use store::{Others, Store, Watch};
+pub use store::{ForeignWrites, Store, Watch};
 pub use ui_prefs::UiPrefsRow;

@@ -64,7 +64,7 @@ impl Watch {
 /// A position in what other processes have committed.
 /// Two equal values mean that in between only this store committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Others {
+pub struct ForeignWrites {
     connection: u64,
     version: i64,
 }
@@ -180,7 +180,7 @@ impl Store {
     /// `None` where that cannot be told within some milliseconds: nothing is written here, no write
     /// connection is open, or the writer waits for another process, for which a reader must not
     /// wait (H87).
-    pub async fn others(&self) -> Option<Others> {
+    pub async fn foreign_writes(&self) -> Option<ForeignWrites> {
         let opened = self.writers_opened.as_ref()?;
         for _ in 0..TRIES {
             // Only one that is there: what has to be looked at before one is opened is known by
@@ -191,7 +191,7 @@ impl Store {
                 // compared; while this one is held no other is opened.
                 let asked = sqlx::query_scalar("PRAGMA data_version").fetch_one(&mut *writer);
                 let version = tokio::time::timeout(PAUSE * TRIES, asked).await.ok()?.ok()?;
-                return Some(Others { connection: opened.load(Ordering::Acquire), version });
+                return Some(ForeignWrites { connection: opened.load(Ordering::Acquire), version });
             }
             tokio::time::sleep(PAUSE).await;
         }

@@ -2,7 +2,7 @@
 //!
 //! The agent is a script that writes what a ready agent writes (agent 2.1.197) and waits.
 
-use crate::place::{Ended, Place, Server};
+use crate::workspace::{Ended, Server, Workspace};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::fs;
@@ -32,15 +32,16 @@ say "[bridge:work] Starting poll loop spawnMode=same-dir maxSessions=32 environm
 exec /bin/sleep 600
 "#;
 
-/// A place with the agent above; what still runs when the test ends is stopped.
-struct Stage(Place);
+/// A workspace with the agent above; what still runs when the test ends is stopped.
+struct Stage(Workspace);
 
 impl Stage {
     fn new() -> Self {
-        let place = Place::configured("claude:\n  stop_grace_seconds: 5\n");
-        place.write("bin/claude", AGENT);
-        fs::set_permissions(place.path("bin/claude"), fs::Permissions::from_mode(0o755)).unwrap();
-        Self(place)
+        let workspace = Workspace::configured("claude:\n  stop_grace_seconds: 5\n");
+        workspace.write("bin/claude", AGENT);
+        fs::set_permissions(workspace.path("bin/claude"), fs::Permissions::from_mode(0o755))
+            .unwrap();
+        Self(workspace)
     }
 
     #[track_caller]
@@ -157,7 +158,7 @@ fn an_interrupted_wait_exits_130_and_leaves_the_bridge() {
         .spawn()
         .unwrap();
     let started = || stage.instances().iter().any(|one| one["phase"] == "registering");
-    crate::place::until("the bridge is there", started);
+    crate::workspace::until("the bridge is there", started);
     let pid = Pid::from_raw(i32::try_from(command.id()).unwrap()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
     Ended::of(command.wait_with_output().unwrap()).exits(130);
@@ -226,7 +227,7 @@ fn a_server_shows_what_commands_do_and_leaves_it_running() {
     let server: Server = stage.0.serve();
     stage.run("start api --trust --wait", 0);
     let shown = || server.get("/api/v1/instances").contains("\"status\":\"running\"");
-    crate::place::until("the server shows the bridge", shown);
+    crate::workspace::until("the server shows the bridge", shown);
     let pid = stage.instances()[0]["bridge_pid"].clone();
     server.signal(Signal::TERM);
     assert_eq!(server.exit_code(), Some(0));
@@ -237,7 +238,7 @@ fn a_server_shows_what_commands_do_and_leaves_it_running() {
     assert!(health.contains("\"instances_running\":1"), "{health}");
     stage.run("stop api", 0);
     let stopped = || again.get("/api/v1/instances").contains("\"status\":\"stopped\"");
-    crate::place::until("the server shows the stop", stopped);
+    crate::workspace::until("the server shows the stop", stopped);
     assert_eq!(stage.instances().len(), 1);
 }
 
@@ -252,7 +253,7 @@ fn a_followed_log_ends_with_0_when_it_is_interrupted() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut lines = crate::place::lines(follower.stdout.take().unwrap());
+    let mut lines = crate::workspace::lines(follower.stdout.take().unwrap());
     assert!(lines.next_with("poll loop").contains("env_<redacted>"));
     let logs: Vec<_> = fs::read_dir(stage.0.path("state/logs"))
         .unwrap()

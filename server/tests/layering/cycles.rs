@@ -16,7 +16,7 @@ type Module = Vec<String>;
 struct File {
     /// Paths that are named, resolved as far as this file alone allows.
     named: Vec<Vec<String>>,
-    /// What imported names stand for, here and for files that name them through this one.
+    /// What imported names mean, here and for files that import them from this one.
     imports: BTreeMap<String, Vec<String>>,
     /// Paths of imports that are not only passed on.
     used: Vec<Vec<String>>,

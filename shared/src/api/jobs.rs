@@ -18,8 +18,8 @@ pub struct BackgroundJob {
     pub id: JobId,
     /// Project whose directory holds `cwd`.
     pub project: Option<String>,
-    /// `working`, `blocked`, `done`, `failed`, `stopped`, `lost`, an unknown word as written, or
-    /// empty.
+    /// `working`, `blocked`, `done`, `failed`, `stopped`, `lost`, or another word.
+    /// Empty when not reported.
     pub state: String,
     /// Progress line, redacted.
     pub detail: String,

@@ -236,8 +236,8 @@ async fn h108_a_bridge_of_another_service_is_not_taken_over() {
     assert!(other.id().is_some_and(|pid| PathBuf::from(format!("/proc/{pid}")).exists()));
 }
 
-/// A bridge started by hand answers a launch before trust and cap are judged (`agent-cli` §9.2): it
-/// runs already, so neither is asked of it.
+/// A bridge started by hand answers a launch before trust and cap are judged.
+/// It runs already, so neither is needed (`agent-cli` §9.2).
 #[tokio::test]
 async fn a_launch_takes_over_a_bridge_by_hand_whatever_trust_and_cap_say() {
     let world = World::with(json!({ "instance_defaults": { "max_bridges": 1 } }));

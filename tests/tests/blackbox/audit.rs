@@ -1,5 +1,6 @@
-//! The audit log of configuration: every change of trust and tokens is in it, and none is made
-//! without it.
+//! The audit log: it has every change of trust and tokens.
+//!
+//! No such change is made without its entry.
 
 use crate::harness::World;
 use serde_json::{Value, json};

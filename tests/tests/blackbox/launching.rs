@@ -196,8 +196,8 @@ async fn f20_a_refused_resume_leaves_the_agents_file_as_it_was() {
     assert_eq!(config["projects"][key]["hasTrustDialogAccepted"], json!(true));
 }
 
-/// A record says before the click what a resume would answer, also when only the settings that the
-/// project brings along ask for a bypass.
+/// A record says before the click what a resume would answer.
+/// That also holds when only the settings of the project ask for a bypass.
 #[tokio::test]
 async fn a_resume_that_would_bypass_through_settings_is_blocked_and_says_so() {
     let world = World::new();

@@ -67,8 +67,9 @@ async fn h99_a_killed_command_leaves_no_lock() {
     assert_eq!(world.bridges().len(), 1);
 }
 
-/// Transactions in the write-ahead log: the frames that carry the size of the database after a commit
-/// and belong to the present log (<https://www.sqlite.org/fileformat2.html#the_write_ahead_log>).
+/// Counts the transactions in the write-ahead log.
+/// They are the frames that carry the size of the database after a commit and belong to the present
+/// log (<https://www.sqlite.org/fileformat2.html#the_write_ahead_log>).
 fn commits(world: &World) -> usize {
     let wal = std::fs::read(world.state.join("svc.db-wal")).unwrap();
     if wal.is_empty() {
@@ -83,8 +84,8 @@ fn commits(world: &World) -> usize {
         .count()
 }
 
-/// Each transaction waits for the disk: row, identity, agent runs, registered; intent and end. What
-/// is announced is recorded with them.
+/// Each transaction waits for the disk: row, identity, agent runs, registered.
+/// A stop has two: intent and end. Announcements are recorded with them.
 #[tokio::test]
 async fn a_start_commits_four_times_and_a_stop_twice() {
     let world = World::new();

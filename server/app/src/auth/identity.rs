@@ -46,7 +46,7 @@ pub struct Identity {
     pub channel: Channel,
     /// What they may do.
     pub reach: Reach,
-    pub(super) lease: Lease,
+    pub(super) validity: Validity,
 }
 
 /// The way somebody came in by.
@@ -91,7 +91,7 @@ impl std::fmt::Display for Channel {
 
 /// What must stay true for a credential to hold.
 #[derive(Debug, Clone)]
-pub(super) enum Lease {
+pub(super) enum Validity {
     /// Nothing: it changes with the configuration, and that needs a restart.
     Fixed,
     Session {
@@ -134,7 +134,8 @@ impl Auth {
                 caller.is_scraper = is_configured(self.metrics_token.as_ref(), token);
             }
             let channel = Channel::Off;
-            caller.identity = Some(Identity { channel, reach: Reach::Full, lease: Lease::Fixed });
+            caller.identity =
+                Some(Identity { channel, reach: Reach::Full, validity: Validity::Fixed });
             return caller;
         }
         let (credential, identity) = match named {
@@ -168,7 +169,7 @@ impl Auth {
             let identity = Identity {
                 channel: Channel::Token(row.label.clone()),
                 reach: reach(row.scopes.as_deref()),
-                lease: Lease::Token { hash, expires: row.expires_at },
+                validity: Validity::Token { hash, expires: row.expires_at },
             };
             return (Credential::Bearer, Some(identity));
         }
@@ -191,7 +192,7 @@ impl Auth {
         let identity = Identity {
             channel: Channel::Cookie,
             reach: Reach::Full,
-            lease: Lease::Session { hash, epoch: ticket.epoch, expires },
+            validity: Validity::Session { hash, epoch: ticket.epoch, expires },
         };
         (expires > self.now()).then_some(identity)
     }
@@ -260,7 +261,7 @@ fn is_configured(hash: Option<&svc_config::Secret>, token: &str) -> bool {
 }
 
 fn fixed(channel: Channel) -> Identity {
-    Identity { channel, reach: Reach::Full, lease: Lease::Fixed }
+    Identity { channel, reach: Reach::Full, validity: Validity::Fixed }
 }
 
 fn reach(scopes: Option<&str>) -> Reach {
@@ -276,9 +277,9 @@ fn reach(scopes: Option<&str>) -> Reach {
 /// What an elevation of somebody is bound to.
 /// Their session, or the way they came in by.
 pub(super) fn binding(identity: &Identity) -> [u8; 16] {
-    let what = match &identity.lease {
-        Lease::Session { hash, .. } => format!("session:{hash}"),
-        Lease::Token { .. } | Lease::Fixed => identity.channel.to_string(),
+    let what = match &identity.validity {
+        Validity::Session { hash, .. } => format!("session:{hash}"),
+        Validity::Token { .. } | Validity::Fixed => identity.channel.to_string(),
     };
     let mut short = [0; 16];
     let digest = <sha2::Sha256 as sha2::Digest>::digest(what.as_bytes());

@@ -1,4 +1,4 @@
-//! What this process knows of the database's credentials, and the session epoch beside it.
+//! What this process knows of the database's credentials and session epoch.
 
 use std::path::{Path, PathBuf};
 use subtle::ConstantTimeEq as _;
@@ -71,7 +71,7 @@ fn above(now: Timestamp) -> u64 {
     u64::try_from(now.as_millis()).unwrap_or_default()
 }
 
-/// Raises the epoch above what is on the disk and in memory, durably, and tells the new one.
+/// Raises the epoch above the stored and the known one, durably, and returns it.
 pub(super) async fn raise_epoch(
     path: PathBuf,
     in_memory: u64,

@@ -24,7 +24,7 @@ pub(super) struct ProxyRule {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Named {
     pub(super) user: String,
-    /// It is signed; a bare header may be forged by whoever reaches us through the proxy.
+    /// It is signed. Anybody who reaches us by the proxy can forge a bare header.
     pub(super) is_signed: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Signing in and out, and proving the password again (`http-api` §5.2, §5.6).
 
 use crate::AppError;
-use crate::auth::identity::{Lease, binding};
+use crate::auth::identity::{Validity, binding};
 use crate::auth::known::{Known, raise_epoch};
 use crate::auth::ticket::{Purpose, Ticket};
 use crate::auth::{Auth, Caller, ELEVATION, Identity, lock, sha256_hex};
@@ -135,7 +135,7 @@ impl Auth {
             user_agent: visitor.user_agent.chars().take(USER_AGENT).collect(),
         };
         self.store.add_sign_in(&row).await.map_err(unwritten)?;
-        if let Some(Identity { lease: Lease::Session { hash, .. }, .. }) = &caller.identity {
+        if let Some(Identity { validity: Validity::Session { hash, .. }, .. }) = &caller.identity {
             self.store.revoke_sign_in(hash, now).await.map_err(unwritten)?;
         }
         let reader = self.reader.lock().await;

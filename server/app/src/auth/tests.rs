@@ -71,7 +71,7 @@ impl House {
         assert!(self.store.add_token(&row).await.unwrap());
     }
 
-    /// A browser that signed in, and whose row would let it stay far longer than it may.
+    /// A signed-in browser, whose row would let it stay far longer than it may.
     async fn signed_in(&self) -> Caller {
         let now = self.clock.now();
         let row = SignInRow {

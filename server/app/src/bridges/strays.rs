@@ -158,7 +158,7 @@ fn program(exe: Option<&Path>, argv: &[String]) -> String {
     svc_domain::redact::redact_text(&svc_domain::log_escape::strip_controls(&name))
 }
 
-/// Ids of launches that the log directory still tells of, also of forgotten bridges.
+/// Ids of launches whose logs still exist, also those of forgotten bridges.
 fn logged_launches(logs: &Path) -> HashSet<LaunchId> {
     let Ok(entries) = std::fs::read_dir(logs) else { return HashSet::new() };
     let files = entries.filter_map(Result::ok).map(|entry| entry.path());

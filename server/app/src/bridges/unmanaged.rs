@@ -35,7 +35,7 @@ impl Unmanaged {
         self.own_log.is_some() && self.found.is_in_the_way()
     }
 
-    /// The same bridge has the same id whenever and by whomever it is found (`agent-cli` §8.4).
+    /// The id of the bridge, which is the same whenever it is found (`agent-cli` §8.4).
     pub fn id(&self, project: &ProjectName) -> Result<InstanceId, AppError> {
         let id = if self.own_log.is_some() {
             let environment = self.anchor.environment_id.as_deref().unwrap_or_default();

@@ -54,9 +54,9 @@ pub(super) struct Answer {
 }
 
 /// A private directory that is removed with this value.
-struct Place(PathBuf);
+struct ScratchDir(PathBuf);
 
-impl Place {
+impl ScratchDir {
     fn create(run_dir: &Path, name: &str) -> Result<Self, AppError> {
         let dir = run_dir.join(format!("{DIRECTORY}{name}"));
         let made = svc_process::files::private_directory(&dir)
@@ -81,7 +81,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
             tracing::debug!(error = %error, "the files of a run were not removed");
@@ -121,10 +121,10 @@ impl AgentRuns {
         };
         let launch_id = new_launch_id()?;
         let (run_dir, name) = (self.config.state_dir.join("run"), launch_id.as_str().to_owned());
-        let place = blocking(move || Place::create(&run_dir, &name)).await??;
+        let scratch = blocking(move || ScratchDir::create(&run_dir, &name)).await??;
         let spec = LaunchSpec {
-            identity_file: place.0.join("identity.json"),
-            output: place.output(),
+            identity_file: scratch.0.join("identity.json"),
+            output: scratch.output(),
             launch_id,
             program: question.program,
             args: question.args.iter().map(Into::into).collect(),
@@ -146,7 +146,7 @@ impl AgentRuns {
                 question.timeout.as_secs()
             )));
         };
-        let output = blocking(move || place.text())
+        let output = blocking(move || scratch.text())
             .await?
             .map_err(|error| AppError::busy("the agent's answer cannot be read").because(error))?;
         Ok(Answer { code: report.code, output })

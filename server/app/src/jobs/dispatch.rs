@@ -50,7 +50,7 @@ impl Jobs {
         if let Some(name) = &project.alias_of {
             return Err(refuse(&project.name, &Obstacle::Alias(name.clone())));
         }
-        let at = Place { cwd: project.path.clone(), git_root: project.git_root.clone() };
+        let at = JobDir { cwd: project.path.clone(), git_root: project.git_root.clone() };
         self.permitted(&project, &at, options.permission_mode).await?;
         check_prompt(request.prompt.as_deref(), options.rc_name.is_some())
             .map_err(|unfit| AppError::invalid(unfit.to_string()))?;
@@ -121,7 +121,7 @@ impl Jobs {
     pub(super) async fn permitted(
         &self,
         project: &Project,
-        at: &Place,
+        at: &JobDir,
         mode: PermissionMode,
     ) -> Result<(), AppError> {
         if self.scan.config.project(&project.name).allow_bypass_permissions {
@@ -150,7 +150,7 @@ impl Jobs {
     pub(super) async fn trusted_program(
         &self,
         project: &Project,
-        at: &Place,
+        at: &JobDir,
         trust: bool,
     ) -> Result<PathBuf, AppError> {
         let (agent, place) = (Arc::clone(&self.scan.agent), at.clone());
@@ -175,7 +175,7 @@ impl Jobs {
 
 /// A real directory and the repository around it.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct JobDir {
     pub cwd: PathBuf,
     pub git_root: Option<PathBuf>,
 }

@@ -1,7 +1,7 @@
 //! Use-case: go on with an ended background job, as a new job with its transcript.
 
 use super::ask::Question;
-use super::dispatch::Place;
+use super::dispatch::JobDir;
 use super::{conflict, job_id, unknown_job};
 use crate::AppError;
 use crate::bridges::circumstances::refuse;
@@ -18,8 +18,7 @@ use svc_shared::error::ErrorCode;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 impl Jobs {
-    /// Starts a new job that inherits the transcript of an ended one, with its model and its
-    /// permission mode.
+    /// Starts a new job with the transcript, model and permission mode of an ended one.
     ///
     /// # Errors
     /// Nothing was started, except after a time-out, where the list of jobs tells.
@@ -106,13 +105,13 @@ impl Jobs {
 }
 
 /// The real directory, if it is still there, and the repository around it.
-async fn place(cwd: Option<&Path>) -> Result<Option<Place>, AppError> {
+async fn place(cwd: Option<&Path>) -> Result<Option<JobDir>, AppError> {
     let Some(cwd) = cwd.map(Path::to_owned) else { return Ok(None) };
     blocking(move || {
         let cwd = cwd.canonicalize().ok().filter(|cwd| cwd.is_dir())?;
         let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
         let git_root = cwd.ancestors().find(holds_git).map(Path::to_owned);
-        Some(Place { cwd, git_root })
+        Some(JobDir { cwd, git_root })
     })
     .await
 }

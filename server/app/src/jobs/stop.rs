@@ -1,4 +1,4 @@
-//! Use-case: end a background job so that its remote session is deregistered, and remove it.
+//! Use-case: end a background job so that its session is deregistered; remove it.
 
 use super::ask::Question;
 use super::{STOPS, conflict, job_id, lock, unknown_job};

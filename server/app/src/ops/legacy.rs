@@ -206,7 +206,7 @@ impl LegacyImport {
     }
 }
 
-/// The same project always gets the same id, so that a second import could not double it.
+/// The same id for the same project, so that a second import doubles nothing.
 fn instance_id(project: &str) -> Option<InstanceId> {
     let name = format!("svc.instance.{project}");
     Uuid::new_v5(&Uuid::NAMESPACE_DNS, name.as_bytes()).to_string().parse().ok()
@@ -285,7 +285,7 @@ fn keep_copy(path: &Path, bytes: &[u8]) -> Result<(), LegacyError> {
     files::replace(path, bytes).map_err(|error| unwritable(io::Error::other(error)))
 }
 
-/// Renames to the first free of `.imported`, `.imported.1`, …
+/// Renames the file to the first free name of `.imported`, `.imported.1` and so on.
 fn put_aside(path: &Path) -> io::Result<PathBuf> {
     let names = std::iter::once(".imported".to_owned())
         .chain((1..1000).map(|number| format!(".imported.{number}")));

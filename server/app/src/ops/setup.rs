@@ -1,4 +1,6 @@
-//! The first run: what a person fills in becomes the configuration, once (`command-line` §9, H26).
+//! The first run: turns the answers of a person into the configuration, once.
+//!
+//! See `command-line` §9 and H26.
 
 use crate::auth::{hash_password, same_text};
 use crate::failpoint::hit;
@@ -57,7 +59,7 @@ pub struct Fixed {
 
 /// What somebody filled in.
 #[derive(Clone, Default)]
-pub struct Wishes {
+pub struct SetupAnswers {
     /// Where the projects are.
     pub projects_root: String,
     /// Host to listen on; none is loopback.
@@ -68,7 +70,7 @@ pub struct Wishes {
     pub password: String,
     /// The same again.
     pub confirm: String,
-    /// The page the wishes came from.
+    /// The page the answers came from.
     pub origin: Option<Origin>,
     /// Host the browser used, as it is written in an address.
     pub seen_host: Option<String>,
@@ -117,11 +119,11 @@ pub fn is_loopback_host(host: &str) -> bool {
         || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// What the environment decides about the configuration to be, and that configuration with
-/// everything else at its default.
+/// What the environment decides about the new configuration.
+/// Also returns that configuration with everything else at its default.
 ///
 /// # Errors
-/// A variable that no page can put right.
+/// A variable that the page cannot correct.
 pub fn foresee(target: &Found, environment: &Environment) -> Result<(Fixed, Loaded), ConfigErrors> {
     let blank = Content { projects_root: "/", host: None, port: None, hash: NO_HASH, origin: None };
     let loaded = load_candidate(&blank.to_yaml(), target, environment)?;
@@ -249,22 +251,22 @@ impl Setup {
     ///
     /// # Errors
     /// See [`SetupError`]; then there is no file of ours.
-    pub async fn submit(self: &Arc<Self>, wishes: Wishes) -> Result<String, SetupError> {
+    pub async fn submit(self: &Arc<Self>, answers: SetupAnswers) -> Result<String, SetupError> {
         let this = Arc::clone(self);
-        let submitted = tokio::spawn(async move { this.submit_whole(wishes).await }).await;
+        let submitted = tokio::spawn(async move { this.submit_whole(answers).await }).await;
         submitted.unwrap_or_else(|_| {
             Err(SetupError::Unwritten("the setup was cut off; try again".to_owned()))
         })
     }
 
-    async fn submit_whole(&self, wishes: Wishes) -> Result<String, SetupError> {
+    async fn submit_whole(&self, answers: SetupAnswers) -> Result<String, SetupError> {
         let mut done = self.done.lock().await;
         if done.is_some() {
             return Err(SetupError::Done);
         }
-        let port = self.port(&wishes);
-        let mut wrong = judge_password(&wishes);
-        if wishes.projects_root.trim().is_empty() && self.fixed.projects_root.is_none() {
+        let port = self.port(&answers);
+        let mut wrong = judge_password(&answers);
+        if answers.projects_root.trim().is_empty() && self.fixed.projects_root.is_none() {
             wrong.insert("projects_root", "is required; name a directory".to_owned());
         }
         let given = match port {
@@ -274,7 +276,7 @@ impl Setup {
                 None
             }
         };
-        let loaded = match self.examine(&wishes, given, NO_HASH).await {
+        let loaded = match self.examine(&answers, given, NO_HASH).await {
             Ok(loaded) => Some(loaded),
             Err(SetupError::Fields(fields)) => {
                 for (field, problem) in fields {
@@ -290,13 +292,13 @@ impl Setup {
             return Err(SetupError::Fields(wrong));
         };
         let bound = self.bind(&loaded).await?;
-        let password = wishes.password.clone().into_bytes();
+        let password = answers.password.clone().into_bytes();
         let hash = spawn_blocking(move || hash_password(&password)).await;
         let Ok(Ok(hash)) = hash else {
             let words = "the password could not be hashed; try again";
             return Err(SetupError::Unwritten(words.to_owned()));
         };
-        let content = self.content(&wishes, given, &hash);
+        let content = self.content(&answers, given, &hash);
         let (text, change) = (content.to_yaml(), self.change(&content));
         let audit = audit_log(&loaded).await?;
         let who = (Actor::Setup, now());
@@ -314,14 +316,14 @@ impl Setup {
             Err(SetupError::Done) => {
                 // Somebody else's file, or ours of an attempt that failed after the writing.
                 if let Some(standing) = self.standing().await {
-                    self.finish(&mut done, self.address(&standing, &wishes));
+                    self.finish(&mut done, self.address(&standing, &answers));
                 }
                 return Err(SetupError::Done);
             }
             Err(error) => return Err(error),
         }
         hit("setup.written").await;
-        let url = self.address(&loaded, &wishes);
+        let url = self.address(&loaded, &answers);
         *self.bound.lock().unwrap_or_else(PoisonError::into_inner) = bound;
         tracing::info!(file = %self.target.path.display(), "the first configuration was written");
         self.finish(&mut done, url.clone());
@@ -340,8 +342,8 @@ impl Setup {
         loaded.ok().and_then(Result::ok)
     }
 
-    fn port(&self, wishes: &Wishes) -> Result<Option<u16>, String> {
-        let typed = wishes.port.as_deref().map(str::trim).filter(|typed| !typed.is_empty());
+    fn port(&self, answers: &SetupAnswers) -> Result<Option<u16>, String> {
+        let typed = answers.port.as_deref().map(str::trim).filter(|typed| !typed.is_empty());
         match (self.fixed.port, typed) {
             (Some(_), _) | (None, None) => Ok(None),
             (None, Some(typed)) => match typed.parse() {
@@ -351,11 +353,16 @@ impl Setup {
         }
     }
 
-    fn content<'t>(&'t self, wishes: &'t Wishes, port: Option<u16>, hash: &'t str) -> Content<'t> {
-        let typed = wishes.host.as_deref().map(str::trim).filter(|host| !host.is_empty());
+    fn content<'t>(
+        &'t self,
+        answers: &'t SetupAnswers,
+        port: Option<u16>,
+        hash: &'t str,
+    ) -> Content<'t> {
+        let typed = answers.host.as_deref().map(str::trim).filter(|host| !host.is_empty());
         let host = self.fixed.host.as_deref().or(typed).unwrap_or("127.0.0.1");
         let port = self.fixed.port.or(port).unwrap_or(DEFAULT_PORT);
-        let origin = wishes.origin.as_ref().filter(|_| !origin::is_loopback(host));
+        let origin = answers.origin.as_ref().filter(|_| !origin::is_loopback(host));
         // What leads to this port from outside will lead to the service.
         let origin = origin.map(|origin| match port == self.reached.port {
             true => origin.to_string(),
@@ -364,7 +371,7 @@ impl Setup {
         Content {
             projects_root: match &self.fixed.projects_root {
                 Some(root) => root,
-                None => wishes.projects_root.trim(),
+                None => answers.projects_root.trim(),
             },
             host: Some(host),
             port: Some(port),
@@ -376,11 +383,11 @@ impl Setup {
     /// The whole configuration as it would be, judged as at every start.
     async fn examine(
         &self,
-        wishes: &Wishes,
+        answers: &SetupAnswers,
         port: Option<u16>,
         hash: &str,
     ) -> Result<Loaded, SetupError> {
-        let text = self.content(wishes, port, hash).to_yaml();
+        let text = self.content(answers, port, hash).to_yaml();
         let (target, environment) = (self.target.clone(), self.environment.clone());
         let loaded = spawn_blocking(move || load_candidate(&text, &target, &environment)).await;
         let errors = match loaded {
@@ -408,7 +415,7 @@ impl Setup {
         Err(SetupError::Fields(fields))
     }
 
-    /// Takes the address of the service already now, so that a wrong one is told on the page.
+    /// Binds the address of the service already now, so the page can report faults.
     async fn bind(&self, loaded: &Loaded) -> Result<Option<TcpListener>, SetupError> {
         let (host, port) = (loaded.config.host.as_str(), loaded.config.port);
         if port == self.reached.port {
@@ -469,17 +476,17 @@ impl Setup {
     }
 
     /// Where a browser will find the service.
-    fn address(&self, loaded: &Loaded, wishes: &Wishes) -> String {
+    fn address(&self, loaded: &Loaded, answers: &SetupAnswers) -> String {
         let config = &loaded.config;
         let scheme = if config.tls.is_some() { "https" } else { "http" };
         let is_wildcard = config.host.parse::<IpAddr>().is_ok_and(|host| host.is_unspecified());
-        if let Some(origin) = &wishes.origin
+        if let Some(origin) = &answers.origin
             && is_wildcard
             && config.port == self.reached.port
         {
             return format!("{origin}{}/", config.root_path);
         }
-        let host = match (is_wildcard, &wishes.seen_host) {
+        let host = match (is_wildcard, &answers.seen_host) {
             (true, Some(seen)) => seen.clone(),
             (true, None) => "<this-host>".to_owned(),
             (false, _) if config.host.contains(':') => format!("[{}]", config.host),
@@ -514,9 +521,9 @@ fn now() -> Timestamp {
     Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-fn judge_password(wishes: &Wishes) -> BTreeMap<&'static str, String> {
+fn judge_password(answers: &SetupAnswers) -> BTreeMap<&'static str, String> {
     let mut wrong = BTreeMap::new();
-    let password = &wishes.password;
+    let password = &answers.password;
     if password.is_empty() {
         wrong.insert("password", "is required".to_owned());
     } else if password.chars().count() < SHORTEST {
@@ -524,7 +531,7 @@ fn judge_password(wishes: &Wishes) -> BTreeMap<&'static str, String> {
     } else if password.len() > LONGEST {
         wrong.insert("password", format!("must have at most {LONGEST} bytes"));
     }
-    if wishes.confirm != *password {
+    if answers.confirm != *password {
         wrong.insert("confirm", "is not the same password".to_owned());
     }
     wrong

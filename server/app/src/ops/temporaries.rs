@@ -35,8 +35,9 @@ impl Temporaries {
         }
     }
 
-    /// The state directory with what is directly in it, beside the pointer of each project, and beside
-    /// the agent's configuration, wherever a link leads.
+    /// The directories in which temporary files can be left.
+    /// These are the state directory and its subdirectories, those of the projects' pointers, and
+    /// that of the agent's configuration, wherever a link leads.
     fn places_of_temporaries(&self) -> Vec<PathBuf> {
         let state = &self.config.state_dir;
         let mut places = vec![state.clone(), log_files::directory(&self.config), state.join("run")];

@@ -54,8 +54,8 @@ impl Preferences {
     }
 }
 
-/// A document that is none (somebody wrote into the database) counts as empty, so that the page
-/// can replace it.
+/// The document for the page. Broken content of the row counts as empty.
+/// The page can then replace it.
 fn shown(row: UiPrefsRow) -> UiPrefs {
     let prefs = serde_json::from_str::<Map<String, Value>>(&row.prefs).unwrap_or_else(|error| {
         tracing::warn!(error = %error, "the preferences cannot be understood and count as none");

@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::LaunchId;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_store::{Changes, Others, Stored};
+use svc_store::{Changes, ForeignWrites, Stored};
 use tokio::sync::watch;
 
 /// Most rows of a whole look that are shown at once.
 /// Who publishes one change in between does not wait for ten thousand.
 const PART: usize = 256;
-/// Most rows of a project that are shown at once because one of them began or ended to occupy it. A
-/// start and a stop cost the same whatever a project has behind it: longer histories follow soon.
+/// Most rows of a project that are published at once with a start or an end.
+/// So both cost the same whatever the length of the history; longer ones follow soon.
 const NEIGHBOURS: usize = 64;
 
 /// How current the copies are.
 #[derive(Debug, Default)]
 struct Seen {
     /// What others had written when the rows were last read.
-    others: Option<Others>,
+    foreign: Option<ForeignWrites>,
     /// Counts what makes a read that is under way older than the copies.
     invalidations: u64,
 }
@@ -221,14 +221,14 @@ impl Copies {
 
     /// Whether the rows were read since others had last written.
     /// Never, where that is not known.
-    pub fn has_seen(&self, others: Option<Others>) -> bool {
-        others.is_some() && lock(&self.seen).others == others
+    pub fn has_seen(&self, foreign: Option<ForeignWrites>) -> bool {
+        foreign.is_some() && lock(&self.seen).foreign == foreign
     }
 
     /// Makes the next caller that needs the rows read them again.
     pub fn invalidate(&self) {
         let mut seen = lock(&self.seen);
-        *seen = Seen { others: None, invalidations: seen.invalidations + 1 };
+        *seen = Seen { foreign: None, invalidations: seen.invalidations + 1 };
     }
 
     /// Begins a reading. First of all: what happens from now on may be missing in it.
@@ -238,10 +238,10 @@ impl Copies {
 
     /// Ends a read that began when others had written this much.
     /// A read that overlapped a deletion does not count: it may contain the deleted row.
-    pub fn end_reading(&self, reading: Reading, others: Option<Others>) {
+    pub fn end_reading(&self, reading: Reading, foreign: Option<ForeignWrites>) {
         let mut seen = lock(&self.seen);
-        if others.is_some() && seen.invalidations == reading.invalidations {
-            seen.others = others;
+        if foreign.is_some() && seen.invalidations == reading.invalidations {
+            seen.foreign = foreign;
         }
     }
 

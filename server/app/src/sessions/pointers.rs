@@ -20,8 +20,9 @@ pub(crate) struct Pointers {
 }
 
 impl Pointers {
-    /// Takes the session out of pointers that have not been written for a fortnight and whose bridge
-    /// does not live. Their environments stay offered; what is no pointer at all goes.
+    /// Removes the session from old pointers whose bridge does not live.
+    /// Old means not written for a fortnight. The environments stay offered, and malformed pointers
+    /// are deleted.
     pub async fn collect(self: &Arc<Self>) {
         let this = Arc::clone(self);
         match tokio::task::spawn_blocking(move || this.collect_now()).await {

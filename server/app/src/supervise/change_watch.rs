@@ -30,7 +30,7 @@ use tracing::{debug, warn};
 /// Pause after credentials could not be read.
 const READ_AGAIN: Duration = Duration::from_millis(500);
 
-/// 64 KiB: the details of a stop are a few hundred bytes, bounded by the agent's last words.
+/// 64 KiB: the details of a stop are a few hundred bytes, with bounded output.
 const LONGEST_MESSAGE: usize = 64 * 1024;
 
 /// How often old history is dropped.

@@ -302,8 +302,8 @@ async fn unfinished_launch(this: &Reconciler, bridge: &Bridge) -> Result<(), App
     Ok(())
 }
 
-/// The launcher of this record, if its identity file names one and that very process still waits.
-/// A file that names anything else is not believed.
+/// The launcher of this record, if that very process still waits.
+/// Its identity file must name it; a file that names anything else is ignored.
 fn waiting_launcher(this: &Reconciler, bridge: &Bridge) -> Option<ProcessIdentity> {
     let set = log_files::set_of(&this.ends.config, bridge)?;
     let facts = this.host.inspect(set.launched_pid()?)?;

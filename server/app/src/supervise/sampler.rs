@@ -1,6 +1,7 @@
-//! Measures the live bridges at a steady pace, which is slower while nobody wants to know. Nothing is
-//! measured while nothing runs, and nothing at all with `metrics.enabled` off. Holds each against its
-//! ceilings (H106).
+//! Samples the live bridges, more slowly while no page is open (H106).
+//!
+//! Nothing is sampled while no bridge is live, or with `metrics.enabled` off. Each sample is
+//! compared with the ceilings.
 
 use crate::AppError;
 use crate::bridges::family::Families;

@@ -52,7 +52,7 @@ async fn a_row_that_was_written_here_and_not_taken_over_is_found_by_the_tick() {
 async fn is_current(app: &App) -> bool {
     let asked = async {
         loop {
-            if let Some(others) = app.registry().store.others().await {
+            if let Some(others) = app.registry().store.foreign_writes().await {
                 return app.copies().has_seen(Some(others));
             }
         }
@@ -110,7 +110,7 @@ async fn a_reading_that_may_have_brought_back_what_went_is_not_believed() {
     read(&app).await;
     let registry = app.copies();
     let reading = registry.begin_reading();
-    let others = app.registry().store.others().await;
+    let others = app.registry().store.foreign_writes().await;
     registry.forget(&bridge(tree.path()).id);
     registry.end_reading(reading, others);
     assert!(!is_current(&app).await);

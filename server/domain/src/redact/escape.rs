@@ -1,4 +1,4 @@
-//! Terminal escape sequences and invisible characters: where they end, and a line without them.
+//! Finds and removes terminal escape sequences and invisible characters.
 
 use super::view::View;
 
@@ -79,8 +79,8 @@ fn escape_end(text: &str, at: usize, c: char, terminators: &mut Terminators) -> 
     }
 }
 
-/// End of a control sequence whose parameters begin at `from`. Terminals execute control
-/// characters inside one and go on, so invisible characters belong to it.
+/// End of a control sequence whose parameters begin at `from`.
+/// Terminals execute control characters inside one and go on, so invisible characters belong to it.
 fn control_end(text: &str, from: usize) -> usize {
     let mut end = from;
     for c in text.get(from..).unwrap_or_default().chars() {
@@ -96,7 +96,7 @@ fn control_end(text: &str, from: usize) -> usize {
     end
 }
 
-/// End of an escape with intermediate characters, such as a character set designation.
+/// End of an escape with intermediate characters, such as a character set choice.
 fn designation_end(text: &str, from: usize) -> usize {
     let mut end = from;
     for c in text.get(from..).unwrap_or_default().chars() {
@@ -109,8 +109,8 @@ fn designation_end(text: &str, from: usize) -> usize {
     end
 }
 
-/// Finds the ends of string sequences; remembers the last answer, so that a flood of openings
-/// without an end costs one pass instead of one each.
+/// Finds the ends of string sequences, and remembers the last answer.
+/// So a flood of openings without an end costs one pass instead of one each.
 #[derive(Default)]
 struct Terminators {
     searched_from: usize,

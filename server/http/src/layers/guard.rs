@@ -1,7 +1,6 @@
-//! The guard on a request: who sends it, and whether it is served (`http-api` §5.5).
+//! The guard on a request: who sends it, and whether it is served.
 //!
-//! The decision
-//! itself is `svc_domain::guard`.
+//! See `http-api` §5.5. The decision itself is `svc_domain::guard`.
 
 use crate::accept::ConnectionFacts;
 use crate::error::Refusal;
@@ -14,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use svc_app::auth::{Auth, Caller, Claim};
-use svc_domain::guard::{self, Asked, Place, Switches, Verdict};
+use svc_domain::guard::{self, Area, Asked, Switches, Verdict};
 use svc_domain::host::{Asked as HostAsked, Proof};
 use svc_domain::origin::{AllowedOrigins, Credential, Entry, FetchSite};
 use svc_shared::error::ErrorCode;
@@ -75,20 +74,20 @@ impl Gate {
         local: &str,
     ) -> Result<Judged, Refusal> {
         let method = request.method();
-        let place = place(found, method);
+        let area = area(found, method);
         let refreshed = self.auth.refresh().await;
         let mut caller = with_claim(request, |claim| self.auth.identify(claim));
         if let Err(error) = refreshed {
-            if place != Place::Health {
+            if area != Area::Health {
                 return Err(error.into());
             }
             // That it serves may be said to anybody, and who asks cannot be known now.
             (caller.credential, caller.identity) = (Credential::None, None);
         }
-        let asked = if place == Place::Health { HostAsked::Health } else { HostAsked::Other };
-        let proof = match place {
+        let asked = if area == Area::Health { HostAsked::Health } else { HostAsked::Other };
+        let proof = match area {
             // A rebound page cannot have the metrics token, whoever else is asked or not.
-            Place::Metrics if caller.is_scraper => Proof::Credential,
+            Area::Metrics if caller.is_scraper => Proof::Credential,
             _ => guard::proof(caller.credential),
         };
         let host = self.hosts.judge(request, proof, asked)?;
@@ -96,7 +95,7 @@ impl Gate {
         let values = |name: &'static str| headers.get_all(name).iter().map(|v| v.as_bytes());
         let verdict = guard::decide(
             &Asked {
-                place,
+                area,
                 entry: entry(found, method, local),
                 credential: caller.credential,
                 host,
@@ -113,15 +112,15 @@ impl Gate {
     }
 }
 
-fn place(found: Option<&Found<'_>>, method: &Method) -> Place {
-    let Some(found) = found else { return Place::Guarded };
+fn area(found: Option<&Found<'_>>, method: &Method) -> Area {
+    let Some(found) = found else { return Area::Guarded };
     match found.guard(method) {
-        Guard::Public => Place::Health,
-        Guard::UiPublic => Place::OpenPage,
-        Guard::Ui => Place::Page,
-        Guard::Description => Place::Description,
-        Guard::Metrics => Place::Metrics,
-        Guard::Guarded => Place::Guarded,
+        Guard::Public => Area::Health,
+        Guard::UiPublic => Area::OpenPage,
+        Guard::Ui => Area::Page,
+        Guard::Description => Area::Description,
+        Guard::Metrics => Area::Metrics,
+        Guard::Guarded => Area::Guarded,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Schemas that only the document needs, and bodies that only this door reads.
+//! Schemas that only the document needs, and bodies that only this service reads.
 
 use super::params::Described;
 use crate::body::fields::{Fields, FromFields};

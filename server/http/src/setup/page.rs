@@ -2,13 +2,13 @@
 
 use crate::plain::{Page, escaped, notice};
 use crate::reply::NeverCompress;
+use crate::request_context::RequestContext;
 use crate::sign_in::USER;
-use crate::visit::Visit;
 use poem::Response;
 use poem::http::StatusCode;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use svc_app::setup::{Setup, Wishes, is_loopback_host};
+use svc_app::setup::{Setup, SetupAnswers, is_loopback_host};
 
 const TITLE: &str = "Set up svc";
 
@@ -29,11 +29,11 @@ impl Filled {
     }
 
     /// Of a form that was sent.
-    pub(super) fn of(wishes: &Wishes) -> Self {
+    pub(super) fn of(answers: &SetupAnswers) -> Self {
         Self {
-            projects_root: wishes.projects_root.clone(),
-            host: wishes.host.clone().unwrap_or_default(),
-            port: wishes.port.clone().unwrap_or_default(),
+            projects_root: answers.projects_root.clone(),
+            host: answers.host.clone().unwrap_or_default(),
+            port: answers.port.clone().unwrap_or_default(),
         }
     }
 }
@@ -52,7 +52,7 @@ struct Field<'t> {
 
 /// The form, with what is wrong at each field; under no name: with all of it.
 pub(super) fn form(
-    visit: &Visit,
+    context: &RequestContext,
     setup: &Setup,
     status: StatusCode,
     filled: &Filled,
@@ -138,7 +138,7 @@ pub(super) fn form(
          <button>Finish setup</button>\n</div>\n</form>",
         escaped(&file)
     );
-    let nonce = visit.nonce.as_deref();
+    let nonce = context.nonce.as_deref();
     let page = Page { title: TITLE, content: &content, after: "", is_wide: true, nonce };
     let mut response = page.reply(status);
     response.extensions_mut().insert(NeverCompress);
@@ -189,29 +189,29 @@ impl Field<'_> {
 }
 
 /// After the file is written.
-pub(super) fn done(visit: &Visit, url: &str) -> Response {
+pub(super) fn done(context: &RequestContext, url: &str) -> Response {
     let url = escaped(url);
     let content = format!(
         "<h1>svc is set up</h1>\n<p role=\"status\">The service starts now at \
          <a href=\"{url}\">{url}</a>; this page goes there by itself.</p>\n"
     );
-    let nonce = visit.nonce.as_deref();
+    let nonce = context.nonce.as_deref();
     Page { title: "svc is set up", content: &content, after: "", is_wide: false, nonce }
         .reply(StatusCode::OK)
 }
 
 /// Somebody else was first.
-pub(super) fn completed(visit: &Visit) -> Response {
+pub(super) fn completed(context: &RequestContext) -> Response {
     notice(
         StatusCode::CONFLICT,
         "svc is set up already",
         "There is a configuration. Open the service and sign in.",
-        visit.nonce.as_deref(),
+        context.nonce.as_deref(),
     )
 }
 
 /// Without the token.
-pub(super) fn refused(visit: &Visit, status: StatusCode) -> Response {
+pub(super) fn refused(context: &RequestContext, status: StatusCode) -> Response {
     let (title, text) = match status {
         StatusCode::TOO_MANY_REQUESTS => (
             "Too many attempts",
@@ -223,5 +223,5 @@ pub(super) fn refused(visit: &Visit, status: StatusCode) -> Response {
              <code>?token=…</code>.",
         ),
     };
-    notice(status, title, text, visit.nonce.as_deref())
+    notice(status, title, text, context.nonce.as_deref())
 }

@@ -6,7 +6,7 @@ use poem::{Request, Response};
 use svc_shared::error::ErrorCode;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
-/// Checks the handshake of a client and returns the value of `Sec-WebSocket-Accept`.
+/// Checks a handshake and returns the value of `Sec-WebSocket-Accept`.
 ///
 /// # Errors
 /// 426 for a request that is no handshake, 400 for a malformed one.

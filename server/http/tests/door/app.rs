@@ -1,5 +1,7 @@
-//! The real use-cases over a temporary tree: two projects, three ended bridges, and a program
-//! that is not there as agent. Nothing supervises, so that a test decides what readers see.
+//! The real use-cases over a temporary tree: two projects and three ended bridges.
+//!
+//! The agent program does not exist, and nothing supervises, so that a test decides what readers
+//! see.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -25,8 +27,8 @@ const BRIDGES: [(&str, &str, Outcome); 3] = [
     ("a1000000-0000-4000-8000-000000000003", "has space", Outcome::Crashed),
 ];
 
-/// The use-cases, with more lines of configuration. Without a home of its user the agent's own
-/// files cannot be found.
+/// The use-cases with more lines of configuration.
+/// Without a home of its user the agent's own files cannot be found.
 pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App {
     let (projects, state) = (tree.join("projects"), tree.join("state"));
     for directory in [projects.join("api"), projects.join("has space"), state.clone()] {
@@ -74,7 +76,7 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
     })
 }
 
-/// Ended jobs of a project: one as usual, one that bypassed permissions, one without a session.
+/// Ended jobs of a project: a usual one, one with bypass, one without a session.
 fn record_jobs(home: &Path, cwd: &Path) {
     let session = "b0000000-059b-4282-b68e-91a110e7f06b";
     for (id, session, flags) in [

@@ -50,7 +50,7 @@ impl Sent {
         self
     }
 
-    /// The request as it goes over the wire, with a proper `Host` unless the test gave one.
+    /// The bytes of the request, with a valid `Host` unless the test gave one.
     pub fn to_bytes(&self, address: SocketAddr) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.path);
         if !self.headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {

@@ -1,4 +1,4 @@
-//! Every route is known here with the statuses it can reach. A route without a row fails.
+//! Every route with the statuses that it can reach. A route without a row fails.
 
 use crate::client::Sent;
 use crate::harness::Server;

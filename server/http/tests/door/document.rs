@@ -1,4 +1,4 @@
-//! The API description: a snapshot a person can review, and every reply held against it.
+//! The API description: a reviewed snapshot, and a check of every reply against it.
 
 use crate::client::{Reply, Sent};
 use crate::harness::{Server, instance, project};
@@ -204,8 +204,8 @@ fn problems(schema: &Value, value: &Value) -> Vec<String> {
     found
 }
 
-/// Holds a value against the part of the schema language that the description uses; a word it
-/// does not know fails, so that nothing is passed over.
+/// Checks a value against the part of the schema language that is in use here.
+/// An unknown keyword fails, so that nothing is passed over.
 fn hold(schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     if value.is_null() && schema["nullable"] == true {
         return;

@@ -4,7 +4,7 @@ use crate::client::{Reply, Sent};
 use crate::harness::Server;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use svc_http::{Door, Guard, RouteKind, ServeOptions};
+use svc_http::{Guard, HttpService, RouteKind, ServeOptions};
 
 async fn with_host(server: &Server, path: &str, host: &str) -> Reply {
     server.send(Sent::new("GET", path).header("Host", host)).await
@@ -76,7 +76,7 @@ async fn h2_malformed_hosts_are_no_requests() {
 /// What a request says about where it comes from, and whether it may pass.
 type Cell<'a> = (&'a str, &'a [(&'a str, &'a str)], bool);
 
-/// H3, H4: every cell of the table for "auth off", on every unsafe route and every socket.
+/// H3, H4: every cell of the table for "auth off", on unsafe routes and sockets.
 #[tokio::test]
 async fn a_foreign_page_can_neither_write_nor_open_a_socket() {
     let server = Server::start().await;
@@ -305,7 +305,8 @@ async fn what_still_arrives_during_the_end_of_the_service_is_told_so() {
     let configuration = "api:\n  openapi_enabled: true\nobservability:\n  \
                          prometheus_enabled: true\n";
     let server = Server::with(configuration, ServeOptions::default()).await;
-    let door = Door::new(server.app.clone(), server.address.port(), &ServeOptions::default());
+    let service =
+        HttpService::new(server.app.clone(), server.address.port(), &ServeOptions::default());
     server.app.shutdown().cancel();
     for route in svc_http::table() {
         let path = crate::coverage::path_of(&route);
@@ -314,7 +315,7 @@ async fn what_still_arrives_during_the_end_of_the_service_is_told_so() {
             .uri(path.parse().unwrap())
             .header("Host", "localhost")
             .finish();
-        let mut response = door.answer(request).await;
+        let mut response = service.answer(request).await;
         if route.kind == RouteKind::Health {
             assert_eq!(response.status(), 200, "{path}");
             continue;

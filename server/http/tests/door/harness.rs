@@ -81,8 +81,8 @@ impl Server {
         self.send(Sent::new("POST", path).json(body)).await
     }
 
-    /// Sends a request on a connection of its own. Documented replies are checked against the
-    /// description.
+    /// Sends a request on a new connection.
+    /// Documented replies are checked against the description.
     pub async fn send(&self, sent: Sent) -> Reply {
         let raw = self.raw(sent.to_bytes(self.address).as_slice()).await;
         let reply = Reply::parse(&raw, sent.method == "HEAD");

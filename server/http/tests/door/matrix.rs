@@ -1,5 +1,6 @@
-//! The guard's tables over every route of the router: who writes and opens sockets from which
-//! page, and who is served under a host name that is not ours (H1, H3, H4).
+//! The guard's tables over every route (H1, H3, H4).
+//!
+//! Who writes and opens sockets from which page, and who is served under a foreign host name.
 
 use crate::client::{Reply, Sent};
 use crate::coverage::path_of;
@@ -67,7 +68,7 @@ impl Page {
     }
 }
 
-/// What the guard answered: 401 or 403, or nothing where it let the request through.
+/// The status of the guard, 401 or 403, or `None` if it let the request through.
 fn refused(reply: &Reply) -> Option<u16> {
     let code = serde_json::from_slice::<Value>(&reply.body).ok()?["code"].as_str()?.to_owned();
     match (reply.status, code.as_str()) {

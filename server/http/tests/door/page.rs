@@ -1,4 +1,4 @@
-//! The page's document and files. The page may or may not be built; both must be right.
+//! The page's document and files, whether or not the page is built.
 
 use crate::client::Sent;
 use crate::harness::Server;

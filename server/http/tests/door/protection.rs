@@ -6,7 +6,7 @@ use crate::sign_in::{configuration, own, signed_in};
 use poem::http::HeaderMap;
 use serde_json::json;
 use std::collections::BTreeSet;
-use svc_http::{Door, ServeOptions};
+use svc_http::{HttpService, ServeOptions};
 
 /// How many replies the row wants to be compared.
 const REPLIES: usize = 10_000;
@@ -140,13 +140,14 @@ fn inline_code_is_seen_where_there_is_some() {
 #[tokio::test]
 async fn h12_ten_thousand_replies_repeat_no_nonce() {
     let server = Server::start().await;
-    let door = Door::new(server.app.clone(), server.address.port(), &ServeOptions::default());
+    let service =
+        HttpService::new(server.app.clone(), server.address.port(), &ServeOptions::default());
     let mut seen = BTreeSet::new();
     for number in 0..REPLIES {
         // Pages, documents and refusals take turns.
         let path = ["/healthz", "/nowhere", "/login", "/ws/events"][number % 4];
         let request = poem::Request::builder().uri(path.parse().unwrap());
-        let response = door.answer(request.header("Host", "localhost").finish()).await;
+        let response = service.answer(request.header("Host", "localhost").finish()).await;
         let headers: &HeaderMap = response.headers();
         let policy = headers["content-security-policy"].to_str().unwrap();
         assert!(seen.insert(nonce(policy).to_owned()), "a nonce was used twice: {policy}");

@@ -1,4 +1,4 @@
-//! The first run: who may write the configuration, what is written, and that it is written once.
+//! The first run: who may write the configuration, its content, and only once.
 
 use crate::client::{Reply, Sent};
 use crate::harness::read_to_end;
@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use svc_app::setup::{Fixed, Reached, Setup, SetupError, Wishes, foresee};
+use svc_app::setup::{Fixed, Reached, Setup, SetupAnswers, SetupError, foresee};
 use svc_config::{Environment, Found, Step};
 use tempfile::TempDir;
 use tokio::io::AsyncWriteExt as _;
@@ -17,9 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 const PASSWORD: &str = "correct horse";
 
 /// A directory with projects and without a configuration.
-struct Place(TempDir);
+struct Workspace(TempDir);
 
-impl Place {
+impl Workspace {
     fn new() -> Self {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir(tree.path().join("projects")).unwrap();
@@ -52,21 +52,21 @@ impl Place {
         })
     }
 
-    fn wishes(&self) -> Wishes {
-        Wishes {
+    fn answers(&self) -> SetupAnswers {
+        SetupAnswers {
             projects_root: self.0.path().join("projects").to_str().unwrap().to_owned(),
             password: PASSWORD.to_owned(),
             confirm: PASSWORD.to_owned(),
-            ..Wishes::default()
+            ..SetupAnswers::default()
         }
     }
 }
 
 /// A served first run that says it is reached at `host`.
-async fn served(place: &Place, host: &str) -> (SocketAddr, Arc<Setup>) {
+async fn served(workspace: &Workspace, host: &str) -> (SocketAddr, Arc<Setup>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let setup = place.setup(host, address.port());
+    let setup = workspace.setup(host, address.port());
     tokio::spawn(svc_http::serve_setup(listener, Arc::clone(&setup)));
     (address, setup)
 }
@@ -80,8 +80,8 @@ async fn send(address: SocketAddr, sent: Sent) -> Reply {
 
 #[tokio::test]
 async fn h26_strangers_neither_see_nor_send_the_form() {
-    let place = Place::new();
-    let (address, _setup) = served(&place, "127.0.0.1").await;
+    let workspace = Workspace::new();
+    let (address, _setup) = served(&workspace, "127.0.0.1").await;
     for (host, expected) in
         [("evil.example", 421), ("127.0.0.1.evil.example", 421), ("a b", 400), ("localhost:1", 200)]
     {
@@ -111,16 +111,16 @@ async fn h26_strangers_neither_see_nor_send_the_form() {
         let what = format!("{} {}", sent.method, sent.path);
         assert_eq!(send(address, sent).await.status, expected, "{what}");
     }
-    assert!(!place.file().exists());
+    assert!(!workspace.file().exists());
     let health = send(address, Sent::new("GET", "/healthz")).await;
     assert_eq!(health.json(), json!({"status": "setup"}));
 }
 
 #[tokio::test]
 async fn h26_wrong_fields_are_named_and_passwords_not_shown_again() {
-    let place = Place::new();
-    let (address, _setup) = served(&place, "127.0.0.1").await;
-    let mut wrong = place.form();
+    let workspace = Workspace::new();
+    let (address, _setup) = served(&workspace, "127.0.0.1").await;
+    let mut wrong = workspace.form();
     wrong["projects_root"] = json!("/nowhere/at/all");
     wrong["port"] = json!(70_000);
     wrong["password"] = json!("secret7");
@@ -142,61 +142,62 @@ async fn h26_wrong_fields_are_named_and_passwords_not_shown_again() {
     assert_eq!(page.status, 400);
     assert!(text.contains("id=\"port-wrong\"") && text.contains("&quot;&gt;&lt;script&gt;"));
     assert!(!text.contains("secret7") && !text.contains("<script"), "{text}");
-    assert!(!place.file().exists());
+    assert!(!workspace.file().exists());
 }
 
 #[tokio::test]
 async fn h26_the_file_is_private_closed_and_written_once() {
-    let place = Place::new();
-    let setup = place.setup("127.0.0.1", 7621);
-    let (one, other) = tokio::join!(setup.submit(place.wishes()), setup.submit(place.wishes()));
+    let workspace = Workspace::new();
+    let setup = workspace.setup("127.0.0.1", 7621);
+    let (one, other) =
+        tokio::join!(setup.submit(workspace.answers()), setup.submit(workspace.answers()));
     let ends = [one, other];
     assert!(ends.contains(&Err(SetupError::Done)), "{ends:?}");
     assert!(ends.contains(&Ok("http://127.0.0.1:7621/".to_owned())), "{ends:?}");
     assert!(setup.over().is_cancelled());
     let mode = |path: PathBuf| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!((mode(place.file()), mode(place.0.path().join("new"))), (0o600, 0o700));
-    let text = std::fs::read_to_string(place.file()).unwrap();
+    assert_eq!((mode(workspace.file()), mode(workspace.0.path().join("new"))), (0o600, 0o700));
+    let text = std::fs::read_to_string(workspace.file()).unwrap();
     assert!(!text.contains(PASSWORD) && !text.contains("allowed_origins"), "{text}");
-    let loaded = svc_config::load(&place.target(), &place.environment(&[])).unwrap();
+    let loaded = svc_config::load(&workspace.target(), &workspace.environment(&[])).unwrap();
     let auth = &loaded.config.auth;
     assert!(auth.enabled && auth.password_required && auth.password_hash.is_some());
     // A file that stands there is never replaced, whoever wrote it.
-    let later = place.setup("127.0.0.1", 7621);
-    assert_eq!(later.submit(place.wishes()).await, Err(SetupError::Done));
+    let later = workspace.setup("127.0.0.1", 7621);
+    assert_eq!(later.submit(workspace.answers()).await, Err(SetupError::Done));
     assert!(later.over().is_cancelled() && later.outcome().await.is_some(), "the service starts");
-    assert_eq!(std::fs::read_to_string(place.file()).unwrap(), text);
-    let beside = std::fs::read_dir(place.0.path().join("new")).unwrap().count();
+    assert_eq!(std::fs::read_to_string(workspace.file()).unwrap(), text);
+    let beside = std::fs::read_dir(workspace.0.path().join("new")).unwrap().count();
     assert_eq!(beside, 1, "nothing else is left");
 }
 
 #[tokio::test]
 async fn h26_a_setup_goes_through_although_whoever_sent_it_has_left() {
-    let place = Place::new();
-    let setup = place.setup("127.0.0.1", 7621);
-    let mut left = Box::pin(setup.submit(place.wishes()));
+    let workspace = Workspace::new();
+    let setup = workspace.setup("127.0.0.1", 7621);
+    let mut left = Box::pin(setup.submit(workspace.answers()));
     assert!(futures_util::poll!(left.as_mut()).is_pending());
     drop(left);
     let over = setup.over().cancelled();
     tokio::time::timeout(Duration::from_secs(120), over).await.expect("it ends");
-    assert!(place.file().exists());
+    assert!(workspace.file().exists());
     assert_eq!(setup.outcome().await.as_deref(), Some("http://127.0.0.1:7621/"));
 }
 
 #[tokio::test]
 async fn h26_a_file_that_is_no_configuration_does_not_end_the_setup() {
-    let place = Place::new();
-    let setup = place.setup("127.0.0.1", 7621);
-    std::fs::create_dir(place.0.path().join("new")).unwrap();
-    std::fs::write(place.file(), "projects_root: [").unwrap();
-    assert_eq!(setup.submit(place.wishes()).await, Err(SetupError::Done));
+    let workspace = Workspace::new();
+    let setup = workspace.setup("127.0.0.1", 7621);
+    std::fs::create_dir(workspace.0.path().join("new")).unwrap();
+    std::fs::write(workspace.file(), "projects_root: [").unwrap();
+    assert_eq!(setup.submit(workspace.answers()).await, Err(SetupError::Done));
     assert!(!setup.over().is_cancelled());
 }
 
 #[tokio::test]
 async fn h26_beyond_loopback_a_token_opens_the_page_and_guesses_are_counted() {
-    let place = Place::new();
-    let (address, setup) = served(&place, "0.0.0.0").await;
+    let workspace = Workspace::new();
+    let (address, setup) = served(&workspace, "0.0.0.0").await;
     let token = setup.token().unwrap().to_owned();
     assert_eq!(token.len(), 43);
     let page = |token: &str| {
@@ -206,7 +207,7 @@ async fn h26_beyond_loopback_a_token_opens_the_page_and_guesses_are_counted() {
     assert_eq!((form.status, form.header("content-encoding")), (200, None), "it holds a secret");
     let shown = send(address, page("guessed")).await;
     assert!(shown.status == 403 && !shown.text().contains("guessed"), "{}", shown.text());
-    let mut form = place.form();
+    let mut form = workspace.form();
     form["host"] = json!("0.0.0.0");
     form["port"] = json!(address.port());
     let sent = |token: &str| {
@@ -224,9 +225,9 @@ async fn h26_beyond_loopback_a_token_opens_the_page_and_guesses_are_counted() {
     let locked = send(address, sent(&token)).await;
     let wait: u64 = locked.header("retry-after").unwrap().parse().unwrap();
     assert!(locked.status == 429 && (1..=300).contains(&wait), "{wait}");
-    assert!(!place.file().exists());
+    assert!(!workspace.file().exists());
 
-    let (address, setup) = served(&place, "0.0.0.0").await;
+    let (address, setup) = served(&workspace, "0.0.0.0").await;
     form["port"] = json!(address.port());
     let reply = send(
         address,
@@ -238,15 +239,16 @@ async fn h26_beyond_loopback_a_token_opens_the_page_and_guesses_are_counted() {
     .await;
     let url = format!("http://box.example:{}/", address.port());
     assert_eq!(reply.json(), json!({"ok": true, "url": url}));
-    let loaded = svc_config::load(&place.target(), &place.environment(&[])).unwrap();
+    let loaded = svc_config::load(&workspace.target(), &workspace.environment(&[])).unwrap();
     let origins = &loaded.config.auth.allowed_origins;
     assert_eq!(origins, &[url.trim_end_matches('/')], "where it was reached may sign in");
 }
 
 #[test]
 fn what_the_environment_decides_is_not_asked_and_a_password_of_its_own_is_refused() {
-    let place = Place::new();
-    let foreseen = |more: &[(&str, &str)]| foresee(&place.target(), &place.environment(more));
+    let workspace = Workspace::new();
+    let foreseen =
+        |more: &[(&str, &str)]| foresee(&workspace.target(), &workspace.environment(more));
     let (fixed, _) = foreseen(&[("SVC_PORT", "8080"), ("SVC_HOST", "0.0.0.0")]).unwrap();
     assert_eq!((fixed.port, fixed.host.as_deref()), (Some(8080), Some("0.0.0.0")));
     assert_eq!(fixed.projects_root, None);

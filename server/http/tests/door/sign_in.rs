@@ -1,5 +1,6 @@
-//! Who is let in, and how that ends: every route with every kind of credential, sign-in and
-//! sign-out, revocation, throttle.
+//! Who is let in, and how that ends.
+//!
+//! Every route with every kind of credential, sign-in and sign-out, revocation, throttle.
 
 use crate::client::{Reply, Sent};
 use crate::coverage::path_of;

@@ -7,7 +7,7 @@ use svc_http::ServeOptions;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-/// A second request that must never be answered from the connection of a malformed first one.
+/// A request that must never be answered on the connection of a malformed one.
 const SECOND: &str = "GET /api/projects HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[tokio::test]

@@ -123,7 +123,7 @@ pub(crate) struct Tree {
 
 /// What the demo is asked for beyond the tree.
 #[derive(Debug)]
-pub(crate) struct Wishes<'a> {
+pub(crate) struct DemoOptions<'a> {
     pub(crate) port: u16,
     pub(crate) simulator: &'a Path,
     /// Absolute.
@@ -332,25 +332,25 @@ impl Tree {
     }
 
     /// The configuration of the demo as JSON, which is YAML: no path needs quoting.
-    pub(crate) fn config_text(&self, wishes: &Wishes<'_>) -> String {
+    pub(crate) fn config_text(&self, options: &DemoOptions<'_>) -> String {
         let mut env = Map::from_iter([
             ("AGENT_SIM".to_owned(), Value::from("1")),
             ("HOME".to_owned(), self.home().to_string_lossy().into()),
             ("CLAUDE_CONFIG_DIR".to_owned(), self.agent_home().to_string_lossy().into()),
         ]);
-        if let Some(scenario) = wishes.scenario {
+        if let Some(scenario) = options.scenario {
             env.insert("AGENT_SIM_SCENARIO".to_owned(), scenario.to_string_lossy().into());
         }
-        if let Some(seed) = wishes.seed {
+        if let Some(seed) = options.seed {
             env.insert("AGENT_SIM_SEED".to_owned(), seed.to_string().into());
         }
         let config = json!({
             "projects_root": self.projects().to_string_lossy(),
             "state_dir": self.root.join("state").to_string_lossy(),
             "host": "127.0.0.1",
-            "port": wishes.port,
+            "port": options.port,
             "claude": {
-                "binary": wishes.simulator.to_string_lossy(),
+                "binary": options.simulator.to_string_lossy(),
                 "env": env,
                 "node_from_nvm": false,
             },
@@ -411,13 +411,13 @@ mod tests {
         let program = simulator(place.path(), "mkdir -p \"$2/.agent-sim\"");
         let tree = Tree::temporary().unwrap();
         tree.build(&program).unwrap();
-        let wishes = Wishes {
+        let options = DemoOptions {
             port: 7700,
             simulator: &program,
             scenario: Some(Path::new("/s.json")),
             seed: Some(7),
         };
-        let loaded = svc_config::load_text(&tree.config_text(&wishes), tree.root()).unwrap();
+        let loaded = svc_config::load_text(&tree.config_text(&options), tree.root()).unwrap();
         assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
         let config = &loaded.config;
         assert!(config.state_dir.starts_with(tree.root()));

@@ -4,7 +4,7 @@ use crate::support::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use svc_domain::bridge::Stage;
-use svc_store::{Access, Changes, Others, Saved, Store};
+use svc_store::{Access, Changes, ForeignWrites, Saved, Store};
 
 async fn known(store: &Store) -> BTreeMap<i64, i64> {
     let rows = store.bridges().await.unwrap();
@@ -77,31 +77,35 @@ async fn commits_of_others_are_told_apart_from_those_of_oneself() {
     let dir = state_dir();
     let store = open(dir.path()).await;
     // A busy machine may keep the connection that tells longer than is waited for it.
-    async fn others(store: &Store) -> Others {
+    async fn foreign_writes(store: &Store) -> ForeignWrites {
         let asked = async {
             loop {
-                if let Some(others) = store.others().await {
+                if let Some(others) = store.foreign_writes().await {
                     return others;
                 }
             }
         };
         tokio::time::timeout(Duration::from_secs(60), asked).await.unwrap()
     }
-    let before = others(&store).await;
+    let before = foreign_writes(&store).await;
     add(&store, &bridge(1, "api", stopped())).await;
     assert_eq!(save(&store, 1, &bridge(1, "api", starting())).await, Saved::Yes(2));
-    assert_eq!(others(&store).await, before, "all of it was its own");
+    assert_eq!(foreign_writes(&store).await, before, "all of it was its own");
 
     let mut other = Helper::start("insert", dir.path(), &["100", "1"]);
     assert_eq!(other.line(), "inserted");
     other.finish();
-    let after = others(&store).await;
+    let after = foreign_writes(&store).await;
     assert_ne!(after, before);
-    assert_eq!(others(&store).await, after, "nothing has happened since");
+    assert_eq!(foreign_writes(&store).await, after, "nothing has happened since");
 
     add(&open(dir.path()).await, &bridge(2, "web", stopped())).await;
-    assert_ne!(others(&store).await, after, "another opening in the same process is another one");
+    assert_ne!(
+        foreign_writes(&store).await,
+        after,
+        "another opening in the same process is another one"
+    );
 
     let reader = Store::open(dir.path(), Access::ReadOnly).await.unwrap();
-    assert_eq!(reader.others().await, None, "who never writes has nothing to compare");
+    assert_eq!(reader.foreign_writes().await, None, "who never writes has nothing to compare");
 }

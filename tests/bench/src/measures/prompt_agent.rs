@@ -1,5 +1,6 @@
-//! A start without the agent's own time: the agent of this measure registers at once, so nearly all
-//! of what is measured is the service's.
+//! A start without the agent's own time, with an agent that registers at once.
+//!
+//! Nearly all of what is measured is the service's.
 
 use super::{Found, Plan, millis};
 use crate::http::{Connection, word};
@@ -16,7 +17,7 @@ use std::time::Instant;
 /// Bridges that are started at the same moment.
 const AT_ONCE: usize = 20;
 
-/// Writes the lines of a registered bridge and waits. A shell needs about a millisecond for it.
+/// Writes the lines of a registered bridge and waits. A shell needs about 1 ms.
 const AGENT: &str = r#"#!/bin/sh
 case "$1" in
 --version) echo "2.1.197 (Claude Code)"; exit ;;

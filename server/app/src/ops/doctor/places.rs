@@ -188,7 +188,7 @@ fn names_session(path: &Path) -> bool {
     }
 }
 
-/// A certificate is public, and programs installed beside the service are not secret.
+/// Whether the directory may be public: certificates and installed programs are.
 fn is_public(inside: &Path) -> bool {
     inside == Path::new("tls/self-signed.crt") || inside.starts_with("deps/bin")
 }

@@ -35,7 +35,7 @@ pub(super) fn check(
     }
 }
 
-/// A message of this house says what happened, and behind the first semicolon what to do.
+/// A check from a message: what happened, then after a semicolon what to do.
 pub(super) fn told(name: &str, status: CheckStatus, message: &str) -> Check {
     match message.split_once("; ") {
         Some((what, remedy)) => check(name, status, what, Some(remedy)),

@@ -15,11 +15,11 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A private directory with a home, a project and a configuration.
-pub struct Place {
+pub struct Workspace {
     directory: TempDir,
 }
 
-impl Place {
+impl Workspace {
     /// Without a configuration.
     pub fn empty() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -31,13 +31,13 @@ impl Place {
 
     /// With a minimal configuration, on a port that was free a moment ago.
     pub fn configured(extra: &str) -> Self {
-        let place = Self::empty();
+        let workspace = Self::empty();
         let port = free_port();
-        place.write(
+        workspace.write(
             "svc.yml",
             &format!("projects_root: projects\nstate_dir: state\nport: {port}\n{extra}"),
         );
-        place
+        workspace
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -251,8 +251,8 @@ pub struct Manager {
 }
 
 impl Manager {
-    pub fn new(place: &Place) -> Self {
-        let path = place.path("notify");
+    pub fn new(workspace: &Workspace) -> Self {
+        let path = workspace.path("notify");
         let socket = UnixDatagram::bind(&path).unwrap();
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
         Self { socket, path }

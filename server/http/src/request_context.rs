@@ -17,7 +17,7 @@ use std::panic::AssertUnwindSafe;
 use tokio::time::Instant;
 
 /// One request, for the log and the headers.
-pub(crate) struct Visit {
+pub(crate) struct RequestContext {
     pub(crate) id: String,
     pub(crate) nonce: Option<String>,
     started: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Visit {
     codings: Vec<compress::Coding>,
 }
 
-impl Visit {
+impl RequestContext {
     pub(crate) fn of(request: &Request) -> Self {
         Self {
             id: request_id::request_id(),

@@ -14,10 +14,10 @@ use crate::layers::guard::{self, Gate, WrongBearers};
 use crate::layers::host::HostRule;
 use crate::layers::{body, limits};
 use crate::public::{ParsedBody, PathNames};
+use crate::request_context::RequestContext;
 use crate::routing::{self, Literals, Route, RouteKind, Serve};
 use crate::single_flight::SingleFlight;
 use crate::target::{self, Query};
-use crate::visit::Visit;
 use crate::ws::Sockets;
 use crate::{reply, routes};
 use poem::endpoint::BoxEndpoint;
@@ -36,7 +36,7 @@ use svc_shared::paths;
 
 /// Everything between the accept loop and the use-cases.
 #[derive(Clone)]
-pub struct Door(Arc<Inner>);
+pub struct HttpService(Arc<Inner>);
 
 struct Inner {
     context: Arc<Context>,
@@ -48,8 +48,8 @@ struct Inner {
     body_idle: Duration,
 }
 
-impl Door {
-    /// A door for a service that listens on `port`.
+impl HttpService {
+    /// The endpoint of a service that listens on `port`.
     #[must_use]
     pub fn new(app: App, port: u16, options: &ServeOptions) -> Self {
         let settings = app.settings();
@@ -89,14 +89,15 @@ impl Door {
 
     /// Answers one request. Never fails: refusals and defects are replies too.
     pub async fn answer(&self, request: Request) -> Response {
-        let mut visit = Visit::of(&request);
-        visit.is_https = guard::with_claim(&request, |claim| self.0.gate.auth.is_https(claim));
-        let local = self.0.context.root.strip(&visit.path);
-        visit.finish(self.0.guarded(&visit, request), local).await
+        let mut request_context = RequestContext::of(&request);
+        request_context.is_https =
+            guard::with_claim(&request, |claim| self.0.gate.auth.is_https(claim));
+        let local = self.0.context.root.strip(&request_context.path);
+        request_context.finish(self.0.guarded(&request_context, request), local).await
     }
 }
 
-impl Answers for Door {
+impl Answers for HttpService {
     async fn answer(&self, request: Request) -> Response {
         Self::answer(self, request).await
     }
@@ -107,7 +108,11 @@ impl Answers for Door {
 }
 
 impl Inner {
-    async fn guarded(&self, visit: &Visit, mut request: Request) -> Result<Response, Refusal> {
+    async fn guarded(
+        &self,
+        request_context: &RequestContext,
+        mut request: Request,
+    ) -> Result<Response, Refusal> {
         limits::check(request.uri(), request.headers())?;
         let local = self.context.root.strip(request.uri().path()).to_owned();
         let found = self
@@ -133,13 +138,13 @@ impl Inner {
         let Some(found) = found else {
             return Err(Refusal::not_found());
         };
-        if visit.method == Method::OPTIONS {
+        if request_context.method == Method::OPTIONS {
             return Ok(Response::builder()
                 .status(StatusCode::NO_CONTENT)
                 .header(header::ALLOW, found.allow())
                 .finish());
         }
-        let Some(row) = found.row(&visit.method) else {
+        let Some(row) = found.row(&request_context.method) else {
             return Err(Refusal::new(
                 StatusCode::METHOD_NOT_ALLOWED,
                 ErrorCode::MethodNotAllowed,
@@ -148,7 +153,7 @@ impl Inner {
             .with(header::ALLOW, &found.allow()));
         };
         if let Some(credential) = &credential
-            && !credential.identity().reach.covers(visit.method.as_str(), &row.pattern)
+            && !credential.identity().reach.covers(request_context.method.as_str(), &row.pattern)
         {
             return Err(guard::scope_denied());
         }
@@ -184,7 +189,7 @@ impl Inner {
                 let call = Call {
                     context: Arc::clone(&self.context),
                     params: found.params,
-                    nonce: visit.nonce.clone(),
+                    nonce: request_context.nonce.clone(),
                     caller,
                     request,
                     query,
