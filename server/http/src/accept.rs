@@ -136,8 +136,7 @@ impl ConnectionFacts {
 
     /// Marks a connection whose protocol changes with the reply to this request.
     ///
-    /// It keeps its place
-    /// until the returned guard is dropped.
+    /// It keeps its place until the returned guard is dropped.
     pub(crate) fn upgraded(&self) -> DropGuard {
         self.shared.is_upgraded.store(true, Ordering::Release);
         self.shared.socket_over.clone().drop_guard()
@@ -233,8 +232,7 @@ fn drop_idle(open: &mut HashMap<u64, ConnectionFacts>, most: usize) -> usize {
 
 /// Serves until `closing` is cancelled, then waits for requests under way.
 ///
-/// Then it says goodbye to the
-/// sockets.
+/// Then it says goodbye to the sockets.
 ///
 /// # Errors
 /// Only when the listener has no address.

@@ -1,7 +1,6 @@
 //! What happens to a request before and after its handler, one subject each.
 //!
-//! Their order is in
-//! [`crate::service`].
+//! Their order is in [`crate::service`].
 
 pub(crate) mod access;
 pub(crate) mod body;

@@ -1,7 +1,6 @@
 //! The API description, generated from the operations and then completed.
 //!
-//! One pass adds what the generator
-//! cannot say (`http-api` §7).
+//! One pass adds what the generator cannot say (`http-api` §7).
 
 use crate::context::Context;
 use crate::digest;

@@ -1,7 +1,6 @@
 //! Small pages without script: sign-in, first run, not found.
 //!
-//! They load
-//! nothing, so that they work where the page itself is switched off or not allowed.
+//! They load nothing, so that they work where the page itself is switched off or not allowed.
 
 use poem::Response;
 use poem::http::{StatusCode, header};

@@ -327,8 +327,7 @@ impl PublicApi {
 impl PublicApi {
     /// Marks an answer that may be old.
     ///
-    /// The last probe of the agent's sessions failed, or none
-    /// has run yet.
+    /// The last probe of the agent's sessions failed, or none has run yet.
     fn probed(&self, mut response: Response) -> Response {
         if self.context.app.sessions().is_stale() {
             response.headers_mut().insert("x-svc-stale", HeaderValue::from_static("true"));
@@ -364,8 +363,7 @@ fn launched(mut result: SpawnResult, warnings: Vec<String>, created: StatusCode)
 
 /// A whole list from the cache.
 ///
-/// A blocking thread builds it, because ten thousand
-/// records take their time.
+/// A blocking thread builds it, because ten thousand records take their time.
 pub(crate) async fn whole(context: &Context, request: &Request, list: List) -> Response {
     let encoded = encoded(context, list).await;
     reply::tagged(request.headers(), encoded.body.clone(), &encoded.etag)

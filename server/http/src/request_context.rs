@@ -1,7 +1,6 @@
 //! What is known before a request is answered, and what every reply carries.
 //!
-//! Headers, the
-//! coding, the line in the log. Refusals and defects are replies, too.
+//! Headers, the coding, the line in the log. Refusals and defects are replies, too.
 
 use crate::accept::ConnectionFacts;
 use crate::error::Refusal;
@@ -49,8 +48,7 @@ impl RequestContext {
 
     /// Does the work and turns its outcome into a reply.
     ///
-    /// `local` is the path without the
-    /// configured prefix.
+    /// `local` is the path without the configured prefix.
     pub(crate) async fn finish(
         &self,
         work: impl Future<Output = Result<Response, Refusal>>,

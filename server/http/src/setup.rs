@@ -33,8 +33,7 @@ const GRACE: Duration = Duration::from_secs(3);
 
 /// Serves the first run on a bound listener.
 ///
-/// Ends when the configuration is written or
-/// `Setup::over` is cancelled.
+/// Ends when the configuration is written or `Setup::over` is cancelled.
 ///
 /// # Errors
 /// Only when the listener has no address.

@@ -120,8 +120,7 @@ fn send(call: &Call, name: &str, file: EmbeddedFile, coding: Option<Coding>) -> 
 
 /// Hash of the page's files, by which an open page notices a new version.
 ///
-/// Empty
-/// without a page.
+/// Empty without a page.
 pub(crate) async fn build() -> String {
     static EMBEDDED: OnceLock<String> = OnceLock::new();
     if cfg!(debug_assertions) {
@@ -182,8 +181,7 @@ fn media_type(name: &str) -> &'static str {
 
 /// Whether the builder put a hash of the contents into the name.
 ///
-/// `NAME-HASH.EXT` or
-/// `NAME-HASH_bg.wasm`.
+/// `NAME-HASH.EXT` or `NAME-HASH_bg.wasm`.
 fn has_hash(name: &str) -> bool {
     let file = name.rsplit('/').next().unwrap_or(name);
     let stem = file.split('.').next().unwrap_or(file);

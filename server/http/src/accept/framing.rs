@@ -10,8 +10,8 @@ use bytes::{Buf as _, Bytes, BytesMut};
 
 /// Largest head, bytes.
 ///
-/// Target and header block at their limits, and room for the rest of the first
-/// line, so that a little too much still gets a proper reply.
+/// Target and header block at their limits, and room for the rest of the first line, so that a
+/// little too much still gets a proper reply.
 const HEAD: usize = TARGET + HEADER_BLOCK + 8 * 1024;
 /// Most header lines that go on; over the limit but below this gets a proper reply.
 const LINES: usize = 400;
@@ -283,8 +283,8 @@ fn body_of(head: &[u8]) -> Result<State, Fault> {
 
 /// Name and value of a header line.
 ///
-/// A folded line begins with a blank, and a blank before the
-/// colon makes a name that some readers see and others do not: neither is a name.
+/// A folded line begins with a blank, and a blank before the colon makes a name that some readers
+/// see and others do not: neither is a name.
 fn check_field(line: &[u8]) -> Result<(&[u8], &[u8]), Fault> {
     let colon = line.iter().position(|byte| *byte == b':').ok_or(Fault::Malformed)?;
     let (name, value) = line.split_at(colon);

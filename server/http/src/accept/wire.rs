@@ -17,8 +17,7 @@ use tokio::time::{Instant, Sleep};
 const READ: usize = 8 * 1024;
 /// How long unread bytes of a peer are read before the connection is closed.
 ///
-/// Closing with bytes unread
-/// resets the connection, and the peer would lose our last reply.
+/// Closing with bytes unread resets the connection, and the peer would lose our last reply.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// The connection.

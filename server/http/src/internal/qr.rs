@@ -9,8 +9,7 @@ const MODULE: u32 = 4;
 
 /// An SVG of `link` as a QR code with error correction M, black on white.
 ///
-/// It has the quiet zone of four modules that
-/// readers need (ISO/IEC 18004 §6.3.8).
+/// It has the quiet zone of four modules that readers need (ISO/IEC 18004 §6.3.8).
 ///
 /// # Errors
 /// The link is longer than a code can hold: about 2.3 kB at this level.

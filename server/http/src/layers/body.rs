@@ -41,8 +41,8 @@ impl BodyKind {
 
 /// Reads and parses the body that the route takes.
 ///
-/// The order of checks is that of `http-api` §5.5: size as
-/// announced, coding, type, size as received.
+/// The order of checks is that of `http-api` §5.5: size as announced, coding, type, size as
+/// received.
 ///
 /// # Errors
 /// 408, 413, 415 or 422.

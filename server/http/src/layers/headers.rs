@@ -47,8 +47,7 @@ pub(crate) fn apply(
 
 /// The headers of every reply, as lines of a head.
 ///
-/// For replies to what
-/// never became a request.
+/// For replies to what never became a request.
 pub(crate) fn constant() -> String {
     let policy = content_policy(Policy::Strict, None);
     let mut lines = format!("content-security-policy: {policy}\r\ncache-control: no-store\r\n");

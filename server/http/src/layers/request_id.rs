@@ -5,8 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// `N` random bytes as lower-case hex.
 ///
-/// All zeros if the system has no randomness to give: an id
-/// finds a log line and protects nothing.
+/// All zeros if the system has no randomness to give: an id finds a log line and protects nothing.
 pub(crate) fn random_hex<const N: usize>() -> String {
     let mut bytes = [0_u8; N];
     if getrandom::fill(&mut bytes).is_err() {
@@ -22,8 +21,7 @@ pub(crate) fn request_id() -> String {
 
 /// A fresh nonce: 16 random bytes, URL-safe base64.
 ///
-/// `None` without randomness, and then the policy
-/// goes without one, which is stricter.
+/// `None` without randomness, and then the policy goes without one, which is stricter.
 pub(crate) fn nonce() -> Option<String> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes).ok()?;

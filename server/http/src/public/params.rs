@@ -1,7 +1,6 @@
 //! Parameters and bodies of the documented operations.
 //!
-//! They are read by this crate's rules and described to
-//! the document.
+//! They are read by this crate's rules and described to the document.
 
 use crate::body::fields::{self, FromFields};
 use crate::error::Refusal;

@@ -49,8 +49,7 @@ pub(crate) struct HealthMinimal {
 
 /// Schema of [`svc_shared::api::instances::SpawnResult`].
 ///
-/// It is an instance and an outcome in one
-/// object, which the derive cannot say of a flattened type.
+/// It is an instance and an outcome in one object, which the derive cannot say of a flattened type.
 pub(crate) struct SpawnResultSchema;
 
 impl Type for SpawnResultSchema {
