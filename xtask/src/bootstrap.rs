@@ -9,9 +9,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
+use crate::pins;
 use crate::progress::{Progress, Step};
+use crate::stop::Stop;
 use crate::workspace::{self, Workspace};
-use crate::{Stop, pins};
 
 /// Whether the page is built too, and its tools are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

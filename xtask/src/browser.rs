@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 
 use crate::bootstrap;
+use crate::pins;
 use crate::progress::{Progress, Step};
+use crate::stop::Stop;
 use crate::workspace::{self, Workspace};
-use crate::{Stop, pins};
 
 /// Program names of Chromium in common distributions.
 const PROGRAMS: [&str; 4] =

@@ -19,6 +19,7 @@ mod rows;
 mod run;
 mod skips;
 mod smoke;
+mod stop;
 mod tally;
 mod test;
 mod times;
@@ -31,6 +32,7 @@ use anyhow::{Result, bail};
 
 use crate::bootstrap::Page;
 use crate::progress::Progress;
+use crate::stop::Stop;
 use crate::workspace::Workspace;
 
 const HELP: &str = "\
@@ -75,35 +77,6 @@ cargo xtask COMMAND
 Environment: SVC_TOOLS_DIR (where tools are kept), CHROMIUM (program for the browser tests),
 CARGO_TARGET_DIR, CI=true (what cannot be tested is a failure, not a skip).
 ";
-
-/// A failure with an exit code of its own.
-///
-/// 3: the machine lacks something. 4: something is out of reach.
-#[derive(Debug)]
-pub(crate) struct Stop {
-    code: u8,
-    message: String,
-}
-
-impl Stop {
-    /// The machine lacks something only its owner can install.
-    pub(crate) fn prerequisite(message: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Self { code: 3, message: message.into() })
-    }
-
-    /// A download or installation did not go through.
-    pub(crate) fn unreachable(message: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Self { code: 4, message: message.into() })
-    }
-}
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Stop {}
 
 fn main() -> ExitCode {
     let progress = Progress::start();

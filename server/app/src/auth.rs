@@ -22,7 +22,7 @@ pub use sign_in::{SignInError, Visitor};
 pub use tokens::{IssuedToken, NamedToken, Tokens, new_token};
 
 use crate::AppError;
-use crate::auth::identity::Lease;
+use crate::auth::identity::Validity;
 use crate::auth::known::Known;
 use crate::auth::password::Passwords;
 use crate::auth::proxy::ProxyRule;
@@ -266,12 +266,12 @@ impl Auth {
     pub fn holds(&self, identity: &Identity) -> bool {
         let known = self.known.load();
         let now = self.clock.now();
-        match &identity.lease {
-            Lease::Fixed => true,
-            Lease::Session { hash, epoch, expires } => {
+        match &identity.validity {
+            Validity::Fixed => true,
+            Validity::Session { hash, epoch, expires } => {
                 known.epoch == Some(*epoch) && *expires > now && known.sign_in(hash).is_some()
             }
-            Lease::Token { hash, expires } => {
+            Validity::Token { hash, expires } => {
                 expires.is_none_or(|expires| expires > now) && known.token(hash).is_some()
             }
         }
@@ -280,10 +280,10 @@ impl Auth {
     /// Waits until a credential opens nothing any more. Safe to drop and ask again.
     pub async fn ended(&self, identity: &Identity) {
         let mut changed = self.changed.subscribe();
-        let expires = match &identity.lease {
-            Lease::Fixed => return std::future::pending().await,
-            Lease::Session { expires, .. } => Some(*expires),
-            Lease::Token { expires, .. } => *expires,
+        let expires = match &identity.validity {
+            Validity::Fixed => return std::future::pending().await,
+            Validity::Session { expires, .. } => Some(*expires),
+            Validity::Token { expires, .. } => *expires,
         };
         // Timers stand still while the machine sleeps, and know nothing of a clock that is set.
         let mut stepped = expires.map(|_| self.steps.watch());
@@ -304,10 +304,10 @@ impl Auth {
 
     /// Notes, now and then, that a credential was used.
     pub fn used(self: &Arc<Self>, identity: &Identity) {
-        let (hash, is_token) = match &identity.lease {
-            Lease::Fixed => return,
-            Lease::Session { hash, .. } => (hash.clone(), false),
-            Lease::Token { hash, .. } => (hash.clone(), true),
+        let (hash, is_token) = match &identity.validity {
+            Validity::Fixed => return,
+            Validity::Session { hash, .. } => (hash.clone(), false),
+            Validity::Token { hash, .. } => (hash.clone(), true),
         };
         let now = Instant::now();
         {

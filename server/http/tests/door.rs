@@ -1,4 +1,4 @@
-//! The service over real sockets: guards, framing, routes, WebSockets, page.
+//! The service over real sockets: guards, framing, routes, sockets, page.
 
 #![expect(
     clippy::unwrap_used,

@@ -9,6 +9,7 @@ mod http;
 mod load;
 mod machine;
 mod measures;
+mod plan;
 mod registry;
 mod report;
 mod socket;
@@ -16,9 +17,9 @@ mod tidy;
 mod world;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use measures::{MEASURES, Plan};
+use measures::MEASURES;
+use plan::{Plan, say};
 use report::Figure;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -68,11 +69,6 @@ fn done(outcome: Result<bool>) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// A line for the reader; a reader that went away is no reason to fail.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 fn parse(args: Vec<String>) -> Result<Options> {

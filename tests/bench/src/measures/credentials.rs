@@ -1,8 +1,8 @@
 //! What it costs to ask who somebody is: a password, a session, a wrong token.
 
 use super::requests::drive;
-use super::{Found, Plan, millis};
 use crate::http::Connection;
+use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of, histogram};
 use crate::world::World;
 use anyhow::{Context as _, Result};

@@ -1,8 +1,8 @@
 //! A thousand starts and stops: do time, memory and disk use grow?
 
-use super::{Found, Plan, millis};
 use crate::http::word;
 use crate::machine::memory;
+use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of};
 use crate::world::{World, launch, name};
 use anyhow::Result;

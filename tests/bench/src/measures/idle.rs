@@ -1,8 +1,8 @@
 //! What an idle service uses: processor time, and frames on the wire.
 
 use super::requests::ended;
-use super::{Found, Plan};
 use crate::machine::processor_seconds;
+use crate::plan::{Found, Plan};
 use crate::report::{Figure, Of, shown};
 use crate::socket::Crowd;
 use crate::world::{Service, World};

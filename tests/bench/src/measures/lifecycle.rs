@@ -1,8 +1,8 @@
 //! A bridge's life in milliseconds: start, stop, and the news of its end.
 
-use super::{Found, Plan, millis};
 use crate::http::word;
 use crate::machine;
+use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of, histogram};
 use crate::socket::Stream;
 use crate::world::{DEADLINE, Service, World, launch, name};

@@ -3,8 +3,8 @@
 //! Measured with one reader, with two hundred, beside a reader that does not read, and under
 //! floods.
 
-use super::{Found, Plan, millis};
 use crate::machine::memory;
+use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of, histogram};
 use crate::socket::{Crowd, Socket, Stream};
 use crate::world::{DEADLINE, Service, World, launch, name};

@@ -1,8 +1,8 @@
 //! Resident memory: idle, with bridges, after load, with history and readers.
 
 use super::requests::{asset, drive, ended};
-use super::{Found, Plan};
 use crate::machine::{Memory, memory};
+use crate::plan::{Found, Plan};
 use crate::report::{Figure, Of};
 use crate::socket::Crowd;
 use crate::world::{Service, World};

@@ -1,6 +1,6 @@
 //! Bytes of the page's first load. `cargo xtask times` measures the time.
 
-use super::{Found, Plan};
+use crate::plan::{Found, Plan};
 use crate::report::{Figure, Of};
 use crate::world::World;
 use anyhow::{Result, ensure};
@@ -15,7 +15,7 @@ pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     let mut connection = service.connect()?;
     let html = connection.get("/")?;
     if html.status != 200 {
-        crate::say("the service was built without the page: nothing of it is measured");
+        crate::plan::say("the service was built without the page: nothing of it is measured");
         return Ok(found.all());
     }
     connection.headers = "Accept-Encoding: br\r\n".to_owned();

@@ -2,8 +2,8 @@
 //!
 //! Nearly all of what is measured is the service's.
 
-use super::{Found, Plan, millis};
 use crate::http::{Connection, word};
+use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of};
 use crate::world::{Service, World, launch, name};
 use anyhow::Result;

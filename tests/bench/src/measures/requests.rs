@@ -1,9 +1,9 @@
 //! Requests per second and latency, with sixteen connections that never pause.
 
-use super::{Found, Plan};
 use crate::bare::Bare;
 use crate::http::{request, word};
 use crate::load::{self, Load};
+use crate::plan::{Found, Plan};
 use crate::registry;
 use crate::report::{Figure, Of, shown};
 use crate::world::{Service, World, launch, name};

@@ -2,7 +2,7 @@
 //!
 //! A second figure is the time until every bridge that lived through the restart is attached again.
 
-use super::{Found, Plan, millis};
+use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of};
 use crate::world::{DEADLINE, World};
 use anyhow::{Result, ensure};

@@ -1,8 +1,8 @@
 //! The stream of events: two hundred pages, a thousand changes a second.
 
-use super::{Found, Plan};
 use crate::http::{self, word};
 use crate::machine::{memory, processor_seconds};
+use crate::plan::{Found, Plan};
 use crate::report::{Figure, histogram};
 use crate::socket::Crowd;
 use crate::world::{DEADLINE, Service, World};
