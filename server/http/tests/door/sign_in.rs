@@ -98,7 +98,9 @@ async fn h5_h23_every_route_with_every_credential_valid_wrong_revoked_and_missin
     server.app.tokens().rotate("old").await.unwrap();
     let revoked = server.app.tokens().issue("gone", &[], None).await.unwrap().token;
     server.app.tokens().revoke("gone").await.unwrap();
-    let forged = format!("{}A", &cookie[..cookie.len() - 1]);
+    // One session in sixteen ends with `A` by itself.
+    let last = if cookie.ends_with('A') { 'E' } else { 'A' };
+    let forged = format!("{}{last}", &cookie[..cookie.len() - 1]);
     let bearer = |token: &str| ("Authorization", format!("Bearer {token}"));
     let cells: Vec<Cell> = vec![
         ("nothing", false, vec![]),
