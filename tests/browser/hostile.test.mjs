@@ -85,7 +85,7 @@ const folder = (text) => text.replaceAll('/', '|');
 const shown = (text) =>
   text.replace(
     // eslint-disable-next-line no-control-regex
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g,
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u206f\ufeff]/g,
     (c) => `\\u{${c.codePointAt(0).toString(16)}}`,
   );
 
