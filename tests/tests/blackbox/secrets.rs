@@ -55,6 +55,7 @@ async fn watch_command_lines(world: &World, planted: &[String]) {
                 assert!(!line.contains(secret.as_str()), "a secret stands in {line}");
             }
         }
+        // The kernel announces no new command line, so the process table is sampled.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
