@@ -34,7 +34,7 @@ pub(crate) struct Publisher {
 }
 
 /// One at a time reads and shows, so that nobody shows what has changed since.
-/// Taken on blocking threads only.
+/// Waited for on blocking threads only.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     rows: Mutex<()>,
@@ -49,7 +49,18 @@ pub(crate) struct Turns {
 impl Publisher {
     /// Shows readers the instances that changed.
     pub async fn publish(self: &Arc<Self>) {
-        self.on_blocking_thread(Self::show_changes).await;
+        if !self.is_current() {
+            self.on_blocking_thread(Self::show_changes).await;
+        }
+    }
+
+    /// Whether every row that changed has been shown.
+    /// Not so while somebody shows one: who published it waits for that.
+    fn is_current(&self) -> bool {
+        match self.turns.rows.try_lock() {
+            Ok(_turn) => !self.copies().have_changed(),
+            Err(_) => false,
+        }
     }
 
     /// Shows everything that depends on the surroundings of the records.

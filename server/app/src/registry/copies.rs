@@ -338,6 +338,15 @@ impl Copies {
         rows.to_recheck = rows.by_number.keys().copied().collect();
     }
 
+    /// Whether [`Copies::take_changed`] or [`Copies::recheck_neighbours`] has rows to show.
+    pub fn have_changed(&self) -> bool {
+        let rows = lock(&self.rows);
+        !(rows.changed.is_empty()
+            && rows.disturbed.is_empty()
+            && rows.gone.is_empty()
+            && rows.long_histories.is_empty())
+    }
+
     /// Some of the rows that changed, and their neighbours where that matters.
     /// At a start that is all of them.
     pub fn take_changed(&self) -> Option<Part> {
