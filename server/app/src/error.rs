@@ -66,6 +66,11 @@ impl AppError {
         Self::new(ErrorCode::Busy, Class::Unavailable, message)
     }
 
+    /// Whether the same may work in a moment.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self.class, Class::Unavailable | Class::Storage)
+    }
+
     /// A value that is not allowed; the message names the field.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::InvalidValue, Class::Invalid, message)

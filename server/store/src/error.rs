@@ -3,8 +3,9 @@
 /// Why the registry did not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Another process holds the write lock for longer than the busy timeout.
-    #[error("the database is locked by another process; try again")]
+    /// It did not get to this within the busy timeout.
+    /// Another process holds the write lock, or the disk is too slow for what is to be written.
+    #[error("another process or a slow disk keeps the database busy; try again")]
     Busy(#[source] sqlx::Error),
     /// No space left for the write, or a quota is used up.
     #[error("the file system of the database is full, over quota or failing; free some space")]

@@ -215,7 +215,8 @@ impl From<StoreError> for AppError {
         use svc_shared::error::ErrorCode;
         match error {
             StoreError::Busy(_) => {
-                Self::busy("the database is locked by another process; try again").because(error)
+                Self::busy("another process or a slow disk keeps the database busy; try again")
+                    .because(error)
             }
             StoreError::Full(_) => Self::new(
                 ErrorCode::DiskFull,

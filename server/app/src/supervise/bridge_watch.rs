@@ -15,8 +15,9 @@ use svc_agent::log_set::LogSet;
 use svc_agent::rotation::Trouble;
 use svc_domain::agent_log::evidence::{Evidence, Readiness, Refusal};
 use svc_domain::bridge::{Anchor, Bridge, Stage};
+use svc_domain::effect::Step;
 use svc_domain::identity::{ProcessIdentity, Verdict};
-use svc_domain::observe::Fact;
+use svc_domain::observe::{Fact, observe};
 use svc_ports::process::ExitReport;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{BridgeStatus, Origin};
@@ -45,8 +46,18 @@ fn after(duration: Duration) -> Timer {
 /// Watches until the generation ends, another one begins, or the service ends.
 pub(super) async fn run(this: Arc<Watchers>, id: InstanceId, generation: u32) {
     let mark = super::watchers::Mark { watchers: &this, id: &id };
-    if let Err(error) = watch(&this, &id, generation).await {
-        error!(bridge.id = %id, error = %error, "watching bridge {} failed", id.short());
+    match watch(&this, &id, generation).await {
+        Ok(()) => {}
+        // It goes on from the row and the log, which have everything.
+        Err(error) if error.may_pass() => warn!(
+            bridge.id = %id,
+            error = %error,
+            "watching bridge {} is interrupted, and begins again",
+            id.short()
+        ),
+        Err(error) => {
+            error!(bridge.id = %id, error = %error, "watching bridge {} failed", id.short());
+        }
     }
     // Whatever happened, the reconciler looks at the row once more, and finds it watched by nobody.
     drop(mark);
@@ -202,7 +213,7 @@ fn judge(bridge: &Bridge, evidence: &Evidence) -> Judgement {
     }
 }
 
-async fn on_ready(
+pub(super) async fn on_ready(
     this: &Arc<Watchers>,
     bridge: &Bridge,
     identity: &ProcessIdentity,
@@ -216,9 +227,21 @@ async fn on_ready(
     if anchor.session_id.is_none() && bridge.anchor.session_id.is_none() {
         anchor.session_id = session_of_pointer(this, bridge, &anchor).await;
     }
-    this.transitions().observe(&bridge.id, bridge.generation, Fact::Registered(anchor)).await?;
+    let registered = Fact::Registered(anchor);
+    if bridge.status() == BridgeStatus::Running && is_no_news(this, bridge, &registered) {
+        return Ok(());
+    }
+    this.transitions().observe(&bridge.id, bridge.generation, registered).await?;
     hit("spawn.after_ready").await;
     Ok(())
+}
+
+/// Whether a bridge that is known to run has all this in its record already.
+/// After a restart that is so for all bridges at once, and none of them needs the database. What
+/// another process writes to the row reaches the copy by itself.
+fn is_no_news(this: &Arc<Watchers>, bridge: &Bridge, fact: &Fact) -> bool {
+    let now = this.transitions().clock.now();
+    matches!(observe(bridge, fact.clone(), now), Step::Unchanged)
 }
 
 /// After a reattach the log does not name the session; the agent's pointer does.

@@ -71,7 +71,12 @@ async fn run(this: &Reconciler) {
             () = this.ends.transitions.registry.wake.notified() => {}
         }
         if let Err(error) = pass(this, Pass::Later).await {
-            error!(error = %error, "records and processes could not be compared; tried again soon");
+            let words = "records and processes could not be compared; tried again soon";
+            if error.may_pass() {
+                warn!(error = %error, "{words}");
+            } else {
+                error!(error = %error, "{words}");
+            }
             // The wake-up is used up: what it told of would stay unseen.
             this.ends.transitions.registry.wake.notify_one();
             tokio::select! {

@@ -1,15 +1,17 @@
 //! What is left of a bridge in the memory of the service when the bridge is over.
 
+use super::bridge_watch::on_ready;
 use super::watchers::lock;
 use crate::App;
 use crate::bench::{Sleeper, Still, app, bridge};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::bridge::{Bridge, Launch};
+use svc_domain::agent_log::evidence::Evidence;
+use svc_domain::bridge::{Anchor, Bridge, Launch};
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
 use svc_shared::ids::InstanceId;
-use svc_store::{Access, Cap, Inserted, Saved, Store};
+use svc_store::{Access, Cap, Content, Inserted, Saved, Store, Stored};
 
 /// Waits until the row fits; it is `None` when it is gone.
 async fn until(app: &App, id: &InstanceId, fits: impl Fn(Option<&Bridge>) -> bool) {
@@ -114,6 +116,24 @@ async fn a_reading_that_may_have_brought_back_what_went_is_not_believed() {
     registry.forget(&bridge(tree.path()).id);
     registry.end_reading(reading, others);
     assert!(!is_current(&app).await);
+}
+
+#[tokio::test]
+async fn h111_a_bridge_found_ready_again_needs_no_database() {
+    let tree = tempfile::tempdir().unwrap();
+    let host = Host::new(HostOptions::default()).unwrap();
+    let sleeper = Sleeper::new();
+    let identity = host.inspect(sleeper.pid()).unwrap().identity;
+    let app = app(tree.path(), Arc::new(host)).await;
+    let anchor = Anchor { session_id: Some("session_1".into()), ..Anchor::default() };
+    let running = Bridge { process: Some(identity.clone()), anchor, ..bridge(tree.path()) };
+    let content = Content::Bridge(Box::new(running.clone()));
+    app.copies().learn(Stored { number: 1, revision: 1, content });
+    // A hundred of them would wait for one another behind a slow disk, and some in vain.
+    app.registry().store.close().await;
+    let watchers = &app.supervision().reconciler.watchers;
+    on_ready(watchers, &running, &identity, &Evidence::default()).await.unwrap();
+    assert_eq!(app.copies().bridge(&running.id), Some(running));
 }
 
 #[tokio::test]
