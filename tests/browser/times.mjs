@@ -169,7 +169,8 @@ async function live(browser, machine) {
   await page.waitForSelector(row(name(0), 'running'));
   const counts = (times) => [...document.querySelectorAll(times)].some((time) => /\ds|\d s/.test(time.textContent));
   while (await page.evaluate(counts, `${part('session-row')} time`)) await sleep(1_000);
-  await page.waitForNetworkIdle({ idleTime: 2_000 });
+  // The first sample, four seconds later at most, still brings the history of the figures.
+  await page.waitForNetworkIdle({ idleTime: 6_000 });
   // Processor time of the main thread; by the clock, a task also lasts while others have the core.
   const devtools = await page.createCDPSession();
   await devtools.send('Performance.enable', { timeDomain: 'threadTicks' });

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// 5 s: how long a write waits for another process (H87).
 pub(crate) const BUSY: Duration = Duration::from_secs(5);
 
+/// 1 s: from where a statement counts as slow in a trace.
+const SLOW: Duration = Duration::from_secs(1);
+
 pub(crate) fn options(path: &Path, read_only: bool) -> SqliteConnectOptions {
     let options = SqliteConnectOptions::new()
         .filename(path)
@@ -16,7 +19,9 @@ pub(crate) fn options(path: &Path, read_only: bool) -> SqliteConnectOptions {
         .foreign_keys(true)
         .busy_timeout(BUSY)
         .synchronous(SqliteSynchronous::Full)
-        .log_statements(log::LevelFilter::Trace);
+        .log_statements(log::LevelFilter::Trace)
+        // What was asked of SQLite says nothing to whoever reads a command's errors or the log.
+        .log_slow_statements(log::LevelFilter::Trace, SLOW);
     if read_only { options } else { options.journal_mode(SqliteJournalMode::Wal) }
 }
 

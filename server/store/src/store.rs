@@ -280,5 +280,6 @@ fn pool(connections: u32) -> SqlitePoolOptions {
         .idle_timeout(None)
         .max_lifetime(None)
         .test_before_acquire(false)
+        .acquire_slow_level(log::LevelFilter::Trace)
         .acquire_timeout(BUSY)
 }

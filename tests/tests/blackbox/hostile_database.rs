@@ -64,6 +64,9 @@ async fn h87_a_locked_database_refuses_writes_answers_reads_and_loses_nothing() 
     refused_for_now(&launch.await.unwrap(), "busy");
     refused_for_now(&stop.await.unwrap(), "busy");
     reads(&server).await;
+    let command = world.cli(&["start", "new"]).await;
+    assert_eq!(command.code, Some(1), "{}", command.stderr);
+    assert!(command.stderr.contains("keeps the database busy; try again"), "{}", command.stderr);
     // Nothing was written, so nothing was done.
     assert!(world.starts("new").is_empty() && world.bridges_of("new").is_empty());
     assert_eq!(world.bridges_of("runs").len(), 1, "no signal without its intent on record");

@@ -149,7 +149,15 @@ async fn h138_an_interrupted_command_leaves_what_agrees() {
         let status = within("its end", child.wait()).await.unwrap();
         // A stop that was begun is finished; a wait for readiness is given up.
         let is_done = project == "deaf" && status.code() == Some(0);
-        assert!(is_done || status.code() == Some(130), "{args:?}: {status}");
+        // On a busy machine what was killed may take more than two seconds to go.
+        let is_late = project == "deaf" && status.code() == Some(2);
+        assert!(is_done || is_late || status.code() == Some(130), "{args:?}: {status}");
+        if is_late {
+            for bridge in world.bridges_of(project) {
+                gone(&bridge).await;
+            }
+            server.events().await.until_status(project, "stopped").await;
+        }
         world.agree().await;
         if is_done {
             assert!(world.bridges_of(project).is_empty(), "{args:?} said it was done");

@@ -338,7 +338,8 @@ impl Copies {
         rows.to_recheck = rows.by_number.keys().copied().collect();
     }
 
-    /// Whether [`Copies::take_changed`] or [`Copies::recheck_neighbours`] has rows to show.
+    /// Whether there are rows to show.
+    /// [`Copies::take_changed`] or [`Copies::recheck_neighbours`] has them.
     pub fn have_changed(&self) -> bool {
         let rows = lock(&self.rows);
         !(rows.changed.is_empty()
