@@ -1,7 +1,8 @@
 //! Masks identifiers and secrets in outgoing text (`command-line` §12.2).
 //!
 //! Terminal escapes and invisible characters are removed first, then the rest is matched and
-//! masked. Percent-encoding and backslash escapes are undone for matching, up to three times, and
+//! masked. An escape sequence can take the first characters of a secret with it: such a line is
+//! also matched with them. Percent-encoding and backslash escapes are undone for matching, up to three times, and
 //! matches are mapped back. Masking too much is acceptable, masking too little is not. Linear in
 //! the length of the text. `tail_lines` decides where lines end.
 
@@ -19,8 +20,9 @@ mod view;
 use std::borrow::Cow;
 
 use crate::words::Kinds;
+use escape::{Clean, Kept};
 use hints::{Hints, Scan};
-use pem::Pem;
+use pem::{Pem, PemLine};
 pub(crate) use rules::pattern;
 use span::Span;
 use view::View;
@@ -69,7 +71,9 @@ impl Redactor {
         if nothing && self.pem.line(raw).is_ordinary() {
             return Cow::Borrowed(raw);
         }
-        let spans = merged(self.spans(raw, scan, Scan::of));
+        let mut pem = self.pem.line(raw);
+        let spans = merged(find(raw, scan, Scan::of, &mut pem));
+        self.pem = pem.after();
         if spans.is_empty() { Cow::Borrowed(raw) } else { Cow::Owned(masked(raw, &spans, &[])) }
     }
 
@@ -82,9 +86,19 @@ impl Redactor {
 
     /// A line that may hold escape sequences or invisible characters.
     fn cleaned(&mut self, raw: &str, look: fn(&str) -> Scan) -> String {
-        let clean = escape::clean(raw);
+        let clean = escape::clean(raw, Kept::Nothing);
         let text = clean.view.text();
-        let spans = merged(self.spans(text, look(text), look));
+        let mut pem = self.pem.line(text);
+        let mut spans = find(text, look(text), look, &mut pem);
+        for other in other_forms(raw, &clean) {
+            let found = find(other.text(), look(other.text()), look, &mut pem);
+            let shown = |at| clean.view.derived(other.source(at));
+            let found = found.iter().map(|span| span.mapped(shown));
+            // What the sequence hides altogether needs no mask.
+            spans.extend(found.filter(|span| span.start < span.end));
+        }
+        self.pem = pem.after();
+        let spans = merged(spans);
         match self.colour {
             Colour::Strip => masked(text, &spans, &[]),
             Colour::Keep => {
@@ -97,39 +111,47 @@ impl Redactor {
             }
         }
     }
+}
 
-    /// What is to be masked in a clean line, of which `scan` is true.
-    fn spans(&mut self, clean: &str, scan: Scan, look: fn(&str) -> Scan) -> Vec<Span> {
-        let mut spans = Vec::new();
-        let mut pem = self.pem.line(clean);
-        rules::find(clean, scan.rules, &mut spans);
-        pem.find(clean, scan.rules, &mut spans);
-        let mut levels: Vec<View> = Vec::new();
-        let depth = if scan.kinds.may_be_encoded() { DEPTH } else { 0 };
-        while levels.len() < depth {
-            let Some(view) = decode::decode(levels.last().map_or(clean, View::text)) else {
-                break;
-            };
-            levels.push(view);
-            let Some(text) = levels.last().map(View::text) else {
-                break;
-            };
-            let origin = |at: usize| levels.iter().rev().fold(at, |at, view| view.source(at));
-            let mut found = Vec::new();
-            let scan = look(text);
-            rules::find(text, scan.rules, &mut found);
-            pem.find(text, scan.rules, &mut found);
-            spans.extend(found.iter().map(|span| span.mapped(origin)));
-            if hides_something(text, scan.kinds) {
-                let inner = escape::clean(text).view;
+/// What is to be masked in a line without escape sequences, of which `scan` is true.
+fn find(clean: &str, scan: Scan, look: fn(&str) -> Scan, pem: &mut PemLine) -> Vec<Span> {
+    let mut spans = Vec::new();
+    rules::find(clean, scan.rules, &mut spans);
+    pem.find(clean, scan.rules, &mut spans);
+    let mut levels: Vec<View> = Vec::new();
+    let depth = if scan.kinds.may_be_encoded() { DEPTH } else { 0 };
+    while levels.len() < depth {
+        let Some(view) = decode::decode(levels.last().map_or(clean, View::text)) else {
+            break;
+        };
+        levels.push(view);
+        let Some(text) = levels.last().map(View::text) else {
+            break;
+        };
+        let origin = |at: usize| levels.iter().rev().fold(at, |at, view| view.source(at));
+        let mut found = Vec::new();
+        let scan = look(text);
+        rules::find(text, scan.rules, &mut found);
+        pem.find(text, scan.rules, &mut found);
+        spans.extend(found.iter().map(|span| span.mapped(origin)));
+        if hides_something(text, scan.kinds) {
+            let inner = escape::clean(text, Kept::Nothing);
+            for view in other_forms(text, &inner).into_iter().chain([inner.view]) {
                 let mut found = Vec::new();
-                rules::find(inner.text(), look(inner.text()).rules, &mut found);
-                spans.extend(found.iter().map(|span| span.mapped(|at| origin(inner.source(at)))));
+                let scan = look(view.text());
+                rules::find(view.text(), scan.rules, &mut found);
+                pem.find(view.text(), scan.rules, &mut found);
+                spans.extend(found.iter().map(|span| span.mapped(|at| origin(view.source(at)))));
             }
         }
-        self.pem = pem.after();
-        spans
     }
+    spans
+}
+
+/// The other ways to read a text whose escape sequences may have taken a part of a secret.
+fn other_forms(text: &str, clean: &Clean) -> Vec<View> {
+    let forms = if clean.took_text { &[Kept::Last, Kept::All][..] } else { &[] };
+    forms.iter().map(|kept| escape::clean(text, *kept).view).collect()
 }
 
 /// A text of any number of lines, fit to leave the service. Line ends stay.
@@ -153,7 +175,7 @@ pub fn redact_text(raw: &str) -> String {
 #[must_use]
 pub fn strip_ansi(raw: &str) -> Cow<'_, str> {
     if hides_something(raw, Kinds::of(raw)) {
-        Cow::Owned(escape::clean(raw).view.into_text())
+        Cow::Owned(escape::clean(raw, Kept::Nothing).view.into_text())
     } else {
         Cow::Borrowed(raw)
     }

@@ -53,7 +53,7 @@ pub fn is_out_of_reach(output: &str) -> bool {
 /// The end of an output for display: no colour, no secrets, at most 400 characters.
 #[must_use]
 pub fn last_words(output: &str) -> String {
-    let redacted = redact_text(&strip_ansi(output));
+    let redacted = redact_text(output);
     let lines: Vec<&str> =
         redacted.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let kept: Vec<&str> = lines.iter().rev().take(5).rev().copied().collect();
@@ -111,6 +111,7 @@ mod tests {
 
     #[test]
     fn last_words_hold_no_secret_and_are_short() {
+        assert_eq!(last_words("\u{1b}[ env_01AB23CD45"), "env_<redacted>");
         let words = last_words("a\n\n\u{1b}[31mtoken ghp_0123456789abcdefghij\u{1b}[0m\n");
         assert!(words.starts_with("a; token") && !words.contains("0123456789"), "{words}");
         assert_eq!(last_words(&"x".repeat(5000)).chars().count(), 400);

@@ -155,7 +155,7 @@ fn ago(now: Timestamp, age: Duration) -> Timestamp {
 fn program(exe: Option<&Path>, argv: &[String]) -> String {
     let name = exe.or_else(|| argv.first().map(Path::new)).and_then(Path::file_name);
     let name = name.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    svc_domain::redact::redact_text(&svc_domain::log_escape::strip_controls(&name))
+    svc_domain::log_escape::strip_controls(&svc_domain::redact::redact_text(&name)).into_owned()
 }
 
 /// Ids of launches whose logs still exist, also those of forgotten bridges.

@@ -1,5 +1,7 @@
 //! Finds and removes terminal escape sequences and invisible characters.
 
+use std::ops::Range;
+
 use super::view::View;
 
 const ESC: char = '\u{1b}';
@@ -11,14 +13,30 @@ pub(super) struct Clean {
     pub view: View,
     /// Colour changes that were taken out: offset in the clean text, and the sequence.
     pub colours: Vec<(usize, String)>,
+    /// Whether a sequence other than a colour change took visible characters with it.
+    ///
+    /// They may be the beginning of a secret: an unfinished sequence ends at the first letter that
+    /// can end it.
+    pub took_text: bool,
+}
+
+/// Which visible characters of a sequence stay. Colour changes always go as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// None: what a terminal shows.
+    Nothing,
+    /// The character that ends the sequence, as if the sequence were unfinished before it.
+    Last,
+    /// All but `[`, `]` and `^` at its beginning, as if there were no sequence.
+    All,
 }
 
 /// Takes escape sequences and invisible characters out of `text`.
 ///
 /// Tab, carriage return and line feed stay. A sequence never reaches over a line end, so that an
 /// unterminated one cannot hide the lines after it. Linear in the length of the text.
-pub(super) fn clean(text: &str) -> Clean {
-    let mut clean = Clean { view: View::default(), colours: Vec::new() };
+pub(super) fn clean(text: &str, kept: Kept) -> Clean {
+    let mut clean = Clean { view: View::default(), colours: Vec::new(), took_text: false };
     let mut terminators = Terminators::default();
     let mut kept_from = 0;
     let mut resume = 0;
@@ -28,8 +46,13 @@ pub(super) fn clean(text: &str) -> Clean {
         }
         clean.view.copy(text, kept_from..at);
         let end = escape_end(text, at, c, &mut terminators).unwrap_or(at + c.len_utf8());
-        if let Some(sequence) = text.get(at..end).filter(|sequence| is_colour(sequence)) {
+        let sequence = text.get(at..end).unwrap_or_default();
+        if is_colour(sequence) {
             clean.colours.push((clean.view.text().len(), sequence.to_owned()));
+        } else {
+            let body = at + c.len_utf8()..end;
+            clean.took_text |= !body.is_empty();
+            clean.keep(text, body, kept);
         }
         kept_from = end;
         resume = end;
@@ -37,6 +60,24 @@ pub(super) fn clean(text: &str) -> Clean {
     clean.view.copy(text, kept_from..text.len());
     clean.view.finish(text.len());
     clean
+}
+
+impl Clean {
+    /// Puts back what stays of a sequence; `body` is the sequence after its first character.
+    fn keep(&mut self, text: &str, body: Range<usize>, kept: Kept) {
+        let is_mark = |at: usize, c| at == body.start && matches!(c, '[' | ']' | '^');
+        let taken = text.get(body.clone()).unwrap_or_default();
+        let visible = taken.char_indices().map(|(at, c)| (body.start + at, c));
+        let mut visible = visible.filter(|(at, c)| !is_invisible(*c) && !is_mark(*at, *c));
+        match kept {
+            Kept::Nothing => {}
+            Kept::Last => {
+                let last = visible.next_back();
+                last.into_iter().for_each(|(at, c)| self.view.put(c, at));
+            }
+            Kept::All => visible.for_each(|(at, c)| self.view.put(c, at)),
+        }
+    }
 }
 
 /// Whether a character shows nothing and is no tab or line end.

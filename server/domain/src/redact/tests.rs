@@ -186,6 +186,82 @@ fn an_escape_inside_an_encoded_string_hides_nothing_either() {
     assert!(!out.contains("01AB23CD45"), "{out}");
 }
 
+/// Beginnings of escape sequences that take visible characters after them.
+const OPENINGS: [&str; 15] = [
+    "\u{1b}[",
+    "\u{9b}",
+    "\u{1b}",
+    "\u{1b}(",
+    "\u{1b}#",
+    "\u{1b} ",
+    "\u{1b}\u{1b}",
+    "\u{1b}]",
+    "\u{1b}P",
+    "\u{1b}X",
+    "\u{1b}^",
+    "\u{1b}_",
+    "\u{90}",
+    "\u{9d}",
+    "\u{9f}",
+];
+/// The same with parameters.
+const OPENINGS_WITH_PARAMETERS: [&str; 8] = [
+    "\u{1b}[ ",
+    "\u{1b}[3;",
+    "\u{1b}[?2",
+    "\u{1b}[3\u{0}1",
+    "\u{1b}[!",
+    "\u{9b}38;5",
+    "\u{1b}]0;",
+    "\u{9d}8;;",
+];
+
+#[test]
+fn h66_an_escape_sequence_takes_no_part_of_a_secret_out_of_sight() {
+    for (raw, secret) in SAMPLES {
+        for opening in OPENINGS.into_iter().chain(OPENINGS_WITH_PARAMETERS) {
+            for end in ["", "\u{7}", "\u{1b}\\", "\u{9c}", "\u{1b}[0m"] {
+                hides(&format!("a {opening}{raw}{end} z"), secret);
+            }
+        }
+        for (cut, _) in raw.char_indices() {
+            let (before, after) = raw.split_at(cut);
+            // Behind the mark of a character set the first part is lost.
+            for opening in OPENINGS.iter().filter(|it| !it.ends_with(['(', '#', ' '])) {
+                hides(&format!("a {before}{opening}{after} z"), secret);
+            }
+        }
+    }
+}
+
+/// No piece of a secret is shown that is longer than a third of it.
+#[track_caller]
+fn hides(raw: &str, secret: &str) {
+    let out = redact_text(raw);
+    let piece = (secret.len() / 3 + 1).max(4).min(secret.len());
+    let shown = (0..=secret.len() - piece).find(|at| out.contains(&secret[*at..at + piece]));
+    assert!(shown.is_none(), "{raw:?} became {out:?}");
+}
+
+#[test]
+fn h66_what_a_sequence_takes_may_be_encoded_or_a_private_key() {
+    masks("\u{1b}[ env_01AB23CD45", "env_<redacted>");
+    masks("\u{1b}[0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", MASK);
+    masks("\u{1b}[ %65nv_01AB23CD45 z", "env_<redacted> z");
+    masks(r#""\u001b[ env_01AB23CD45" z"#, r#""\u001b[ env_<redacted>" z"#);
+    let key = "-----BEGIN PRIVATE KEY-----\nshort==\n-----END PRIVATE KEY-----";
+    for opening in OPENINGS {
+        let out = redact_text(&format!("{opening}{key}"));
+        assert!(!out.contains("short"), "{opening:?}: {out:?}");
+    }
+    let encoded = key.replace("PRIVATE", "\\u001b[1mPRIVATE\\u001b[0m").replace('\n', "\\n");
+    assert!(!redact_text(&encoded).contains("short"), "{encoded}");
+    // The text behind a title or a link may be the end of a secret that began in it.
+    masks("\u{1b}]8;;https://h/?token=abc123\u{7}link\u{1b}]8;;\u{7} x", "<redacted> x");
+    masks("\u{1b}]8;;https://h/\u{7}link\u{1b}]8;;\u{7} x", "link x");
+    masks("\u{1b}[2K\u{1b}[1Aprogress \u{1b}[?25h100 %", "progress 100 %");
+}
+
 #[test]
 fn escape_sequences_and_invisible_characters_go_and_text_stays() {
     masks("\u{1b}[1mbold\u{1b}[0m \u{1b}]0;t\u{7}x\ty\r", "bold x\ty\r");

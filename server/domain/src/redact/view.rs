@@ -55,4 +55,15 @@ impl View {
             .get(after.saturating_sub(1))
             .map_or(at, |run| run.source + at.saturating_sub(run.at))
     }
+
+    /// The offset in the derived text of an offset of the original.
+    /// One inside removed text counts as behind it.
+    pub fn derived(&self, source: usize) -> usize {
+        let after = self.runs.partition_point(|run| run.source <= source);
+        let next = self.runs.get(after).map_or(self.text.len(), |run| run.at);
+        match after.checked_sub(1).and_then(|run| self.runs.get(run)) {
+            Some(run) => (run.at + (source - run.source)).min(next),
+            None => next.min(source),
+        }
+    }
 }
