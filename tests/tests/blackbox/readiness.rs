@@ -78,7 +78,14 @@ fn unit() -> String {
 fn h113_the_unit_of_the_guide_is_valid_and_keeps_bridges() {
     let unit = unit();
     let has = |line: &str| unit.lines().any(|own| own == line);
-    for line in ["Type=notify", "KillMode=process", "Restart=on-failure"] {
+    for line in [
+        "Type=notify",
+        "KillMode=process",
+        "OOMPolicy=continue",
+        "Restart=on-failure",
+        "StartLimitIntervalSec=60",
+        "StartLimitBurst=5",
+    ] {
         assert!(has(line), "{line} is missing in\n{unit}");
     }
     let dir = tempfile::tempdir().unwrap();
