@@ -1,14 +1,19 @@
 //! Refusals over HTTP: the only place that maps codes to statuses.
 
+use crate::log_limit::LogLimit;
 use poem::Response;
 use poem::http::{HeaderValue, StatusCode, header};
 use std::error::Error as _;
+use std::sync::LazyLock;
 use svc_app::{AppError, Class};
 use svc_domain::log_escape;
 use svc_shared::error::{ErrorBody, ErrorCode, ErrorDetail, SchemaProblem};
 
 /// Longest echo of a value from a request, in characters (`http-api` §0.3).
 const ECHO: usize = 80;
+
+/// Failures that were logged lately: one that lasts fails every request (H88).
+static LOGGED: LazyLock<LogLimit<String>> = LazyLock::new(LogLimit::default);
 
 /// A reply that does not do what was asked.
 #[derive(Debug, Clone)]
@@ -137,8 +142,9 @@ impl From<AppError> for Refusal {
             Class::Storage => StatusCode::INSUFFICIENT_STORAGE,
             Class::Internal => return Self::internal(&chain(&error)),
         };
-        if status.is_server_error() {
-            tracing::warn!(error = %log_escape::escape(&chain(&error)),
+        let line = chain(&error);
+        if status.is_server_error() && LOGGED.allows(line.clone()) {
+            tracing::warn!(error = %log_escape::escape(&line),
                 "refused a request with {status}: {}", log_escape::escape(&error.message));
         }
         let mut refusal = Self::new(status, error.code, error.message);

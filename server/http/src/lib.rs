@@ -15,6 +15,7 @@ mod exposition;
 mod idempotency;
 mod internal;
 mod layers;
+mod log_limit;
 mod openapi;
 mod plain;
 mod public;

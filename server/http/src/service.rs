@@ -10,7 +10,7 @@ use crate::credential::ActiveCredential;
 use crate::error::{self, Refusal};
 use crate::idempotency::Idempotency;
 use crate::internal::rate::LinkRate;
-use crate::layers::guard::{self, Gate, WrongBearers};
+use crate::layers::guard::{self, Gate};
 use crate::layers::host::HostRule;
 use crate::layers::{body, limits};
 use crate::public::{ParsedBody, PathNames};
@@ -65,7 +65,7 @@ impl HttpService {
             hosts: HostRule::new(hosts),
             origins,
             switches,
-            wrong: WrongBearers::default(),
+            wrong: Default::default(),
         };
         let context = Arc::new(Context {
             root: RootPath::new(&settings.root_path),

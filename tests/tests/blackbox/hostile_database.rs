@@ -128,6 +128,10 @@ async fn h88_a_read_only_state_directory_refuses_writes_answers_reads_and_recove
     let wrong: Vec<_> = wrong.map(|check| check.to_string()).collect();
     let state = world.state.to_str().unwrap();
     assert!(wrong.iter().any(|check| check.contains(state)), "{doctor}");
+    // Four refusals within the minute are one line.
+    let log = server.log();
+    let lines = log.lines().filter(|line| line.contains("refused a request with 50"));
+    assert_eq!(lines.count(), 1, "{log}");
     modes(&world.state, 0o700, 0o600);
     server.client.run("new").await;
     server.client.stop("runs").await.expect(200);

@@ -5,25 +5,18 @@
 use crate::accept::ConnectionFacts;
 use crate::error::Refusal;
 use crate::layers::host::HostRule;
+use crate::log_limit::LogLimit;
 use crate::routing::{Found, Guard, RouteKind};
 use poem::Request;
 use poem::http::{HeaderMap, Method, StatusCode, header};
-use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 use svc_app::auth::{Auth, Caller, Claim};
 use svc_domain::guard::{self, Area, Asked, Switches, Verdict};
 use svc_domain::host::{Asked as HostAsked, Proof};
 use svc_domain::origin::{AllowedOrigins, Credential, Entry, FetchSite};
 use svc_shared::error::ErrorCode;
 use svc_shared::paths;
-use tokio::time::Instant;
-
-/// A peer whose Bearer is wrong is logged once in this time.
-const LOG_EVERY: Duration = Duration::from_secs(60);
-/// Peers remembered for that.
-const REMEMBERED: usize = 256;
 
 /// Everything the guard needs besides the request.
 pub(crate) struct Gate {
@@ -31,12 +24,9 @@ pub(crate) struct Gate {
     pub(crate) hosts: HostRule,
     pub(crate) origins: AllowedOrigins,
     pub(crate) switches: Switches,
-    pub(crate) wrong: WrongBearers,
+    /// Peers whose wrong Bearer was logged lately.
+    pub(crate) wrong: LogLimit<IpAddr>,
 }
-
-/// Peers whose wrong Bearer was logged lately.
-#[derive(Debug, Default)]
-pub(crate) struct WrongBearers(Mutex<HashMap<IpAddr, Instant>>);
 
 /// What the guard found.
 pub(crate) struct Judged {
@@ -106,7 +96,10 @@ impl Gate {
             self.switches,
         );
         if caller.credential == Credential::WrongBearer {
-            self.wrong.log(peer(request));
+            let peer = peer(request);
+            if self.wrong.allows(peer) {
+                tracing::warn!(peer = %peer, "a request came with a Bearer token that is not valid");
+            }
         }
         Ok(Judged { verdict, caller })
     }
@@ -180,17 +173,4 @@ pub(crate) fn scope_denied() -> Refusal {
         ErrorCode::ScopeDenied,
         "the scopes of this token do not cover this; use a token that may do it",
     )
-}
-
-impl WrongBearers {
-    fn log(&self, peer: IpAddr) {
-        let now = Instant::now();
-        let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        logged.retain(|_, at| now.duration_since(*at) < LOG_EVERY);
-        if logged.contains_key(&peer) || logged.len() >= REMEMBERED {
-            return;
-        }
-        logged.insert(peer, now);
-        tracing::warn!(peer = %peer, "a request came with a Bearer token that is not valid");
-    }
 }

@@ -1,30 +1,22 @@
 //! The `Host` rule on a request (`http-api` §5.8); the domain decides.
 
 use crate::error::Refusal;
+use crate::log_limit::LogLimit;
 use poem::Request;
 use poem::http::{Version, header};
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 use svc_domain::host::{self, AllowedHosts, Asked, HostVerdict, Proof, Protocol};
 use svc_domain::log_escape;
-use tokio::time::Instant;
-
-/// A refused host is logged once in this time.
-const LOG_EVERY: Duration = Duration::from_secs(60);
-/// Most refused hosts that are remembered; more are not logged within the minute.
-const REMEMBERED: usize = 256;
 
 /// The rule, and which refusals were logged lately.
 #[derive(Debug)]
 pub(crate) struct HostRule {
     allowed: AllowedHosts,
-    logged: Mutex<HashMap<String, Instant>>,
+    logged: LogLimit<String>,
 }
 
 impl HostRule {
     pub(crate) fn new(allowed: AllowedHosts) -> Self {
-        Self { allowed, logged: Mutex::default() }
+        Self { allowed, logged: LogLimit::default() }
     }
 
     /// Whether the request was meant for this server.
@@ -54,13 +46,9 @@ impl HostRule {
     }
 
     fn log(&self, host: &str) {
-        let now = Instant::now();
-        let mut logged = self.logged.lock().unwrap_or_else(PoisonError::into_inner);
-        logged.retain(|_, at| now.duration_since(*at) < LOG_EVERY);
-        if logged.contains_key(host) || logged.len() >= REMEMBERED {
+        if !self.logged.allows(host.to_owned()) {
             return;
         }
-        logged.insert(host.to_owned(), now);
         let host = log_escape::escape(host);
         tracing::warn!(
             host = %host,
