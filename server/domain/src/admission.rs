@@ -80,11 +80,12 @@ impl Circumstances {
             inherits_bypass: self.inherits_bypass,
             trust: &self.trust,
             program: &self.program,
+            disk_has_room: self.disk_has_room,
         }
     }
 }
 
-/// Least free space for a launch.
+/// Least free space for a launch and for a background job (`http-api` §2.6, H95).
 /// Below it a half-written log or database is likely.
 pub const MIN_FREE_BYTES: u64 = 64 * 1024 * 1024;
 
@@ -326,6 +327,9 @@ pub fn job_obstacles(wanted: Wanted, now: &JobCircumstances<'_>) -> Vec<Obstacle
     if let Program::Missing(why) = now.program {
         found.push(Obstacle::AgentMissing(why.clone()));
     }
+    if !now.disk_has_room {
+        found.push(Obstacle::DiskFull);
+    }
     found
 }
 
@@ -342,6 +346,8 @@ pub struct JobCircumstances<'a> {
     pub trust: &'a Trust,
     /// The agent program.
     pub program: &'a Program,
+    /// Enough space where logs and state go.
+    pub disk_has_room: bool,
 }
 
 #[cfg(test)]

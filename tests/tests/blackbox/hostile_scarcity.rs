@@ -69,7 +69,10 @@ async fn h95_below_the_floor_of_free_space_nothing_new_is_begun() {
     let told = checks.iter().find(|check| check["check"] == "disk" || check["name"] == "disk");
     let told = told.unwrap_or_else(|| panic!("{preflight}"));
     assert_ne!(told["ok"], json!(true), "{preflight}");
-    assert!(world.starts("new").is_empty());
+    let job = json!({ "project": "new", "prompt": "work", "trust": true });
+    let job = server.client.post_json("/api/v1/agents", &job).await;
+    assert_eq!(job.refused(507), "disk_full");
+    assert!(world.starts("new").is_empty() && crate::jobs::dispatches(&world).is_empty());
     // What was begun can be ended, and recorded.
     let stopped = server.client.stop(running.instance_id.as_str()).await.expect(200).instance();
     assert_eq!(stopped.status.to_string(), "stopped");

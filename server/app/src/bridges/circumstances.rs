@@ -5,6 +5,7 @@ use crate::tasks::blocking;
 use crate::{AppError, Class, log_files};
 use std::collections::HashMap;
 use std::sync::Arc;
+use svc_config::Config;
 use svc_domain::admission::{
     Admission, Circumstances, MIN_FREE_BYTES, Obstacle, Program, Wanted, admit,
 };
@@ -36,7 +37,7 @@ impl Readiness {
                 .collect(),
             live_bridges: u32::try_from(live.len()).unwrap_or(u32::MAX),
             program: self.program_presence(),
-            disk_has_room: self.disk_has_room(),
+            disk_has_room: disk_has_room(&self.config),
         }
     }
 
@@ -100,15 +101,16 @@ impl Readiness {
             Err(error) => Program::Missing(error.to_string()),
         }
     }
+}
 
-    /// Unknown free space is no reason to refuse.
-    fn disk_has_room(&self) -> bool {
-        let state = &self.config.state_dir;
-        [state.clone(), log_files::directory(&self.config)]
-            .iter()
-            .filter_map(|dir| svc_process::files::free_bytes(dir).ok())
-            .all(|free| free >= MIN_FREE_BYTES)
-    }
+/// Whether a launch or a job may begin, by the free space for state and logs. Blocks.
+///
+/// Unknown free space is no reason to refuse.
+pub(crate) fn disk_has_room(config: &Config) -> bool {
+    [config.state_dir.clone(), log_files::directory(config)]
+        .iter()
+        .filter_map(|dir| svc_process::files::free_bytes(dir).ok())
+        .all(|free| free >= MIN_FREE_BYTES)
 }
 
 /// The verdict on a launch as its caller learns of it.

@@ -3,7 +3,7 @@
 use super::ask::Question;
 use super::{agent_failed, project_of};
 use crate::AppError;
-use crate::bridges::circumstances::refuse;
+use crate::bridges::circumstances::{disk_has_room, refuse};
 use crate::jobs::Jobs;
 use crate::tasks::blocking;
 use std::path::{Path, PathBuf};
@@ -160,6 +160,10 @@ impl Jobs {
         }
         let grant = known == Trust::Missing;
         let program = self.scan.agent.program_now().await?;
+        let config = Arc::clone(&self.scan.config);
+        if !blocking(move || disk_has_room(&config)).await? {
+            return Err(refuse(&project.name, &Obstacle::DiskFull));
+        }
         if grant {
             let _lock = self.locks.project(&project.path).await?;
             self.trust.grant(project).await?;
