@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn another_protocol_asks_for_a_reload_and_another_version_says_so() {
+    fn h133_another_protocol_asks_for_a_reload_and_another_version_says_so() {
         let other = EventFrame::Hello {
             v: PROTOCOL + 1,
             boot: "b1".into(),

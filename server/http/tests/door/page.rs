@@ -40,7 +40,7 @@ async fn the_document_has_prefix_and_nonce_of_its_reply_or_says_how_to_build_it(
 }
 
 #[tokio::test]
-async fn files_are_served_by_exact_name_only() {
+async fn h133_files_are_served_by_exact_name_only_and_are_named_by_their_content() {
     let server = Server::start().await;
     for path in [
         "/static/index.html",
@@ -61,6 +61,11 @@ async fn files_are_served_by_exact_name_only() {
         .find(|part| part.starts_with("/static/") && part.ends_with(".wasm"))
         .expect("the document names its module")
         .to_owned();
+    // A page of another version asks for files of other names.
+    let stem = script.trim_end_matches("_bg.wasm").trim_end_matches(".wasm");
+    let hash = stem.rsplit('-').next().unwrap();
+    assert!(hash.len() >= 8 && hash.bytes().all(|b| b.is_ascii_hexdigit()), "{script}");
+    assert_eq!(server.get("/").await.header("cache-control"), Some("no-store"));
     let plain = server.get(&script).await;
     assert_eq!(plain.header("content-type"), Some("application/wasm"));
     assert_eq!(plain.header("cache-control"), Some("public, max-age=31536000, immutable"));
