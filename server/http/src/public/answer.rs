@@ -152,9 +152,9 @@ pub(crate) mod doc {
         Stopped: [200 "The instance, ended." Instance] [404, 409, 507];
         Resume: [200 "Revived, or declined." SpawnResultSchema] [404, 409, 413, 415, 422, 502, 507];
         Jobs: [200 "The jobs." Vec<BackgroundJob>] [];
-        Dispatch: [201 "Started." DispatchResult] [404, 409, 413, 415, 422, 502];
+        Dispatch: [201 "Started." DispatchResult] [404, 409, 413, 415, 422, 502, 507];
         StopJob: [200 "Stopped, as far as could be confirmed." StopAgentResult] [404, 409, 422];
-        ResumeJob: [201 "Started." ResumeAgentResult] [404, 409, 413, 415, 422, 502];
+        ResumeJob: [201 "Started." ResumeAgentResult] [404, 409, 413, 415, 422, 502, 507];
     }
 
     /// A text in the exposition format.
