@@ -31,6 +31,15 @@ pub fn is_unprintable(c: char) -> bool {
     is
 }
 
+/// Whether a character hides in a name: it shows nothing, turns the text around it, or is no text.
+///
+/// For names and values that this product defines. Session and project names follow
+/// [`is_unprintable`], the list of categories of `http-api` §0.5.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    is_unprintable(c) || crate::characters::is_invisible(c)
+}
+
 /// Why a session name was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadSessionName {

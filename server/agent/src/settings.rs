@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
-use svc_shared::characters::is_invisible;
-use svc_shared::text::is_unprintable;
+use svc_shared::text::is_hidden;
 
 /// Largest settings file.
 const SIZE_CAP: u64 = 1024 * 1024;
@@ -209,7 +208,6 @@ fn content(file: File) -> Option<Vec<u8>> {
 
 /// A name from a file, for display: no invisible characters, not too long.
 fn shown(name: &str) -> String {
-    let is_hidden = |c| is_unprintable(c) || is_invisible(c);
     let safe = |c| if is_hidden(c) { char::REPLACEMENT_CHARACTER } else { c };
     name.chars().take(NAME_CHARS).map(safe).collect()
 }
@@ -409,8 +407,7 @@ mod tests {
             let names = found.hooks.iter().chain(found.mcp_servers.iter().map(|one| &one.name));
             for name in names {
                 prop_assert!(name.chars().count() <= NAME_CHARS);
-                prop_assert!(!name.chars().any(is_unprintable), "{:?}", name);
-                prop_assert!(!name.chars().any(is_invisible), "{:?}", name);
+                prop_assert!(!name.chars().any(is_hidden), "{:?}", name);
             }
         }
     }

@@ -5,8 +5,7 @@ use crate::secret::MASK;
 use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
-use svc_shared::characters::is_invisible;
-use svc_shared::text::is_unprintable;
+use svc_shared::text::is_hidden;
 
 /// Most characters of a rejected value that a message repeats.
 const LONGEST_ECHO: usize = 80;
@@ -154,7 +153,7 @@ impl ConfigErrors {
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unprintable(c) || is_invisible(c) {
+        if is_hidden(c) {
             out.extend(c.escape_unicode());
         } else {
             out.push(c);

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use svc_domain::host::Host;
 use svc_domain::origin::Origin;
+use svc_shared::text::is_hidden;
 
 /// A value that satisfies its key.
 #[derive(Debug, Clone, PartialEq)]
@@ -189,8 +190,8 @@ fn item(rule: ItemRule, raw: &str, roots: &PathRoots) -> Result<String, String> 
     if raw.is_empty() {
         return Err("is empty".to_owned());
     }
-    if raw.chars().any(char::is_control) {
-        return Err("contains a control character".to_owned());
+    if raw.chars().any(is_hidden) {
+        return Err("contains a control or invisible character".to_owned());
     }
     match rule {
         ItemRule::Any => Ok(raw.to_owned()),
@@ -299,16 +300,16 @@ fn program(raw: &str, roots: &PathRoots) -> Result<String, String> {
     if is_path {
         return roots.resolve(raw);
     }
-    if raw.chars().any(char::is_control) {
-        return Err("contains a control character".to_owned());
+    if raw.chars().any(is_hidden) {
+        return Err("contains a control or invisible character".to_owned());
     }
     Ok(raw.to_owned())
 }
 
 /// The text in its normal form; none when it is blank.
 fn text(rule: TextRule, raw: &str) -> Result<Option<String>, String> {
-    if raw.chars().any(char::is_control) {
-        return Err("contains a control character".to_owned());
+    if raw.chars().any(is_hidden) {
+        return Err("contains a control or invisible character".to_owned());
     }
     let err = |reason: &str| Err(reason.to_owned());
     Ok(match rule {
@@ -514,6 +515,17 @@ mod tests {
         gives("instance_defaults.session_name_prefix", " ", Value::Null);
         fails("host", "127.0.0.1 ", "bind");
         fails("hosted.socket_path", &format!("/{}", "s".repeat(103)), "below 104");
+    }
+
+    #[test]
+    fn what_hides_in_a_name_or_an_entry_of_a_list_is_refused() {
+        for hidden in ['\u{7}', '\u{202e}', '\u{2066}', '\u{200b}', '\u{3164}'] {
+            let raw = format!("a{hidden}b");
+            fails("instance_name", &raw, "invisible character");
+            fails("instance_defaults.session_name_prefix", &raw, "invisible character");
+            assert!(item(ItemRule::Any, &raw, &roots()).unwrap_err().contains("invisible"));
+            fails("claude.binary", &raw, "invisible character");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::argv::reads_as_option;
 use std::time::Duration;
 use svc_shared::api::jobs::{MODEL_CHARS, PROMPT_BYTES};
 use svc_shared::status::PermissionMode;
+use svc_shared::text::is_hidden;
 
 /// How long a job may be without a worker before it counts as lost.
 /// The agent's background service replaces workers that ended.
@@ -84,12 +85,12 @@ pub fn is_blank(prompt: &str) -> bool {
 pub fn check_model(model: &str) -> Result<(), Unfit> {
     let is_usable = !reads_as_option(model)
         && model.chars().count() <= MODEL_CHARS
-        && !model.chars().any(char::is_control);
+        && !model.chars().any(is_hidden);
     if is_usable {
         return Ok(());
     }
     unfit(
-        "`model` must have 1 to 128 characters, no control characters, and not begin with `-`; \
+        "`model` must have 1 to 128 characters, no control or invisible characters, and not begin with `-`; \
          give the name of a model or leave it out",
     )
 }
@@ -344,7 +345,8 @@ mod tests {
 
     #[test]
     fn a_model_is_a_printable_word() {
-        for model in ["", "-x", "a\u{7}", &"x".repeat(129)] {
+        for model in ["", "-x", "a\u{7}", "a\u{202e}b", "a\u{2066}b", "a\u{3164}", &"x".repeat(129)]
+        {
             assert!(check_model(model).unwrap_err().to_string().contains("`model`"), "{model:?}");
         }
         assert_eq!(check_model(&"x".repeat(128)), Ok(()));

@@ -14,7 +14,7 @@ use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Preflight;
 use svc_shared::status::{CheckStatus, PermissionMode, SpawnMode, TrustState};
-use svc_shared::text::session_name;
+use svc_shared::text::{is_hidden, session_name};
 
 /// Bridges that are offered to be stopped when no further one fits.
 const LEAST_USED: usize = 5;
@@ -485,7 +485,7 @@ fn is_blank(text: &str) -> bool {
 /// A model name, or none; an error when it breaks the rule of the service.
 fn model(typed: &str) -> Result<Option<&str>, ()> {
     let name = typed.trim();
-    if name.starts_with('-') || name.chars().any(char::is_control) {
+    if name.starts_with('-') || name.chars().any(is_hidden) {
         return Err(());
     }
     match name.chars().count() {

@@ -41,8 +41,7 @@ pub const MODEL_DEFAULT: &str = "the agent's own";
 /// Rule of the model.
 pub const MODEL_HELP: &str = "A name the agent knows, at most 128 characters.";
 /// What breaks the rule.
-pub const MODEL_REFUSED: &str =
-    "This model name cannot be used: at most 128 characters, no control characters, no dash first.";
+pub const MODEL_REFUSED: &str = "This model name cannot be used: at most 128 characters, no control or invisible characters, no dash first.";
 /// Footer while there is nothing to do.
 pub const WAITS_FOR_PROMPT: &str =
     "Write a first prompt, or register the session with the remote service.";

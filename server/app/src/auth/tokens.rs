@@ -9,9 +9,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 use std::sync::Arc;
+use svc_domain::log_escape::quoted;
 use svc_domain::scope::Scope;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
+use svc_shared::text::is_hidden;
 use svc_store::TokenRow;
 
 /// Longest label, in characters.
@@ -152,12 +154,11 @@ impl Tokens {
     }
 
     async fn withdraw(&self, label: &str, new_hash: Option<&str>) -> Result<(), AppError> {
-        checked(label)?;
         let unknown = || {
             AppError::new(
                 ErrorCode::NotFound,
                 Class::NotFound,
-                format!("there is no token `{label}`; `svc api-token list` names them"),
+                format!("there is no token {}; `svc api-token list` names them", quoted(label)),
             )
         };
         let known = self.auth.store.tokens().await.map_err(unwritten)?;
@@ -200,18 +201,37 @@ fn shown(row: TokenRow) -> NamedToken {
 
 fn checked(label: &str) -> Result<(), AppError> {
     let length = label.chars().count();
-    let is_fit = (1..=LABEL).contains(&length)
-        && label.trim() == label
-        && !label.chars().any(char::is_control);
+    let is_fit =
+        (1..=LABEL).contains(&length) && label.trim() == label && !label.chars().any(is_hidden);
     if is_fit {
         return Ok(());
     }
     Err(AppError::invalid(format!(
-        "`label` must have 1 to {LABEL} characters, none of them a control character, and no \
-         blanks around them"
+        "`label` must have 1 to {LABEL} characters, none of them a control or invisible \
+         character, and no blanks around them"
     )))
 }
 
 fn unwritten(error: svc_store::StoreError) -> AppError {
     AppError::busy("the token cannot be recorded; try again").because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_shows_every_character_as_it_stands() {
+        for label in ["ci", "nightly build", "übung/2", "ci 🚀"] {
+            assert!(checked(label).is_ok(), "{label:?}");
+        }
+        for hidden in ['\n', '\u{7f}', '\u{ad}', '\u{200b}', '\u{2028}', '\u{3164}', '\u{feff}']
+            .into_iter()
+            .chain('\u{202a}'..='\u{202e}')
+            .chain('\u{2066}'..='\u{2069}')
+        {
+            let refused = checked(&format!("c{hidden}i")).unwrap_err();
+            assert!(refused.message.contains("`label`"), "{hidden:?}");
+        }
+    }
 }
