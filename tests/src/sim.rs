@@ -9,9 +9,13 @@ mod agents;
 mod auth;
 mod bridge;
 mod calls;
+mod console;
 mod debug_log;
+mod double;
+mod failure;
 mod files;
 mod home;
+mod hosted;
 mod ids;
 mod jobs;
 mod knobs;
@@ -34,47 +38,15 @@ mod worker;
 mod worktree;
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::time::Duration;
 
+use console::{pause, print, say};
+use double::Double;
+use failure::Failure;
 use home::AgentHome;
 use knobs::Knobs;
 use profile::Profile;
-
-/// Exit code when the simulator itself refuses, and not the agent (`EX_SOFTWARE`).
-const REFUSED: u8 = 70;
-
-/// Why a start ends at once: the text for standard error and the exit code.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    code: u8,
-    text: String,
-}
-
-impl Failure {
-    /// The double refuses: wrong home, wrong knob, an unreadable scenario.
-    fn refused(text: impl Into<String>) -> Self {
-        Self { code: REFUSED, text: format!("svc-agent-sim: {}", text.into()) }
-    }
-
-    /// The agent itself would end this way, with exactly this text.
-    fn agent(text: impl Into<String>) -> Self {
-        Self { code: 1, text: text.into() }
-    }
-}
-
-/// What one start knows about itself.
-#[derive(Debug)]
-pub(crate) struct Double {
-    home: AgentHome,
-    knobs: Knobs,
-    profile: Profile,
-    /// Working directory as the kernel names it, so symbolic links are resolved.
-    cwd: PathBuf,
-    args: Vec<String>,
-}
 
 /// Which part of the agent an argv asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -273,30 +245,5 @@ impl Double {
             // Agent 2.1.197: an unknown word is a prompt, and a prompt needs a terminal.
             _ => Failure::agent(texts::NO_INPUT),
         }
-    }
-}
-
-/// Writes to standard output; a reader that went away is no reason to fail.
-fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-}
-
-/// Writes to standard error; a reader that went away is no reason to fail.
-fn say(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// A delay a knob asks for, before there is an event loop to schedule it in.
-fn pause(ms: u64) {
-    if ms > 0 {
-        std::thread::sleep(Duration::from_millis(ms));
-    }
-}
-
-/// Never returns: a knob asks for a hanging call. Signals keep their default.
-fn hang() -> ! {
-    loop {
-        std::thread::park();
     }
 }

@@ -3,7 +3,8 @@
 //! It describes the plain spellings only, because an editor should suggest those. The loader also
 //! reads others: `yes` for `true`, numbers in quotes, old names of keys.
 
-use crate::schema::{self, ItemRule, Kind, Leaf, PROJECTS, Stage, TextRule, leaves};
+use crate::schema::{self, ItemRule, Kind, Leaf, PROJECTS, Stage, TextRule};
+use crate::table::leaves;
 use crate::value::Value;
 use serde_json::{Map, Value as Json, json};
 

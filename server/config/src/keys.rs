@@ -1,11 +1,11 @@
 //! How a key of the configuration is defined: once, as a field of a section.
 //!
 //! `section!` makes of one definition the field that the service reads, the row of the table in
-//! [`crate::schema`] (loading, environment, JSON Schema, manual and `config show` follow it) and
+//! [`crate::table`] (loading, environment, JSON Schema, manual and `config show` follow it) and
 //! the step from a checked value to the field's type.
 
-use crate::load::{ProjectSettings, Settings};
-use crate::schema::{Kind, Leaf, leaf};
+use crate::schema::{Kind, Leaf};
+use crate::setting::{ProjectSettings, Settings};
 use crate::value::Value;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,24 +41,25 @@ macro_rules! section {
         impl $crate::keys::Section for $name {
             const PREFIX: &'static str = $prefix;
 
+            const KEYS: &'static [$crate::schema::Leaf] = &[$(
+                $crate::schema::Leaf::new(
+                    $crate::keys::key!($prefix, $field $(, $key)?),
+                    $kind,
+                    $preset,
+                    $crate::schema::Edit::$edit,
+                    $crate::schema::Apply::$apply,
+                    $about,
+                )$(.$mark())*
+            ),*];
+
             fn list(keys: &mut Vec<&'static $crate::schema::Leaf>) {
-                const LEAVES: &[$crate::schema::Leaf] = &[$(
-                    $crate::schema::Leaf::new(
-                        $crate::keys::key!($prefix, $field $(, $key)?),
-                        $kind,
-                        $preset,
-                        $crate::schema::Edit::$edit,
-                        $crate::schema::Apply::$apply,
-                        $about,
-                    )$(.$mark())*
-                ),*];
-                keys.extend(LEAVES);
+                keys.extend(Self::KEYS);
                 $($(<$sub_type as $crate::keys::Section>::list(keys);)*)?
             }
 
             fn read(values: &$crate::keys::Values<'_>) -> Option<Self> {
                 Some(Self {
-                    $($field: values.get($crate::keys::key!($prefix, $field $(, $key)?))?,)*
+                    $($field: values.get(Self::KEYS, $crate::keys::key!($prefix, $field $(, $key)?))?,)*
                     $($($sub: $crate::keys::Section::read(values)?,)*)?
                     $($($extra: Default::default(),)*)?
                 })
@@ -100,6 +101,9 @@ pub(crate) trait Section: Sized {
     /// What stands before its keys: nothing, or the section and a dot.
     const PREFIX: &'static str;
 
+    /// Its own keys, without those of the sections in it.
+    const KEYS: &'static [Leaf];
+
     /// Adds its keys, those of the sections in it last.
     fn list(keys: &mut Vec<&'static Leaf>);
 
@@ -112,6 +116,7 @@ pub(crate) trait Section: Sized {
 /// A section that is off as long as nothing of it is written anywhere.
 impl<S: Section> Section for Option<S> {
     const PREFIX: &'static str = S::PREFIX;
+    const KEYS: &'static [Leaf] = S::KEYS;
 
     fn list(keys: &mut Vec<&'static Leaf>) {
         S::list(keys);
@@ -126,6 +131,7 @@ impl<S: Section> Section for Option<S> {
 /// A section that exists once per project.
 impl<S: Section> Section for BTreeMap<ProjectName, S> {
     const PREFIX: &'static str = S::PREFIX;
+    const KEYS: &'static [Leaf] = S::KEYS;
 
     fn list(keys: &mut Vec<&'static Leaf>) {
         S::list(keys);
@@ -151,9 +157,9 @@ pub(crate) struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// The value of a key as the type of its field.
-    pub(crate) fn get<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
-        let leaf = leaf(key)?;
+    /// The value of one of `keys` as the type of its field.
+    pub(crate) fn get<T: DeserializeOwned>(&self, keys: &[Leaf], key: &str) -> Option<T> {
+        let leaf = keys.iter().find(|leaf| leaf.key == key)?;
         let json = match self.settings.get(key) {
             Some(setting) => setting.value.to_json(),
             None => Value::preset(leaf.preset)?.to_json(),

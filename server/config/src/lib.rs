@@ -10,11 +10,14 @@ mod find;
 mod json_schema;
 mod keys;
 mod load;
+mod loaded;
 mod nearest;
 mod report;
 pub mod schema;
 mod secret;
+mod setting;
 mod show;
+pub mod table;
 mod tree;
 mod value;
 
@@ -27,9 +30,9 @@ pub use config::{
 pub use environment::{Environment, default_state_dir, is_scrubbed};
 pub use find::{Candidate, FindError, Found, Step, candidates, find};
 pub use json_schema::json_schema;
-pub use load::{
-    Loaded, Origin, Source, is_password_hash, judge_exposure, load, load_candidate, load_text,
-};
+pub use load::{is_password_hash, judge_exposure, load, load_candidate, load_text};
+pub use loaded::{Loaded, Origin};
 pub use report::{ConfigErrors, Location, Problem, Warning, WarningKind};
 pub use secret::{MASK, Secret};
+pub use setting::Source;
 pub use show::{Row, View, show};

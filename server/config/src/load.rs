@@ -5,122 +5,20 @@
 
 mod check;
 mod defaults;
+mod draft;
 mod file;
 mod variables;
 
 pub use check::{is_password_hash, judge_exposure};
 
-use crate::config::Config;
 use crate::environment::Environment;
-use crate::find::{Found, Step};
-use crate::report::{ConfigErrors, Location, Problem, Warning, WarningKind};
-use crate::schema::Leaf;
-use crate::value::{PathRoots, Value};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-use std::path::{Path, PathBuf};
+use crate::find::Found;
+use crate::loaded::{Loaded, Origin};
+use crate::report::{ConfigErrors, Problem, Warning, WarningKind};
+use crate::value::Value;
+use draft::Draft;
+use std::path::Path;
 use std::sync::Arc;
-use svc_shared::ids::ProjectName;
-
-/// Where the value of a key comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// The default: nothing sets the key.
-    Default,
-    /// The file.
-    File {
-        /// Line of the key, from 1.
-        line: usize,
-    },
-    /// The environment.
-    Env {
-        /// Name of the variable that decided.
-        name: String,
-    },
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File { line } => write!(f, "file:{line}"),
-            Self::Env { name } => write!(f, "env:{name}"),
-        }
-    }
-}
-
-/// The value of a key and its source.
-#[derive(Clone)]
-pub(crate) struct Setting {
-    pub(crate) value: Value,
-    pub(crate) source: Source,
-}
-
-pub(crate) type Settings = BTreeMap<&'static str, Setting>;
-pub(crate) type ProjectSettings = BTreeMap<ProjectName, Settings>;
-
-/// A configuration that may be used.
-#[derive(Clone)]
-pub struct Loaded {
-    /// The configuration.
-    pub config: Arc<Config>,
-    /// What the operator should know, in the order of the checks.
-    pub warnings: Vec<Warning>,
-    /// The file it came from; none when it was given as text.
-    pub path: Option<PathBuf>,
-    /// The means to read it again.
-    pub origin: Origin,
-    pub(crate) settings: Settings,
-    pub(crate) projects: ProjectSettings,
-}
-
-impl fmt::Debug for Loaded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Settings hold secrets as plain values, so they are left out.
-        f.debug_struct("Loaded")
-            .field("config", &self.config)
-            .field("warnings", &self.warnings)
-            .field("path", &self.path)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The file and the environment of a configuration, to read it again later.
-#[derive(Debug, Clone, Default)]
-pub struct Origin(Option<Box<(Found, Environment)>>);
-
-impl Origin {
-    /// Reads the configuration again; none for one that was given as text.
-    ///
-    /// Blocking as [`load`].
-    #[must_use]
-    pub fn read_again(&self) -> Option<Result<Loaded, ConfigErrors>> {
-        let (found, environment) = self.0.as_deref()?;
-        Some(load(found, environment))
-    }
-
-    /// The file; none for a configuration that was given as text.
-    #[must_use]
-    pub fn path(&self) -> Option<&Path> {
-        self.0.as_deref().map(|(found, _)| found.path.as_path())
-    }
-}
-
-impl Loaded {
-    /// Where the value of a key comes from; none for a key the schema does not have.
-    ///
-    /// A key of a project contains its name: `projects.api.restart`.
-    #[must_use]
-    pub fn source(&self, key: &str) -> Option<&Source> {
-        let project = || {
-            let (name, last) = key.strip_prefix("projects.")?.rsplit_once('.')?;
-            let settings = self.projects.get(name)?;
-            settings.iter().find(|(pattern, _)| pattern.rsplit('.').next() == Some(last))
-        };
-        let setting = self.settings.get(key).or_else(|| project().map(|(_, setting)| setting))?;
-        Some(&setting.source)
-    }
-}
 
 /// Reads the configuration that a search found.
 ///
@@ -167,47 +65,18 @@ pub fn load_text(text: &str, directory: &Path) -> Result<Loaded, ConfigErrors> {
     Draft::new(None, directory.to_path_buf(), &environment).finish(text.as_bytes(), &environment)
 }
 
-/// A configuration that is being loaded.
-struct Draft {
-    file: Option<PathBuf>,
-    step: Option<Step>,
-    origin: Origin,
-    roots: PathRoots,
-    settings: Settings,
-    projects: ProjectSettings,
-    /// Sections of which something is written.
-    sections: BTreeSet<String>,
-    /// Keys with a problem: checks that need them are skipped.
-    failed: BTreeSet<&'static str>,
-    /// The old spelling of `claude.launch_mode`, from the file or the environment.
-    old_launch_mode: Option<Setting>,
-    /// Locations of the removed key `database_url`.
-    database_url: Vec<Location>,
-    problems: Vec<Problem>,
-    /// Number of problems that say the service would be open to everybody.
-    exposures: usize,
-    warnings: Vec<Warning>,
+impl Origin {
+    /// Reads the configuration again; none for one that was given as text.
+    ///
+    /// Blocking as [`load`].
+    #[must_use]
+    pub fn read_again(&self) -> Option<Result<Loaded, ConfigErrors>> {
+        let (found, environment) = self.0.as_deref()?;
+        Some(load(found, environment))
+    }
 }
 
 impl Draft {
-    fn new(file: Option<PathBuf>, base: PathBuf, environment: &Environment) -> Self {
-        Self {
-            file,
-            step: None,
-            origin: Origin::default(),
-            roots: PathRoots { home: environment.home().map(Path::to_path_buf), base },
-            settings: Settings::new(),
-            projects: ProjectSettings::new(),
-            sections: BTreeSet::new(),
-            failed: BTreeSet::new(),
-            old_launch_mode: None,
-            database_url: Vec::new(),
-            problems: Vec::new(),
-            exposures: 0,
-            warnings: Vec::new(),
-        }
-    }
-
     fn finish(mut self, bytes: &[u8], environment: &Environment) -> Result<Loaded, ConfigErrors> {
         self.apply_file(bytes)?;
         self.apply_variables(environment);
@@ -254,54 +123,5 @@ impl Draft {
             key: warning.keys.into_iter().next(),
             reason: format!("{} (config_strict is on)", warning.message),
         }));
-    }
-
-    /// The file as a whole.
-    fn whole(&self) -> Location {
-        self.file.clone().map_or(Location::Nowhere, Location::File)
-    }
-
-    /// A line of the file.
-    fn line(&self, line: usize) -> Location {
-        self.file.clone().map_or(Location::Nowhere, |path| Location::Line(path, line))
-    }
-
-    /// Where the value of a key was written.
-    fn location_of(&self, key: &str) -> Location {
-        match self.settings.get(key).map(|setting| &setting.source) {
-            Some(Source::File { line }) => self.line(*line),
-            Some(Source::Env { name }) => Location::Variable(name.clone()),
-            Some(Source::Default) | None => self.whole(),
-        }
-    }
-
-    fn problem(&mut self, location: Location, key: impl Into<String>, reason: impl Into<String>) {
-        self.problems.push(Problem { location, key: Some(key.into()), reason: reason.into() });
-    }
-
-    /// A key whose value cannot be used.
-    fn reject(&mut self, leaf: &'static Leaf, location: Location, key: String, reason: String) {
-        self.failed.insert(leaf.key);
-        self.problem(location, key, reason);
-    }
-
-    fn warn(
-        &mut self,
-        kind: WarningKind,
-        location: Location,
-        key: impl Into<String>,
-        message: impl Into<String>,
-    ) {
-        let keys = vec![key.into()];
-        self.warnings.push(Warning { kind, location, keys, message: message.into() });
-    }
-}
-
-/// `reason`, followed by the rejected text unless the key is a secret.
-fn with_value(leaf: &Leaf, reason: &str, raw: &str) -> String {
-    if leaf.secret || raw.is_empty() {
-        reason.to_owned()
-    } else {
-        format!("{reason} (found {})", crate::report::shown_value(raw))
     }
 }

@@ -1,6 +1,6 @@
 //! Problems and warnings, worded without showing a secret.
 
-use crate::load::Loaded;
+use crate::loaded::Loaded;
 use crate::secret::MASK;
 use std::borrow::Cow;
 use std::fmt;

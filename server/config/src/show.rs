@@ -1,8 +1,10 @@
 //! The configuration for people: every key, its value and the source of the value.
 
-use crate::load::{Loaded, Settings, Source};
-use crate::schema::{self, Leaf};
+use crate::loaded::Loaded;
+use crate::schema::Leaf;
 use crate::secret::MASK;
+use crate::setting::{Settings, Source};
+use crate::table;
 use crate::value::Value;
 use serde_json::Value as Json;
 use svc_shared::ids::ProjectName;
@@ -44,7 +46,7 @@ impl Row {
 #[must_use]
 pub fn show(loaded: &Loaded, view: View) -> Vec<Row> {
     let mut rows = Vec::new();
-    for leaf in schema::leaves() {
+    for leaf in table::leaves() {
         if leaf.is_per_project() {
             for (name, settings) in &loaded.projects {
                 rows.push(project_row(loaded, leaf, name, settings, view));

@@ -379,14 +379,14 @@ fn root_path(raw: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schema;
+    use crate::table;
 
     fn roots() -> PathRoots {
         PathRoots { home: Some("/home/ada".into()), base: "/etc/svc".into() }
     }
 
     fn parse(key: &str, raw: &str) -> Result<Value, String> {
-        from_text(schema::leaf(key).unwrap(), raw, &roots())
+        from_text(table::leaf(key).unwrap(), raw, &roots())
     }
 
     #[track_caller]

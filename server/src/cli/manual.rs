@@ -11,7 +11,8 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::Path;
-use svc_config::schema::{Apply, Kind, Leaf, Preset, Stage, leaves};
+use svc_config::schema::{Apply, Kind, Leaf, Preset, Stage};
+use svc_config::table::leaves;
 
 /// Prints `svc(1)`, or writes every page.
 pub(crate) fn man(call: &Call, wanted: &Manual) -> Result<Exit, End> {

@@ -6,8 +6,11 @@ use std::fs;
 
 use serde_json::{Map, Value, json};
 
+use super::console::{hang, pause, print, say};
+use super::double::Double;
+use super::failure::Failure;
 use super::values::AgentsOutput;
-use super::{Double, Failure, hang, jobs, pause, print, registry, say};
+use super::{jobs, registry};
 
 /// Fields of a listed session, in the agent's order.
 const FIELDS: [&str; 7] = ["pid", "cwd", "kind", "startedAt", "sessionId", "name", "status"];

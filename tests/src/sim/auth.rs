@@ -2,8 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::console::{hang, pause, print, say};
+use super::double::Double;
+use super::failure::Failure;
 use super::values::Auth;
-use super::{Double, Failure, calls, files, hang, pause, print, say};
+use super::{calls, files};
 
 /// Prints the login state; exit code 0 logged in, 1 logged out (agent 2.1.197).
 pub(crate) fn status(double: &Double) -> Result<u8, Failure> {

@@ -8,7 +8,7 @@ mod registration;
 mod screen;
 mod sessions;
 
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead};
 use std::path::Path;
 use std::process::Command;
 
@@ -16,11 +16,12 @@ use serde_json::{Map, Value, json};
 
 use self::args::{Args, Spawn};
 use self::engine::Engine;
+use super::console::print;
 use super::debug_log::DebugLog;
+use super::double::Double;
+use super::failure::Failure;
 use super::values::Fatal;
-use super::{Double, Failure, files, print, texts, trust};
-
-pub(crate) use self::agenda::{after, later};
+use super::{files, texts, trust};
 
 /// Runs `remote-control` to its end.
 pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
@@ -130,16 +131,4 @@ fn machine_name() -> String {
 /// A command of this program, for a child.
 fn own_program() -> io::Result<Command> {
     Ok(Command::new(std::env::current_exe()?))
-}
-
-/// Local time is not needed: the captured output shows a clock for people only.
-fn clock() -> String {
-    let now = time::OffsetDateTime::now_utc();
-    format!("{:02}:{:02}:{:02}", now.hour(), now.minute(), now.second())
-}
-
-/// Writes to standard output without minding a reader that went away.
-fn screen_write(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

@@ -15,8 +15,9 @@ use rustix::process;
 use rustix::termios::{isatty, tcgetwinsize};
 use serde_json::{Value, json};
 
+use super::failure::Failure;
+use super::files;
 use super::home::AgentHome;
-use super::{Failure, files};
 
 /// Appends the record of this start. `record_env` names the recorded variables.
 pub(crate) fn record(

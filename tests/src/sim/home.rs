@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::{Failure, calls, files, print};
+use super::console::print;
+use super::failure::Failure;
+use super::{calls, files};
 
 /// Directory that marks an agent home as the simulator's and holds its own files.
 const MARK: &str = ".agent-sim";

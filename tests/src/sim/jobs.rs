@@ -17,8 +17,10 @@ use std::time::Instant;
 
 use self::control::{Answer, Request};
 use self::record::Record;
-use super::bridge::later;
-use super::{Double, Failure, print, texts};
+use super::console::{later, pause, print};
+use super::double::Double;
+use super::failure::Failure;
+use super::texts;
 
 pub(crate) use self::dispatch::run as dispatch;
 pub(crate) use self::session::run as session;
@@ -68,7 +70,7 @@ fn end(double: &Double, record: &Record, request: &Request) -> Result<(), Failur
         if Instant::now() >= until {
             return Err(unconfirmed(record.id()));
         }
-        super::pause(20); // a stranger's end is no event here
+        pause(20); // a stranger's end is no event here
     }
     roster::drop_worker(&double.home, record.id());
     record.settle("stopped", Some("stopped"));

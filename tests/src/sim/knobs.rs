@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::failure::Failure;
+use super::files;
 use super::home::AgentHome;
-use super::print::Hosted;
+use super::hosted::Hosted;
 use super::values::{
     AgentsOutput, Ansi, Auth, Bg, ChildMode, ExitSignal, Fatal, JobStep, LogTarget, Login,
     PointerKind, PoisonOn, Ready, RegistryKind, Turn, WorktreeKind,
 };
-use super::{Failure, files};
 
 /// Prefix of a knob in the environment.
 pub(crate) const PREFIX: &str = "AGENT_SIM_";

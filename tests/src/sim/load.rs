@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use super::failure::Failure;
+use super::signals;
 use super::values::ChildMode;
-use super::{Failure, signals};
 
 /// First argument of a process that only exists.
 pub(crate) const BYSTANDER: &str = "__bystander";

@@ -4,9 +4,12 @@ use std::io::{self, BufRead};
 
 use serde_json::json;
 
+use super::console::{hang, pause, print, say};
+use super::double::Double;
+use super::failure::Failure;
 use super::ids::Draw;
 use super::values::Login;
-use super::{Double, Failure, calls, files, hang, pause, print, say};
+use super::{calls, files};
 
 /// Mark of a login this double made; it turns knob `auth: logged_out` into a login.
 const MADE: &str = "login.json";

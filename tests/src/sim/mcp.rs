@@ -6,7 +6,10 @@ use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
-use super::{Double, Failure, files, print};
+use super::console::print;
+use super::double::Double;
+use super::failure::Failure;
+use super::files;
 
 /// Scopes a command may name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

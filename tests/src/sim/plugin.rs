@@ -7,9 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use super::console::print;
 use super::debug_log::timestamp;
+use super::double::Double;
+use super::failure::Failure;
 use super::mcp::{read, write};
-use super::{Double, Failure, print};
 
 /// What a command was given besides its own words.
 struct Given<'a> {

@@ -10,8 +10,9 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::debug_log::{DebugLog, Level};
+use super::double::Double;
+use super::process;
 use super::values::PointerKind;
-use super::{Double, process};
 
 /// Age of the last write after which the agent drops a pointer (agent 2.1.197).
 const LIFETIME: Duration = Duration::from_secs(4 * 60 * 60);

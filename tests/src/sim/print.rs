@@ -9,66 +9,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use regex::Regex;
-use serde::Deserialize;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::bridge::later;
+use super::console::later;
+use super::console::{pause, print, say};
 use super::debug_log::timestamp;
+use super::double::Double;
+use super::failure::Failure;
+use super::hosted::{BadLine, Hosted, Reply, Tool};
 use super::ids::Draw;
 use super::transcript::{Source, Transcript};
 use super::values::{Role, Turn};
-use super::{Double, Failure, pause, print, say, signals, texts, worktree};
-
-/// Knob `hosted`: how a conversation goes.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Hosted {
-    init_delay_ms: u64,
-    replies: Vec<Reply>,
-    exit_after_turns: Option<u64>,
-    exit_code: u8,
-    stderr_per_s: u64,
-    bad_line: Option<BadLine>,
-    ignore_int: bool,
-    /// Only the first turn has an `init`.
-    init_once: bool,
-    uuid: Option<String>,
-    /// Withdraws a question that nobody answered for so long.
-    cancel_request_ms: Option<u64>,
-}
-
-/// One scripted answer; the first whose pattern fits the user's text is taken.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct Reply {
-    #[serde(rename = "match")]
-    pattern: Option<String>,
-    chunks: Vec<String>,
-    chunk_ms: u64,
-    tool: Option<Tool>,
-    usage: Option<Value>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Tool {
-    name: String,
-    #[serde(default)]
-    input: Value,
-    #[serde(default)]
-    ask: bool,
-}
-
-/// A line no reader expects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum BadLine {
-    Garbage,
-    Deep,
-    Huge,
-    SplitUtf8,
-}
+use super::{signals, texts, worktree};
 
 /// The words of a conversation.
 #[derive(Debug, Default)]

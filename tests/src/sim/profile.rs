@@ -1,6 +1,6 @@
 //! What differs between agent versions: one question per difference.
 
-use super::Failure;
+use super::failure::Failure;
 
 /// Versions the double knows, oldest first.
 const KNOWN: [Profile; 8] = [

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use super::calls::now_ms;
+use super::double::Double;
 use super::home::AgentHome;
+use super::process;
 use super::values::RegistryKind;
-use super::{Double, process};
 
 /// What a registered session is doing, in the registry's words.
 #[derive(Debug, Clone, Copy)]

@@ -11,9 +11,11 @@ use std::path::{Path, PathBuf};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
+use super::console::print;
+use super::failure::Failure;
 use super::home::AgentHome;
 use super::ids::Draw;
-use super::{Failure, files, print, process, signals};
+use super::{files, process, signals};
 
 const USAGE: &str = "usage: svc-agent-sim remote connect SESSION|ENVIRONMENT|DIRECTORY, or \
                      remote archive|delete|end SESSION, or remote show";

@@ -7,7 +7,7 @@ use std::sync::mpsc::SyncSender;
 use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::iterator::Signals;
 
-use super::Failure;
+use super::failure::Failure;
 use super::values::ExitSignal;
 
 /// Sends each of `signals` to the loop of `sender`, for the life of the process.

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::debug_log::timestamp;
+use super::double::Double;
 use super::ids::Draw;
 use super::values::{Role, Turn};
-use super::{Double, files, trust};
+use super::{files, trust};
 
 /// Which kind of session a transcript is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

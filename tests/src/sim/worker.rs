@@ -11,13 +11,16 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::bridge::later;
+use super::console::later;
+use super::console::print;
 use super::debug_log::DebugLog;
+use super::double::Double;
+use super::failure::Failure;
 use super::ids::Draw;
 use super::registry::{Entry, Status};
+use super::signals;
 use super::transcript::{Source, Transcript};
 use super::values::{ExitSignal, Role, Turn};
-use super::{Double, Failure, print, signals};
 
 enum Event {
     Line(String),

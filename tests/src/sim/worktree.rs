@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::Double;
+use super::double::Double;
 use super::trust::git_root;
 use super::values::WorktreeKind;
 

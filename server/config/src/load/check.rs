@@ -1,11 +1,13 @@
 //! Checks of the whole configuration: combinations, directories, exposure.
 
-use super::{Draft, Source};
+use super::draft::Draft;
 use crate::config::{Config, CookieSecure, TlsProvision, UsageMode};
 use crate::environment::Environment;
 use crate::report::{Location, Warning, WarningKind, printable};
-use crate::schema::{self, Leaf, Stage};
+use crate::schema::{Leaf, Stage};
 use crate::secret::Secret;
+use crate::setting::Source;
+use crate::table;
 use crate::value::{self, Value};
 use std::path::{Path, PathBuf};
 use svc_domain::posture::{self, Caution, CookieMark, Enforced, Exposure, ProxyTrust, Refusal};
@@ -258,7 +260,7 @@ impl Draft {
                            names programs that run; name a file of your own with -c";
             warn(true, message.to_owned());
         }
-        let holds_secret = schema::leaves().filter(|leaf| leaf.secret).any(|leaf| {
+        let holds_secret = table::leaves().filter(|leaf| leaf.secret).any(|leaf| {
             self.settings.get(leaf.key).is_some_and(|setting| {
                 matches!(setting.source, Source::File { .. }) && !is_nothing(&setting.value)
             })
@@ -275,7 +277,7 @@ impl Draft {
     /// One warning for all keys that are set and have no effect yet.
     fn warn_of_planned(&mut self) {
         let is_planned = |leaf: &Leaf| leaf.stage == Stage::Planned && !leaf.protects;
-        let mut keys: Vec<String> = schema::leaves()
+        let mut keys: Vec<String> = table::leaves()
             .filter(|leaf| is_planned(leaf))
             .filter(|leaf| {
                 self.settings.get(leaf.key).is_some_and(|setting| setting.source != Source::Default)
@@ -283,7 +285,7 @@ impl Draft {
             .map(|leaf| leaf.key.to_owned())
             .collect();
         for (name, settings) in &self.projects {
-            for leaf in schema::project_leaves().filter(|leaf| is_planned(leaf)) {
+            for leaf in table::project_leaves().filter(|leaf| is_planned(leaf)) {
                 if settings.contains_key(leaf.key) {
                     keys.push(format!("projects.{name}.{}", leaf.name()));
                 }
@@ -319,7 +321,7 @@ pub fn is_password_hash(hash: &Secret) -> bool {
 
 /// The protections that this build enforces, by the stage of their keys.
 fn enforced() -> Enforced {
-    let is_here = |key: &str| schema::leaf(key).is_some_and(|leaf| leaf.stage == Stage::Working);
+    let is_here = |key: &str| table::leaf(key).is_some_and(|leaf| leaf.stage == Stage::Working);
     Enforced {
         sign_in: is_here("auth.enabled"),
         reverse_proxy: is_here("auth.reverse_proxy.enabled"),

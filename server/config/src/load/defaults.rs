@@ -1,11 +1,13 @@
 //! Old keys, defaults, and the typed configuration.
 
-use super::{Draft, Setting, Source};
+use super::draft::Draft;
 use crate::config::Config;
 use crate::environment::{Environment, default_state_dir};
 use crate::keys::{Section as _, Values};
 use crate::report::{Location, Problem, WarningKind};
-use crate::schema::{self, Preset};
+use crate::schema::Preset;
+use crate::setting::{Setting, Source};
+use crate::table;
 use crate::value::Value;
 
 impl Draft {
@@ -15,7 +17,7 @@ impl Draft {
     pub(super) fn add_defaults(&mut self, environment: &Environment) {
         self.apply_old_launch_mode();
         self.apply_show_cost();
-        for leaf in schema::leaves().filter(|leaf| !leaf.is_per_project()) {
+        for leaf in table::leaves().filter(|leaf| !leaf.is_per_project()) {
             if self.settings.contains_key(leaf.key) {
                 continue;
             }

@@ -1,9 +1,11 @@
 //! Applies what the file sets.
 
-use super::{Draft, Setting, Source, with_value};
+use super::draft::{Draft, with_value};
 use crate::nearest::nearest;
 use crate::report::{ConfigErrors, Location, WarningKind, shown_key, shown_project};
 use crate::schema::{self, Kind, Leaf, SECURITY_SECTIONS};
+use crate::setting::{Setting, Source};
+use crate::table;
 use crate::tree::{self, Body, Duplicate, Entry, Node};
 use crate::value::{self, Value};
 use std::collections::BTreeMap;
@@ -77,7 +79,7 @@ impl Draft {
             }
             key.push_str(&shown_key(segment));
             // The names below a secret may contain the secret.
-            if schema::leaf(&key).is_some_and(|leaf| leaf.secret && leaf.key != "claude.env") {
+            if table::leaf(&key).is_some_and(|leaf| leaf.secret && leaf.key != "claude.env") {
                 break;
             }
         }
@@ -100,11 +102,11 @@ impl Draft {
             };
             if key == schema::PROJECTS {
                 self.apply_projects(entry);
-            } else if let Some(leaf) = schema::leaf(&key) {
+            } else if let Some(leaf) = table::leaf(&key) {
                 if let Some(setting) = self.read_leaf(leaf, leaf.key, entry) {
                     self.settings.insert(leaf.key, setting);
                 }
-            } else if schema::is_section(&key) {
+            } else if table::is_section(&key) {
                 self.apply_subsection(&key, entry);
             } else if !self.apply_old_key(&key, entry) {
                 self.report_unknown(section, entry);
@@ -133,7 +135,7 @@ impl Draft {
     fn apply_old_key(&mut self, key: &str, entry: &Entry) -> bool {
         match key {
             "claude.resume_mode" => {
-                if let Some(leaf) = schema::leaf("claude.launch_mode") {
+                if let Some(leaf) = table::leaf("claude.launch_mode") {
                     self.old_launch_mode = self.read_leaf(leaf, key, entry);
                 }
                 let message = "is an old name; use claude.launch_mode";
@@ -203,9 +205,9 @@ impl Draft {
 
     fn apply_project(&mut self, name: &ProjectName, key: &str, entries: &[Entry]) {
         for entry in entries {
-            let leaf = schema::project_leaves().find(|leaf| leaf.name() == &*entry.key);
+            let leaf = table::project_leaves().find(|leaf| leaf.name() == &*entry.key);
             let Some(leaf) = leaf else {
-                let names = schema::project_leaves().map(Leaf::name);
+                let names = table::project_leaves().map(Leaf::name);
                 let meant = nearest(&entry.key, names).map(|meant| format!("{key}.{meant}"));
                 let unknown = format!("{key}.{}", shown_key(&entry.key));
                 self.unknown(unknown, entry.line, schema::PROJECTS, meant);
@@ -352,11 +354,11 @@ fn switches(known: &[(&str, bool)], entries: &[Entry]) -> Result<Value, Rejected
 ///
 /// A sibling with a similar name, else a key with the same name in another section.
 fn suggest(section: &str, name: &str) -> Option<String> {
-    if let Some(sibling) = nearest(name, schema::children(section)) {
+    if let Some(sibling) = nearest(name, table::children(section)) {
         let is_root = section.is_empty();
         return Some(if is_root { sibling.to_owned() } else { format!("{section}.{sibling}") });
     }
-    schema::leaves()
+    table::leaves()
         .find(|leaf| leaf.name() == name && !leaf.is_per_project())
         .map(|leaf| leaf.key.to_owned())
 }

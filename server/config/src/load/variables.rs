@@ -1,11 +1,13 @@
 //! Applies what the environment sets.
 
-use super::{Draft, Setting, Source, with_value};
+use super::draft::{Draft, with_value};
 use crate::environment::Environment;
 use crate::nearest::nearest;
 use crate::report::{Location, WarningKind, printable, shown_key};
-use crate::schema::{self, Kind, Leaf};
+use crate::schema::{Kind, Leaf};
 use crate::secret::Secret;
+use crate::setting::{Setting, Source};
+use crate::table;
 use crate::value::{self, Value};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -69,7 +71,7 @@ impl Draft {
     /// Applies everything that the environment sets; it wins over the file.
     pub(super) fn apply_variables(&mut self, environment: &Environment) {
         let names: BTreeMap<String, &'static Leaf> =
-            schema::leaves().filter_map(|leaf| Some((leaf.variable()?, leaf))).collect();
+            table::leaves().filter_map(|leaf| Some((leaf.variable()?, leaf))).collect();
         let mut leaves: BTreeMap<&'static str, (&'static Leaf, VariablePair<'_>)> = BTreeMap::new();
         let mut old_launch_mode = VariablePair::default();
         for (name, value) in environment.service_variables() {
@@ -197,7 +199,7 @@ impl Draft {
         if is_new_set {
             return;
         }
-        if let Some(leaf) = schema::leaf(key)
+        if let Some(leaf) = table::leaf(key)
             && let Some(setting) = self.setting_of(leaf, pair)
         {
             self.settings.insert(leaf.key, setting);

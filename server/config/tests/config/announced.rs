@@ -3,7 +3,8 @@
 use crate::good;
 use std::fs;
 use std::path::Path;
-use svc_config::schema::{Leaf, Stage, leaves};
+use svc_config::schema::{Leaf, Stage};
+use svc_config::table::leaves;
 
 /// Keys that this crate carries out by itself; no other reads them.
 const CARRIED_OUT_WHILE_LOADING: [&str; 2] = ["schema_version", "config_strict"];

@@ -292,7 +292,7 @@ fn a_text_without_an_environment_is_a_configuration() {
 }
 
 fn known_keys() -> Vec<&'static str> {
-    svc_config::schema::leaves().map(|leaf| leaf.key).collect()
+    svc_config::table::leaves().map(|leaf| leaf.key).collect()
 }
 
 proptest! {
@@ -314,7 +314,7 @@ proptest! {
             let name = part.replace(['<', '>'], "");
             yaml.push_str(&format!("\n{}{name}:", " ".repeat(depth)));
         }
-        let leaf = svc_config::schema::leaf(key).unwrap();
+        let leaf = svc_config::table::leaf(key).unwrap();
         let name = leaf.variable().unwrap_or_else(|| "SVC_X".to_owned());
         let _ = fixture.load_bytes(format!("{yaml} {value}\n"), &[(&name, &variable)]);
     }

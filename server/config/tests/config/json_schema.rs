@@ -2,7 +2,8 @@
 
 use crate::Fixture;
 use serde_json::{Value, json};
-use svc_config::schema::{Kind, Leaf, Preset, leaves};
+use svc_config::schema::{Kind, Leaf, Preset};
+use svc_config::table::leaves;
 use svc_config::{View, json_schema, show};
 
 /// A file that sets this one key, beside the required one. JSON is YAML, too.

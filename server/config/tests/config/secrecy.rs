@@ -1,7 +1,7 @@
 //! A secret never leaves through an error, a warning, a listing or a debug form.
 
 use crate::Fixture;
-use svc_config::{View, schema, show};
+use svc_config::{View, show, table};
 
 const CANARY: &str = "x7Kq9mZ2vB4nR8tY1wP5sD3fG6hJ0cLa";
 
@@ -53,7 +53,7 @@ fn yaml(key: &str, value: &str) -> String {
 #[test]
 fn a_secret_in_the_file_stays_there_whatever_is_wrong_with_it() {
     let fixture = Fixture::new();
-    for leaf in schema::leaves().filter(|leaf| leaf.secret) {
+    for leaf in table::leaves().filter(|leaf| leaf.secret) {
         for value in [
             CANARY.to_owned(),
             format!("[{CANARY}]"),
@@ -83,7 +83,7 @@ fn a_secret_in_the_file_stays_there_whatever_is_wrong_with_it() {
 fn a_secret_in_a_variable_stays_there() {
     let fixture = Fixture::new();
     let file = fixture.write("secret-file", format!("{CANARY}\u{1}"));
-    for leaf in schema::leaves().filter(|leaf| leaf.secret) {
+    for leaf in table::leaves().filter(|leaf| leaf.secret) {
         let Some(name) = leaf.variable() else { continue };
         for value in
             [CANARY.to_owned(), format!("[\"{CANARY}\", 1]"), format!("{CANARY}\n{CANARY}")]

@@ -2,7 +2,7 @@
 
 use crate::Fixture;
 use serde_json::json;
-use svc_config::{Row, View, schema, show};
+use svc_config::{Row, View, show, table};
 
 fn row<'r>(rows: &'r [Row], key: &str) -> &'r Row {
     rows.iter().find(|row| row.key == key).unwrap_or_else(|| panic!("no {key}"))
@@ -20,7 +20,7 @@ fn every_key_is_listed_with_value_and_source() {
     let loaded = fixture.load(content, &[("SVC_HOST", "::1")]).unwrap();
     let rows = show(&loaded, View::Configured);
     let listed: Vec<_> = rows.iter().map(|row| row.key.as_str()).collect();
-    for leaf in schema::leaves().filter(|leaf| !leaf.is_per_project()) {
+    for leaf in table::leaves().filter(|leaf| !leaf.is_per_project()) {
         assert!(listed.contains(&leaf.key), "{}", leaf.key);
     }
     let check = |key: &str, value: serde_json::Value, source: &str| {

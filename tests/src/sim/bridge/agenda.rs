@@ -1,6 +1,7 @@
 //! What is due when: the timers of the bridge's one loop.
 
-use std::time::{Duration, Instant};
+use crate::sim::console::later;
+use std::time::Instant;
 
 /// Pending actions; equal times come out in the order they were added.
 #[derive(Debug)]
@@ -41,20 +42,10 @@ impl<T: Copy + PartialEq> Agenda<T> {
     }
 }
 
-/// Now plus `ms`.
-pub(crate) fn later(ms: u64) -> Instant {
-    after(Instant::now(), ms)
-}
-
-/// `start` plus `ms`, at most a year: a knob may name any number.
-pub(crate) fn after(start: Instant, ms: u64) -> Instant {
-    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-    start + Duration::from_millis(ms).min(YEAR)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
     #[test]
     fn actions_come_out_by_time_and_then_by_order() {

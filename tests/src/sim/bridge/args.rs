@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::sim::Failure;
+use crate::sim::failure::Failure;
 use crate::sim::texts::PERMISSION_MODES;
 
 /// Sessions at a time when nothing is said (agent 2.1.197).

@@ -7,17 +7,20 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
 
-use super::agenda::{Agenda, after};
+use super::agenda::Agenda;
 use super::args::{Args, Spawn};
 use super::noise::{self, Chatter, Flood};
 use super::screen;
 use super::sessions::{Ended, Sessions};
+use crate::sim::console::{after, later, say};
 use crate::sim::debug_log::DebugLog;
+use crate::sim::double::Double;
+use crate::sim::failure::Failure;
 use crate::sim::pointer;
 use crate::sim::registry::Entry;
 use crate::sim::remote::{Server, SessionState};
 use crate::sim::values::{Fatal, LogTarget, PointerKind, PoisonOn, Ready};
-use crate::sim::{Double, Failure, load, say, signals};
+use crate::sim::{load, signals};
 
 /// Time the agent gives its workers before it kills them (agent 2.1.197).
 const WORKER_GRACE_MS: u64 = 30_000;
@@ -394,7 +397,7 @@ impl<'a> Engine<'a> {
         self.log.debug(&format!("[bridge:shutdown] {name} received, shutting down"));
         self.stopping = true;
         self.agenda.clear();
-        self.earliest_leave = Some(super::later(knobs.shutdown_ms));
+        self.earliest_leave = Some(later(knobs.shutdown_ms));
         if self.sessions.is_empty() {
             self.leave_later();
         } else {

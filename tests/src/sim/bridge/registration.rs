@@ -4,13 +4,15 @@ use std::process::Child;
 
 use super::engine::{Act, Engine};
 use super::machine_name;
+use crate::sim::console::say;
 use crate::sim::debug_log::Level;
+use crate::sim::failure::Failure;
 use crate::sim::ids::Draw;
 use crate::sim::pointer::{self, Found, Target};
 use crate::sim::registry::Entry;
 use crate::sim::remote::{Exclusive, Registration};
 use crate::sim::values::{Fatal, Ready};
-use crate::sim::{Failure, say, texts, trust};
+use crate::sim::{texts, trust};
 
 impl Engine<'_> {
     pub(super) fn read_pointer(&mut self) {

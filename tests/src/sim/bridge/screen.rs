@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use super::args::{Args, Spawn};
-use super::{clock, screen_write};
-use crate::sim::{Double, trust};
+use crate::sim::console::print;
+use crate::sim::double::Double;
+use crate::sim::trust;
 
 /// The banner at the start of the poll loop and the first state line.
 pub(super) fn banner(double: &Double, args: &Args, environment: Option<&str>) {
@@ -45,7 +46,7 @@ pub(super) fn banner(double: &Double, args: &Args, environment: Option<&str>) {
              \x1b[2m\x1b[3mspace to show QR code\x1b[23m\x1b[22m\n"
         ));
     }
-    screen_write(&text);
+    print(&text);
 }
 
 fn place(cwd: &Path) -> String {
@@ -58,10 +59,16 @@ fn place(cwd: &Path) -> String {
 
 /// One line of status with the time.
 pub(super) fn status(text: &str) {
-    screen_write(&format!("\x1b[2m[{}]\x1b[22m {text}\n", clock()));
+    print(&format!("\x1b[2m[{}]\x1b[22m {text}\n", clock()));
 }
 
 /// One line of an error with the time.
 pub(super) fn error(text: &str) {
-    screen_write(&format!("\x1b[31m[{}] Error: {text}\x1b[39m\n", clock()));
+    print(&format!("\x1b[31m[{}] Error: {text}\x1b[39m\n", clock()));
+}
+
+/// Local time is not needed: the captured output shows a clock for people only.
+fn clock() -> String {
+    let now = time::OffsetDateTime::now_utc();
+    format!("{:02}:{:02}:{:02}", now.hour(), now.minute(), now.second())
 }

@@ -15,9 +15,10 @@ use super::args::Args;
 use super::engine::{Event, duration};
 use super::{own_program, screen};
 use crate::sim::debug_log::{DebugLog, Level};
+use crate::sim::double::Double;
 use crate::sim::ids::Draw;
 use crate::sim::worktree::{self, Worktree};
-use crate::sim::{Double, files, signals};
+use crate::sim::{files, signals};
 
 /// How a session's worker ended, in the agent's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,9 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{record, roster};
+use crate::sim::console::{print, say};
+use crate::sim::double::Double;
+use crate::sim::failure::Failure;
 use crate::sim::home::AgentHome;
 use crate::sim::ids::Draw;
-use crate::sim::{Double, Failure, files, print, process, say};
+use crate::sim::{files, process};
 
 /// A service that does not answer within this time is as good as none.
 const PATIENCE: Duration = Duration::from_secs(10);

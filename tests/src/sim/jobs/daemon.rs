@@ -20,13 +20,16 @@ use super::control::{self, Answer, Dispatch, Request};
 use super::dispatch::roster_fields;
 use super::host::{BY_SIGNAL, HOST, output_file};
 use super::roster::{self, Worker};
-use crate::sim::bridge::later;
 use crate::sim::calls::now_ms;
+use crate::sim::console::later;
+use crate::sim::console::print;
 use crate::sim::debug_log::timestamp;
+use crate::sim::double::Double;
+use crate::sim::failure::Failure;
 use crate::sim::home::AgentHome;
 use crate::sim::ids::Draw;
 use crate::sim::knobs::PREFIX;
-use crate::sim::{Double, Failure, files, print, process, signals};
+use crate::sim::{files, process, signals};
 
 /// Time without jobs and clients after which the service leaves (agent 2.1.197).
 const IDLE: Duration = Duration::from_secs(5);

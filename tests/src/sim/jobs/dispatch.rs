@@ -7,10 +7,13 @@ use serde_json::{Value, json};
 
 use super::control::{self, Answer, Dispatch, Request};
 use super::record::{Record, Seed};
+use crate::sim::console::{hang, print, say};
+use crate::sim::double::Double;
+use crate::sim::failure::Failure;
 use crate::sim::ids::Draw;
 use crate::sim::knobs::{PREFIX, START_NUMBER};
+use crate::sim::trust;
 use crate::sim::values::Bg;
-use crate::sim::{Double, Failure, hang, print, say, trust};
 
 /// Flags that take a value, in the order a job's record lists them (agent 2.1.197).
 const VALUED: [&str; 3] = ["--name", "--permission-mode", "--model"];

@@ -11,8 +11,10 @@ use std::sync::mpsc::sync_channel;
 use rustix::process::Signal;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use crate::sim::double::Double;
+use crate::sim::failure::Failure;
 use crate::sim::home::AgentHome;
-use crate::sim::{Double, Failure, signals};
+use crate::sim::signals;
 
 /// First word of the argv.
 pub(crate) const HOST: &str = "--bg-pty-host";

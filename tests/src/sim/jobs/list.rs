@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::record;
-use crate::sim::Double;
+use crate::sim::double::Double;
 
 /// The listed jobs; `ended` also asks for those in a terminal state.
 pub(crate) fn items(

@@ -13,13 +13,15 @@ use serde_json::{Value, json};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::record::{Record, is_terminal};
-use crate::sim::bridge::after;
+use crate::sim::console::{after, pause, print, say};
+use crate::sim::double::Double;
+use crate::sim::failure::Failure;
 use crate::sim::registry::{Entry, Status};
 use crate::sim::remote::{Server, SessionState};
 use crate::sim::texts::PERMISSION_MODES;
 use crate::sim::transcript::{Source, Transcript};
 use crate::sim::values::{JobChange, JobStep, Role, Turn};
-use crate::sim::{Double, Failure, load, print, say, signals};
+use crate::sim::{load, signals};
 
 /// How often the session checks that its home exists: it must not outlive a test.
 const LOOK: Duration = Duration::from_secs(2);
@@ -106,7 +108,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         match event {
             Ok(Event::Signal(SIGINT)) if double.knobs.job_ignore_sigint => {}
             Ok(Event::Signal(SIGINT)) => {
-                crate::sim::pause(double.knobs.shutdown_ms);
+                pause(double.knobs.shutdown_ms);
                 play.close_door();
                 play.entry.remove();
                 // Agent 2.1.197 leaves a blocked job's record as it is.
