@@ -1,5 +1,6 @@
 //! Bridges: starting, ending and finding them, and what a start needs.
 
+pub(crate) mod admissions;
 pub(crate) mod adopt;
 pub(crate) mod circumstances;
 pub(crate) mod ends;
@@ -11,6 +12,7 @@ pub(crate) mod options;
 mod preflight;
 pub(crate) mod readiness;
 pub(crate) mod rename;
+pub(crate) mod requests;
 mod resume;
 pub(crate) mod spawn;
 pub(crate) mod stop;

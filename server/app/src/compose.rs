@@ -4,6 +4,7 @@
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Tokens};
 use crate::bridges::Bridges;
+use crate::bridges::admissions::Admissions;
 use crate::bridges::adopt::Adopter;
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::family::Families;
@@ -12,6 +13,7 @@ use crate::bridges::launch::Launcher;
 use crate::bridges::lookup::Lookup;
 use crate::bridges::readiness::Readiness;
 use crate::bridges::rename::Rename;
+use crate::bridges::requests::Requests;
 use crate::bridges::spawn::Starter;
 use crate::bridges::stop::StopBridge;
 use crate::bridges::strays::Strays;
@@ -257,14 +259,17 @@ impl UseCases {
             tasks: tasks.clone(),
             watched: Default::default(),
         });
-        let stop = Arc::new(StopBridge {
+        let requests = Arc::new(Requests {
             lookup: Arc::clone(&lookup),
             locks: Arc::clone(&locks),
+            records: Arc::clone(&records),
+            tasks: tasks.clone(),
+        });
+        let stop = Arc::new(StopBridge {
+            requests: Arc::clone(&requests),
             transitions: Arc::clone(&transitions),
             terminator,
             ends: Arc::clone(&ends),
-            records: Arc::clone(&records),
-            tasks: tasks.clone(),
         });
         let wrong_ends = Arc::new(WrongEnds {
             host: Arc::clone(&host),
@@ -273,41 +278,25 @@ impl UseCases {
             watchers: Arc::clone(&watchers),
         });
         let adopter = Arc::new(Adopter {
-            catalog: Arc::clone(&catalog),
+            requests: Arc::clone(&requests),
             finder: Arc::clone(&finder),
-            locks: Arc::clone(&locks),
             transitions: Arc::clone(&transitions),
             watchers: Arc::clone(&watchers),
             sessions: Arc::clone(&sessions),
-            records: Arc::clone(&records),
-            tasks: tasks.clone(),
         });
         let starter = Arc::new(Starter {
-            config: Arc::clone(&config),
-            lookup: Arc::clone(&lookup),
-            locks: Arc::clone(&locks),
-            readiness: Arc::clone(&readiness),
+            requests: Arc::clone(&requests),
+            admissions: Admissions {
+                readiness: Arc::clone(&readiness),
+                trust,
+                adopter: Arc::clone(&adopter),
+                wrong_ends,
+            },
             launcher,
-            trust,
-            adopter: Arc::clone(&adopter),
-            wrong_ends,
             watchers: Arc::clone(&watchers),
-            records: Arc::clone(&records),
-            tasks: tasks.clone(),
         });
-        let forget = Arc::new(Forget {
-            lookup: Arc::clone(&lookup),
-            locks: Arc::clone(&locks),
-            agent: Arc::clone(&agent),
-            finder,
-            tasks: tasks.clone(),
-        });
-        let rename = Arc::new(Rename {
-            lookup: Arc::clone(&lookup),
-            transitions,
-            records: Arc::clone(&records),
-            tasks: tasks.clone(),
-        });
+        let forget = Arc::new(Forget { requests: Arc::clone(&requests), finder });
+        let rename = Arc::new(Rename { requests, transitions });
         let instances = Arc::new(Instances {
             lookup,
             records,

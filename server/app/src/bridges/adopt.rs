@@ -1,16 +1,13 @@
 //! Use-cases: make a row for a bridge that runs in a project without one.
 
 use crate::bridges::circumstances::refuse;
+use crate::bridges::requests::Requests;
 use crate::bridges::transition::Transitions;
 use crate::bridges::unmanaged::Finder;
 use crate::bridges::unmanaged::Unmanaged;
 use crate::failpoint::hit;
-use crate::locks::Locks;
-use crate::projects::catalog::Catalog;
-use crate::read_model::records::Records;
 use crate::sessions::Sessions;
 use crate::supervise::watchers::Watchers;
-use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::admission::Obstacle;
@@ -27,14 +24,11 @@ use svc_store::{Cap, Inserted};
 
 /// Makes rows for bridges that run without one.
 pub(crate) struct Adopter {
-    pub catalog: Arc<Catalog>,
+    pub requests: Arc<Requests>,
     pub finder: Arc<Finder>,
-    pub locks: Arc<Locks>,
     pub transitions: Arc<Transitions>,
     pub watchers: Arc<Watchers>,
     pub sessions: Arc<Sessions>,
-    pub records: Arc<Records>,
-    pub tasks: Tasks,
 }
 
 impl Adopter {
@@ -44,15 +38,15 @@ impl Adopter {
     /// There is none that may be taken over; the message names the condition.
     pub async fn adopt(self: &Arc<Self>, name: &str) -> Result<Instance, AppError> {
         let (this, name) = (Arc::clone(self), name.to_owned());
-        self.tasks.complete(async move { this.adopt_now(&name).await }).await
+        self.requests.tasks.complete(async move { this.adopt_now(&name).await }).await
     }
 
     async fn adopt_now(&self, name: &str) -> Result<Instance, AppError> {
-        let project = self.catalog.named(name)?;
+        let project = self.requests.lookup.catalog.named(name)?;
         if let Some(alias_of) = &project.alias_of {
             return Err(refuse(&project.name, &Obstacle::Alias(alias_of.clone())));
         }
-        let _lock = self.locks.project(&project.path).await?;
+        let _lock = self.requests.locks.project(&project.path).await?;
         self.transitions.registry.live().await?;
         let found = self.finder.of(&project).await.ok_or_else(|| nothing(&project.name))?;
         let live = self.finder.live_bridge(&project.name);
@@ -68,7 +62,7 @@ impl Adopter {
             .copies
             .bridge(&id)
             .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
-        self.records.of(&bridge).await
+        self.requests.records.of(&bridge).await
     }
 
     /// Makes a record for the bridge that a launch found in its place.
@@ -90,7 +84,9 @@ impl Adopter {
     /// Gives a lost bridge of this service its record back.
     pub(crate) async fn rediscover(&self, project: &Project) -> Result<(), AppError> {
         // Somebody launches or stops right now: the next look finds what comes of it.
-        let Some(_lock) = self.locks.try_project(&project.path).await else { return Ok(()) };
+        let Some(_lock) = self.requests.locks.try_project(&project.path).await else {
+            return Ok(());
+        };
         self.transitions.registry.live().await?;
         if self.finder.live_bridge(&project.name).is_some() {
             return Ok(());

@@ -1,12 +1,9 @@
 //! Use-case: remove an ended row.
 
-use crate::agent::Agent;
-use crate::bridges::lookup::Lookup;
+use crate::bridges::requests::Requests;
 use crate::bridges::stop::held;
 use crate::bridges::unmanaged::Finder;
 use crate::failpoint::hit;
-use crate::locks::Locks;
-use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::decide::{Refusal, may_forget};
@@ -16,11 +13,8 @@ use svc_store::Content;
 
 /// Removes ended rows.
 pub(crate) struct Forget {
-    pub lookup: Arc<Lookup>,
-    pub locks: Arc<Locks>,
-    pub agent: Arc<Agent>,
+    pub requests: Arc<Requests>,
     pub finder: Arc<Finder>,
-    pub tasks: Tasks,
 }
 
 impl Forget {
@@ -30,15 +24,14 @@ impl Forget {
     /// Its process lives or may live, or the row is held; it stays.
     pub async fn forget(self: &Arc<Self>, reference: &str) -> Result<Forgotten, AppError> {
         let (this, reference) = (Arc::clone(self), reference.to_owned());
-        self.tasks.complete(async move { this.forget_now(&reference).await }).await
+        self.requests.tasks.complete(async move { this.forget_now(&reference).await }).await
     }
 
     async fn forget_now(&self, reference: &str) -> Result<Forgotten, AppError> {
-        let target = self.lookup.bridge(reference).await?;
-        let _lock = self.locks.project(&target.cwd).await?;
+        let (target, _lock) = self.requests.locked(reference).await?;
         // Somebody may have resumed or forgotten it while we waited.
         for _ in 0..5 {
-            let Some(stored) = self.lookup.registry.store.bridge(&target.id).await? else {
+            let Some(stored) = self.requests.lookup.registry.store.bridge(&target.id).await? else {
                 return Err(crate::bridges::lookup::unknown_instance(reference));
             };
             let bridge = match stored.content {
@@ -63,7 +56,7 @@ impl Forget {
             }
             self.strip_pointer(&bridge).await;
             hit("forget.before_delete").await;
-            if self.lookup.registry.delete(&bridge.id, stored.revision).await? {
+            if self.requests.lookup.registry.delete(&bridge.id, stored.revision).await? {
                 return Ok(Forgotten { id: bridge.id.to_string(), forgotten: true });
             }
         }
@@ -75,7 +68,7 @@ impl Forget {
     async fn strip_pointer(&self, bridge: &svc_domain::bridge::Bridge) {
         let Some(environment) = bridge.anchor.environment_id.clone() else { return };
         let (agent, finder, cwd) =
-            (Arc::clone(&self.agent), Arc::clone(&self.finder), bridge.cwd.clone());
+            (Arc::clone(&self.finder.agent), Arc::clone(&self.finder), bridge.cwd.clone());
         let stripped = tokio::task::spawn_blocking(move || {
             let Some(pointer) = agent.pointer(&cwd) else { return Ok(()) };
             if pointer.environment_id.as_deref() != Some(environment.as_str())

@@ -1,11 +1,9 @@
 //! Use-case: show another name to the remote client from the next launch on.
 
 use crate::AppError;
-use crate::bridges::lookup::Lookup;
+use crate::bridges::requests::Requests;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
-use crate::read_model::records::Records;
-use crate::tasks::Tasks;
 use std::sync::Arc;
 use svc_domain::decide::Command;
 use svc_shared::api::instances::{Instance, PatchInstance};
@@ -14,10 +12,8 @@ use svc_store::Cap;
 
 /// Renames bridges.
 pub(crate) struct Rename {
-    pub lookup: Arc<Lookup>,
+    pub requests: Arc<Requests>,
     pub transitions: Arc<Transitions>,
-    pub records: Arc<Records>,
-    pub tasks: Tasks,
 }
 
 impl Rename {
@@ -31,7 +27,10 @@ impl Rename {
         request: PatchInstance,
     ) -> Result<Instance, AppError> {
         let (this, reference) = (Arc::clone(self), reference.to_owned());
-        self.tasks.complete(async move { this.rename_now(&reference, request).await }).await
+        self.requests
+            .tasks
+            .complete(async move { this.rename_now(&reference, request).await })
+            .await
     }
 
     async fn rename_now(
@@ -44,9 +43,9 @@ impl Rename {
         };
         let name = session_name(&label)
             .map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))?;
-        let target = self.lookup.bridge(reference).await?;
+        let target = self.requests.lookup.bridge(reference).await?;
         match self.transitions.command(&target.id, Command::Rename(name), Cap::default()).await? {
-            Changed::Now(known) => Ok(self.records.of(&known.bridge).await?),
+            Changed::Now(known) => Ok(self.requests.records.of(&known.bridge).await?),
             Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Late | Changed::Refused(_) | Changed::Occupied | Changed::CapReached => {
                 Err(crate::bridges::lookup::unknown_instance(reference))

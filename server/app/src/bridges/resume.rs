@@ -33,7 +33,10 @@ impl Starter {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let (this, reference) = (Arc::clone(self), reference.to_owned());
-        self.tasks.complete(async move { this.resume_now(&reference, &request, wait).await }).await
+        self.requests
+            .tasks
+            .complete(async move { this.resume_now(&reference, &request, wait).await })
+            .await
     }
 
     async fn resume_now(
@@ -42,8 +45,7 @@ impl Starter {
         request: &ResumeRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let target = self.lookup.bridge(reference).await?;
-        let lock = self.locks.project(&target.cwd).await?;
+        let (target, lock) = self.requests.locked(reference).await?;
         let live = self.launcher.transitions.registry.live().await?;
         // Another process may have forgotten it while we waited for the lock.
         let target = self
@@ -59,8 +61,8 @@ impl Starter {
         if target.is_live() {
             return self.declined(&target, &target.id, NotCreated::AlreadyRunning).await;
         }
-        if self.wrong_ends.is_wrongly_ended(&target)? {
-            let Some(bridge) = self.wrong_ends.correct_wrong_end(&target).await? else {
+        if self.admissions.wrong_ends.is_wrongly_ended(&target)? {
+            let Some(bridge) = self.admissions.wrong_ends.correct_wrong_end(&target).await? else {
                 return Err(AppError::busy("the row is written by too many at once; try again"));
             };
             if bridge.is_live() {
@@ -79,6 +81,7 @@ impl Starter {
             }
         }
         let project = self
+            .requests
             .lookup
             .catalog
             .named(target.project.as_str())
@@ -91,7 +94,7 @@ impl Starter {
             Admission::TakeOver(pid) | Admission::Refused(Obstacle::OtherService(pid)) => {
                 return self.declined_for(&target, pid).await;
             }
-            Admission::Correct(id) => match self.wrong_ends.corrected(&id).await? {
+            Admission::Correct(id) => match self.admissions.wrong_ends.corrected(&id).await? {
                 Some(live) => {
                     return self.declined(&target, &live, NotCreated::StandardAlreadyLive).await;
                 }
@@ -135,7 +138,7 @@ impl Starter {
             trust: request.trust.unwrap_or(false),
             name_reads_as_option: reads_as_option(target.label()),
         };
-        let now = self.readiness.circumstances_now(project, wanted, live).await?;
+        let now = self.admissions.readiness.circumstances_now(project, wanted, live).await?;
         Ok(admit(wanted, &now))
     }
 
@@ -157,10 +160,10 @@ impl Starter {
         let command =
             Command::Resume { launch: prepared.launch.clone(), deadline: self.launcher.deadline() };
         self.launcher.transitions.registry.copies.own(&target.id, &prepared.launch.id);
-        match self.launcher.transitions.command(&target.id, command, self.cap()).await? {
+        match self.launcher.transitions.command(&target.id, command, self.admissions.cap()).await? {
             Changed::Now(known) => {
                 // After the last refusal, as at a first launch: F20.
-                if grant_trust && let Err(error) = self.trust.grant(project).await {
+                if grant_trust && let Err(error) = self.admissions.trust.grant(project).await {
                     self.withdraw_resume(&known.bridge, target).await?;
                     return Err(error);
                 }
@@ -176,7 +179,7 @@ impl Starter {
             Changed::Refused(Refusal::Live | Refusal::NoRelaunch) | Changed::Occupied => {
                 Ok(Launched::Occupied)
             }
-            Changed::CapReached => Err(self.cap_reached(&target.project)),
+            Changed::CapReached => Err(self.admissions.cap_reached(&target.project)),
         }
     }
 
@@ -225,7 +228,7 @@ impl Starter {
             ),
         };
         Ok(SpawnResult {
-            instance: self.records.of(&shown).await?,
+            instance: self.requests.records.of(&shown).await?,
             outcome: Outcome {
                 created: false,
                 reason: Some(reason),

@@ -2,15 +2,12 @@
 
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::ends::Noticed;
-use crate::bridges::lookup::Lookup;
+use crate::bridges::requests::Requests;
 use crate::bridges::terminator::Ended;
 use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
 use crate::failpoint::hit;
-use crate::locks::Locks;
-use crate::read_model::records::Records;
-use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::bridge::Bridge;
@@ -22,13 +19,10 @@ use svc_store::Cap;
 
 /// Ends bridges.
 pub(crate) struct StopBridge {
-    pub lookup: Arc<Lookup>,
-    pub locks: Arc<Locks>,
+    pub requests: Arc<Requests>,
     pub transitions: Arc<Transitions>,
     pub terminator: Arc<Terminator>,
     pub ends: Arc<EndRecorder>,
-    pub records: Arc<Records>,
-    pub tasks: Tasks,
 }
 
 impl StopBridge {
@@ -39,15 +33,15 @@ impl StopBridge {
     /// The process could not be proven dead, or the row is held; the row says so.
     pub async fn stop(self: &Arc<Self>, reference: &str) -> Result<Instance, AppError> {
         let (this, reference) = (Arc::clone(self), reference.to_owned());
-        self.tasks.complete(async move { this.stop_now(&reference).await }).await
+        self.requests.tasks.complete(async move { this.stop_now(&reference).await }).await
     }
 
     async fn stop_now(&self, reference: &str) -> Result<Instance, AppError> {
-        let target = self.lookup.bridge(reference).await?;
+        let target = self.requests.lookup.bridge(reference).await?;
         if !target.is_live() && target.quarantine.is_none() {
-            return self.records.of(&target).await;
+            return self.requests.records.of(&target).await;
         }
-        let _lock = self.locks.project(&target.cwd).await?;
+        let _lock = self.requests.locks.project(&target.cwd).await?;
         let bridge =
             match self.transitions.command(&target.id, Command::Stop, Cap::default()).await? {
                 Changed::Now(known) => known.bridge,
@@ -64,7 +58,7 @@ impl StopBridge {
             };
         hit("stop.after_intent").await;
         if !bridge.is_live() {
-            return self.records.of(&bridge).await;
+            return self.requests.records.of(&bridge).await;
         }
         self.finish(&bridge).await
     }
@@ -89,7 +83,7 @@ impl StopBridge {
         }
         hit("stop.after_record").await;
         match after {
-            Changed::Now(known) => self.records.of(&known.bridge).await,
+            Changed::Now(known) => self.requests.records.of(&known.bridge).await,
             Changed::Late
             | Changed::Corrupt
             | Changed::Refused(_)

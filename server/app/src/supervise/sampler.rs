@@ -90,7 +90,7 @@ async fn run(this: &Sampler) {
         open_files.retain(|id, _| is_live(id));
         if live.is_empty() {
             tokio::select! {
-                () = this.starter.tasks.shutdown().cancelled() => return,
+                () = this.starter.requests.tasks.shutdown().cancelled() => return,
                 _ = changes.changed() => continue,
             }
         }
@@ -137,7 +137,7 @@ async fn run(this: &Sampler) {
             false => due,
         };
         tokio::select! {
-            () = this.starter.tasks.shutdown().cancelled() => return,
+            () = this.starter.requests.tasks.shutdown().cancelled() => return,
             () = tokio::time::sleep_until(next) => {}
             // Whoever comes does not wait out the long distance.
             () = this.starter.launcher.read_model.samples_wanted(), if !is_watched => {
@@ -181,7 +181,7 @@ fn judge(
         Action::None => {}
         action => {
             let (this, bridge) = (this.clone(), bridge.clone());
-            let tasks = this.starter.tasks.clone();
+            let tasks = this.starter.requests.tasks.clone();
             tasks.spawn(async move {
                 if let Err(error) = act(&this, &bridge, action).await {
                     warn!(bridge.id = %bridge.id, error = %error, "a ceiling had no effect");
