@@ -13,6 +13,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -237,6 +238,35 @@ pub fn launch(connection: &mut Connection, project: &str) -> Result<Value> {
     let record = connection.post("/api/v1/instances", &body)?.expect(201)?.json()?;
     ensure!(word(&record, "status") == "running", "{project} does not run: {record}");
     Ok(record)
+}
+
+/// Starts bridges in the first `count` projects at the same moment; that moment and the records.
+pub fn launch_together(service: &Service, count: usize) -> Result<(Instant, Vec<Value>)> {
+    let barrier = Barrier::new(count + 1);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..count)
+            .map(|number| {
+                let connection = service.connect();
+                let barrier = &barrier;
+                scope.spawn(move || {
+                    barrier.wait();
+                    launch(&mut connection?, &name(number))
+                })
+            })
+            .collect();
+        let began = Instant::now();
+        barrier.wait();
+        let records = workers
+            .into_iter()
+            .map(|worker| worker.join().map_err(|_| anyhow::anyhow!("a worker panicked"))?);
+        Ok((began, records.collect::<Result<Vec<_>>>()?))
+    })
+}
+
+/// Stops a bridge; its record.
+pub fn stop(connection: &mut Connection, record: &Value) -> Result<Value> {
+    let path = format!("/api/v1/instances/{}", word(record, "instance_id"));
+    connection.send("DELETE", &path, None)?.expect(200)?.json()
 }
 
 /// One fresh connection, one request, a healthy answer.

@@ -17,6 +17,16 @@ fn waiting() -> Value {
     json!({ "job_script": [[0, { "state": "blocked", "tempo": "blocked", "needs": "an answer" }]] })
 }
 
+/// A service whose project `app` has a job that waits for an answer: its events, and the job's id.
+async fn with_waiting_job(world: &World) -> (Server<'_>, Events, String) {
+    world.project_with("app", waiting());
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let id = start(&server, "app").await;
+    until_alive(&mut events, &id, "blocked").await;
+    (server, events, id)
+}
+
 /// It ends at once.
 pub fn quick(state: &str) -> Value {
     let last = json!({ "state": state, "detail": "over", "result": "All is well." });
@@ -213,11 +223,7 @@ async fn a_stop_is_confirmed_announced_and_done_once_for_all_who_ask() {
 #[tokio::test]
 async fn a_job_that_a_command_stopped_is_announced_once() {
     let world = World::new();
-    world.project_with("app", waiting());
-    let server = world.serve().await;
-    let mut events = server.events().await;
-    let id = start(&server, "app").await;
-    until_alive(&mut events, &id, "blocked").await;
+    let (server, mut events, id) = with_waiting_job(&world).await;
     let stopped = world.cli(&["jobs", "stop", &id, "--json"]).await.ok();
     let stopped: serde_json::Value = serde_json::from_str(&stopped.stdout).expect("JSON");
     let announced = events.until_happened("bg-settled").await;
@@ -235,11 +241,7 @@ async fn a_job_that_a_command_stopped_is_announced_once() {
 #[tokio::test]
 async fn a_waiting_job_is_settled_although_its_file_does_not_say_so() {
     let world = World::new();
-    world.project_with("app", waiting());
-    let server = world.serve().await;
-    let mut events = server.events().await;
-    let id = start(&server, "app").await;
-    until_alive(&mut events, &id, "blocked").await;
+    let (server, _events, id) = with_waiting_job(&world).await;
     let reply = server.client.delete(&format!("/api/agents/{id}")).await.expect(200).json();
     assert_eq!((&reply["settled"], &reply["removed"]), (&json!(true), &json!(true)), "{reply}");
 }

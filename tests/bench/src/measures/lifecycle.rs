@@ -5,7 +5,7 @@ use crate::machine;
 use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of, histogram};
 use crate::socket::Stream;
-use crate::world::{DEADLINE, Service, World, launch, name};
+use crate::world::{DEADLINE, Service, World, launch, launch_together, name, stop};
 use anyhow::{Context as _, Result, ensure};
 use hdrhistogram::Histogram;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// Bridges that are started at the same moment.
@@ -34,12 +33,6 @@ pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     service.stop()?;
     world.end()?;
     Ok(found.all())
-}
-
-fn stop(service: &Service, record: &Value) -> Result<()> {
-    let path = format!("/api/v1/instances/{}", word(record, "instance_id"));
-    service.connect()?.send("DELETE", &path, None)?.expect(200)?;
-    Ok(())
 }
 
 fn singles(
@@ -71,8 +64,7 @@ fn singles(
         let at = stream.until_status(&[&record], "running")?;
         shown.push(millis(at.saturating_duration_since(began)));
         let began = Instant::now();
-        let path = format!("/api/v1/instances/{}", word(&record, "instance_id"));
-        let reply = connection.send("DELETE", &path, None)?.expect(200)?.json()?;
+        let reply = stop(&mut connection, &record)?;
         note(&mut stops, began.elapsed());
         ensure!(word(&reply, "status") == "stopped", "a stop ended otherwise: {reply}");
         let at = stream.until_status(&[&record], "stopped")?;
@@ -112,31 +104,12 @@ fn at_once(
         forget()?;
         own.push(millis(alone.register_together(AT_ONCE, round)?));
         forget()?;
-        let barrier = Barrier::new(AT_ONCE + 1);
-        let (began, records) = std::thread::scope(|scope| -> Result<(Instant, Vec<Value>)> {
-            let workers: Vec<_> = (0..AT_ONCE)
-                .map(|number| {
-                    let connection = service.connect();
-                    let barrier = &barrier;
-                    scope.spawn(move || {
-                        barrier.wait();
-                        launch(&mut connection?, &name(number))
-                    })
-                })
-                .collect();
-            let began = Instant::now();
-            barrier.wait();
-            let records = workers
-                .into_iter()
-                .map(|worker| worker.join().map_err(|_| anyhow::anyhow!("a worker panicked"))?);
-            Ok((began, records.collect::<Result<Vec<_>>>()?))
-        })?;
+        let (began, records) = launch_together(service, AT_ONCE)?;
         let bridges: Vec<&Value> = records.iter().collect();
         let last = stream.until_status(&bridges, "running")?;
         all.push(millis(last.saturating_duration_since(began)));
-        for record in &records {
-            stop(service, record)?;
-        }
+        let mut connection = service.connect()?;
+        records.iter().try_for_each(|record| stop(&mut connection, record).map(drop))?;
         stream.until_status(&bridges, "stopped")?;
     }
     let own = Figure::new(format!("{AT_ONCE} agents alone, all registered"), "ms", own);
@@ -226,7 +199,7 @@ impl Agent {
             Ok(text.split_terminator('\0').map(str::to_owned).collect())
         };
         let (args, environment) = (strings("cmdline")?, strings("environ")?);
-        stop(service, &record)?;
+        stop(&mut service.connect()?, &record)?;
         let split = |line: &String| Some(line.split_once('=')?).map(|(n, v)| (n.into(), v.into()));
         let file = args.iter().position(|arg| arg.contains("/state/logs/"));
         Ok(Self {

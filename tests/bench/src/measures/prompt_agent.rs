@@ -2,16 +2,14 @@
 //!
 //! Nearly all of what is measured is the service's.
 
-use crate::http::{Connection, word};
 use crate::plan::{Found, Plan, millis};
 use crate::report::{Figure, Of};
-use crate::world::{Service, World, launch, name};
+use crate::world::{World, launch, launch_together, name, stop};
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::Barrier;
 use std::time::Instant;
 
 /// Bridges that are started at the same moment.
@@ -54,8 +52,8 @@ pub fn measure(plan: &Plan) -> Result<Vec<Figure>> {
     found.add(figure.at_most(Of::Median, 10.0));
     let mut all = Vec::new();
     for _ in 0..plan.pick(12, 1) {
-        let (took, records) = together(&service)?;
-        all.push(took);
+        let (began, records) = launch_together(&service, AT_ONCE)?;
+        all.push(millis(began.elapsed()));
         for record in &records {
             stop(&mut connection, record)?;
         }
@@ -72,34 +70,4 @@ fn agent(root: &Path) -> Result<PathBuf> {
     fs::write(&program, AGENT)?;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
     Ok(program)
-}
-
-fn stop(connection: &mut Connection, record: &Value) -> Result<()> {
-    let path = format!("/api/v1/instances/{}", word(record, "instance_id"));
-    connection.send("DELETE", &path, None)?.expect(200)?;
-    Ok(())
-}
-
-/// Milliseconds until the last of them runs, and their records.
-fn together(service: &Service) -> Result<(f64, Vec<Value>)> {
-    let barrier = Barrier::new(AT_ONCE + 1);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..AT_ONCE)
-            .map(|number| {
-                let connection = service.connect();
-                let barrier = &barrier;
-                scope.spawn(move || {
-                    barrier.wait();
-                    launch(&mut connection?, &name(number))
-                })
-            })
-            .collect();
-        barrier.wait();
-        let began = Instant::now();
-        let records = workers
-            .into_iter()
-            .map(|worker| worker.join().map_err(|_| anyhow::anyhow!("a worker panicked"))?)
-            .collect::<Result<Vec<_>>>()?;
-        Ok((millis(began.elapsed()), records))
-    })
 }
