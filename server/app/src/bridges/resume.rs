@@ -46,15 +46,9 @@ impl Starter {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let (target, lock) = self.requests.locked(reference).await?;
-        let live = self.launcher.transitions.registry.live().await?;
+        let live = self.registry().live().await?;
         // Another process may have forgotten it while we waited for the lock.
-        let target = self
-            .launcher
-            .transitions
-            .registry
-            .copies
-            .bridge(&target.id)
-            .ok_or_else(|| crate::bridges::lookup::unknown_instance(reference))?;
+        let target = self.known(&target.id, reference)?;
         if let Some(code) = target.quarantine {
             return Err(held(&target, code));
         }
@@ -159,7 +153,7 @@ impl Starter {
             .await?;
         let command =
             Command::Resume { launch: prepared.launch.clone(), deadline: self.launcher.deadline() };
-        self.launcher.transitions.registry.copies.own(&target.id, &prepared.launch.id);
+        self.registry().copies.own(&target.id, &prepared.launch.id);
         match self.launcher.transitions.command(&target.id, command, self.admissions.cap()).await? {
             Changed::Now(known) => {
                 // After the last refusal, as at a first launch: F20.
@@ -186,7 +180,7 @@ impl Starter {
     /// Takes back a generation of which nothing was started.
     /// The record is again as it was.
     async fn withdraw_resume(&self, begun: &Bridge, before: &Bridge) -> Result<(), AppError> {
-        self.launcher.transitions.registry.copies.disown(&begun.id);
+        self.registry().copies.disown(&begun.id);
         let command =
             Command::Withdraw { generation: begun.generation, before: Box::new(before.clone()) };
         self.launcher.transitions.command(&begun.id, command, Cap::default()).await?;
@@ -210,13 +204,7 @@ impl Starter {
         shown: &InstanceId,
         why: NotCreated,
     ) -> Result<SpawnResult, AppError> {
-        let shown = self
-            .launcher
-            .transitions
-            .registry
-            .copies
-            .bridge(shown)
-            .unwrap_or_else(|| target.clone());
+        let shown = self.registry().copies.bridge(shown).unwrap_or_else(|| target.clone());
         let reason = match why {
             NotCreated::AlreadyRunning => {
                 format!("instance {} is already {}", target.id.short(), shown.status())

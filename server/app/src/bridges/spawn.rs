@@ -2,9 +2,11 @@
 
 use crate::bridges::admissions::{Admissions, Admitted};
 use crate::bridges::launch::{LaunchRequest, Launcher};
+use crate::bridges::lookup::unknown_instance;
 use crate::bridges::options::{Options, options};
 use crate::bridges::requests::Requests;
 use crate::failpoint::hit;
+use crate::registry::Registry;
 use crate::supervise::watchers::Watchers;
 use crate::{AppError, Class};
 use std::sync::Arc;
@@ -84,6 +86,15 @@ impl Starter {
         }
     }
 
+    pub(super) fn registry(&self) -> &Registry {
+        &self.requests.lookup.registry
+    }
+
+    /// The row that `reference` named, as it is now; another process may have forgotten it.
+    pub(super) fn known(&self, id: &InstanceId, reference: &str) -> Result<Bridge, AppError> {
+        self.registry().copies.bridge(id).ok_or_else(|| unknown_instance(reference))
+    }
+
     fn options_of_kind(&self, request: &SpawnRequest) -> Result<Options, AppError> {
         let options = options(&self.admissions.readiness.config, request)?;
         match options.kind {
@@ -134,15 +145,10 @@ impl Starter {
             })
         };
         hit("spawn.before_record").await;
-        self.launcher.transitions.registry.copies.own(&bridge.id, &prepared.launch.id);
-        let inserted = self
-            .launcher
-            .transitions
-            .registry
-            .insert(&bridge, &[], self.admissions.cap(), now)
-            .await;
+        self.registry().copies.own(&bridge.id, &prepared.launch.id);
+        let inserted = self.registry().insert(&bridge, &[], self.admissions.cap(), now).await;
         if !matches!(inserted, Ok(Inserted::Yes)) {
-            self.launcher.transitions.registry.copies.disown(&bridge.id);
+            self.registry().copies.disown(&bridge.id);
         }
         match inserted? {
             Inserted::Yes => {}
@@ -154,8 +160,8 @@ impl Starter {
             }
         }
         if grant_trust && let Err(error) = self.admissions.trust.grant(project).await {
-            self.launcher.transitions.registry.copies.disown(&bridge.id);
-            self.launcher.transitions.registry.delete(&bridge.id, 1).await?;
+            self.registry().copies.disown(&bridge.id);
+            self.registry().delete(&bridge.id, 1).await?;
             return Err(error);
         }
         if self.launcher.start(&bridge, prepared).await? {
@@ -171,11 +177,8 @@ impl Starter {
         outcome: Outcome,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let bridge = self
-            .launcher
-            .settled(id, wait)
-            .await
-            .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
+        let bridge =
+            self.launcher.settled(id, wait).await.ok_or_else(|| unknown_instance(id.as_str()))?;
         Ok(SpawnResult { instance: self.requests.records.of(&bridge).await?, outcome })
     }
 
@@ -184,13 +187,7 @@ impl Starter {
         id: &InstanceId,
         warnings: Vec<String>,
     ) -> Result<SpawnResult, AppError> {
-        let bridge = self
-            .launcher
-            .transitions
-            .registry
-            .copies
-            .bridge(id)
-            .ok_or_else(|| crate::bridges::lookup::unknown_instance(id.as_str()))?;
+        let bridge = self.known(id, id.as_str())?;
         let outcome = Outcome {
             created: false,
             reason: Some(format!(
