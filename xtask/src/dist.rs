@@ -35,11 +35,11 @@ pub(crate) const WASM_FLAGS: &str = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLA
 pub(crate) const ERASED: &str = "--cfg erase_components";
 /// The page's module may not grow beyond this when compressed by brotli, in bytes.
 const MODULE_LIMIT: u64 = 500 * 1024;
-/// Nor everything that the first load of the page fetches.
+/// Largest sum of what the first load of the page fetches, compressed.
 const LOAD_LIMIT: u64 = 560 * 1024;
-/// Nor the page itself, as it is before compression.
+/// Largest HTML document of the page, before compression.
 const HTML_LIMIT: u64 = 20 * 1024;
-/// From here on growth is worth a word.
+/// From this size on the build warns about the module.
 const MODULE_WARNING: u64 = 460 * 1024;
 
 /// Whether the gallery of components comes with the page.

@@ -1,6 +1,6 @@
 //! `cargo xtask doctor`: each prerequisite with found and wanted version.
 //!
-//! Changes nothing.
+//! The command installs and changes nothing.
 
 use std::process::ExitCode;
 

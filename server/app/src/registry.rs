@@ -174,7 +174,7 @@ impl Registry {
 
     /// Wakes the reconciler soon if it was another process that wrote.
     /// This process knows what it writes itself.
-    pub fn heed_write(self: &Arc<Self>, tasks: &Tasks) {
+    pub fn wake_after_foreign_write(self: &Arc<Self>, tasks: &Tasks) {
         let this = Arc::clone(self);
         self.who_wrote.request(tasks, WHO_WROTE, move || async move {
             if this.have_others_written().await {

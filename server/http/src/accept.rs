@@ -371,7 +371,7 @@ impl Spare {
 }
 
 fn turn_away(socket: &TcpStream) {
-    // A fresh socket has room for this; if not, closing says enough.
+    // The send buffer of a new socket is empty. If the answer does not fit, the socket just closes.
     let _ = socket.try_write(NO_ROOM.as_bytes());
 }
 

@@ -68,7 +68,7 @@ pub(crate) async fn page(call: Call) -> Result<Response, Refusal> {
     Ok(Response::builder().header(header::CONTENT_TYPE, "text/html; charset=utf-8").body(page))
 }
 
-/// One of its files.
+/// Serves one file that the page of the API document loads.
 pub(crate) async fn file(call: Call) -> Result<Response, Refusal> {
     // The first look takes the document apart: a few milliseconds for one and a half megabytes.
     let assets = tokio::task::spawn_blocking(|| &*ASSETS).await;

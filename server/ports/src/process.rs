@@ -156,11 +156,11 @@ pub enum Enclosed {
 /// The manager of control groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Manager {
-    /// It answers; its version.
+    /// The manager answers; its version.
     Answers(String),
-    /// There is none that this process could ask.
+    /// No manager that this process may ask.
     Absent,
-    /// There is one that does not serve, and why.
+    /// A manager that does not answer, and why.
     Silent(String),
 }
 
@@ -169,7 +169,7 @@ pub enum Manager {
 pub struct ServiceUnit {
     /// Its name.
     pub name: String,
-    /// What of it the manager ends with it.
+    /// The unit's `KillMode`: which processes the manager ends with the unit.
     pub kill_mode: String,
 }
 

@@ -57,7 +57,7 @@ async fn serve(call: &Call, mut running: Running, config: &Config, signals: &mut
         async move { banner(running, config).await }
     };
     tokio::select! {
-        // The probe of the agent may take its time; the service is there already.
+        // The banner waits for the probe of the agent; the service answers meanwhile.
         line = banner => call.output.note(&line),
         _ = signals.asked() => return end(call, running, signals).await,
     }

@@ -126,7 +126,7 @@ pub enum Inserted {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Saved {
-    /// Durable, with this revision.
+    /// The record is written and durable; its new revision.
     Yes(i64),
     /// Somebody was faster, or the row is gone: load and decide again.
     Stale,
@@ -186,7 +186,7 @@ fn stored(row: &SqliteRow) -> Result<Stored, sqlx::Error> {
     Ok(Stored { number: row.try_get("number")?, revision, content })
 }
 
-/// Whatever a column holds that should hold text.
+/// The value of a text column, also where it holds no valid text.
 fn any_text(row: &SqliteRow, column: &str) -> String {
     let bytes = row.try_get_unchecked::<Vec<u8>, _>(column).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()

@@ -112,7 +112,7 @@ impl Subject<'_> {
         }
     }
 
-    /// Finds out what is there, and changes nothing.
+    /// Examines the database file without changing it.
     ///
     /// Closing a file drops all locks of this process on it (`fcntl` locks are per process), so
     /// this must not be done while this process has the database open.

@@ -68,7 +68,7 @@ pub fn reports_changes(path: &Path) -> bool {
 
 /// Whether the kernel reports every change below `path`.
 ///
-/// Not known on this system, so yes.
+/// This system cannot tell, and native watches are tried first: true.
 #[cfg(not(target_os = "linux"))]
 #[must_use]
 pub fn reports_changes(_path: &Path) -> bool {

@@ -39,13 +39,13 @@ pub fn go_on(waiting: usize) -> String {
 }
 /// What the further controls are about.
 pub const VIEW: &str = "log options";
-/// Entry.
+/// Entry of the menu of log options.
 pub const NUMBERS: &str = "Show line numbers";
-/// Entry.
+/// Entry of the menu of log options.
 pub const NO_NUMBERS: &str = "Hide line numbers";
-/// Entry.
+/// Entry of the menu of log options.
 pub const ANNOUNCE: &str = "Announce new output";
-/// Entry.
+/// Entry of the menu of log options.
 pub const NO_ANNOUNCE: &str = "Stop announcing new output";
 /// New output for people who hear the page: how much, and the last line.
 #[must_use]

@@ -135,7 +135,7 @@ impl Reader {
     }
 }
 
-/// The list.
+/// The list of events, newest first, with a button for older ones.
 #[component]
 pub fn Timeline(
     /// The project or the bridge it is about; blank for everything.

@@ -23,7 +23,7 @@ pub enum Part {
         /// Bytes.
         bytes: u64,
     },
-    /// The lines that begin in so many bytes before a position.
+    /// The lines that begin within `bytes` before the position `at`.
     Before {
         /// A position in another page.
         at: u64,

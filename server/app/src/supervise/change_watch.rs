@@ -129,7 +129,7 @@ impl WriteWatch {
             }
             if written {
                 is_unchecked = true;
-                self.registry.heed_write(&self.tasks);
+                self.registry.wake_after_foreign_write(&self.tasks);
             }
             if is_tick && std::mem::take(&mut is_unchecked) {
                 // What was written here and not taken over, because whoever wrote it was given up.
