@@ -22,9 +22,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("svc-ports", &["svc-domain", "svc-shared"]),
     // Adapters know the rules and the ports, never the use-cases.
     ("svc-watch", &[]),
+    ("svc-pidfd", &[]),
     ("svc-config", &["svc-domain", "svc-shared"]),
     ("svc-store", &["svc-domain", "svc-shared"]),
-    ("svc-process", &["svc-domain", "svc-ports", "svc-shared"]),
+    ("svc-process", &["svc-domain", "svc-pidfd", "svc-ports", "svc-shared"]),
     ("svc-agent", &["svc-domain", "svc-ports", "svc-process", "svc-shared", "svc-watch"]),
     ("svc-projects", &["svc-domain", "svc-shared", "svc-watch"]),
     (

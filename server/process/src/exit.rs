@@ -1,14 +1,17 @@
 //! Waiting for processes to end.
 //!
 //! The exit status of our own children is collected here and nowhere else: a status that somebody else
-//! collects is lost. The kernel reports the end of other processes through a process descriptor. If
-//! it has none, the process table is polled.
+//! collects is lost. The kernel reports the end of other processes through a process descriptor,
+//! and keeps their status behind it (Linux 6.15). If it has none, the process table is polled.
 
 use crate::scopes::memory_kills::MemoryKills;
 use crate::table::ProcTable;
+#[cfg(target_os = "linux")]
+use rustix::io::Errno;
 use rustix::process::Signal;
 use std::collections::{HashMap, VecDeque};
 use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_domain::identity::{ProcessIdentity, Verdict, verdict};
@@ -171,67 +174,80 @@ pub(crate) async fn of_child(mut report: watch::Receiver<Option<ExitReport>>) ->
 
 /// Waits until a process that is not our child has ended.
 ///
-/// Its exit status goes to its parent, so the report is empty.
+/// Its exit status goes to its parent. The report has it while the parent did not collect it, and
+/// where the kernel keeps it (Linux 6.15).
 pub(crate) async fn of_other(
     table: ProcTable,
     identity: ProcessIdentity,
     how: ExitWatch,
 ) -> ExitReport {
-    match how {
-        ExitWatch::Kernel => {
-            if !reported_by_kernel(&table, &identity).await {
-                poll(&table, &identity).await;
-            }
-        }
+    let status = match how {
+        ExitWatch::Kernel => match reported_by_kernel(&table, &identity).await {
+            Some(status) => status,
+            None => poll(&table, &identity).await,
+        },
         ExitWatch::Polling => poll(&table, &identity).await,
-    }
-    ExitReport::default()
+    };
+    status.map_or_else(ExitReport::default, |status| ExitReport {
+        code: status.code(),
+        signal: status.signal(),
+        oom_kill: false,
+    })
 }
 
-/// Returns true when the process has ended, false if the kernel cannot report it.
+/// Returns what is known of the status when the process has ended.
+///
+/// `None` if the kernel cannot report the end.
 #[cfg(target_os = "linux")]
-async fn reported_by_kernel(table: &ProcTable, identity: &ProcessIdentity) -> bool {
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+async fn reported_by_kernel(
+    table: &ProcTable,
+    identity: &ProcessIdentity,
+) -> Option<Option<ExitStatus>> {
+    use rustix::process::Pid;
+    use svc_pidfd::Pidfd;
     use tokio::io::{Interest, unix::AsyncFd};
 
     let Some(pid) = Pid::from_raw(identity.pid.get()) else {
-        return true;
+        return Some(None);
     };
-    let descriptor = match pidfd_open(pid, PidfdFlags::empty()) {
+    let descriptor = match Pidfd::open(pid) {
         Ok(descriptor) => descriptor,
-        Err(rustix::io::Errno::SRCH) => return true,
-        Err(_) => return false,
+        Err(error) if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {
+            return Some(None);
+        }
+        Err(_) => return None,
     };
     // The pid may have been reused before it was opened. So the identity is proven afterwards.
     match judge(table, identity) {
         Verdict::Same => {}
-        Verdict::Gone(_) => return true,
-        Verdict::Unknown => return false,
+        Verdict::Gone(_) => return Some(table.uncollected_status(identity)),
+        Verdict::Unknown => return None,
     }
     #[expect(
         deprecated,
         reason = "its successor is unsafe because a type may lie about its descriptor; the \
                   standard library's owned descriptor does not, and unsafe is forbidden here"
     )]
-    let registered = AsyncFd::with_interest(descriptor, Interest::READABLE);
-    match registered {
-        Ok(descriptor) => descriptor.readable().await.is_ok(),
-        Err(_) => false,
-    }
+    let registered = AsyncFd::with_interest(descriptor, Interest::READABLE).ok()?;
+    drop(registered.readable().await.ok()?);
+    // Before it is collected the status is in the process table, afterwards behind the descriptor.
+    // In this order nothing is missed when it is collected in between.
+    Some(table.uncollected_status(identity).or_else(|| registered.get_ref().collected_status()))
 }
 
 #[cfg(not(target_os = "linux"))]
-async fn reported_by_kernel(_: &ProcTable, _: &ProcessIdentity) -> bool {
-    false
+async fn reported_by_kernel(_: &ProcTable, _: &ProcessIdentity) -> Option<Option<ExitStatus>> {
+    None
 }
 
-async fn poll(table: &ProcTable, identity: &ProcessIdentity) {
+async fn poll(table: &ProcTable, identity: &ProcessIdentity) -> Option<ExitStatus> {
     let mut pause = POLL_FIRST;
     // An unreadable process has perhaps not ended: go on polling.
     while !matches!(judge(table, identity), Verdict::Gone(_)) {
         tokio::time::sleep(pause).await;
         pause = pause.saturating_mul(2).min(POLL_LAST);
     }
+    table.uncollected_status(identity)
 }
 
 fn judge(table: &ProcTable, identity: &ProcessIdentity) -> Verdict {

@@ -12,7 +12,9 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use svc_domain::enclosure;
 use svc_domain::identity::{BootId, LaunchId, Observed, Pid, ProcessIdentity};
 use svc_domain::usage::Moved;
@@ -105,6 +107,16 @@ impl ProcTable {
             Ok(None) => Observed::Absent,
             Err(_) => Observed::Unreadable,
         }
+    }
+
+    /// The status of a process that has ended and was not collected yet (`proc_pid_stat(5)`).
+    ///
+    /// `None` for 0 too: the kernel also shows 0 to readers that may not know the status.
+    pub(crate) fn uncollected_status(&self, identity: &ProcessIdentity) -> Option<ExitStatus> {
+        let stat = self.stat(identity.pid.get()).ok().flatten()?;
+        let is_same = stat.start_ticks == identity.start_ticks;
+        (is_same && stat.is_dead() && stat.exit_code != 0)
+            .then(|| ExitStatus::from_raw(stat.exit_code))
     }
 
     /// Facts about a live process. `None` without one, or if it cannot be identified.

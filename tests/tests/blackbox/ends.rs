@@ -350,3 +350,21 @@ async fn f28_a_grace_that_ends_while_a_taken_up_environment_is_watched_ends_no_b
     assert_eq!(row.status.to_string(), "running", "{row:?}");
     assert_eq!(world.agree().await.bridges.len(), 1);
 }
+
+/// A bridge that a command started is not the service's child; its end is read all the same.
+#[tokio::test]
+async fn f9_a_bridge_of_a_command_that_is_killed_shows_the_signal() {
+    let world = World::new();
+    world.project_with("app", json!({ "stderr_text": "space to show QR code" }));
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    world.cli(&["start", "app", "--wait"]).await.ok();
+    page.until_status("app", "running").await;
+    world.bridges_of("app")[0].signal(Signal::KILL);
+    let crashed = page.until_status("app", "crashed").await;
+    if crashed.exit_signal.is_none() {
+        assert_eq!((reason(&crashed), crashed.exit_code), ("unknown".into(), None));
+        svc_skip::skip!("this kernel keeps no exit status (Linux 6.15 does)");
+    }
+    assert_eq!((reason(&crashed), crashed.exit_signal), ("killed".into(), Some(9)));
+}

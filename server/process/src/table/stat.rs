@@ -14,6 +14,8 @@ pub(crate) struct Stat {
     flags: u64,
     /// Clock ticks since boot.
     pub(crate) start_ticks: u64,
+    /// Wait status of a process that nobody collected. 0 where it may not be read.
+    pub(crate) exit_code: i32,
 }
 
 /// The processor time and memory of a process, in the kernel's units.
@@ -42,6 +44,7 @@ impl Stat {
             session: fields.number(6)?,
             flags: fields.number(9)?,
             start_ticks: fields.number(22)?,
+            exit_code: fields.number(52).unwrap_or_default(),
         })
     }
 

@@ -1,10 +1,12 @@
 //! Exits of our children and of other processes.
 
 use crate::support::{Stranger, Workspace, host_with, within};
+use std::process::{Command, Stdio};
 use svc_domain::identity::ProcessIdentity;
 use svc_ports::process::{ExitReport, ProcessHost, Signal, Target};
 use svc_process::exit::ExitWatch;
 
+const KILLED: ExitReport = ExitReport { code: None, signal: Some(9), oom_kill: false };
 const UNKNOWN: ExitReport = ExitReport { code: None, signal: None, oom_kill: false };
 
 #[tokio::test]
@@ -24,7 +26,7 @@ async fn an_exit_code_and_a_signal_are_told_to_early_and_late_askers() {
 }
 
 #[tokio::test]
-async fn f9_the_end_of_a_process_that_is_not_our_child_has_no_status() {
+async fn f9_the_end_of_a_process_that_is_not_our_child_has_a_status_until_it_is_collected() {
     for watch in [ExitWatch::Kernel, ExitWatch::Polling] {
         let host = host_with(|options| options.exit_watch = watch);
         let mut stranger = Stranger::shell("exec sleep 1000");
@@ -33,9 +35,40 @@ async fn f9_the_end_of_a_process_that_is_not_our_child_has_no_status() {
         let waiting = tokio::spawn(async { tokio::join!(one, two) });
         stranger.kill();
         // Not collected yet: a zombie has ended.
-        assert_eq!(within(waiting).await.unwrap(), (UNKNOWN, UNKNOWN));
+        assert_eq!(within(waiting).await.unwrap(), (KILLED, KILLED));
         stranger.collect();
         assert_eq!(within(host.exited(&identity)).await, UNKNOWN);
+    }
+}
+
+#[tokio::test]
+async fn f9_the_kernel_keeps_the_status_of_a_process_that_its_parent_collected() {
+    let host = host_with(|options| options.exit_watch = ExitWatch::Kernel);
+    for (script, expected) in [
+        ("exec sleep 1000", KILLED),
+        ("read _; exit 7", ExitReport { code: Some(7), ..UNKNOWN }),
+        ("read _; exit 0", ExitReport { code: Some(0), ..UNKNOWN }),
+    ] {
+        let mut shell = Command::new("/bin/sh");
+        let mut stranger = Stranger::start(shell.args(["-c", script]).stdin(Stdio::piped()));
+        let mut exited = host.exited(&stranger.identity(&host));
+        // The descriptor is opened before the process ends.
+        let early = tokio::select! {
+            biased;
+            report = &mut exited => Some(report),
+            () = tokio::task::yield_now() => None,
+        };
+        assert_eq!(early, None);
+        if expected == KILLED {
+            stranger.kill();
+        }
+        // Collecting closes its input first. The waiting task does not run in between.
+        stranger.collect();
+        let report = within(exited).await;
+        if report == UNKNOWN {
+            svc_skip::skip!("this kernel keeps no exit status (Linux 6.15 does)");
+        }
+        assert_eq!(report, expected, "{script}");
     }
 }
 
