@@ -425,9 +425,7 @@ fn unknown_job(id: &JobId) -> AppError {
     AppError::new(
         ErrorCode::UnknownJob,
         Class::NotFound,
-        format!(
-            "there is no background job {id}; list them with `svc jobs list` or GET /api/agents"
-        ),
+        format!("there is no background job {id}; the page and `svc jobs list` list them"),
     )
 }
 

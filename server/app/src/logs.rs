@@ -3,7 +3,7 @@
 pub(crate) mod retention;
 
 use crate::auth::Auth;
-use crate::bridges::lookup::Lookup;
+use crate::bridges::lookup::{Lookup, Wanted};
 use crate::nudge::SAFETY_TICK;
 use crate::registry::Registry;
 use crate::registry::copies::Copies;
@@ -71,7 +71,7 @@ impl Logs {
     /// # Errors
     /// No such row, a malformed cursor, or a log that cannot be read.
     pub async fn page(&self, reference: &str, query: LogQuery) -> Result<LogPage, AppError> {
-        let bridge = self.lookup.bridge(reference).await?;
+        let bridge = self.lookup.bridge(reference, Wanted::Live).await?;
         let place = |name, raw: &Option<String>| {
             let place = raw.as_deref().map(|raw| place(name, raw, &bridge)).transpose();
             // Everything of the present generation comes after a place of an earlier one.
@@ -115,7 +115,7 @@ impl Logs {
         reference: &str,
         start: LogStart,
     ) -> Result<LogSubscription, AppError> {
-        let bridge = self.lookup.bridge(reference).await?;
+        let bridge = self.lookup.bridge(reference, Wanted::Live).await?;
         let (begin, is_resumed) = match start {
             LogStart::Tail(bytes) => (Begin::Tail(bytes.min(BACKFILL_MAX)), false),
             LogStart::Cursor(raw) => match place("cursor", &raw, &bridge)? {

@@ -13,6 +13,21 @@ pub struct Named<'a> {
     pub process_id: Option<&'a str>,
     /// The project's name.
     pub project: &'a str,
+    /// Its process is expected to exist.
+    pub is_live: bool,
+    /// When its last generation began. Among ended ones of a project, the newest has the largest.
+    pub began: i64,
+}
+
+/// Which row of a project is meant when the project's name is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The live one; without one, the only one.
+    Live,
+    /// The live one; without one, the one that ended last.
+    LiveOrNewest,
+    /// The ended one; without one, the live one, so that the refusal can say that it lives.
+    Ended,
 }
 
 /// What a reference means.
@@ -60,8 +75,10 @@ impl fmt::Display for Hint {
 /// Resolves a reference: exact id or pid, then project name, then unique id prefix.
 ///
 /// A string that `is_project` knows is never read as a prefix, not even without instances.
+/// Several rows of a project are ambiguous only if more than one can be meant.
 pub fn resolve<'a>(
     reference: &str,
+    wanted: Wanted,
     instances: impl Iterator<Item = Named<'a>> + Clone,
     is_project: impl FnOnce(&str) -> bool,
 ) -> Resolved<'a> {
@@ -72,12 +89,27 @@ pub fn resolve<'a>(
     if let Some(named) = instances.clone().find(exact) {
         return Resolved::Found(named.id);
     }
-    let of_project = ids(instances.clone().filter(|named| named.project == reference));
+    let of_project: Vec<Named<'a>> =
+        instances.clone().filter(|named| named.project == reference).collect();
     if !of_project.is_empty() || is_project(reference) {
-        return one_of(reference, of_project, Hint::UseId);
+        return one_of(reference, ids(meant(wanted, of_project).into_iter()), Hint::UseId);
     }
     let by_prefix = ids(instances.filter(|named| named.id.starts_with(reference)));
     one_of(reference, by_prefix, Hint::UseMoreCharacters)
+}
+
+/// The rows of one project that the caller can mean.
+fn meant(wanted: Wanted, rows: Vec<Named<'_>>) -> Vec<Named<'_>> {
+    let (live, ended): (Vec<_>, Vec<_>) = rows.into_iter().partition(|named| named.is_live);
+    match wanted {
+        Wanted::Ended if ended.is_empty() => live,
+        Wanted::Ended => ended,
+        Wanted::Live | Wanted::LiveOrNewest if !live.is_empty() => live,
+        Wanted::Live => ended,
+        Wanted::LiveOrNewest => {
+            ended.into_iter().max_by_key(|named| (named.began, named.id)).into_iter().collect()
+        }
+    }
 }
 
 fn ids<'a>(matches: impl Iterator<Item = Named<'a>>) -> Vec<&'a str> {
@@ -111,16 +143,21 @@ mod tests {
 
     fn instances() -> impl Iterator<Item = Named<'static>> + Clone {
         [
-            Named { id: API_2, process_id: None, project: "api" },
-            Named { id: API_1, process_id: None, project: "api" },
-            Named { id: WEB, process_id: None, project: "web" },
-            Named { id: HOSTED, process_id: Some(PROCESS), project: "1f" },
+            row(API_2, "api"),
+            row(API_1, "api"),
+            row(WEB, "web"),
+            Named { process_id: Some(PROCESS), ..row(HOSTED, "1f") },
         ]
         .into_iter()
     }
 
+    fn row(id: &'static str, project: &'static str) -> Named<'static> {
+        Named { id, process_id: None, project, is_live: true, began: 0 }
+    }
+
     fn resolve_here(reference: &str) -> Resolved<'static> {
-        resolve(reference, instances(), |name| ["api", "web", "1f", "2a", "idle"].contains(&name))
+        let is_project = |name: &str| ["api", "web", "1f", "2a", "idle"].contains(&name);
+        resolve(reference, Wanted::Live, instances(), is_project)
     }
 
     #[test]
@@ -160,7 +197,8 @@ mod tests {
             by_name.to_string(),
             format!("ambiguous 'api' — matches {API_1}, {API_2}; use an instance id directly")
         );
-        let Resolved::Ambiguous(by_prefix) = resolve("1", instances(), |_| false) else {
+        let Resolved::Ambiguous(by_prefix) = resolve("1", Wanted::Live, instances(), |_| false)
+        else {
             panic!("resolved")
         };
         assert!(by_prefix.to_string().ends_with("; use more characters"));
@@ -168,6 +206,31 @@ mod tests {
 
     #[test]
     fn a_project_known_only_from_its_instances_resolves() {
-        assert_eq!(resolve("web", instances(), |_| false), Resolved::Found(WEB));
+        let found = resolve("web", Wanted::Live, instances(), |_| false);
+        assert_eq!(found, Resolved::Found(WEB));
+    }
+
+    #[test]
+    fn a_name_means_the_row_that_the_command_can_be_about() {
+        let ended = |id, began| Named { is_live: false, began, ..row(id, "api") };
+        let check = |wanted, rows: &[Named<'static>], expected: &[&str]| {
+            let ids = match resolve("api", wanted, rows.iter().copied(), |_| true) {
+                Resolved::Found(id) => vec![id.to_owned()],
+                Resolved::Ambiguous(ambiguous) => ambiguous.candidates,
+                Resolved::NotFound => Vec::new(),
+            };
+            assert_eq!(ids, expected, "{wanted:?}");
+        };
+        let mixed = [ended(API_1, 1), row(API_2, "api"), ended(WEB, 2)];
+        check(Wanted::Live, &mixed, &[API_2]);
+        check(Wanted::LiveOrNewest, &mixed, &[API_2]);
+        check(Wanted::Ended, &mixed, &[API_1, WEB]);
+        check(Wanted::Ended, &mixed[..2], &[API_1]);
+        let over = [ended(API_1, 1), ended(API_2, 2)];
+        check(Wanted::Live, &over, &[API_1, API_2]);
+        check(Wanted::LiveOrNewest, &over, &[API_2]);
+        check(Wanted::Ended, &[row(API_1, "api")], &[API_1]);
+        check(Wanted::LiveOrNewest, &[row(API_1, "api"), row(API_2, "api")], &[API_1, API_2]);
+        check(Wanted::Live, &[], &[]);
     }
 }

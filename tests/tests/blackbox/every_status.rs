@@ -194,11 +194,36 @@ async fn instances(asker: &Asker<'_, '_>) {
     asker.get(STOP, id).await.expect(200);
     asker.get(RESUME, id).await.expect(200);
     asker.get(STOP, id).await.expect(200);
-    spawn(json!({ "project": "app" })).await.expect(201);
-    for operation in [ONE, STOP, RESUME] {
+    let second = spawn(json!({ "project": "app" })).await.expect(201).instance();
+    asker.get(STOP, second.instance_id.as_str()).await.expect(200);
+    for operation in [ONE, STOP] {
         assert_eq!(asker.get(operation, "app").await.refused(409), "ambiguous", "{operation}");
+    }
+    for operation in [ONE, STOP, RESUME] {
         assert_eq!(asker.get(operation, "nope").await.refused(404), "unknown_instance");
     }
+    // Of seventeen ids two begin alike.
+    let mut ids = vec![id.to_owned(), second.instance_id.to_string()];
+    let shared = |ids: &[String]| {
+        let mut firsts: Vec<&str> = ids.iter().map(|id| &id[..1]).collect();
+        firsts.sort_unstable();
+        firsts.windows(2).find(|two| two[0] == two[1]).map(|two| two[0].to_owned())
+    };
+    let prefix = loop {
+        if let Some(prefix) = shared(&ids) {
+            break prefix;
+        }
+        let more = spawn(json!({ "project": "app" })).await.expect(201).instance().instance_id;
+        asker.get(STOP, more.as_str()).await.expect(200);
+        ids.push(more.to_string());
+    };
+    assert_eq!(asker.get(RESUME, &prefix).await.refused(409), "ambiguous");
+    // Without a live one, the one that ran last is resumed.
+    let resumed = asker.get(RESUME, "app").await.expect(200).instance();
+    assert_eq!(
+        (resumed.instance_id.as_str(), resumed.generation),
+        (ids[ids.len() - 1].as_str(), 2)
+    );
     asker.send(RESUME, id, json!({ "trust": 5 })).await.expect(422);
 }
 

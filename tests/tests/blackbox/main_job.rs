@@ -148,8 +148,19 @@ async fn references_are_ids_projects_and_unique_prefixes() {
 
     server.client.stop(&first).await.expect(200);
     let second = server.client.run("app").await.instance_id.to_string();
+    // Only one of them lives: the name means that one.
+    assert_eq!(found("app".into()).await.expect(200).json()["instance_id"], *second);
+    for command in [["stop", "app"], ["resume", "app"], ["logs", "app"]] {
+        world.cli(&command).await.ok();
+    }
+    let resumed = found(second.clone()).await.expect(200).json();
+    assert_eq!((&resumed["status"], &resumed["generation"]), (&json!("running"), &json!(2)));
+    server.client.stop("app").await.expect(200);
     let ambiguous = found("app".into()).await;
     assert_eq!(ambiguous.refused(409), "ambiguous");
+    let both_ids = world.cli(&["logs", "app"]).await;
+    assert_eq!(both_ids.code, Some(2));
+    assert!(both_ids.stderr.contains(&first) && both_ids.stderr.contains(&second));
     let mut both = [first, second];
     both.sort();
     assert_eq!(ambiguous.json()["candidates"], json!(both));

@@ -1,5 +1,6 @@
 //! Use-case: remove an ended row.
 
+use crate::bridges::lookup::Wanted;
 use crate::bridges::requests::Requests;
 use crate::bridges::stop::held;
 use crate::bridges::unmanaged::Finder;
@@ -28,7 +29,7 @@ impl Forget {
     }
 
     async fn forget_now(&self, reference: &str) -> Result<Forgotten, AppError> {
-        let (target, _lock) = self.requests.locked(reference).await?;
+        let (target, _lock) = self.requests.locked(reference, Wanted::Ended).await?;
         // Somebody may have resumed or forgotten it while we waited.
         for _ in 0..5 {
             let Some(stored) = self.requests.lookup.registry.store.bridge(&target.id).await? else {

@@ -7,7 +7,9 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_domain::log_escape::quoted;
+pub(crate) use svc_domain::prefix::Wanted;
 use svc_domain::prefix::{Ambiguous, Named, Resolved, resolve};
+use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_store::{Content, Stored};
@@ -28,14 +30,14 @@ pub(crate) struct Lookup {
 
 impl Lookup {
     /// The row that `reference` means, read from the registry itself.
-    pub(crate) async fn row(&self, reference: &str) -> Result<Row, AppError> {
+    pub(crate) async fn row(&self, reference: &str, wanted: Wanted) -> Result<Row, AppError> {
         if let Ok(id) = reference.parse::<InstanceId>()
             && let Some(stored) = self.registry.store.bridge(&id).await?
         {
             return Ok(self.learned(stored).await);
         }
         let rows = self.registry.store.bridges().await?;
-        let id = self.resolve(reference, &rows)?;
+        let id = self.resolve(reference, wanted, &rows)?;
         match rows.into_iter().find(|stored| stored.id() == id) {
             Some(stored) => Ok(self.learned(stored).await),
             None => Err(unknown_instance(reference)),
@@ -53,8 +55,8 @@ impl Lookup {
     }
 
     /// The readable row that `reference` means.
-    pub(crate) async fn bridge(&self, reference: &str) -> Result<Bridge, AppError> {
-        match self.row(reference).await? {
+    pub(crate) async fn bridge(&self, reference: &str, wanted: Wanted) -> Result<Bridge, AppError> {
+        match self.row(reference, wanted).await? {
             Row::Bridge(bridge) => Ok(*bridge),
             Row::Corrupt { id } => Err(corrupt(&id)),
         }
@@ -64,18 +66,26 @@ impl Lookup {
     pub(crate) fn resolve<R: Borrow<Stored>>(
         &self,
         reference: &str,
+        wanted: Wanted,
         rows: &[R],
     ) -> Result<String, AppError> {
         let projects = self.catalog.all();
         let named = rows.iter().map(|stored| match &stored.borrow().content {
-            Content::Bridge(bridge) => {
-                Named { id: bridge.id.as_str(), process_id: None, project: bridge.project.as_str() }
+            Content::Bridge(bridge) => Named {
+                id: bridge.id.as_str(),
+                process_id: None,
+                project: bridge.project.as_str(),
+                is_live: bridge.is_live(),
+                began: bridge.started_at.map_or(0, Timestamp::as_millis),
+            },
+            // Its process may live.
+            Content::Corrupt { id, project, .. } => {
+                Named { id, process_id: None, project, is_live: true, began: 0 }
             }
-            Content::Corrupt { id, project, .. } => Named { id, process_id: None, project },
         });
         let is_project =
             |name: &str| name.parse::<ProjectName>().is_ok_and(|n| projects.get(&n).is_some());
-        match resolve(reference, named, is_project) {
+        match resolve(reference, wanted, named, is_project) {
             Resolved::Found(id) => Ok(id.to_owned()),
             Resolved::Ambiguous(ambiguous) => Err(ambiguity(ambiguous)),
             Resolved::NotFound => Err(unknown_instance(reference)),
@@ -94,10 +104,7 @@ pub(crate) fn unknown_instance(reference: &str) -> AppError {
     AppError::new(
         ErrorCode::UnknownInstance,
         Class::NotFound,
-        format!(
-            "no instance matches {}; list them with `svc status` or GET /api/instances",
-            quoted(reference)
-        ),
+        format!("no session matches {}; the page and `svc status` list them", quoted(reference)),
     )
 }
 

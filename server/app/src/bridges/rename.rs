@@ -1,6 +1,7 @@
 //! Use-case: show another name to the remote client from the next launch on.
 
 use crate::AppError;
+use crate::bridges::lookup::Wanted;
 use crate::bridges::requests::Requests;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
@@ -43,7 +44,7 @@ impl Rename {
         };
         let name = session_name(&label)
             .map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))?;
-        let target = self.requests.lookup.bridge(reference).await?;
+        let target = self.requests.lookup.bridge(reference, Wanted::Live).await?;
         match self.transitions.command(&target.id, Command::Rename(name), Cap::default()).await? {
             Changed::Now(known) => Ok(self.requests.records.of(&known.bridge).await?),
             Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),

@@ -1,7 +1,7 @@
 //! What requests about bridges share.
 
 use crate::AppError;
-use crate::bridges::lookup::Lookup;
+use crate::bridges::lookup::{Lookup, Wanted};
 use crate::locks::Locks;
 use crate::read_model::records::Records;
 use crate::tasks::Tasks;
@@ -21,8 +21,12 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// The row that `reference` means, and the lock of its project.
-    pub(crate) async fn locked(&self, reference: &str) -> Result<(Bridge, FileLock), AppError> {
-        let target = self.lookup.bridge(reference).await?;
+    pub(crate) async fn locked(
+        &self,
+        reference: &str,
+        wanted: Wanted,
+    ) -> Result<(Bridge, FileLock), AppError> {
+        let target = self.lookup.bridge(reference, wanted).await?;
         let lock = self.locks.project(&target.cwd).await?;
         Ok((target, lock))
     }

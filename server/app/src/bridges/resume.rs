@@ -45,7 +45,8 @@ impl Starter {
         request: &ResumeRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let (target, lock) = self.requests.locked(reference).await?;
+        let (target, lock) =
+            self.requests.locked(reference, crate::bridges::lookup::Wanted::LiveOrNewest).await?;
         let live = self.registry().live().await?;
         // Another process may have forgotten it while we waited for the lock.
         let target = self.known(&target.id, reference)?;

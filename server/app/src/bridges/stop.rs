@@ -2,6 +2,7 @@
 
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::ends::Noticed;
+use crate::bridges::lookup::Wanted;
 use crate::bridges::requests::Requests;
 use crate::bridges::terminator::Ended;
 use crate::bridges::terminator::Terminator;
@@ -37,7 +38,7 @@ impl StopBridge {
     }
 
     async fn stop_now(&self, reference: &str) -> Result<Instance, AppError> {
-        let target = self.requests.lookup.bridge(reference).await?;
+        let target = self.requests.lookup.bridge(reference, Wanted::Live).await?;
         if !target.is_live() && target.quarantine.is_none() {
             return self.requests.records.of(&target).await;
         }

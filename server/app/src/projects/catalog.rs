@@ -49,7 +49,7 @@ pub(crate) fn unknown_project(name: &str) -> AppError {
         ErrorCode::UnknownProject,
         Class::NotFound,
         format!(
-            "no project {} under `projects_root`; list them with `svc projects` or GET /api/projects",
+            "no project {} under `projects_root`; the page and `svc projects` list them",
             quoted(name)
         ),
     )

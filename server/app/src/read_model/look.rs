@@ -1,7 +1,7 @@
 //! Use-cases that only look: nothing is written, no event leaves.
 
 use crate::agent::Agent;
-use crate::bridges::lookup::Lookup;
+use crate::bridges::lookup::{Lookup, Wanted};
 use crate::log_files;
 use crate::read_model::records::Records;
 use crate::tasks::blocking;
@@ -38,7 +38,7 @@ impl Instances {
     /// Nothing or several match the reference.
     pub async fn get(&self, reference: &str) -> Result<Instance, AppError> {
         let rows = self.lookup.registry.copies.rows();
-        let id = self.lookup.resolve(reference, &rows)?;
+        let id = self.lookup.resolve(reference, Wanted::Live, &rows)?;
         let record = match rows.into_iter().find(|stored| stored.id() == id) {
             Some(stored) => self.records.of_stored(stored).await?,
             None => None,
@@ -51,7 +51,7 @@ impl Instances {
     /// # Errors
     /// The bridge is not running or has registered nothing that could be linked.
     pub async fn connect(self: &Arc<Self>, reference: &str) -> Result<Connect, AppError> {
-        let bridge = self.lookup.bridge(reference).await?;
+        let bridge = self.lookup.bridge(reference, Wanted::Live).await?;
         let bridge = if self.lookup.registry.has_readers() {
             bridge
         } else {
