@@ -228,6 +228,9 @@ pub enum LogFrame {
         kind: MarkKind,
         /// Generation from here on.
         generation: u32,
+        /// When it happened; absent where the record does not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Timestamp>,
     },
 }
 

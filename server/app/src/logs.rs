@@ -11,6 +11,7 @@ use crate::tasks::{Tasks, blocking};
 use crate::{AppError, log_files};
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 use svc_agent::log_tail::{Begin, Broken, Log, LogTails, Part, TailItem, Viewer, Writer};
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
@@ -24,6 +25,9 @@ use tokio::sync::watch;
 
 /// Most lines that are sent before the row and the shutdown are checked again.
 const IN_A_ROW: u32 = 64;
+
+/// After a write of another process was noticed. Its commit is visible by then.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// Which part of a log is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -324,7 +328,14 @@ impl LogSubscription {
     }
 
     fn mark(&self, kind: MarkKind) -> LogItem {
-        LogItem::Frame(LogFrame::Mark { kind, generation: self.generation })
+        let bridge = self.logs.copies().bridge(&self.id);
+        let bridge = bridge.filter(|bridge| bridge.generation == self.generation);
+        let at = match kind {
+            MarkKind::Ended => bridge.and_then(|bridge| bridge.ended().map(|ended| ended.at)),
+            MarkKind::Resumed => bridge.and_then(|bridge| bridge.started_at),
+            MarkKind::Rotated | MarkKind::Gap => None,
+        };
+        LogItem::Frame(LogFrame::Mark { kind, generation: self.generation, at })
     }
 }
 
@@ -333,10 +344,15 @@ async fn keep_current(registry: Arc<Registry>, auth: Arc<Auth>, watcher: Watcher
     let wal = registry.store.path().with_file_name("svc.db-wal");
     let mut wal = watcher.file(&wal, Pace::every(SAFETY_TICK));
     let Ok(mut watch) = registry.store.watch().await else { return };
+    let mut tick = tokio::time::interval(SAFETY_TICK);
+    let mut looks_again = false;
     loop {
         tokio::select! {
             () = tasks.shutdown().cancelled() => return,
-            _ = wal.changed() => {}
+            _ = tick.tick() => {}
+            () = tokio::time::sleep(LOOK_AGAIN), if looks_again => looks_again = false,
+            // The log is written before the commit can be seen, and nothing tells of that moment.
+            _ = wal.changed() => looks_again = true,
         }
         let is_changed = watch.changed().await.unwrap_or(true);
         if is_changed {

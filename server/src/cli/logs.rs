@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::json;
 use std::collections::VecDeque;
 use svc_app::{App, AppError, LogItem, LogQuery, LogStart};
+use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::stream::{LogFrame, MarkKind};
 
@@ -16,7 +17,7 @@ use svc_shared::stream::{LogFrame, MarkKind};
 pub(crate) struct Logs {
     /// Instance id, project name, or unique beginning of an id.
     pub(crate) instance: String,
-    /// Go on with new lines until interrupted.
+    /// Print new lines until the session ends or the command is interrupted.
     #[arg(short, long)]
     pub(crate) follow: bool,
     /// Begin with the last LINES lines; without it with the last 64 KiB.
@@ -41,7 +42,7 @@ pub(crate) fn logs(call: &Call, options: &Logs) -> Result<Exit, End> {
     });
     match done {
         Ok(()) => Ok(Exit::Done),
-        // The only way to end it.
+        // A usual way to end it.
         Err(End::Signal(_)) if options.follow => Ok(Exit::Done),
         Err(end) => Err(end),
     }
@@ -111,8 +112,11 @@ async fn follow(app: &App, output: Output, options: &Logs, cursor: String) -> Re
             Some(LogItem::Frame(LogFrame::Line { text, cursor: _ })) => {
                 print(output, options.json, &text)?;
             }
-            Some(LogItem::Frame(LogFrame::Mark { kind, generation })) => {
-                output.note(&remark(kind, generation));
+            Some(LogItem::Frame(LogFrame::Mark { kind, generation, at })) => {
+                output.note(&remark(kind, generation, at));
+                if kind == MarkKind::Ended {
+                    return Ok(());
+                }
             }
             Some(LogItem::Closed(_, reason)) => {
                 let words = format!("the log cannot be followed any longer: {reason}");
@@ -123,14 +127,17 @@ async fn follow(app: &App, output: Output, options: &Logs, cursor: String) -> Re
     }
 }
 
-fn remark(kind: MarkKind, generation: u32) -> String {
+fn remark(kind: MarkKind, generation: u32, at: Option<Timestamp>) -> String {
     match kind {
         MarkKind::Resumed => format!("resumed: generation {generation} begins here"),
         MarkKind::Rotated => "the log was rotated; it goes on with the new file".to_owned(),
         MarkKind::Gap => {
             "lines were left out: they came faster than they could be shown".to_owned()
         }
-        MarkKind::Ended => "the bridge has ended; Ctrl-C stops waiting for a resume".to_owned(),
+        MarkKind::Ended => match at {
+            Some(at) => format!("the session ended at {at}; `svc resume` continues it"),
+            None => "the session has ended; `svc resume` continues it".to_owned(),
+        },
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::model::find::Needle;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use svc_shared::Timestamp;
 use svc_shared::internal::LogPage;
 use svc_shared::stream::{LogFrame, MarkKind};
 
@@ -73,7 +74,7 @@ pub enum Entry {
         kind: MarkKind,
         /// Generation from here on.
         generation: u32,
-        /// When the page saw it, milliseconds.
+        /// When it happened, milliseconds. Where the service does not say: when it was read.
         at: i64,
     },
 }
@@ -148,11 +149,12 @@ impl Log {
                     added += 1;
                     Entry::Line { text, cursor: Some(cursor) }
                 }
-                LogFrame::Mark { kind, generation } => {
+                LogFrame::Mark { kind, generation, at } => {
                     if kind == MarkKind::Ended && self.ends_with_ended(generation) {
                         continue; // a reconnect repeats where the log stands
                     }
-                    Entry::Mark { kind, generation, at: now }
+                    let at = at.map_or(now, Timestamp::as_millis);
+                    Entry::Mark { kind, generation, at }
                 }
             };
             self.push(entry);
@@ -357,7 +359,11 @@ mod tests {
     }
 
     fn ended() -> LogFrame {
-        LogFrame::Mark { kind: MarkKind::Ended, generation: 1 }
+        LogFrame::Mark {
+            kind: MarkKind::Ended,
+            generation: 1,
+            at: Some(Timestamp::from_millis(40)),
+        }
     }
 
     fn page(lines: &[&str], first: Option<&str>) -> LogPage {
@@ -368,6 +374,23 @@ mod tests {
             generation: 1,
             eof: false,
         }
+    }
+
+    #[test]
+    fn an_end_has_its_own_time_and_not_that_of_the_reader() {
+        let mut log = Log::default();
+        log.append([ended()], 9_000);
+        let gap = LogFrame::Mark { kind: MarkKind::Gap, generation: 1, at: None };
+        log.append([gap], 9_000);
+        let at: Vec<i64> = log
+            .chunks()
+            .flat_map(|chunk| chunk.rows.iter())
+            .filter_map(|row| match row {
+                Entry::Mark { at, .. } => Some(*at),
+                Entry::Line { .. } => None,
+            })
+            .collect();
+        assert_eq!(at, [40, 9_000]);
     }
 
     #[test]

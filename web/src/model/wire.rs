@@ -107,7 +107,8 @@ mod tests {
     #[test]
     fn frames_of_a_log_are_read_as_they_were_written() {
         for kind in [MarkKind::Resumed, MarkKind::Rotated, MarkKind::Gap, MarkKind::Ended] {
-            check(LogFrame::Mark { kind, generation: 3 });
+            check(LogFrame::Mark { kind, generation: 3, at: None });
+            check(LogFrame::Mark { kind, generation: 3, at: Some(Timestamp::from_millis(7)) });
         }
         check(LogFrame::Line { cursor: "1:2".into(), text: "t".into() });
     }

@@ -113,7 +113,9 @@ async fn next(log: &mut LogSubscription) -> Option<LogItem> {
 async fn told(log: &mut LogSubscription) -> String {
     match next(log).await.unwrap() {
         LogItem::Frame(LogFrame::Line { cursor, text }) => format!("{cursor} {text}"),
-        LogItem::Frame(LogFrame::Mark { kind, generation }) => {
+        LogItem::Frame(LogFrame::Mark { kind, generation, at }) => {
+            // An end carries the time of the record, not of the reader.
+            assert!(kind != MarkKind::Ended || at == Some(Still.now()), "{at:?}");
             format!("{kind:?} {generation}").to_lowercase()
         }
         LogItem::Closed(code, word) => format!("closed {code} {}", word.as_str()),

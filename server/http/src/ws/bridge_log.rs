@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn plain_framing_is_the_bare_line_and_no_mark() {
         let line = LogFrame::Line { cursor: "1:5".into(), text: "a \"b\"".into() };
-        let mark = LogFrame::Mark { kind: MarkKind::Ended, generation: 1 };
+        let mark = LogFrame::Mark { kind: MarkKind::Ended, generation: 1, at: None };
         let text = |frame, format| encode(frame, format).map(|bytes| bytes.to_vec());
         assert_eq!(text(&line, Format::Plain), Some(b"a \"b\"".to_vec()));
         assert_eq!(text(&mark, Format::Plain), None);
