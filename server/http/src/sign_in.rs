@@ -3,7 +3,7 @@
 //! Pages without script, and JSON for programs (`http-api` §5.2, §5.6).
 
 use crate::call::Call;
-use crate::error::Refusal;
+use crate::error::{Refusal, echo};
 use crate::layers::body::is_form;
 use crate::layers::guard::{accepts_html, peer, unauthenticated, with_claim};
 use crate::plain::{Page, escaped};
@@ -48,8 +48,9 @@ fn onward(call: &Call, next: &str) -> String {
 }
 
 /// What to do without the password.
-const FORGOTTEN: &str =
-    "Forgotten? Set a new one on the machine with <code>svc hash-password</code>.";
+const FORGOTTEN: &str = "Forgotten? On the machine, run <code>svc hash-password</code>, put what it prints \
+                         into the configuration as <code>auth.password_hash</code>, and restart \
+                         the service.";
 
 fn form(call: &Call, status: StatusCode, next: &str, problem: Option<&str>) -> Response {
     let root = call.context.root.as_str();
@@ -126,7 +127,7 @@ pub(crate) async fn sign_in(call: Call) -> Result<Response, Refusal> {
                 return Err(refusal);
             }
             let words = match refusal.status() {
-                StatusCode::UNAUTHORIZED => "That is not the password.".to_owned(),
+                StatusCode::UNAUTHORIZED => "Wrong password.".to_owned(),
                 StatusCode::TOO_MANY_REQUESTS => format!(
                     "Too many attempts. Try again in {} seconds.",
                     refusal.header(header::RETRY_AFTER).unwrap_or("a few")
@@ -163,12 +164,17 @@ fn refused(error: SignInError) -> Result<Refusal, Refusal> {
     }
 }
 
-/// `GET /logout`: a page with one button, because reading must not change anything.
+/// `GET /logout`: a page with buttons, because reading must not change anything.
 pub(crate) async fn leave(call: Call) -> Result<Response, Refusal> {
     let root = call.context.root.as_str();
     let content = format!(
-        "<h1>Sign out</h1>\n<p>This signs out every browser and closes their live views.</p>\n\
-         <form method=\"post\" action=\"{root}/logout\">\n<button>Sign out</button>\n</form>\n"
+        "<h1>Sign out</h1>\n<p>Your sessions keep running. The pages that are open on a device \
+         stop working when it is signed out.</p>\n\
+         <form method=\"post\" action=\"{root}/logout?scope=device\">\n\
+         <button>Sign out this device</button>\n</form>\n\
+         <form method=\"post\" action=\"{root}/logout?scope=all\">\n\
+         <button>Sign out all devices</button>\n</form>\n\
+         <p><a href=\"{root}/\">Cancel</a></p>\n"
     );
     let page = Page {
         title: "Sign out – svc",
@@ -180,11 +186,23 @@ pub(crate) async fn leave(call: Call) -> Result<Response, Refusal> {
     Ok(page.reply(StatusCode::OK))
 }
 
-/// `POST /logout`.
+/// `POST /logout`. Without `scope` every device is signed out, as before there was a choice.
 pub(crate) async fn sign_out(call: Call) -> Result<Response, Refusal> {
     let auth = call.context.app.auth();
-    if auth.is_enabled() {
-        auth.sign_out().await?;
+    let is_one = match call.query.one("scope")? {
+        None | Some("all") => false,
+        Some("device") => true,
+        Some(other) => {
+            return Err(Refusal::invalid(format!(
+                "`scope` is `{}`; use `device` or `all`",
+                echo(other)
+            )));
+        }
+    };
+    match auth.is_enabled() {
+        true if is_one => auth.sign_out_one(&call.caller).await?,
+        true => auth.sign_out().await?,
+        false => {}
     }
     let headers = call.request.headers();
     let mut response = if is_form(headers) || accepts_html(headers) {

@@ -155,6 +155,27 @@ impl Auth {
         self.keys.as_ref()?.seal(purpose, &ticket)
     }
 
+    /// Ends the session that this request came with, if it came with one.
+    /// Once begun it goes through, whether or not somebody still waits for it.
+    ///
+    /// # Errors
+    /// The session goes on.
+    pub async fn sign_out_one(self: &Arc<Self>, caller: &Caller) -> Result<(), AppError> {
+        let Some(Identity { validity: Validity::Session { hash, .. }, .. }) = &caller.identity
+        else {
+            return Ok(());
+        };
+        let (this, hash) = (Arc::clone(self), hash.clone());
+        let ended = async move {
+            this.store.revoke_sign_in(&hash, this.now()).await.map_err(unwritten)?;
+            let _reader = this.reader.lock().await;
+            this.load().await?;
+            tracing::info!("a browser was signed out");
+            Ok(())
+        };
+        tokio::spawn(ended).await.map_err(AppError::internal)?
+    }
+
     /// Ends every session and every elevation, here and after every restart.
     /// Once begun it goes through, whether or not somebody still waits for it.
     ///

@@ -321,6 +321,27 @@ async fn h17_a_sign_out_ends_every_session_and_needs_a_credential() {
 }
 
 #[tokio::test]
+async fn h17_one_device_is_signed_out_and_the_others_stay() {
+    let server = guarded().await;
+    let (one, other) = (signed_in(&server).await, signed_in(&server).await);
+    let page = server.send(Sent::new("GET", "/logout").header("Cookie", &one)).await.text();
+    for words in ["scope=device", "scope=all", ">Cancel</a>"] {
+        assert!(page.contains(words), "{words}: {page}");
+    }
+    let sent = |scope: &str| {
+        let sent = Sent::new("POST", &format!("/logout?scope={scope}"));
+        sent.header("Origin", &own(&server)).header("Cookie", &one)
+    };
+    assert_eq!(server.send(sent("everything")).await.status, 422);
+    let out = server.send(sent("device")).await;
+    assert_eq!(out.json(), json!({"authenticated": false}));
+    let taken: Vec<_> = out.headers.iter().filter(|(name, _)| name == "set-cookie").collect();
+    assert!(taken.len() == 2 && taken.iter().all(|(_, value)| value.contains("Max-Age=0")));
+    assert_eq!(with_cookie(&server, "/api/projects", &one).await, 401);
+    assert_eq!(with_cookie(&server, "/api/projects", &other).await, 200);
+}
+
+#[tokio::test]
 async fn h21_the_sixth_wrong_password_is_locked_out_and_nobody_else() {
     let server = guarded().await;
     let session = signed_in(&server).await;
