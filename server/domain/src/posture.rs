@@ -134,7 +134,7 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OpenNetworkBind { sign_in_available: true } => {
-                "is not a loopback address and nothing asks who is there; set auth.enabled with a \
+                "is not a loopback address and authentication is off; set auth.enabled with a \
                  password, a token or a trusted proxy, or bind 127.0.0.1, or accept it with \
                  auth.allow_unauthenticated_network: true"
             }
@@ -278,7 +278,8 @@ pub fn cautions(exposure: &Exposure<'_>) -> Vec<Caution> {
             CookieMark::Always => false,
             CookieMark::Auto | CookieMark::Never => !exposure.tls && !has_proxy,
         };
-        if exposure.password_required && is_plain {
+        // To a loopback address it never leaves the machine.
+        if exposure.password_required && is_plain && !is_loopback_host(exposure.host) {
             found.push(Caution::CookieWithoutSecure);
         }
         if !exposure.has_api_token_hash && !has_proxy {
@@ -421,6 +422,8 @@ mod tests {
             has_password_hash: true,
             ..plain("127.0.0.1")
         };
+        assert_eq!(cautions(&password), [], "what setup suggests is nothing to warn about");
+        let password = Exposure { host: "192.168.1.5", ..password };
         assert_eq!(cautions(&password), [Caution::CookieWithoutSecure]);
         assert_eq!(cautions(&Exposure { tls: true, ..password }), []);
         assert_eq!(cautions(&Exposure { cookie: CookieMark::Always, ..password }), []);

@@ -312,7 +312,7 @@ async fn the_port_and_whoever_has_it_are_looked_at() {
     world.project("app");
     let server = world.serve().await;
     let found = report(&world).await;
-    says(&found, "port", "warn", "by the service of this state directory");
+    says(&found, "port", "ok", "by this service");
     says(&found, "server", "ok", "200");
     drop(server);
 

@@ -26,7 +26,7 @@ const MISSING: &str = "asks for a protection this build does not enforce";
 
 #[test]
 fn a_network_bind_is_refused_unless_it_is_asked_for_openly() {
-    refused("host: 0.0.0.0\n", &[], &[("host", "nothing asks who is there; set auth.enabled")]);
+    refused("host: 0.0.0.0\n", &[], &[("host", "authentication is off; set auth.enabled")]);
     refused("", &[("SVC_HOST", "::")], &[("host", "SVC_HOST: host: is not a loopback address")]);
     refused("host: 0.0.0.0\nauth: {allow_unauthenticated_network: true}\n", &[], &[]);
     refused("host: localhost\n", &[], &[]);
@@ -50,7 +50,7 @@ fn h14_sign_in_that_nobody_could_pass_is_refused_by_the_key_to_set() {
 #[test]
 fn h14_a_network_bind_needs_a_way_to_ask_who_is_there() {
     let hash = "a".repeat(64);
-    let open = [("host", "nothing asks who is there")];
+    let open = [("host", "authentication is off")];
     for (auth, expected) in [
         ("enabled: true".to_owned(), &open[..]),
         (format!("api_token_hash: {hash}"), &open),

@@ -67,11 +67,8 @@ async fn in_use(around: &Surroundings, port: u16) -> Check {
         record.is_alive(&ProcTable::open().ok()?)?.then_some(record.pid)
     });
     match ours.await.ok().flatten() {
-        Some(pid) => warned(
-            "port",
-            format!("{port} in use, by the service of this state directory (process {pid})"),
-            "nothing, if it is meant to run",
-        ),
+        // As it is meant to be.
+        Some(pid) => passed("port", format!("{port} in use by this service (process {pid})")),
         None => warned(
             "port",
             format!("{port} in use, by another program"),
