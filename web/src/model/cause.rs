@@ -3,7 +3,7 @@
 use crate::model::{status, time};
 use crate::text::cause as words;
 use svc_shared::api::instances::Instance;
-use svc_shared::status::BridgeStatus;
+use svc_shared::status::{BridgeStatus, ExitReason};
 
 /// Why a bridge ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Cause {
     pub headline: String,
     /// The last thing it said; `None` when nothing was captured.
     pub line: Option<String>,
+    /// Whether the last line is what the reason was found by, and not just output.
+    pub is_evidence: bool,
     /// The captured tail, oldest first, without blank lines at its ends.
     pub output: Vec<String>,
     /// What to do about it.
@@ -27,6 +29,8 @@ pub fn uptime(bridge: &Instance) -> Option<i64> {
 }
 
 /// What ended it, in words: the reason, the signal or the exit code.
+///
+/// Never the output: its last line may have nothing to do with the end.
 #[must_use]
 pub fn headline(bridge: &Instance) -> Option<String> {
     let said = bridge.exit_reason.as_ref().and_then(|reason| match reason.known() {
@@ -59,28 +63,43 @@ pub fn cause(bridge: &Instance) -> Option<Cause> {
     let blank = output.iter().take_while(|line| line.is_empty()).count();
     output.drain(..blank);
     let line = output.last().map(|line| line.trim_start().to_owned());
-    // A bridge that was not our child leaves no exit status: then its last words say it best.
-    let headline =
-        headline(bridge).or_else(|| line.clone()).unwrap_or_else(|| words::NO_OUTPUT.to_owned());
+    let reason = bridge.exit_reason.as_ref().and_then(|reason| reason.known());
+    let found = headline(bridge);
+    let advice = match (&found, reason) {
+        (Some(_), Some(reason)) => words::advice(*reason),
+        (Some(_), None) => None,
+        (None, _) => Some(words::NO_STATUS_WHY),
+    };
     Some(Cause {
-        headline,
+        headline: found.unwrap_or_else(|| words::NO_STATUS.to_owned()),
         line,
+        is_evidence: reason.is_some_and(|reason| was_said(*reason)),
         output,
-        advice: bridge
-            .exit_reason
-            .as_ref()
-            .and_then(|reason| reason.known())
-            .and_then(|reason| words::advice(*reason)),
+        advice,
     })
+}
+
+/// Whether the service finds this reason in the output. It puts the line it found last.
+fn was_said(reason: ExitReason) -> bool {
+    matches!(
+        reason,
+        ExitReason::LoginRequired
+            | ExitReason::RemoteControlUnavailable
+            | ExitReason::TrustRequired
+            | ExitReason::WorktreeUnavailable
+            | ExitReason::BadArgument
+            | ExitReason::AlreadyServed
+            | ExitReason::RegistrationFailed
+            | ExitReason::Network
+            | ExitReason::ConfigError
+            | ExitReason::PoisonedSession
+    )
 }
 
 /// The facts of the second line of an ended row, in order.
 #[must_use]
 pub fn ended_facts(bridge: &Instance) -> Vec<String> {
-    let mut facts = Vec::new();
-    if let Some(headline) = headline(bridge) {
-        facts.push(headline);
-    }
+    let mut facts = vec![headline(bridge).unwrap_or_else(|| words::NO_STATUS.to_owned())];
     if let Some(lived) = uptime(bridge) {
         facts.push(crate::text::session::after(&time::span(lived)));
     }
@@ -92,7 +111,6 @@ mod tests {
     use super::*;
     use crate::model::sample::bridge;
     use svc_shared::Word;
-    use svc_shared::status::ExitReason;
 
     #[test]
     fn the_cause_line_is_the_last_thing_it_said() {
@@ -106,11 +124,32 @@ mod tests {
     }
 
     #[test]
-    fn without_an_exit_status_the_last_words_are_the_headline() {
+    fn without_an_exit_status_the_row_says_so_and_why() {
         let mut row = bridge("a", BridgeStatus::Crashed);
         row.exit_reason = Some(ExitReason::Unknown.into());
-        row.error_detail = Some("first\nError: out of luck".into());
-        assert_eq!(cause(&row).unwrap().headline, "Error: out of luck");
+        row.error_detail = Some("first\nspace to show QR code".into());
+        let unknown = cause(&row).unwrap();
+        assert_eq!(unknown.headline, "exit status not known");
+        assert_eq!(unknown.advice, Some(words::NO_STATUS_WHY));
+        assert_eq!(unknown.line.as_deref(), Some("space to show QR code"));
+        assert!(!unknown.is_evidence);
+        assert_eq!(ended_facts(&row), ["exit status not known", "after 1 min"]);
+    }
+
+    #[test]
+    fn only_the_line_that_decided_is_evidence() {
+        let mut row = bridge("a", BridgeStatus::Crashed);
+        row.error_detail = Some("first\nError: already served".into());
+        for (reason, is_evidence) in [
+            (ExitReason::AlreadyServed, true),
+            (ExitReason::Network, true),
+            (ExitReason::Killed, false),
+            (ExitReason::Unknown, false),
+            (ExitReason::DiedUnsupervised, false),
+        ] {
+            row.exit_reason = Some(reason.into());
+            assert_eq!(cause(&row).unwrap().is_evidence, is_evidence, "{reason:?}");
+        }
     }
 
     #[test]
@@ -121,7 +160,7 @@ mod tests {
         let silent = cause(&row).unwrap();
         assert_eq!((silent.line, silent.headline.as_str()), (None, "exit code 3"));
         row.exit_code = None;
-        assert_eq!(cause(&row).unwrap().headline, "No output was captured.");
+        assert_eq!(cause(&row).unwrap().headline, "exit status not known");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::model::launch::Choice;
 use crate::model::{cause, time};
+use crate::text::cause::with_output;
 use crate::text::{job, session as words, status};
 use svc_shared::api::instances::{Instance, SpawnRequest, SpawnResult};
 use svc_shared::api::jobs::{DispatchResult, StopAgentResult};
@@ -115,8 +116,9 @@ pub fn failed(bridge: &Instance) -> Notice {
     let why = cause::cause(bridge);
     // The last words of what was killed from outside often say nothing: how it ended comes first.
     let body = why.map_or_else(String::new, |why| match why.line {
-        Some(line) if line != why.headline => [why.headline, line].join(" · "),
-        _ => why.headline,
+        Some(line) if why.is_evidence => [why.headline, line].join(" · "),
+        Some(line) => [why.headline, with_output(&line)].join(" · "),
+        None => why.headline,
     });
     if bridge.status.is(&BridgeStatus::Error) {
         Notice::new(Level::Danger, words::failed_in(&bridge.project), body)
@@ -295,7 +297,8 @@ mod tests {
         killed.exit_signal = Some(9);
         killed.error_detail = Some("space to show QR code\n".to_owned());
         let body = failed(&killed).body;
-        assert!(body.contains("KILL") && body.ends_with(" · space to show QR code"), "{body}");
+        let last = " · Last output: space to show QR code";
+        assert!(body.contains("KILL") && body.ends_with(last), "{body}");
         killed.error_detail = None;
         assert!(!failed(&killed).body.contains('·'));
     }
@@ -313,7 +316,8 @@ mod tests {
         let mut row = bridge("api", BridgeStatus::Error);
         row.error_detail = Some("no way\n".into());
         let failed = settled(&row, String::new());
-        assert_eq!((failed.level, failed.body.as_str()), (Level::Danger, "no way"));
+        let why = "exit status not known · Last output: no way";
+        assert_eq!((failed.level, failed.body.as_str()), (Level::Danger, why));
         assert_eq!(failed.follows, None);
         let again = Then::Launch("api".into(), Choice::again(&row));
         assert!(failed.then.contains(&again), "it can be edited and tried again");

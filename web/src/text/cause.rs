@@ -120,6 +120,19 @@ pub fn advice(reason: ExitReason) -> Option<&'static str> {
     })
 }
 
+/// Nobody here knows how it ended.
+pub const NO_STATUS: &str = "exit status not known";
+/// Why nobody knows, and where to look.
+pub const NO_STATUS_WHY: &str =
+    "The service did not start this process itself, so the system gave the exit status to another \
+     process. The end of the log may say more.";
+/// Before a line that is output and no cause.
+pub const LAST_OUTPUT: &str = "Last output:";
+/// A line that is output and no cause, in a message.
+#[must_use]
+pub fn with_output(line: &str) -> String {
+    format!("{LAST_OUTPUT} {line}")
+}
 /// No output was captured.
 pub const NO_OUTPUT: &str = "No output was captured.";
 

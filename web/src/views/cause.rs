@@ -26,6 +26,7 @@ pub fn CauseLine(
 ) -> impl IntoView {
     let is_open = RwSignal::new(false);
     let has_output = !cause.output.is_empty();
+    let is_plain_output = has_output && !cause.is_evidence;
     let line = cause.line.clone().unwrap_or_else(|| cause_words::NO_OUTPUT.to_owned());
     let output = StoredValue::new(cause.output);
     let href = StoredValue::new(href);
@@ -33,6 +34,7 @@ pub fn CauseLine(
     view! {
         <div class=format!("row-cause {}", Tone::Danger.class()) data-testid="cause">
             <div class="cause-line">
+                {is_plain_output.then(|| view! { <span class="muted">{cause_words::LAST_OUTPUT}</span> })}
                 <code data-testid="cause-line"><bdi>{shown(&line).into_owned()}</bdi></code>
                 {has_output.then(|| view! {
                     <button
