@@ -25,7 +25,6 @@ use svc_shared::api::jobs::ResumeAgentResult;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::TrustAllRequest;
 use svc_shared::paths;
-use svc_shared::status::BridgeStatus;
 
 /// Requests without an answer yet, by the id of their object.
 ///
@@ -322,12 +321,10 @@ impl Page {
 
     /// Shows a message; one about a bridge that has settled meanwhile says how.
     pub fn notice_of(self, notice: Notice) {
-        let now = notice
-            .follows
-            .as_deref()
-            .and_then(|id| self.store.instance(id))
-            .map(|signal| signal.get_untracked())
-            .filter(|bridge| !bridge.status.is(&BridgeStatus::Starting));
+        let now = notice.follows.as_ref().and_then(|follows| {
+            let bridge = self.store.instance(&follows.id)?.get_untracked();
+            follows.is_settled_by(&bridge).then_some(bridge)
+        });
         match now {
             // The stream was faster than the answer.
             Some(bridge) => {

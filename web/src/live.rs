@@ -440,7 +440,7 @@ impl Live {
 
     fn settled(self, bridge: &Arc<Instance>) {
         let id = bridge.instance_id.as_str();
-        let followed = self.say.take_following(id);
+        let followed = self.say.take_following(bridge);
         let bad =
             bridge.status.is(&BridgeStatus::Crashed) || bridge.status.is(&BridgeStatus::Error);
         if bad {
@@ -448,7 +448,8 @@ impl Live {
                 unseen.insert(id.to_owned());
             });
             self.say.notice(outcome::failed(bridge));
-        } else if followed {
+        } else if followed && !bridge.intentional_stop {
+            // A stop on purpose is told by what stopped it.
             let kind = status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string());
             let ready = session::started(&kind, &bridge.project);
             self.say.notice(outcome::settled(bridge, ready));

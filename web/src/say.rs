@@ -4,6 +4,7 @@ use crate::model::outcome::{Level, Notice};
 use leptos::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
+use svc_shared::api::instances::Instance;
 
 /// At most one announcement in this time: a screen reader cannot keep up with more.
 const PAUSE: Duration = Duration::from_secs(2);
@@ -108,12 +109,12 @@ impl Say {
         });
     }
 
-    /// Takes away the message that follows an instance; true when there was one.
-    pub fn take_following(self, id: &str) -> bool {
+    /// Takes away the message that this record settles; true when there was one.
+    pub fn take_following(self, bridge: &Instance) -> bool {
         let mut found = false;
         self.toasts.update(|toasts| {
             toasts.retain(|t| {
-                let follows = t.notice.follows.as_deref() == Some(id);
+                let follows = t.notice.follows.as_ref().is_some_and(|f| f.is_settled_by(bridge));
                 found |= follows;
                 !follows
             });

@@ -1,6 +1,7 @@
 //! What a message says after an action, and after a bridge settled.
 
 use crate::model::launch::Choice;
+use crate::model::status::face;
 use crate::model::{cause, time};
 use crate::text::cause::with_output;
 use crate::text::{job, session as words, status};
@@ -49,6 +50,32 @@ pub enum Then {
     Job(String),
 }
 
+/// A launch or a resume whose result is awaited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Follows {
+    /// The instance.
+    pub id: String,
+    /// The generation that was started. A record of an earlier one says nothing about it.
+    pub generation: u32,
+}
+
+impl Follows {
+    /// Whether this record says how it turned out.
+    #[must_use]
+    pub fn is_settled_by(&self, bridge: &Instance) -> bool {
+        let is_over = match bridge.status.known() {
+            Some(
+                BridgeStatus::Running
+                | BridgeStatus::Crashed
+                | BridgeStatus::Error
+                | BridgeStatus::Stopped,
+            ) => true,
+            Some(BridgeStatus::Starting | BridgeStatus::Stopping) | None => false,
+        };
+        is_over && bridge.instance_id.as_str() == self.id && bridge.generation >= self.generation
+    }
+}
+
 /// A message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
@@ -60,8 +87,8 @@ pub struct Notice {
     pub body: String,
     /// Buttons.
     pub then: Vec<Then>,
-    /// The instance whose next change replaces this message.
-    pub follows: Option<String>,
+    /// The instance whose settling replaces this message.
+    pub follows: Option<Follows>,
     /// Before this time (milliseconds) the service takes no repeat.
     pub not_before: Option<i64>,
 }
@@ -96,11 +123,16 @@ pub fn settled(bridge: &Instance, ready_title: String) -> Notice {
             let mut notice =
                 Notice::new(Level::Info, words::starting_in(&bridge.project), words::STARTING_BODY)
                     .then(Then::View(id.clone()));
-            notice.follows = Some(id);
+            notice.follows = Some(Follows { id, generation: bridge.generation });
             notice
         }
         Some(BridgeStatus::Error | BridgeStatus::Crashed) => failed(bridge),
-        _ => {
+        Some(BridgeStatus::Stopped | BridgeStatus::Stopping) | None => {
+            let word = face(bridge, &[]).word;
+            let title = words::ended_early(&bridge.project, &word);
+            Notice::new(Level::Info, title, "").then(Then::View(id))
+        }
+        Some(BridgeStatus::Running) => {
             let notice = Notice::new(Level::Success, ready_title, "");
             let notice =
                 if bridge.connect.available { notice.then(Then::Open(id.clone())) } else { notice };
@@ -297,8 +329,10 @@ mod tests {
         killed.exit_signal = Some(9);
         killed.error_detail = Some("space to show QR code\n".to_owned());
         let body = failed(&killed).body;
-        let last = " · Last output: space to show QR code";
-        assert!(body.contains("KILL") && body.ends_with(last), "{body}");
+        assert!(
+            body.contains("KILL") && body.ends_with(" · Last output: space to show QR code"),
+            "{body}"
+        );
         killed.error_detail = None;
         assert!(!failed(&killed).body.contains('·'));
     }
@@ -312,7 +346,8 @@ mod tests {
         let starting = result(BridgeStatus::Starting, true, None);
         let notice = first(launched(&starting, &SpawnRequest::default(), 0));
         let id = starting.instance.instance_id.to_string();
-        assert_eq!((notice.level, notice.follows), (Level::Info, Some(id)));
+        let follows = Follows { id, generation: 1 };
+        assert_eq!((notice.level, notice.follows), (Level::Info, Some(follows)));
         let mut row = bridge("api", BridgeStatus::Error);
         row.error_detail = Some("no way\n".into());
         let failed = settled(&row, String::new());
@@ -321,6 +356,26 @@ mod tests {
         assert_eq!(failed.follows, None);
         let again = Then::Launch("api".into(), Choice::again(&row));
         assert!(failed.then.contains(&again), "it can be edited and tried again");
+    }
+
+    #[test]
+    fn a_record_of_the_generation_before_does_not_settle_a_resume() {
+        let mut row = bridge("api", BridgeStatus::Stopped);
+        let follows = Follows { id: row.instance_id.to_string(), generation: 2 };
+        assert!(!follows.is_settled_by(&row), "it stopped before it was resumed");
+        row.generation = 2;
+        assert!(follows.is_settled_by(&row), "it was stopped while it started");
+        assert!(!settled(&row, "api is running".into()).title.contains("running"));
+        for (status, is_settled) in [
+            (BridgeStatus::Starting, false),
+            (BridgeStatus::Stopping, false),
+            (BridgeStatus::Running, true),
+            (BridgeStatus::Crashed, true),
+            (BridgeStatus::Error, true),
+        ] {
+            row.status = status.into();
+            assert_eq!(follows.is_settled_by(&row), is_settled, "{status}");
+        }
     }
 
     #[test]

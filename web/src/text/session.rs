@@ -208,6 +208,11 @@ pub fn trusted(project: &str) -> String {
 pub fn remark(project: &str) -> String {
     format!("About the launch in {project}")
 }
+/// A launch that ended before anybody could say that it was ready.
+#[must_use]
+pub fn ended_early(project: &str, status: &str) -> String {
+    format!("{project}: {status}")
+}
 /// A launch that became ready, without its kind.
 #[must_use]
 pub fn started_plain(project: &str) -> String {
