@@ -78,6 +78,11 @@ pub const I_TRUST: &str = "I trust the files in this folder";
 pub const CLAUDE_MD: &str = "CLAUDE.md";
 /// The folder has settings of its own.
 pub const CLAUDE_DIR: &str = ".claude/ with settings of its own";
+/// The service is reading hooks and MCP servers of the folder.
+pub const LOOKS: &str = "Looking for hooks and MCP servers…";
+/// It could not read them.
+pub const UNREADABLE: &str =
+    "Hooks and MCP servers could not be read. Look into the folder before you trust it.";
 /// The folder's hooks.
 #[must_use]
 pub fn hooks(names: &[String]) -> String {

@@ -6,9 +6,12 @@ use crate::model::shown::shown;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
-use crate::reactive::live;
+use crate::parts::icon::icon;
+use crate::reactive::{dynamic, live};
 use crate::text::{launch, page::projects as words};
+use crate::views::trust::{brings, marks};
 use leptos::prelude::*;
+use std::sync::Arc;
 
 /// The dialog.
 #[component]
@@ -57,16 +60,15 @@ pub fn BulkTrust(
 fn folder(name: String, agreed: RwSignal<Vec<String>>) -> AnyView {
     let project = page().store.project(&name).map(|record| record.get_untracked());
     let Some(project) = project else { return ().into_any() };
-    let mut marks = String::new();
-    for (is, mark) in [
-        (project.has_claude_md, words::HAS_CLAUDE_MD),
-        (project.has_claude_dir, words::HAS_CLAUDE_DIR),
-    ] {
-        if is {
-            marks.push_str(" · ");
-            marks.push_str(mark);
-        }
-    }
+    let found = brings(&name);
+    let record = Arc::clone(&project);
+    let marks = move || {
+        let marks = found.with(|found| marks(&record, found));
+        let items = marks.into_iter().map(|(symbol, text)| {
+            view! { <li>{icon(symbol, 16)} <bdi>{shown(&text).into_owned()}</bdi></li> }
+        });
+        view! { <ul class="brings">{items.collect_view()}</ul> }
+    };
     let label = shown(&name).into_owned();
     let testid = name.clone();
     let change = move |event| {
@@ -82,9 +84,9 @@ fn folder(name: String, agreed: RwSignal<Vec<String>>) -> AnyView {
         <li>
             <label class="check">
                 <input type="checkbox" data-project=testid on:change=change />
-                <span><b><bdi>{label}</bdi></b> <span class="muted">{marks}</span>
-                <code><bdi>{shown(&project.path).into_owned()}</bdi></code></span>
+                <span><b><bdi>{label}</bdi></b> <code><bdi>{shown(&project.path).into_owned()}</bdi></code></span>
             </label>
+            {dynamic(marks)}
         </li>
     }
     .into_any()

@@ -22,7 +22,7 @@ use crate::prefs;
 use crate::reactive::{derived, dynamic, effect, memo};
 use crate::text::session::{act, named};
 use crate::text::{launch as words, page as page_words};
-use crate::views::trust::Gate;
+use crate::views::trust::{Brings, Gate};
 use fields::Fields;
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -322,9 +322,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
         browser::draft(DRAFT, Some(&format!("{address}\n{text}")));
     });
     let needs_trust = memo(move || launch.with(|ground, form| ground.needs_trust(form)));
-    let facts = memo(move || {
-        launch.preflight.with(|p| p.as_ref().and_then(|p| p.as_ref().ok()?.facts.clone()))
-    });
+    let brings = memo(move || launch.preflight.with(|p| Brings::of(p.as_ref())));
     let is_dirty = derived(move || {
         launch.is_pending.get()
             || launch.form.with(|f| {
@@ -337,7 +335,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
             <div class="dialog-body">
                 <Fields launch=launch />
                 {dynamic(move || needs_trust.get().then(|| view! {
-                    <div class="wide"><Gate project=launch.project.get_value() facts=derived(move || facts.get()) agreed=agreed /></div>
+                    <div class="wide"><Gate project=launch.project.get_value() brings=derived(move || brings.get()) agreed=agreed /></div>
                 }))}
                 <Bypass launch=launch />
                 <Checks launch=launch />

@@ -1,6 +1,8 @@
 //! The gate before a folder is trusted: what it is, and what trusting means.
 
 use crate::act::TrustGate;
+use crate::api;
+use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::page::page;
@@ -11,9 +13,68 @@ use crate::reactive::{dynamic, live, memo};
 use crate::text::launch as words;
 use leptos::html;
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use std::sync::Arc;
 use svc_shared::api::projects::Project;
-use svc_shared::internal::Facts;
+use svc_shared::internal::{Facts, Preflight};
+use svc_shared::paths;
+
+/// What a folder brings besides its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Brings {
+    /// The service is looking.
+    Asking,
+    /// Hooks and MCP servers.
+    Known(Facts),
+    /// The service could not tell.
+    Unreadable,
+}
+
+impl Brings {
+    /// From the answer of the service, once there is one.
+    pub fn of(found: Option<&Result<Preflight, Problem>>) -> Self {
+        match found {
+            None => Self::Asking,
+            Some(Ok(Preflight { facts: Some(facts), .. })) => Self::Known(facts.clone()),
+            Some(_) => Self::Unreadable,
+        }
+    }
+}
+
+/// Asks what the folder of a project brings.
+pub fn brings(project: &str) -> RwSignal<Brings> {
+    let brings = RwSignal::new(Brings::Asking);
+    let path = format!("{}?facts=true", paths::project_action(project, "preflight"));
+    spawn_local(async move {
+        let found = api::get::<Preflight>(&path).await;
+        // The dialog may be closed by now.
+        let _ = brings.try_set(Brings::of(Some(&found)));
+    });
+    brings
+}
+
+/// What trusting the folder would let run: the symbol and the words of each mark.
+pub fn marks(project: &Project, brings: &Brings) -> Vec<(&'static str, String)> {
+    let mut marks = Vec::new();
+    if project.has_claude_md {
+        marks.push(("file", words::CLAUDE_MD.to_owned()));
+    }
+    if project.has_claude_dir {
+        marks.push(("folder", words::CLAUDE_DIR.to_owned()));
+    }
+    match brings {
+        Brings::Asking => marks.push(("search", words::LOOKS.to_owned())),
+        Brings::Unreadable => marks.push(("help", words::UNREADABLE.to_owned())),
+        Brings::Known(facts) => {
+            if !facts.hooks.is_empty() {
+                marks.push(("bolt", words::hooks(&facts.hooks)));
+            }
+            let servers = facts.mcp_servers.iter();
+            marks.extend(servers.map(|server| ("plug", words::mcp_server(&server.name))));
+        }
+    }
+    marks
+}
 
 /// Shows the gate when something asks for it.
 #[component]
@@ -36,9 +97,11 @@ fn TrustDialog(gate: TrustGate) -> impl IntoView {
         }
     };
     let agreed = RwSignal::new(false);
+    let found = brings(&name);
+    let is_known = move || found.with(|found| *found != Brings::Asking);
     let close = Callback::new(move |()| page.trust_gate.set(None));
     let grant = move |_| {
-        if !agreed.get_untracked() || page.live.is_offline.get_untracked() {
+        if !agreed.get_untracked() || !untrack(is_known) || page.live.is_offline.get_untracked() {
             page.say.politely(words::WAITS_FOR_BOX);
             return;
         }
@@ -49,13 +112,13 @@ fn TrustDialog(gate: TrustGate) -> impl IntoView {
             TrustGate::ResumeJob(target) => page.resume_job(target, true),
         }
     };
-    let is_ready = move || agreed.get() && !page.live.is_offline.get();
+    let is_ready = move || agreed.get() && is_known() && !page.live.is_offline.get();
     view! {
         <Dialog title=title on_close=close testid="trust-dialog">
             <div class="dialog-body">
                 <div class="wide">
                     {match project {
-                        Some(project) => view! { <Gate project=project facts=Signal::stored(None) agreed=agreed /> }.into_any(),
+                        Some(project) => view! { <Gate project=project brings=found agreed=agreed /> }.into_any(),
                         None => view! { <p>{words::no_project(&name)}</p> }.into_any(),
                     }}
                 </div>
@@ -84,28 +147,12 @@ pub fn Gate(
     project: Arc<Project>,
     /// What it brings, once known.
     #[prop(into)]
-    facts: Signal<Option<Facts>>,
+    brings: Signal<Brings>,
     /// The box.
     agreed: RwSignal<bool>,
 ) -> impl IntoView {
     let path = shown(&project.path).into_owned();
-    let marks = memo(move || {
-        let mut marks: Vec<(&'static str, String)> = Vec::new();
-        if project.has_claude_md {
-            marks.push(("file", words::CLAUDE_MD.to_owned()));
-        }
-        if project.has_claude_dir {
-            marks.push(("folder", words::CLAUDE_DIR.to_owned()));
-        }
-        if let Some(facts) = facts.get() {
-            if !facts.hooks.is_empty() {
-                marks.push(("bolt", words::hooks(&facts.hooks)));
-            }
-            let servers = facts.mcp_servers.iter();
-            marks.extend(servers.map(|server| ("plug", words::mcp_server(&server.name))));
-        }
-        marks
-    });
+    let marks = memo(move || brings.with(|brings| marks(&project, brings)));
     let allows = move || {
         if marks.with(Vec::is_empty) { words::TRUST_ALLOWS_PLAIN } else { words::TRUST_ALLOWS }
     };
