@@ -53,6 +53,8 @@ pub trait JobView {
     fn label(&self) -> String;
     /// The facts after the status word.
     fn facts(&self) -> Vec<String>;
+    /// How and by which command a waiting job is answered; `None` when it waits for nobody.
+    fn answer(&self) -> Option<(&'static str, String)>;
     /// Why it cannot be resumed; `None` when it can.
     fn resume_refused(&self) -> Option<&'static str>;
     /// Last change; `None` when the agent wrote none that can be read.
@@ -96,6 +98,12 @@ impl JobView for Job {
             facts.push(self.detail.clone());
         }
         facts
+    }
+
+    fn answer(&self) -> Option<(&'static str, String)> {
+        (self.group() == Group::Waiting).then(|| {
+            (words::answer_how(self.remote_registered), words::answer_command(self.id.as_str()))
+        })
     }
 
     fn resume_refused(&self) -> Option<&'static str> {

@@ -21,6 +21,22 @@ pub const UNKNOWN: &str = "Unknown";
 pub fn needs(what: &str) -> String {
     format!("needs: {what}")
 }
+/// Where a waiting job is answered.
+#[must_use]
+pub fn answer_how(is_remote: bool) -> &'static str {
+    if is_remote {
+        "Answer in the remote client, or in a terminal on the machine:"
+    } else {
+        "Answer in a terminal on the machine:"
+    }
+}
+/// The command with which it is answered.
+#[must_use]
+pub fn answer_command(id: &str) -> String {
+    format!("claude attach {id}")
+}
+/// Menu entry.
+pub const COPY_ANSWER: &str = "Copy the command to answer";
 /// Chip.
 pub const REMOTE: &str = "remote";
 /// Why Resume cannot work.

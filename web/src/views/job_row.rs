@@ -41,6 +41,7 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
     let updated = memo(move || job.with(|job| job.changed_at()));
     let facts = memo(move || job.with(|job| job.facts()));
     let remote = memo(move || job.with(|job| job.remote_registered));
+    let answer = memo(move || job.with(|job| job.answer()));
     Row {
         key,
         testid: "job-row",
@@ -68,10 +69,13 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
         .into_any(),
         used: ().into_any(),
         actions: view! { <JobActions job=job /> }.into_any(),
-        below: match open {
-            Some(open) => view! { <Texts job=job is_open=open /> }.into_any(),
-            None => ().into_any(),
-        },
+        below: view! {
+            {dynamic(move || answer.get().map(|(how, command)| view! {
+                <p class="below-row" data-testid="job-answer">{how} " " <code><bdi>{command}</bdi></code></p>
+            }))}
+            {open.map(|open| view! { <Texts job=job is_open=open /> })}
+        }
+        .into_any(),
     }
     .view()
 }
@@ -173,6 +177,9 @@ fn menu(page: Page, job: &Job) -> Vec<Entry> {
             "menu-copy-command",
         ),
     ];
+    if let Some((_, command)) = job.answer() {
+        entries.push(entry(words::COPY_ANSWER, copies(command), "menu-copy-answer"));
+    }
     if let Some(session) = &job.session_ref {
         entries.push(entry(act::COPY_REF, copies(session.to_string()), "menu-copy-ref"));
     }
