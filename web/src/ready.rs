@@ -7,8 +7,8 @@ use crate::focus;
 use crate::model::problem::Problem;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use svc_shared::internal::Doctor;
 use svc_shared::internal::strays::Stray;
+use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
 
 /// What was found.
@@ -26,6 +26,9 @@ pub struct Ready {
 
 /// The check that processes without a live bridge are the matter of.
 pub const STRAYS: &str = "strays";
+
+/// The check that folders without a person's trust are the matter of.
+const TRUST: &str = "workspace-trust";
 
 impl Ready {
     /// Nothing asked yet.
@@ -97,11 +100,26 @@ impl Ready {
         });
     }
 
-    /// Checks with this verdict. Tracked.
+    /// Checks with this verdict that hinder work. Tracked.
+    ///
+    /// A decision that is left to the person, such as whom to trust, hinders nothing by itself.
     pub fn count(self, status: CheckStatus) -> usize {
+        self.count_besides(status, "")
+    }
+
+    /// The same without one check, of which a view tells by itself. Tracked.
+    pub fn count_besides(self, status: CheckStatus, told: &str) -> usize {
         self.found.with(|found| match found {
-            Some(Ok(doctor)) => doctor.checks.iter().filter(|c| c.status.is(&status)).count(),
+            Some(Ok(doctor)) => {
+                let counts = |c: &&Check| c.status.is(&status) && !is_decision(c) && c.name != told;
+                doctor.checks.iter().filter(counts).count()
+            }
             _ => 0,
         })
     }
+}
+
+/// Whether a warning only waits for a person's decision.
+pub fn is_decision(check: &Check) -> bool {
+    check.name == TRUST && check.status.is(&CheckStatus::Warn)
 }

@@ -11,6 +11,8 @@ pub const BLOCKING: &str = "Blocking";
 /// Group.
 pub const WARNING: &str = "Warnings";
 /// Group.
+pub const DECISION: &str = "For you to decide";
+/// Group.
 pub const FINE: &str = "In order";
 /// Button.
 pub const COPY: &str = "Copy report";

@@ -11,7 +11,7 @@ use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{derived, dynamic, live};
-use crate::ready::STRAYS;
+use crate::ready::{STRAYS, is_decision};
 use crate::text::ready::{self as words, strays};
 use crate::text::session::named;
 use crate::views::act_button::ActButton;
@@ -23,10 +23,16 @@ use svc_shared::internal::strays::Stray;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
 
-const GROUPS: [(CheckStatus, &str, Tone, &str); 3] = [
-    (CheckStatus::Fail, words::BLOCKING, Tone::Danger, "g-octagon"),
-    (CheckStatus::Warn, words::WARNING, Tone::Warn, "g-triangle"),
-    (CheckStatus::Ok, words::FINE, Tone::Ok, "g-check-disc"),
+/// A group: its name for tests, title, colour and symbol, and which checks are in it.
+type Group = (&'static str, &'static str, Tone, &'static str, fn(&Check) -> bool);
+
+const GROUPS: [Group; 4] = [
+    ("fail", words::BLOCKING, Tone::Danger, "g-octagon", |c| c.status.is(&CheckStatus::Fail)),
+    ("warn", words::WARNING, Tone::Warn, "g-triangle", |c| {
+        c.status.is(&CheckStatus::Warn) && !is_decision(c)
+    }),
+    ("decision", words::DECISION, Tone::Info, "g-question", is_decision),
+    ("ok", words::FINE, Tone::Ok, "g-check-disc", |c| c.status.is(&CheckStatus::Ok)),
 ];
 
 /// The view.
@@ -76,16 +82,16 @@ pub fn Readiness() -> impl IntoView {
 
 fn section(
     doctor: &Doctor,
-    (status, title, tone, shape): (CheckStatus, &'static str, Tone, &'static str),
+    (testid, title, tone, shape, takes): Group,
     asks: RwSignal<Option<i32>>,
 ) -> AnyView {
-    let these = doctor.checks.iter().filter(|c| c.status.is(&status));
+    let these = doctor.checks.iter().filter(|c| takes(c));
     let checks: Vec<_> = these.map(|one| check(one, asks)).collect();
     if checks.is_empty() {
         return ().into_any();
     }
     view! {
-        <section aria-label=title data-testid=status.as_str()>
+        <section aria-label=title data-testid=testid>
             <div class=format!("section-head {}", tone.class())>
                 {symbol(shape, "glyph")} <h2>{title}</h2> <span class="count num">{checks.len()}</span>
             </div>
