@@ -10,9 +10,11 @@ use crate::nav::nav;
 use crate::page::Sheet;
 use crate::page::page;
 use crate::parts::icon::{icon, symbol};
+use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
 use crate::text::{keys, launch, page as words, past, ready};
 use leptos::prelude::*;
+use svc_shared::paths;
 use svc_shared::status::CheckStatus;
 
 /// A place of the navigation.
@@ -87,8 +89,24 @@ pub fn Rail() -> impl IntoView {
                 </span>
             </a>
             <ul class="rail-list">{rail_item(NavItem::Home)} {rail_item(NavItem::Projects)} {rail_item(NavItem::Background)} {rail_item(NavItem::Activity)}</ul>
-            <ul class="rail-list rail-low">{rail_item(NavItem::Readiness)} {rail_item(NavItem::About)}</ul>
+            <ul class="rail-list rail-low">{rail_item(NavItem::Readiness)} {rail_item(NavItem::About)} <SignOut /></ul>
         </nav>
+    }
+}
+
+/// Leads to the question which devices are signed out; nothing where nobody signs in.
+#[component]
+fn SignOut() -> impl IntoView {
+    let page = page();
+    let can = memo(move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.can_sign_out)));
+    view! {
+        {dynamic(move || can.get().then(|| view! {
+            <li>
+                <a class="rail-item" href=browser::href(paths::LOGOUT) data-testid="rail-sign-out" on:click=move |_| prefs::forget()>
+                    {icon("leave", 20)} <span class="words">{words::SIGN_OUT}</span>
+                </a>
+            </li>
+        }))}
     }
 }
 
