@@ -52,7 +52,7 @@ test('it is managed after a question, and is then a row like any other', async (
   await press(part('only-external'));
   await press(`${part('section-live')} a[href="/ui/external"]`);
   await press(`${external('web')} ${part('act-manage')}`);
-  await says(part('confirm'), 'Stop and Log become available here');
+  await says(part('confirm'), 'You can stop it here from then on. Its log stays where it was started');
   await press(part('confirm-yes'));
   await gone(external('web'));
   await seen(part('external-empty'));

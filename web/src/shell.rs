@@ -9,6 +9,7 @@ pub mod sheets;
 mod toasts;
 
 use crate::browser;
+use crate::model::job::Group;
 use crate::page::page;
 use crate::reactive::{dynamic, effect, memo};
 use crate::text::page as words;
@@ -29,14 +30,17 @@ use toasts::Toasts;
 #[component]
 pub fn Shell(children: Children) -> impl IntoView {
     let page = page();
+    // Bad ends that nobody has seen, and jobs that wait for an answer.
+    let wanted = memo(move || {
+        page.store.unseen.with(std::collections::HashSet::len)
+            + page.store.jobs_of(&[Group::Waiting]).len()
+    });
     let title = move || {
         let host = page.live.basics.with(|b| b.as_ref().map(|b| b.hostname.clone()));
-        let unseen = page.store.unseen.with(std::collections::HashSet::len);
-        words::title(&page.view.get(), &host.unwrap_or_default(), unseen)
+        words::title(&page.view.get(), &host.unwrap_or_default(), wanted.get())
     };
     Effect::new(move |_| document().set_title(&title()));
-    let unseen = memo(move || page.store.unseen.with(std::collections::HashSet::len));
-    effect(move || browser::badge(unseen.get()));
+    effect(move || browser::badge(wanted.get()));
     let skip = move |event: web_sys::MouseEvent| {
         event.prevent_default(); // the address stays
         browser::focus("#content");

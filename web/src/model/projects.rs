@@ -91,6 +91,10 @@ pub fn rollups<'p, 'j>(
         rollup.add(place.count_as);
     }
     for job in jobs {
+        if let (Some(project), Some(at)) = (&job.project, job.changed_at()) {
+            let rollup = all.entry(project.clone()).or_default();
+            rollup.used = rollup.used.max(at.as_millis());
+        }
         let count_as = match job.group() {
             Group::Waiting => CountAs::Blocked,
             Group::NeedsLook => CountAs::Failed,

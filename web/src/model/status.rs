@@ -5,7 +5,7 @@
 use crate::text::status as words;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
-use svc_shared::status::{BridgeStatus, ExitReason, Phase, QuarantineKind, RestartState};
+use svc_shared::status::{BridgeStatus, ExitReason, Origin, Phase, QuarantineKind, RestartState};
 
 /// Colour family of a status; the shape and the word say the same without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -120,6 +120,15 @@ impl Face {
     pub fn new(glyph: Glyph, word: &str, tone: Tone) -> Self {
         Self { glyph, word: word.to_owned(), tone, under: None }
     }
+}
+
+/// Whether the bridge was started elsewhere and taken over.
+///
+/// A bridge that another process of the service started is also not launched by this one, but it
+/// writes its log here.
+#[must_use]
+pub fn is_taken_over(bridge: &Instance) -> bool {
+    bridge.adopted && bridge.origin.is(&Origin::Adopted) && !bridge.has_log
 }
 
 /// Whether the row is held because its process is in doubt: no signals, no deletes.
@@ -259,5 +268,18 @@ mod tests {
         });
         assert_eq!(face(&row, &[]).glyph, Glyph::ShieldAlert);
         assert!(!is_held(&row));
+    }
+
+    #[test]
+    fn only_what_was_started_elsewhere_is_marked_as_adopted() {
+        let mut row = bridge("a", BridgeStatus::Running);
+        assert!(!is_taken_over(&row));
+        (row.adopted, row.origin) = (true, Origin::Adopted.into());
+        row.has_log = false;
+        assert!(is_taken_over(&row));
+        row.has_log = true;
+        assert!(!is_taken_over(&row), "started by a command of this service");
+        (row.origin, row.has_log) = (Origin::Rediscovered.into(), false);
+        assert!(!is_taken_over(&row));
     }
 }

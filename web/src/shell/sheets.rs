@@ -78,10 +78,13 @@ fn Qr(target: Target) -> impl IntoView {
     });
     on_cleanup(move || hidden.remove());
     let alt = title.clone();
+    let is_demo = page.live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.demo));
     view! {
         <Dialog title=title on_close=close testid="qr">
             <div class="dialog-body">
-                {dynamic(move || if is_missing.get() {
+                {dynamic(move || if is_demo {
+                    view! { <p class="wide">{crate::text::page::open::DEMO}</p> }.into_any()
+                } else if is_missing.get() {
                     view! { <p class="wide" role="alert">{qr::NONE}</p> }.into_any()
                 } else {
                     view! {

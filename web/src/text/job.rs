@@ -122,7 +122,7 @@ pub mod external {
     pub const MANAGE: &str = "Manage";
     /// Question before it.
     pub const QUESTION: &str =
-        "? Stop and Log become available here; a later Resume starts a new conversation.";
+        "? You can stop it here from then on. Its log stays where it was started, and a later Resume starts a new conversation.";
     /// Outcome.
     #[must_use]
     pub fn managed(project: &str) -> String {

@@ -180,7 +180,12 @@ pub mod home {
     /// Step.
     pub const STEP_SIGN_IN: &str = "Sign the agent in";
     /// … how.
-    pub const STEP_SIGN_IN_HOW: &str = "Run the agent once on this machine and follow it.";
+    pub const STEP_SIGN_IN_HOW: &str = "Run claude once on this machine and follow it.";
+    /// Step.
+    pub const STEP_INSTALL: &str = "Install the agent";
+    /// … how.
+    pub const STEP_INSTALL_HOW: &str =
+        "Install claude on this machine, or set the key claude.binary to its path.";
     /// Step.
     pub const STEP_ADD: &str = "Add a project";
     /// … how.
@@ -374,6 +379,9 @@ pub mod open {
     /// Not a link to follow.
     pub const REFUSED: &str =
         "The link of this session does not lead to the remote client, so it is not followed.";
+    /// Under `svc demo` there is no client to open.
+    pub const DEMO: &str = "This is a demonstration, so nothing is opened. A real session opens \
+                            in the client here.";
     /// What to do about it.
     pub const REFUSED_HOW: &str = "Stop and resume the session; if it stays, look at its log.";
     /// Button.
@@ -429,7 +437,7 @@ pub mod about {
     /// Heading.
     pub const LICENCE: &str = "Licence";
     /// Licence.
-    pub const LICENCE_TEXT: &str = "MIT or Apache-2.0, at your choice.";
+    pub const LICENCE_TEXT: &str = "MIT";
     /// Link to the gallery.
     pub const COMPONENTS: &str = "The components of this page, in every state";
 }

@@ -222,6 +222,9 @@ fn Quick() -> impl IntoView {
     }
 }
 
+/// The check of the agent program.
+const AGENT_CHECK: &str = "claude";
+
 /// One line for everything that concerns all launches.
 #[component]
 fn Strips() -> impl IntoView {
@@ -252,7 +255,9 @@ fn Strips() -> impl IntoView {
     view! {
         {dynamic(move || agent().map(|(text, how)| strip(text.to_owned(), how)))}
         {dynamic(move || {
-            let blocking = page.ready.count(CheckStatus::Fail);
+            // The strip above tells of the agent already.
+            let told = if agent().is_some() { AGENT_CHECK } else { "" };
+            let blocking = page.ready.count_besides(CheckStatus::Fail, told);
             (blocking > 0).then(|| view! {
                 <div class=format!("strip {}", Tone::Danger.class()) data-testid="strip">
                     {symbol("g-octagon", "glyph")} <p><b>{words::blocking(blocking)}</b></p>

@@ -13,7 +13,7 @@ use crate::nav::enter;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::symbol;
-use crate::reactive::dynamic;
+use crate::reactive::{dynamic, effect};
 use crate::text::page::open as words;
 use crate::text::session::act;
 use gloo_net::http::Method;
@@ -26,8 +26,14 @@ use svc_shared::paths;
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
     Asking,
+    /// The link, until it is known where the page runs.
+    Linked(String),
+    Demo,
     Leaving(&'static str),
-    Refused { why: String, how: &'static str },
+    Refused {
+        why: String,
+        how: &'static str,
+    },
 }
 
 /// The view.
@@ -50,17 +56,28 @@ pub fn Open(
         spawn_local(async move {
             let path = paths::instance_action(&id.get_value(), "connect");
             step.set(match api::call::<Connect>(Method::POST, &path).await {
-                Ok(connect) => leave(&connect.url),
+                Ok(connect) => Step::Linked(connect.url),
                 Err(problem) => Step::Refused { why: problem.words(), how: "" },
             });
         });
     };
     ask();
+    effect(move || {
+        let Step::Linked(url) = step.get() else { return };
+        let is_demo = page.live.basics.with(|b| b.as_ref().map(|b| b.demo));
+        // The link of a demonstration leads to the real client, with an invented id.
+        step.set(match is_demo {
+            None => return,
+            Some(true) => Step::Demo,
+            Some(false) => leave(&url),
+        });
+    });
     view! {
         <h1 tabindex="-1" class="sr-only">{name}</h1>
         <div class="card page-card" data-testid="open">
             {dynamic(move || match step.get() {
-                Step::Asking => view! { <p role="status">{words::ASKING}</p> }.into_any(),
+                Step::Demo => view! { <p role="status" data-testid="open-demo">{words::DEMO}</p> }.into_any(),
+                Step::Asking | Step::Linked(_) => view! { <p role="status">{words::ASKING}</p> }.into_any(),
                 Step::Leaving(host) => view! { <p role="status">{words::leaving(host)}</p> }.into_any(),
                 Step::Refused { why, how } => view! {
                     <div class=Tone::Danger.class() role="alert">

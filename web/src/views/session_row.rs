@@ -112,7 +112,7 @@ pub fn Chips(
         if let Some(place) = words::spawn_mode_chip(&bridge.spawn_mode.to_string()) {
             chips.push((place.to_owned(), "chip"));
         }
-        if bridge.adopted {
+        if status::is_taken_over(&bridge) {
             chips.push((said::ADOPTED.to_owned(), "chip"));
         }
         chips

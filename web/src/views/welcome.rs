@@ -82,8 +82,13 @@ fn steps(page: Page, taken: Memo<[bool; 4]>) -> AnyView {
     let list = move || {
         let done = taken.get();
         let next = done.iter().position(|done| !done);
+        let is_missing = page.store.health.with(|h| h.as_ref().is_some_and(|h| !h.claude_ok));
+        let first = match is_missing {
+            true => (words::STEP_INSTALL, words::STEP_INSTALL_HOW),
+            false => (words::STEP_SIGN_IN, words::STEP_SIGN_IN_HOW),
+        };
         let texts = [
-            (words::STEP_SIGN_IN, words::STEP_SIGN_IN_HOW.to_owned()),
+            (first.0, first.1.to_owned()),
             (words::STEP_ADD, words::step_add_how(&root(page))),
             (words::STEP_LAUNCH, words::STEP_LAUNCH_HOW.to_owned()),
             (words::STEP_OPEN, words::STEP_OPEN_HOW.to_owned()),
