@@ -45,7 +45,7 @@ const NAMES: [&str; 17] = [
     "workspace-trust",
     "db",
     "strays",
-    "duplicate_sessions",
+    "duplicate-sessions",
     "systemd",
     "port",
     "server",
@@ -147,6 +147,17 @@ async fn asked(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_help_names_every_check_as_it_is_called() {
+        use clap::CommandFactory as _;
+        let mut cli = crate::cli::arguments::Arguments::command();
+        let help = cli.find_subcommand_mut("doctor").unwrap().render_long_help().to_string();
+        let (_, checks) = help.split_once("Checks: ").unwrap();
+        let (checks, _) = checks.split_once('.').unwrap();
+        let named: Vec<&str> = checks.split(',').map(str::trim).collect();
+        assert_eq!(named, NAMES);
+    }
 
     #[test]
     fn a_line_says_verdict_name_finding_and_remedy() {

@@ -69,7 +69,7 @@ async fn a_sound_machine_passes_and_nothing_is_created() {
         "workspace-trust",
         "db",
         "strays",
-        "duplicate_sessions",
+        "duplicate-sessions",
         "systemd",
         "port",
     ];

@@ -20,7 +20,7 @@ fn also_in(state: &State, pid: i32) -> Option<Vec<i32>> {
 
 /// The check, as a command that looks by itself has it.
 async fn check(world: &World) -> Value {
-    let ran = world.cli(&["doctor", "--json", "--only", "duplicate_sessions"]).await;
+    let ran = world.cli(&["doctor", "--json", "--only", "duplicate-sessions"]).await;
     ran.json()["checks"][0].clone()
 }
 
@@ -90,7 +90,7 @@ async fn two_processes_on_one_session_are_told_of_everywhere_and_both_go_on() {
 
 fn check_of(doctor: &Value) -> Value {
     let mut checks = doctor["checks"].as_array().unwrap().iter();
-    checks.find(|check| check["name"] == "duplicate_sessions").unwrap().clone()
+    checks.find(|check| check["name"] == "duplicate-sessions").unwrap().clone()
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The check `duplicate_sessions`.
+//! The check `duplicate-sessions`.
 
 use super::verdict::{counted, passed, some_of, warned};
 use svc_domain::same_session::{Sharer, sentence};
@@ -6,7 +6,7 @@ use svc_shared::internal::Check;
 
 /// Whether several processes work on one session. `None`: nobody could say.
 pub(super) fn duplicate_sessions(found: Option<&[Vec<Sharer>]>) -> Check {
-    const NAME: &str = "duplicate_sessions";
+    const NAME: &str = "duplicate-sessions";
     let Some(found) = found else {
         let detail = "the agent's list of live sessions cannot be read";
         return warned(NAME, detail, "look at the rights of `sessions` in the agent's directory");
