@@ -4,6 +4,7 @@
 //! serde alone; the feature `openapi` adds schemas for the generated document and nothing else.
 
 pub mod api;
+pub mod cause;
 pub mod characters;
 pub mod error;
 pub mod ids;

@@ -97,7 +97,7 @@ impl Output {
         header: [&str; N],
         rows: &[[Cell; N]],
     ) -> Result<(), End> {
-        write_out(&layout(header, rows, self.colour))
+        write_out(&layout(header, rows, self.colour, terminal_width()))
     }
 
     /// One indented line of cells, two blanks before each.
@@ -140,7 +140,52 @@ fn write_out(text: &str) -> Result<(), End> {
         .map_err(|error| End::of_output(&error))
 }
 
-fn layout<const N: usize>(header: [&str; N], rows: &[[Cell; N]], colour: bool) -> String {
+/// Columns of the terminal; `None` where the output goes elsewhere and is not cut.
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then(|| usize::from(size.ws_col))
+}
+
+/// Narrowest column that is made narrower: a few characters and the mark of the cut.
+const NARROW: usize = 6;
+
+/// Takes from the widest columns until all of them fit.
+fn fit<const N: usize>(widths: &mut [usize; N], room: usize) {
+    let gaps = 2 * N.saturating_sub(1);
+    while widths.iter().sum::<usize>() + gaps > room {
+        // Of equals the last: it explains, the first ones name.
+        let Some(widest) = widths.iter_mut().max_by_key(|width| **width) else { return };
+        if *widest <= NARROW {
+            return;
+        }
+        *widest -= 1;
+    }
+}
+
+/// A text cut to a width, with an ellipsis where something is missing.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for letter in text.chars() {
+        let mut longer = kept.clone();
+        longer.push(letter);
+        if longer.width() + 1 > width {
+            break;
+        }
+        kept = longer;
+    }
+    kept.push('…');
+    kept
+}
+
+fn layout<const N: usize>(
+    header: [&str; N],
+    rows: &[[Cell; N]],
+    colour: bool,
+    room: Option<usize>,
+) -> String {
     let header = header.map(Cell::from);
     let all = || std::iter::once(&header).chain(rows);
     let mut widths = [0; N];
@@ -149,12 +194,16 @@ fn layout<const N: usize>(header: [&str; N], rows: &[[Cell; N]], colour: bool) -
             *width = (*width).max(cell.text.width());
         }
     }
+    if let Some(room) = room {
+        fit(&mut widths, room);
+    }
     let mut table = String::new();
     for row in all() {
         let mut line = String::new();
         for (width, cell) in widths.iter().zip(row) {
-            let padding = " ".repeat(width - cell.text.width() + 2);
-            line.push_str(&painted(cell, colour));
+            let cell = Cell { text: cut(&cell.text, *width), tone: cell.tone };
+            let padding = " ".repeat(width.saturating_sub(cell.text.width()) + 2);
+            line.push_str(&painted(&cell, colour));
             line.push_str(&padding);
         }
         table.push_str(line.trim_end());
@@ -177,21 +226,38 @@ mod tests {
     #[test]
     fn columns_are_as_wide_as_their_widest_cell_and_lines_end_without_blanks() {
         let rows = [["a".into(), Cell::from("x")], ["longer".into(), "".into()]];
-        assert_eq!(layout(["NAME", "B"], &rows, false), "NAME    B\na       x\nlonger\n");
+        assert_eq!(layout(["NAME", "B"], &rows, false, None), "NAME    B\na       x\nlonger\n");
         let wide = [["漢字".into(), Cell::from("x")]];
-        assert_eq!(layout(["A", "B"], &wide, false), "A     B\n漢字  x\n");
+        assert_eq!(layout(["A", "B"], &wide, false, None), "A     B\n漢字  x\n");
     }
 
     #[test]
     fn a_label_with_a_line_end_stays_in_its_cell() {
         let rows = [[Cell::from("a\nb\u{1b}[31m"), Cell::from("x")]];
-        assert_eq!(layout(["L", "B"], &rows, false), "L               B\na\\x0ab\\x1b[31m  x\n");
+        assert_eq!(
+            layout(["L", "B"], &rows, false, None),
+            "L               B\na\\x0ab\\x1b[31m  x\n"
+        );
     }
 
     #[test]
     fn colour_does_not_count_as_width() {
         let rows = [[Cell::toned("up", Tone::Good), Cell::from("x")]];
-        assert_eq!(layout(["S", "B"], &rows, true), "S   B\n\u{1b}[32mup\u{1b}[0m  x\n");
-        assert_eq!(layout(["S", "B"], &rows, false), "S   B\nup  x\n");
+        assert_eq!(layout(["S", "B"], &rows, true, None), "S   B\n\u{1b}[32mup\u{1b}[0m  x\n");
+        assert_eq!(layout(["S", "B"], &rows, false, None), "S   B\nup  x\n");
+    }
+
+    #[test]
+    fn a_table_is_never_wider_than_the_terminal() {
+        let long = "a name without any place to break it".repeat(3);
+        let rows =
+            [[Cell::from("1f0e2d3c"), Cell::from(long.as_str()), Cell::from("漢字漢字漢字漢字")]];
+        for room in [24, 40, 80] {
+            let table = layout(["ID", "PROJECT", "LABEL"], &rows, false, Some(room));
+            assert!(table.lines().all(|line| line.width() <= room), "{room}: {table}");
+            assert!(table.contains('…') && table.contains("1f0e2d"), "{room}: {table}");
+        }
+        assert!(!layout(["ID", "PROJECT", "LABEL"], &rows, false, Some(200)).contains('…'));
+        assert!(layout(["ID", "PROJECT", "LABEL"], &rows, false, None).contains(&long));
     }
 }

@@ -6,11 +6,14 @@ use crate::cli::failure::End;
 use crate::cli::options::Listing;
 use crate::cli::output::{Cell, Tone};
 use crate::cli::work::look;
+use crate::compose;
 use serde_json::{Value, json};
+use svc_shared::Timestamp;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
-use svc_shared::status::BridgeStatus;
+use svc_shared::cause;
+use svc_shared::status::{BridgeStatus, ResumeMode, TrustState};
 
 /// `svc projects`.
 pub(crate) fn projects(call: &Call, listing: &Listing) -> Result<Exit, End> {
@@ -23,7 +26,9 @@ pub(crate) fn projects(call: &Call, listing: &Listing) -> Result<Exit, End> {
         call.output.note("No projects found.");
         return Ok(Exit::Done);
     }
-    let rows: Vec<[Cell; 5]> = projects.iter().map(project_row).collect();
+    let mut sorted: Vec<&Project> = projects.iter().collect();
+    sorted.sort_by_key(|project| project.trust_state.is(&TrustState::Trusted));
+    let rows: Vec<[Cell; 5]> = sorted.into_iter().map(project_row).collect();
     call.output.table(["PROJECT", "GIT", "TRUST", "BYPASS", "PATH"], &rows)?;
     Ok(Exit::Done)
 }
@@ -49,21 +54,75 @@ pub(crate) fn status(call: &Call, listing: &Listing) -> Result<Exit, End> {
         call.output.note("No instances found.");
         return Ok(Exit::Done);
     }
-    let rows: Vec<[Cell; 6]> = instances.iter().map(instance_row).collect();
-    let header = ["INSTANCE", "PROJECT", "CHANNEL", "MODE", "STATUS", "LABEL"];
+    let mut sorted: Vec<&Instance> = instances.iter().collect();
+    sorted.sort_by_key(|one| (attention(one), std::cmp::Reverse(one.status_since)));
+    let now = compose::now();
+    let rows: Vec<[Cell; 7]> = sorted.into_iter().map(|one| instance_row(one, now)).collect();
+    let header = ["INSTANCE", "PROJECT", "MODE", "STATUS", "SINCE", "CAUSE", "LABEL"];
     call.output.table(header, &rows)?;
     Ok(Exit::Done)
 }
 
-fn instance_row(instance: &Instance) -> [Cell; 6] {
+/// What needs a person comes first, as on the page.
+fn attention(instance: &Instance) -> u8 {
+    if instance.quarantined.is_some() {
+        return 0;
+    }
+    match instance.status.known() {
+        Some(BridgeStatus::Crashed | BridgeStatus::Error) => 1,
+        None => 2,
+        Some(BridgeStatus::Starting) => 3,
+        Some(BridgeStatus::Running) => 4,
+        Some(BridgeStatus::Stopping) => 5,
+        Some(BridgeStatus::Stopped) => 6,
+    }
+}
+
+fn instance_row(instance: &Instance, now: Timestamp) -> [Cell; 7] {
+    let mode = match instance.resume_mode.known() {
+        Some(ResumeMode::Standard) => "Server Mode".to_owned(),
+        Some(ResumeMode::Pty) => "Interactive Session".to_owned(),
+        None => instance.resume_mode.to_string(),
+    };
+    let label = if instance.label == instance.project { "-" } else { instance.label.as_str() };
     [
         instance.instance_id.short().into(),
         instance.project.as_str().into(),
-        instance.channel.to_string().into(),
-        instance.resume_mode.to_string().into(),
+        mode.into(),
         Cell::toned(&instance.status.to_string(), tone(instance)),
-        instance.label.as_str().into(),
+        age(now, instance.status_since).into(),
+        why(instance).into(),
+        label.into(),
     ]
+}
+
+/// How long ago, in the largest unit that fits.
+fn age(now: Timestamp, then: Timestamp) -> String {
+    let seconds = now.since(then).as_secs();
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3_600 => format!("{} min", seconds / 60),
+        3_600..86_400 => format!("{} h", seconds / 3_600),
+        _ => format!("{} d", seconds / 86_400),
+    }
+}
+
+/// Why it ended or is held, in the words of the page.
+fn why(instance: &Instance) -> String {
+    if let Some(held) = &instance.quarantined {
+        return format!("held: {}", held.code);
+    }
+    if instance.is_live() {
+        return "-".to_owned();
+    }
+    let reason = instance.exit_reason.as_ref().and_then(|reason| match reason.known() {
+        Some(known) => cause::reason(*known).map(str::to_owned),
+        None => Some(reason.to_string()),
+    });
+    reason
+        .or_else(|| instance.exit_signal.map(cause::signal))
+        .or_else(|| instance.exit_code.map(cause::exit_code))
+        .unwrap_or_else(|| cause::NO_STATUS.to_owned())
 }
 
 fn tone(instance: &Instance) -> Tone {
@@ -130,4 +189,20 @@ fn session_document(session: &WorkingSession) -> Value {
         "attribution": session.attribution,
         "also_in": session.also_in,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_age_is_told_in_the_largest_unit() {
+        let at = Timestamp::from_millis;
+        for (seconds, words) in
+            [(0, "0 s"), (59, "59 s"), (60, "1 min"), (7_200, "2 h"), (200_000, "2 d")]
+        {
+            assert_eq!(age(at(seconds * 1_000), at(0)), words);
+        }
+        assert_eq!(age(at(0), at(5_000)), "0 s", "a clock that was set back");
+    }
 }

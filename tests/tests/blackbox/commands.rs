@@ -98,9 +98,33 @@ async fn status_is_the_record_of_the_api() {
     let table = world.cli(&["status"]).await.ok().stdout;
     let mut lines = table.lines();
     let heads: Vec<&str> = lines.next().unwrap().split_whitespace().collect();
-    assert_eq!(heads, ["INSTANCE", "PROJECT", "CHANNEL", "MODE", "STATUS", "LABEL"]);
-    assert!(lines.next().unwrap().contains("running"), "{table}");
+    assert_eq!(heads, ["INSTANCE", "PROJECT", "MODE", "STATUS", "SINCE", "CAUSE", "LABEL"]);
+    let running = lines.next().unwrap();
+    assert!(running.contains("Server Mode  running"), "{table}");
     assert_eq!(lines.next(), None);
+}
+
+#[tokio::test]
+async fn status_begins_with_what_needs_attention_and_says_why() {
+    let world = World::new();
+    for project in ["calm", "done", "bad"] {
+        world.project(project);
+    }
+    let server = world.serve().await;
+    for project in ["calm", "done", "bad"] {
+        server.client.run(project).await;
+    }
+    let mut page = server.events().await;
+    world.cli(&["stop", "done"]).await.ok();
+    world.bridges_of("bad")[0].signal(rustix::process::Signal::KILL);
+    page.until_status("bad", "crashed").await;
+    page.until_status("done", "stopped").await;
+    let table = world.cli(&["status"]).await.ok().stdout;
+    let rows: Vec<&str> = table.lines().skip(1).collect();
+    let order: Vec<&str> = rows.iter().map(|row| row.split_whitespace().nth(1).unwrap()).collect();
+    assert_eq!(order, ["bad", "calm", "done"], "{table}");
+    assert!(rows[0].contains("killed by signal KILL"), "{table}");
+    assert!(rows[2].contains("by you"), "{table}");
 }
 
 #[tokio::test]
