@@ -78,7 +78,7 @@ test('a wrong form comes back with what is wrong, without the passwords', async 
   await fill({ projects_root: join(root, 'nowhere'), password: PASSWORD, confirm: 'other' });
   await send();
   assert.match(await page.$eval('#projects_root-wrong', (e) => e.textContent), /cannot be used/);
-  assert.match(await page.$eval('#confirm-wrong', (e) => e.textContent), /not the same/);
+  assert.match(await page.$eval('#confirm-wrong', (e) => e.textContent), /Passwords don.t match/);
   assert.equal(await page.$eval('#password', (element) => element.value), '');
   assert.deepEqual(complaints.splice(0).filter((line) => !line.includes('400')), []);
 });
@@ -124,7 +124,7 @@ test('five wrong passwords lock, and the remaining time is the true one', async 
   for (let attempt = 0; attempt < 5; attempt += 1) {
     await fill({ password: `wrong ${attempt}` });
     await send();
-    assert.match(await alert(), /not the password/);
+    assert.match(await alert(), /Wrong password/);
   }
   await fill({ password: PASSWORD });
   const [reply] = await Promise.all([

@@ -83,10 +83,10 @@ test('every kind is listed, those of other servers with their reason', async () 
     kinds.map((kind) => kind.textContent),
   );
   assert.equal(off.length, 2);
-  assert.match(off[0], /Interactive Session.*does not offer/);
-  assert.match(off[1], /Direct Session.*does not offer/);
+  assert.match(off[0], /Interactive Session.*Not available in this version/);
+  assert.match(off[1], /Direct Session.*Not available in this version/);
   await press(`${part('launch-kind-off')} input`);
-  await says(part('live-polite'), 'does not offer');
+  await says(part('live-polite'), 'Not available in this version');
   await seen(`${part('launch-kind-standard')}:checked`);
   await says(part('launch-checks'), '0 of 2 bridges in use');
   await shot('launch-full');
@@ -154,7 +154,7 @@ test('an untrusted folder names what it ships and waits for the box', async () =
   await says(part('trust-path'), join('projects', 'docs'));
   for (const words of ['CLAUDE.md', '.claude/', 'Stop', 'jira']) await says(part('trust-gate'), words);
   await cannot();
-  await reason('waits for your trust');
+  await reason('Trust the folder to launch');
   await press(part('launch-submit'));
   await page.waitForFunction((where) => document.activeElement?.matches(where), {}, part('trust-box'));
   await shot('launch-untrusted');
@@ -172,7 +172,7 @@ test('a bypass is offered only where allowed, and asks for the name each time', 
   await open('free', '?permission_mode=bypassPermissions&typed=free');
   await seen(part('bypass-gate'));
   await cannot();
-  await reason('waits for the project name');
+  await reason('Type the project name to launch');
   await page.type(part('bypass-name'), 'Free');
   await cannot();
   await page.$eval(part('bypass-name'), (field) => field.select());
@@ -272,7 +272,7 @@ test('answers other than a launch say what happened and what comes next', async 
   await t.test('too many requests: the time to wait is counted down', async () => {
     answer = refuse(429, 'busy', {}, { 'Retry-After': '3' });
     await hand.press(part('launch-submit'));
-    await hand.says('#launch-says', 'Possible again in');
+    await hand.says('#launch-says', 'Try again in');
     await hand.seen(`${part('launch-submit')}[aria-disabled="true"]`);
     assert.notEqual(keys[2], keys[1], 'what was refused is not repeated by its key');
     await hand.seen(`${part('launch-submit')}:not([aria-disabled])`);
@@ -295,7 +295,7 @@ test('answers other than a launch say what happened and what comes next', async 
     const request = await held;
     await other.keyboard.press('Escape');
     await hand.gone(part('launch-dialog'));
-    await hand.says(part('toast'), 'The launch in web goes on');
+    await hand.says(part('toast'), 'Still launching in web');
     assert.equal(JSON.parse(request.postData()).trust, true);
     await request.continue();
     await hand.says(part('toast'), 'started in web');

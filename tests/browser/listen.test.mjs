@@ -142,7 +142,7 @@ test('a question is heard as one, with answers that say what they do', async () 
   const lines = await heard(part('confirm'));
   has(lines, 'group|Stop api');
   has(lines, 'button|Stop api');
-  has(lines, 'button|Keep');
+  has(lines, 'button|Keep running');
   await press(part('confirm-no'));
   await gone(part('confirm'));
 });

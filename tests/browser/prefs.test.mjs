@@ -115,7 +115,7 @@ test('a choice the service did not hear of is said, and told with the next one',
   await page.setRequestInterception(true);
   page.on('request', lose);
   await page.select(part('pref-zone'), 'utc');
-  await says(part('toast'), 'not kept by the service yet');
+  await says(part('toast'), 'Not saved yet');
   page.off('request', lose);
   await page.setRequestInterception(false);
   await page.select(part('pref-density'), '');

@@ -151,7 +151,7 @@ test('a removal that the service refuses brings the row back and says why', asyn
   await machine.cli('resume', 'docs');
   await putAway();
   await seen(row('docs', 'running'));
-  await says(`${part('toast')}[data-level="danger"]`, 'Forget docs: not done');
+  await says(`${part('toast')}[data-level="danger"]`, "Couldn't forget docs");
   await tap(`${part('toast')}[data-level="danger"] ${part('toast-dismiss')}`);
   await machine.cli('stop', 'docs');
   await seen(row('docs', 'stopped'));

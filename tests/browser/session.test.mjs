@@ -82,7 +82,7 @@ test('a resume that would be declined says so, and leads to the one that runs', 
   await machine.cli('start', 'api');
   const [{ instance_id: live }] = await rows('api');
   assert.notEqual(live, old);
-  await says(part('resume-declined'), 'Resume will be declined: Server Mode already runs');
+  await says(part('resume-declined'), "Can't resume: already running");
   await seen(`${part('act-resume')}[aria-disabled="true"]`);
   await shot('session-declined');
   await press(`${part('resume-declined')} a[href="/ui/s/${live}"]`);

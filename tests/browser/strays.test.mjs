@@ -100,7 +100,7 @@ test('H131: a refused kill says why, in the words of the service, and the list i
   await ended;
   await press(end(second));
   await press(`${stray(second)} ${part('confirm-yes')}`);
-  await says(part('toast'), `End process ${second.pid} (sleep): not done`);
+  await says(part('toast'), `Couldn't end process ${second.pid} (sleep)`);
   await says(part('toast'), `process ${second.pid} is no stray of this service`);
   await gone(stray(second));
   await shot('strays-refused');

@@ -86,13 +86,13 @@ test('H132: a killed service is shown, its rows cannot act, and the next one is 
   await page.waitForSelector(`${curve} .spark-line`); // flat: nothing that counts as visible
   await machine.kill();
   await seen(part('offline-banner'));
-  await says(part('offline-banner'), 'data as of');
+  await says(part('offline-banner'), 'data from');
   await page.waitForSelector(`${curve} .spark-hatch`); // the curve ends where the knowledge does
   await seen(`${row('api', 'running')} ${part('act-stop')}[aria-disabled="true"]`);
   const before = await page.$eval(row('api', 'running'), (element) => element.dataset.instance);
   await machine.start();
   await gone(part('offline-banner'));
-  await says(part('toast'), 'Service restarted. Up to date.');
+  await says(part('toast'), 'The service was restarted. Up to date.');
   await seen(`${row('api', 'running')} ${part('act-stop')}:not([aria-disabled])`);
   const again = await page.$eval(row('api', 'running'), (element) => element.dataset.instance);
   assert.equal(again, before);

@@ -488,7 +488,7 @@ const SAMPLES = {
   },
   "permission_labels": {
    "default": {
-    "short": "asks",
+    "short": "asks first",
     "long": "Ask before tools",
     "effect": "Reads freely; asks before it edits a file or runs a command."
    },
@@ -508,8 +508,8 @@ const SAMPLES = {
     "effect": "Runs every command and edits every file without asking."
    },
    "inherit": {
-    "short": "inherits",
-    "long": "As the agent's settings say",
+    "short": "agent's default permissions",
+    "long": "Use the agent's settings",
     "effect": "Passes no mode; the settings files decide."
    }
   },

@@ -32,7 +32,7 @@ pub fn buttons() -> AnyView {
         </div>
         <div class="line">
             <button type="button" class="btn btn-primary btn-big">{act::OPEN}</button>
-            <button type="button" class="btn btn-secondary btn-big">{act::KEEP}</button>
+            <button type="button" class="btn btn-secondary btn-big">{act::KEEP_RUNNING}</button>
             <button type="button" class="btn btn-ghost btn-icon" aria-label=act::MORE>{icon("more", 20)}</button>
             <button type="button" class="linkish">{act::VIEW}</button>
         </div>

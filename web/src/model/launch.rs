@@ -441,7 +441,7 @@ impl Ground<'_> {
         let label = self.basics.label(&form.permission_mode);
         match form.kind {
             Kind::ServerMode => words::summary(
-                &crate::text::status::spawn_mode(&form.spawn_mode).to_lowercase(),
+                &crate::text::status::spawn_mode_where(&form.spawn_mode),
                 &label.short,
             ),
             Kind::Background => words::summary_background(&label.short),

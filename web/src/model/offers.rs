@@ -82,13 +82,14 @@ pub fn offers(bridge: &Instance, live_sibling: Option<&str>) -> Offers {
     } else if bridge.resumable {
         Offer::Ready
     } else {
-        Offer::Refused(blocked.map_or_else(
+        let why = blocked.map_or_else(
             || words::NO_SESSION.to_owned(),
             |why| match why.known() {
                 Some(known) => refusal(*known).to_owned(),
                 None => why.to_string(),
             },
-        ))
+        );
+        Offer::Refused(words::cannot(&why))
     };
     let instead = match (&resume, blocked.and_then(|why| why.known())) {
         (Offer::Refused(_), Some(ResumeBlocked::StandardAlreadyLive)) => {
@@ -180,7 +181,7 @@ mod tests {
     fn a_reason_of_a_newer_server_is_shown_as_written() {
         let mut row = ended(Some(ResumeBlocked::NoSession));
         row.resume_blocked = Some(Word::Other("eclipse".into()));
-        assert_eq!(offers(&row, None).resume, Offer::Refused("eclipse".to_owned()));
+        assert_eq!(offers(&row, None).resume, Offer::Refused("Can't resume: eclipse".to_owned()));
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub fn Confirm(
         }
     });
     on_cleanup(move || escape.remove());
+    let no = if verb == act::STOP { act::KEEP_RUNNING } else { act::CANCEL };
     let question = named(verb, &object);
     let yes = question.clone();
     view! {
@@ -58,7 +59,7 @@ pub fn Confirm(
                 data-testid="confirm-no"
                 on:click=move |_| on_no.run(())
             >
-                {act::KEEP}
+                {no}
             </button>
         </div>
     }

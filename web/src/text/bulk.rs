@@ -1,6 +1,6 @@
 //! Sentences about several rows at once.
 
-pub use crate::text::session::act::{FORGET, KEEP, RESUME, STOP};
+pub use crate::text::session::act::{CANCEL, FORGET, RESUME, STOP};
 
 /// Region of the bar.
 pub const LABEL: &str = "Selected rows";
@@ -24,10 +24,11 @@ pub fn question(verb: &str, n: usize) -> String {
     if n == 1 { format!("{verb} 1 session?") } else { format!("{verb} {n} sessions?") }
 }
 /// Result of a row for which a request is on its way.
-pub const UNDER_WAY: &str = "Something else is under way for it.";
+pub const UNDER_WAY: &str = "Another action is in progress.";
 /// What else happens.
-pub const STOP_EFFECT: &str = "The sessions inside them end too.";
+pub const STOP_EFFECT: &str = "The sessions in them end too.";
 /// What else happens.
-pub const RESUME_EFFECT: &str = "Each goes on where it can; what cannot says why.";
+pub const RESUME_EFFECT: &str = "Sessions that cannot be resumed say why.";
 /// What else happens.
-pub const FORGET_EFFECT: &str = "Their rows go for good; files and conversations stay.";
+pub const FORGET_EFFECT: &str =
+    "Removes them from the list for good. Files and conversations are kept.";

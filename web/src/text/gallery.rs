@@ -10,8 +10,7 @@ pub const THEME: &str = "Theme";
 /// Name of the choices of a state.
 pub const STATE: &str = "State";
 /// Themes: the word in the address, and the label.
-pub const THEMES: [(&str, &str); 3] =
-    [("", "Like the system"), ("light", "Light"), ("dark", "Dark")];
+pub const THEMES: [(&str, &str); 3] = [("", "System"), ("light", "Light"), ("dark", "Dark")];
 /// States: the word in the address, and the label.
 pub const STATES: [(&str, &str); 5] = [
     ("", "As usual"),
@@ -57,7 +56,7 @@ pub const PENDING: &str = "Pending";
 /// Column.
 pub const REFUSED: &str = "With a reason";
 /// A reason.
-pub const A_REASON: &str = "will be declined: Server Mode already runs here";
+pub const A_REASON: &str = "Can't resume: already running";
 /// Weights of buttons, in the order of the sheet.
 pub const LOOKS: [&str; 5] = ["Primary", "Soft", "Secondary", "Ghost", "Danger"];
 /// Labels of the fields.
@@ -77,7 +76,7 @@ pub mod field {
     /// Help.
     pub const HELP: &str = "At most 128 characters.";
     /// Field.
-    pub const CHOICE: &str = "May do";
+    pub const CHOICE: &str = "Permissions";
     /// Option.
     pub const OPTION: &str = "Ask before tools";
     /// Field.
@@ -107,7 +106,7 @@ pub mod message {
     pub const INFO: (&str, &str) = ("Starting in docs-site", "for 4 s of 60 s");
     /// A decline.
     pub const WARNING: (&str, &str) =
-        ("Nothing was resumed", "Server Mode already runs in api-gateway");
+        ("Couldn't resume api-gateway", "Server Mode already runs in this project");
     /// A failure.
     pub const DANGER: (&str, &str) =
         ("Failed to start in infra-terraform", "exit code 127, command not found");

@@ -40,7 +40,7 @@ pub const COPY_ANSWER: &str = "Copy the command to answer";
 /// Chip.
 pub const REMOTE: &str = "remote";
 /// Why Resume cannot work.
-pub const NO_CONVERSATION: &str = "no conversation was saved";
+pub const NO_CONVERSATION: &str = "Can't resume: no conversation was saved";
 /// Buttons and menu entries.
 pub const REMOVE: &str = "Remove";
 /// Shows prompt and result.
@@ -52,7 +52,8 @@ pub const RESULT: &str = "Result";
 /// Field.
 pub const AGENT: &str = "Agent release";
 /// Question before a stop.
-pub const STOP_QUESTION: &str = "? The job ends and its row goes; the conversation stays.";
+pub const STOP_QUESTION: &str =
+    "? Ends the job and removes it from the list. The conversation is kept.";
 
 /// Outcome of a dispatch.
 #[must_use]
@@ -67,7 +68,7 @@ pub fn stopped(object: &str) -> String {
 /// Outcome of a stop without confirmation.
 #[must_use]
 pub fn not_settled(object: &str) -> String {
-    format!("Stopped the job in {object}; remote stop not confirmed")
+    format!("Stopped the job in {object}; the remote service has not confirmed it")
 }
 /// Outcome of a removal.
 #[must_use]
@@ -93,15 +94,16 @@ pub fn remark(project: &str) -> String {
 /// Sections of the background page beside those of Home.
 pub const WAITING: &str = "Waiting for you";
 /// Nothing there.
-pub const EMPTY: &str = "A background session works alone from a first prompt, without a client, and keeps its result here.";
+pub const EMPTY: &str =
+    "A background session works alone from a first prompt. You find the result here.";
 /// Button.
 #[must_use]
 pub fn start_in(project: &str) -> String {
-    format!("Start one in {project}")
+    format!("Start in {project}")
 }
 
 /// Link beside it.
-pub const ELSEWHERE: &str = "In another project";
+pub const ELSEWHERE: &str = "Choose another project";
 /// The job of the address is not there.
 pub const GONE: &str =
     "There is no background session with this id. It may have been removed or resumed.";
@@ -115,14 +117,14 @@ pub mod external {
     /// What can be done with it.
     pub const OBSERVE: &str = "observe only";
     /// … when it can be taken over.
-    pub const CAN_MANAGE: &str = "a bridge started elsewhere";
+    pub const CAN_MANAGE: &str = "started elsewhere, can be managed here";
     /// Why there is no Manage.
-    pub const NOT_ADOPTABLE: &str = "interactive terminal session: can be watched, not taken over";
+    pub const NOT_ADOPTABLE: &str =
+        "Interactive terminal session: it can be watched here, but not managed";
     /// Button.
     pub const MANAGE: &str = "Manage";
     /// Question before it.
-    pub const QUESTION: &str =
-        "? You can stop it here from then on. Its log stays where it was started, and a later Resume starts a new conversation.";
+    pub const QUESTION: &str = "? You can stop it here from then on. Its log stays where it was started, and a later Resume starts a new conversation.";
     /// Outcome.
     #[must_use]
     pub fn managed(project: &str) -> String {
@@ -154,7 +156,7 @@ pub mod external {
             };
             named += &pid.to_string();
         }
-        named + " work on the same session and overlook what the other does: end one of them."
+        named + " work on the same session without knowing of each other. End one of them."
     }
     /// What a session waits for.
     #[must_use]

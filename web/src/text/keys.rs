@@ -11,16 +11,16 @@ pub const PROJECT: &str = "project";
 /// Verb before the id.
 pub const COPY_ID: &str = "Copy id of";
 /// Title of the help.
-pub const TITLE: &str = "Keys";
+pub const TITLE: &str = "Keyboard shortcuts";
 /// Button in the top bar.
-pub const HELP: &str = "Help: keys";
+pub const HELP: &str = "Help: keyboard shortcuts";
 /// Button: shows the first steps again.
 pub const FIRST_STEPS: &str = "Show the first steps";
 /// Switch.
-pub const SINGLE: &str = "Single-letter keys";
+pub const SINGLE: &str = "Keyboard shortcuts";
 /// Letters that can be changed, and what each does.
 pub const LETTERS: [(&str, &str); 16] = [
-    ("?", "List the keys"),
+    ("?", "List the shortcuts"),
     ("/", "Search in this view"),
     ("g", "Go to a view (first of two keys)"),
     ("j", "Next row"),
@@ -52,8 +52,8 @@ pub const ALL: [(&str, &str); 17] = [
     ("l", "Launch in the project of the row"),
     ("r s", "Resume or stop the row"),
     ("x X", "Select the row; all up to it"),
-    ("f Ctrl-Z", "Forget the row; undo it"),
+    ("f Ctrl+Z", "Forget the row; undo it"),
     ("e y", "Log of the row; copy its id"),
     ("[ ]", "Previous and next tab"),
-    ("?", "These keys"),
+    ("?", "This list"),
 ];

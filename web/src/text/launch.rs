@@ -6,55 +6,69 @@ pub fn title(project: &str) -> String {
     format!("Launch in {project}")
 }
 /// Label of the kind.
-pub const HOW: &str = "How";
+pub const HOW: &str = "Kind";
 /// What the one kind is.
 pub const SERVER_MODE: &str = "Server Mode";
 /// … and does.
 pub const SERVER_MODE_EFFECT: &str =
-    "Many conversations, started from the client. One bridge per project; resume reconnects it.";
+    "Many conversations, started from the client. One per project. Resuming reconnects them.";
 /// A kind.
 pub const INTERACTIVE: &str = "Interactive Session";
 /// A kind.
 pub const DIRECT: &str = "Direct Session";
 /// What a background session does.
 pub const BACKGROUND_EFFECT: &str =
-    "Works alone from a first prompt. Several may run; resume starts a new job that goes on.";
+    "Works alone from a first prompt. Several can run. Resuming continues in a new job.";
 /// Label of the first prompt.
 pub const PROMPT: &str = "First prompt";
+/// A number with a comma before each group of three digits.
+fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut grouped = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
 /// Size of the first prompt.
 #[must_use]
 pub fn prompt_size(bytes: usize) -> String {
-    format!("{bytes} of 100 000 bytes. Ctrl-Enter starts it.")
+    format!("{} / 100,000 bytes. Ctrl+Enter to launch", thousands(bytes))
 }
 /// Switch.
 pub const REGISTER: &str = "Register with the remote service";
 /// Label of the switch.
 pub const REMOTE: &str = "Remote";
 /// What the switch means.
-pub const REGISTER_HELP: &str = "The client lists it by a name; then it can wait for its prompt.";
+pub const REGISTER_HELP: &str =
+    "The client lists the session by this name, and the prompt can come later.";
 /// Label of that name.
 pub const REMOTE_NAME: &str = "Remote name";
 /// Label of the model.
 pub const MODEL: &str = "Model";
 /// Placeholder of the model.
-pub const MODEL_DEFAULT: &str = "the agent's own";
+pub const MODEL_DEFAULT: &str = "Agent default";
 /// Rule of the model.
-pub const MODEL_HELP: &str = "A name the agent knows, at most 128 characters.";
+pub const MODEL_HELP: &str = "A model name of the agent, at most 128 characters.";
 /// What breaks the rule.
-pub const MODEL_REFUSED: &str = "This model name cannot be used: at most 128 characters, no control or invisible characters, no dash first.";
+pub const MODEL_REFUSED: &str =
+    "Use at most 128 characters, no control or invisible ones, and no dash at the start.";
 /// Footer while there is nothing to do.
 pub const WAITS_FOR_PROMPT: &str =
     "Write a first prompt, or register the session with the remote service.";
 /// Footer.
-pub const PROMPT_TOO_LONG: &str = "The first prompt is longer than 100 000 bytes.";
+pub const PROMPT_TOO_LONG: &str = "The first prompt is longer than 100,000 bytes.";
 /// Label of the permission mode.
-pub const MAY_DO: &str = "May do";
+pub const MAY_DO: &str = "Permissions";
 /// All modes with their effects.
 pub const ALL_MODES: &str = "What each choice means";
 /// Label of the spawn mode.
 pub const RUNS_IN: &str = "Runs in";
 /// Why no worktree.
-pub const NOT_GIT: &str = "Worktrees need a git repository; this folder is none.";
+pub const NOT_GIT: &str = "Worktrees need a git repository, and this folder is not one.";
 /// Option text of the disabled worktree.
 pub const WORKTREE_OFF: &str = "Own worktree per session (not a git repository)";
 /// Label of the name.
@@ -69,15 +83,17 @@ pub fn name_refused(why: &str) -> String {
 /// Heading of the trust gate.
 pub const NOT_TRUSTED: &str = "This folder is not trusted yet";
 /// What trusting allows.
-pub const TRUST_ALLOWS: &str = "Trusting lets the agent read it and run what it ships:";
+pub const TRUST_ALLOWS: &str =
+    "If you trust it, the agent can read this folder and run what is in it:";
 /// … when it ships nothing special.
-pub const TRUST_ALLOWS_PLAIN: &str = "Trusting lets the agent read it and run what it ships.";
+pub const TRUST_ALLOWS_PLAIN: &str =
+    "If you trust it, the agent can read this folder and run what is in it.";
 /// The box.
 pub const I_TRUST: &str = "I trust the files in this folder";
 /// The folder has instructions.
 pub const CLAUDE_MD: &str = "CLAUDE.md";
 /// The folder has settings of its own.
-pub const CLAUDE_DIR: &str = ".claude/ with settings of its own";
+pub const CLAUDE_DIR: &str = ".claude/ with settings";
 /// The service is reading hooks and MCP servers of the folder.
 pub const LOOKS: &str = "Looking for hooks and MCP servers…";
 /// It could not read them.
@@ -108,9 +124,9 @@ pub fn type_name(project: &str) -> String {
 /// Label of that field.
 pub const TYPED_NAME: &str = "Project name";
 /// Footer while the box is empty.
-pub const WAITS_FOR_TRUST: &str = "Launch waits for your trust in the folder.";
+pub const WAITS_FOR_TRUST: &str = "Trust the folder to launch.";
 /// Footer while the name is not typed.
-pub const WAITS_FOR_NAME: &str = "Launch waits for the project name.";
+pub const WAITS_FOR_NAME: &str = "Type the project name to launch.";
 /// Footer while the answer is on its way.
 pub const PENDING: &str = "Launching. Closing this does not cancel it.";
 /// Footer while readiness is being asked.
@@ -118,29 +134,29 @@ pub const CHECKING: &str = "Checking what a launch needs…";
 /// Readiness could not be read.
 #[must_use]
 pub fn unchecked(why: &str) -> String {
-    format!("Not checked beforehand: {why}")
+    format!("The checks could not run: {why}")
 }
 /// The project is another's second name.
 #[must_use]
 pub fn alias(of: &str) -> String {
-    format!("This is the same folder as {of}; launch there.")
+    format!("This is the same folder as {of}. Launch in {of}.")
 }
 /// A verdict that comes without a sentence.
 #[must_use]
 pub fn verdict(code: &str) -> String {
     match code {
-        "capacity" => "The limit of live bridges is reached; stop one first.".to_owned(),
+        "capacity" => "The limit of live bridges is reached. Stop one first.".to_owned(),
         "agent_missing" => "The agent program was not found on this machine.".to_owned(),
         "held_elsewhere" => "Another service or project holds this folder.".to_owned(),
         "disk_full" => "There is too little free space on this machine.".to_owned(),
-        "pty_unavailable" | "hosted_unavailable" => "This server does not offer it.".to_owned(),
+        "pty_unavailable" | "hosted_unavailable" => "Not available in this version.".to_owned(),
         other => format!("A launch would be refused: {other}."),
     }
 }
 /// The choice in one line.
 #[must_use]
 pub fn summary(place: &str, permission: &str) -> String {
-    format!("Server Mode, {place}, {permission}")
+    format!("Server Mode {place}, {permission}")
 }
 /// The choice of a background session in one line.
 #[must_use]
@@ -150,14 +166,14 @@ pub fn summary_background(permission: &str) -> String {
 /// One lives already.
 #[must_use]
 pub fn already(since: &str) -> String {
-    format!("Already running since {since}. A second launch would give the same one.")
+    format!("Already running since {since}. Launching again opens the same one.")
 }
 /// Effective meaning of `inherit`.
 #[must_use]
 pub fn inherits(mode: &str, source: Option<&str>) -> String {
     match source {
         Some(source) => format!("Now: {mode}, from the {source} settings."),
-        None => format!("Now: {mode}, the agent's own default."),
+        None => format!("Now: {mode}, the agent's default."),
     }
 }
 /// Capacity.
@@ -168,7 +184,7 @@ pub fn capacity(live: u32, max: u32) -> String {
 /// Buttons.
 pub const LAUNCH: &str = "Launch";
 /// … for a bridge that runs.
-pub const VIEW_IT: &str = "View it";
+pub const VIEW_IT: &str = "View running session";
 /// Closes.
 pub const CANCEL: &str = "Cancel";
 /// Closes.
@@ -192,7 +208,7 @@ pub fn trust_resume_title(project: &str) -> String {
 /// Button of that gate.
 pub const TRUST_AND_RESUME: &str = "Trust and resume";
 /// Footer of the gate.
-pub const TRUST_LASTS: &str = "The agent remembers it, also for sessions started elsewhere.";
+pub const TRUST_LASTS: &str = "The agent remembers this, also for sessions started elsewhere.";
 /// The project of the address is not there.
 #[must_use]
 pub fn no_project(name: &str) -> String {
@@ -205,18 +221,28 @@ pub const EDIT_AND_RETRY: &str = "Edit and retry";
 /// Group of the choices that few need.
 pub const ADVANCED: &str = "Advanced";
 /// The address asks for a sandbox.
-pub const SANDBOX_IGNORED: &str = "The address asks for a sandbox: ignored by this version.";
+pub const SANDBOX_IGNORED: &str = "The address asks for a sandbox. This version ignores that.";
 /// The dialog was closed before the answer came.
 #[must_use]
 pub fn goes_on(project: &str) -> String {
-    format!("The launch in {project} goes on")
+    format!("Still launching in {project}")
 }
 /// … and what follows.
-pub const GOES_ON_BODY: &str = "A message says how it went.";
+pub const GOES_ON_BODY: &str = "A message tells you the result.";
 /// Above the bridges that could be stopped.
-pub const LEAST_USED: &str = "Least used of those that run:";
+pub const LEAST_USED: &str = "Least recently used:";
 /// Before the next try.
 #[must_use]
 pub fn wait(span: &str) -> String {
-    format!("Possible again in {span}.")
+    format!("Try again in {span}.")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_are_read_in_groups_of_three_digits() {
+        for (n, words) in [(0, "0"), (999, "999"), (1_000, "1,000"), (100_000, "100,000")] {
+            assert_eq!(super::thousands(n), words);
+        }
+    }
 }

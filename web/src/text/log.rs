@@ -32,9 +32,10 @@ pub const PAUSE: &str = "Pause";
 #[must_use]
 pub fn go_on(waiting: usize) -> String {
     match waiting {
-        0 => "Go on".to_owned(),
-        n if n >= crate::model::log::MAX_WAITING => "Go on, 5 000 and more waiting".to_owned(),
-        n => format!("Go on, {n} waiting"),
+        0 => "Resume".to_owned(),
+        n if n >= crate::model::log::MAX_WAITING => "Resume (more than 5,000 new lines)".to_owned(),
+        1 => "Resume (1 new line)".to_owned(),
+        n => format!("Resume ({n} new lines)"),
     }
 }
 /// What the further controls are about.
@@ -51,7 +52,7 @@ pub const NO_ANNOUNCE: &str = "Stop announcing new output";
 #[must_use]
 pub fn read_out(n: usize, last: &str) -> String {
     let last: String = last.chars().take(200).collect();
-    if n == 1 { last } else { format!("{n} new lines, the last: {last}") }
+    if n == 1 { last } else { format!("{n} new lines. Last line: {last}") }
 }
 /// Count.
 #[must_use]
@@ -71,15 +72,15 @@ pub fn empty(since: &str) -> String {
 /// Not connected yet.
 pub const CONNECTING: &str = "Connecting to the log…";
 /// Lost.
-pub const RECONNECTING: &str = "The log is interrupted; connecting again…";
+pub const RECONNECTING: &str = "Connection to the log lost. Reconnecting…";
 /// The kind has none.
 pub const NONE: &str = "This session has no log.";
 /// The row is gone.
-pub const GONE: &str = "This session was forgotten; its log is no longer served.";
+pub const GONE: &str = "This session was forgotten. Its log is no longer available here.";
 /// Button at the start.
 pub const OLDER: &str = "Load older lines";
 /// The buffer is full.
-pub const FULL: &str = "Only the last 10 000 lines are kept here; the file has more.";
+pub const FULL: &str = "Only the last 10,000 lines are shown. The file has more.";
 /// The start of the log.
 pub const START: &str = "Start of this log";
 /// Mark.

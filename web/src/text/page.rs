@@ -53,12 +53,12 @@ pub mod link {
     /// Age of what is shown.
     #[must_use]
     pub fn as_of(clock: &str) -> String {
-        format!("data as of {clock}")
+        format!("data from {clock}")
     }
     /// Age, in a heading.
     #[must_use]
     pub fn as_of_offline(clock: &str) -> String {
-        format!("as of {clock} · offline")
+        format!("from {clock}, offline")
     }
     /// Next try.
     #[must_use]
@@ -68,7 +68,7 @@ pub mod link {
     /// The try is on its way.
     pub const TRYING: &str = "trying now";
     /// What offline means.
-    pub const WAIT: &str = "Actions wait until the service answers. Nothing is queued.";
+    pub const WAIT: &str = "Actions are disabled until the service responds.";
     /// Button.
     pub const RETRY: &str = "Retry now";
     /// Reason of every button while offline.
@@ -88,19 +88,19 @@ pub mod link {
     pub fn caught_up(changes: u64) -> String {
         match changes {
             0 => "Up to date.".to_owned(),
-            1 => "Up to date, 1 change while away.".to_owned(),
-            n => format!("Up to date, {n} changes while away."),
+            1 => "Up to date. 1 change while you were away.".to_owned(),
+            n => format!("Up to date. {n} changes while you were away."),
         }
     }
     /// The service was restarted.
-    pub const RESTARTED: &str = "Service restarted. Up to date.";
+    pub const RESTARTED: &str = "The service was restarted. Up to date.";
     /// Steps were missed.
     pub const GAP: &str = "Up to date. Some history is missing.";
     /// Another version serves now.
-    pub const NEW_VERSION: &str = "A new version of the page is there.";
+    pub const NEW_VERSION: &str = "A new version is available.";
     /// This page and the server do not understand each other.
     pub const OTHER_PROTOCOL: &str =
-        "This page is older than the service and no longer follows it.";
+        "This page is older than the service. Reload it to see changes again.";
     /// Button.
     pub const RELOAD: &str = "Reload";
     /// Button.
@@ -110,7 +110,7 @@ pub mod link {
 /// Theme.
 pub mod theme {
     /// Follows the system.
-    pub const SYSTEM: &str = "Theme: like the system";
+    pub const SYSTEM: &str = "Theme: system";
     /// Light.
     pub const LIGHT: &str = "Theme: light";
     /// Dark.
@@ -120,7 +120,7 @@ pub mod theme {
 /// Sections of Home.
 pub mod home {
     /// Trouble.
-    pub const NEEDS_LOOK: &str = "Needs a look";
+    pub const NEEDS_LOOK: &str = "Needs attention";
     /// Live bridges.
     pub const LIVE: &str = "Live";
     /// Ended bridges.
@@ -163,7 +163,7 @@ pub mod home {
     /// After the path.
     pub const BECOMES_B: &str = " becomes a project.";
     /// How to begin.
-    pub const BEGIN: &str = "Make or clone one there; it appears here by itself.";
+    pub const BEGIN: &str = "Create or clone a folder there. It appears here automatically.";
     /// Heading of the steps.
     pub const STEPS: &str = "First steps";
     /// Steps done.
@@ -178,9 +178,10 @@ pub mod home {
     /// Mark of a step taken.
     pub const DONE: &str = "Done";
     /// Step.
-    pub const STEP_SIGN_IN: &str = "Sign the agent in";
+    pub const STEP_SIGN_IN: &str = "Sign in the agent";
     /// … how.
-    pub const STEP_SIGN_IN_HOW: &str = "Run claude once on this machine and follow it.";
+    pub const STEP_SIGN_IN_HOW: &str =
+        "Run claude once on this machine and follow the instructions.";
     /// Step.
     pub const STEP_INSTALL: &str = "Install the agent";
     /// … how.
@@ -191,26 +192,26 @@ pub mod home {
     /// … how.
     #[must_use]
     pub fn step_add_how(root: &str) -> String {
-        format!("Copy or clone a folder into {root}. It appears by itself.")
+        format!("Copy or clone a folder into {root}. It appears automatically.")
     }
     /// Step.
-    pub const STEP_LAUNCH: &str = "Trust it and launch";
+    pub const STEP_LAUNCH: &str = "Trust the project and launch";
     /// … how.
-    pub const STEP_LAUNCH_HOW: &str = "You see what the folder ships before anything runs.";
+    pub const STEP_LAUNCH_HOW: &str = "You see what the folder contains before anything runs.";
     /// Step.
-    pub const STEP_OPEN: &str = "Open it in the client";
+    pub const STEP_OPEN: &str = "Open the session in the client";
     /// … how.
     pub const STEP_OPEN_HOW: &str = "Open a running session, or scan its QR code with a phone.";
     /// The agent is not signed in.
     pub const NOT_SIGNED_IN: &str = "The agent is not signed in on this machine.";
     /// … what to do.
     pub const NOT_SIGNED_IN_HOW: &str =
-        "Run claude there once and follow it; launches fail until then.";
+        "Run claude there once and follow the instructions. Launches fail until then.";
     /// The agent was not found.
-    pub const NO_AGENT: &str = "The agent does not answer on this machine.";
+    pub const NO_AGENT: &str = "The agent was not found, or does not work, on this machine.";
     /// … what to do.
     pub const NO_AGENT_HOW: &str =
-        "Install it, or set the key claude.binary to its path; launches fail until then.";
+        "Install the agent, or set claude.binary to its path. Launches fail until then.";
     /// Clocks differ.
     #[must_use]
     pub fn skew(span: &str) -> String {
@@ -241,30 +242,27 @@ pub mod session {
     /// Landmark of the tabs.
     pub const TABS: &str = "About this session";
     /// Link to the log.
-    pub const OPEN_LOG: &str = "Open the log at its end";
+    pub const OPEN_LOG: &str = "Go to end of log";
     /// Heading of the tail.
     pub const LAST_OUTPUT: &str = "Last output";
     /// Lines of the tail.
     #[must_use]
     pub fn lines_before_end(n: usize) -> String {
-        if n == 1 {
-            "1 line before the end".to_owned()
-        } else {
-            format!("{n} lines before the end")
-        }
+        if n == 1 { "Last line".to_owned() } else { format!("Last {n} lines") }
     }
     /// Button.
     pub const COPY: &str = "Copy";
     /// It is on the clipboard.
     pub const COPIED: &str = "Copied";
     /// No clipboard here; the text follows.
-    pub const NO_CLIPBOARD: &str = "This browser copies only at a secure address. The text:";
+    pub const NO_CLIPBOARD: &str = "This browser can copy only over HTTPS. The text:";
     /// No clipboard here.
-    pub const PRESS_COPY: &str = "Selected. Press Ctrl-C to copy.";
+    pub const PRESS_COPY: &str = "Selected. Press Ctrl+C to copy.";
     /// No such row.
     pub const UNKNOWN: &str = "There is no session with this id";
     /// … why.
-    pub const UNKNOWN_WHY: &str = "It may have been forgotten. Ids are matched from their start.";
+    pub const UNKNOWN_WHY: &str =
+        "The session may have been forgotten. Check the first characters of the id.";
     /// Several rows.
     pub const SEVERAL: &str = "Several sessions begin with this id";
     /// Label of the new name.
@@ -285,13 +283,10 @@ pub mod session {
     pub fn for_span(span: &str) -> String {
         format!("for {span}")
     }
-    /// Before the reason why Resume would be declined.
+    /// Why Resume would be declined, as a sentence.
     #[must_use]
     pub fn resume_declined(why: &str) -> String {
-        match why.strip_prefix("will be declined: ") {
-            Some(why) => format!("Resume will be declined: {why}."),
-            None => format!("Resume is not possible: {why}."),
-        }
+        format!("{}.", why.trim_end_matches('.'))
     }
     /// Names of the fields of the details.
     pub mod field {
@@ -318,7 +313,7 @@ pub mod session {
         /// Field.
         pub const SIGNAL: &str = "Exit signal";
         /// Field.
-        pub const MAY_DO: &str = "May do";
+        pub const MAY_DO: &str = "Permissions";
         /// Field.
         pub const RUNS_IN: &str = "Runs in";
         /// Field.
@@ -336,7 +331,7 @@ pub mod session {
         /// Field.
         pub const ENVIRONMENT_REF: &str = "Environment ref";
         /// Field.
-        pub const REUSE: &str = "Old sessions reconnect until";
+        pub const REUSE: &str = "Sessions can reconnect until";
         /// Field.
         pub const KEEPER: &str = "Keeper process";
         /// Field.
@@ -344,15 +339,15 @@ pub mod session {
         /// Field.
         pub const WORKTREE: &str = "Worktree";
         /// Field.
-        pub const RESTART: &str = "Restarted by itself";
+        pub const RESTART: &str = "Auto-restart";
         /// Field.
         pub const NOTICE: &str = "Notice";
         /// Field.
         pub const LINK: &str = "Link for the client";
         /// Field.
-        pub const RESUMABLE: &str = "Resume possible";
+        pub const RESUMABLE: &str = "Can be resumed";
         /// Field.
-        pub const COMMANDS: &str = "Same on the command line";
+        pub const COMMANDS: &str = "CLI commands";
         /// Nothing there.
         pub const NONE: &str = "none";
         /// It is so.
@@ -378,12 +373,13 @@ pub mod open {
     }
     /// Not a link to follow.
     pub const REFUSED: &str =
-        "The link of this session does not lead to the remote client, so it is not followed.";
+        "The link of this session does not lead to the remote client, so it was not opened.";
     /// Under `svc demo` there is no client to open.
     pub const DEMO: &str = "This is a demonstration, so nothing is opened. A real session opens \
                             in the client here.";
     /// What to do about it.
-    pub const REFUSED_HOW: &str = "Stop and resume the session; if it stays, look at its log.";
+    pub const REFUSED_HOW: &str =
+        "Stop and resume the session. If that does not help, read its log.";
     /// Button.
     pub const RETRY: &str = "Retry";
     /// Link.
@@ -401,9 +397,9 @@ pub mod qr {
     }
     /// Below the picture.
     pub const WARNING: &str =
-        "Whoever scans it can open this session. It goes when you leave this tab.";
+        "Anyone who scans it can open this session. The code disappears when you leave this tab.";
     /// There is no picture.
-    pub const NONE: &str = "There is no link now. The session may have ended; look at its row.";
+    pub const NONE: &str = "There is no link now. The session may have ended.";
 }
 
 /// About.
@@ -421,9 +417,9 @@ pub mod about {
     /// Field.
     pub const SIGN_IN: &str = "Agent sign-in";
     /// Field.
-    pub const GRACE: &str = "Time allowed to start";
+    pub const GRACE: &str = "Startup timeout";
     /// Field.
-    pub const CAP: &str = "Live bridges at most";
+    pub const CAP: &str = "Max. live bridges";
     /// Value.
     pub const NO_CAP: &str = "no limit";
     /// Value.
@@ -439,7 +435,7 @@ pub mod about {
     /// Licence.
     pub const LICENCE_TEXT: &str = "MIT";
     /// Link to the gallery.
-    pub const COMPONENTS: &str = "The components of this page, in every state";
+    pub const COMPONENTS: &str = "Component gallery";
 }
 
 /// An address outside the page.
@@ -455,43 +451,44 @@ pub const MESSAGES: &str = "Messages";
 /// Takes back what was just done.
 pub const UNDO: &str = "Undo";
 /// Repeats a request.
-pub const REPEAT: &str = "Repeat";
+pub const REPEAT: &str = "Try again";
 
 /// No answer.
-pub const NO_ANSWER: &str = "The service did not answer, so it is not known whether it happened. Look at the row, then repeat.";
+pub const NO_ANSWER: &str =
+    "The service did not respond, so the result is unknown. Check the row before you try again.";
 /// A defect of the service.
 #[must_use]
 pub fn internal(id: &str) -> String {
-    format!("The service failed at this. Its log says more under {id}.")
+    format!("The service failed. Its log has the details under {id}.")
 }
 /// Not our server's answer.
 #[must_use]
 pub fn unreadable(status: u16) -> String {
     format!(
-        "The answer (HTTP {status}) is not one this page understands. Reload; if it stays, look at what stands between this browser and the service."
+        "This page does not understand the answer (HTTP {status}). Reload. If that does not help, check the proxy between this browser and the service."
     )
 }
 /// Failed actions.
 #[must_use]
 pub fn not_done(action: &str, object: &str) -> String {
-    format!("{action} {object}: not done")
+    format!("Couldn't {} {object}", action.to_lowercase())
 }
 /// The start failed.
-pub const NO_START: &str = "The service does not answer";
+pub const NO_START: &str = "The service does not respond";
 /// The address is not allowed.
-pub const WRONG_ADDRESS: &str = "This address is not in the allowed list";
+pub const WRONG_ADDRESS: &str = "This address is not allowed";
 /// … what to do.
 #[must_use]
 pub fn wrong_address_how(origin: &str) -> String {
     format!(
-        "The page is open at {origin}. The service takes no actions from there. Open it at one of its own addresses, or add this one to the key auth.allowed_origins and restart the service."
+        "The page is open at {origin}, and the service accepts no actions from there. Open the page at another address of the service, or add this address to auth.allowed_origins and restart the service."
     )
 }
 /// The session has ended.
 pub const SIGNED_OUT: &str = "You are signed out";
 /// … what happens next.
 pub const SIGNED_OUT_HOW: &str =
-    "Sign in again to go on. What you have typed stays here while you do it in another tab.";
+    "Sign in again in another tab to continue. What you typed here is kept.";
 /// Link.
 pub const SIGN_IN: &str = "Sign in";
 /// Link.
@@ -499,7 +496,7 @@ pub const SIGN_OUT: &str = "Sign out";
 /// The page crashed.
 pub const CRASH: &str = "The page stopped working";
 /// … what to do.
-pub const CRASH_HOW: &str = "The bridges and the service are not affected. Reload to go on; if it happens again, this text helps to find out why:";
+pub const CRASH_HOW: &str = "Sessions and the service are not affected. Reload to continue. If this happens again, report this text:";
 /// Messages left unread.
 #[must_use]
 pub fn and_more(n: usize) -> String {

@@ -9,14 +9,14 @@ pub const ENDED: &str = "Ended";
 /// View and tab.
 pub const TITLE: &str = "Activity";
 /// Nothing happened yet.
-pub const EMPTY: &str = "Nothing has happened yet. Starts and ends are kept here.";
+pub const EMPTY: &str = "Nothing has happened yet. Starts and exits are listed here.";
 /// Button at the end of the list.
 pub const OLDER: &str = "Show older";
 /// Button above the list.
-pub const NEWER: &str = "Something has happened since. Show it";
+pub const NEWER: &str = "Show newer events";
 /// Heading of the newest few.
 pub const TIMELINE: &str = "Timeline";
 /// Field with the newest ends.
-pub const LAST_ENDS: &str = "Last ends";
+pub const LAST_ENDS: &str = "Recent exits";
 /// It has not ended so far.
 pub const NO_ENDS: &str = "none";

@@ -13,7 +13,7 @@ pub const WARNING: &str = "Warnings";
 /// Group.
 pub const DECISION: &str = "For you to decide";
 /// Group.
-pub const FINE: &str = "In order";
+pub const FINE: &str = "Passed";
 /// Button.
 pub const COPY: &str = "Copy report";
 /// Pill in the top bar.
@@ -33,11 +33,11 @@ pub mod strays {
     /// Button.
     pub const END: &str = "End process";
     /// Question before it.
-    pub const QUESTION: &str = "? It is killed and cannot finish what it does.";
+    pub const QUESTION: &str = "? The process is killed and cannot finish its work.";
     /// Its bridge has ended.
     pub const LEFTOVER: &str = "left by a session that ended";
     /// A second agent under one launch.
-    pub const DUPLICATE: &str = "second agent of a live session";
+    pub const DUPLICATE: &str = "second process of a live session";
     /// Nobody knows where it belongs.
     pub const NO_PROJECT: &str = "in no project";
     /// A process as messages name it.

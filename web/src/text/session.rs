@@ -13,9 +13,9 @@ pub fn starting_for(span: &str, allowed: &str) -> String {
 }
 
 /// Taken over while starting: it has no deadline.
-pub const WAITING_READY: &str = "waiting to be seen ready";
+pub const WAITING_READY: &str = "waiting until ready";
 /// The link will come.
-pub const LINK_PENDING: &str = "link pending";
+pub const LINK_PENDING: &str = "preparing the link";
 /// The link should have come by now.
 pub const NO_LINK_YET: &str = "no link yet";
 /// A stop that takes long.
@@ -53,9 +53,9 @@ pub mod act {
     /// Trusts the folder and resumes.
     pub const TRUST_RESUME: &str = "Trust and resume…";
     /// Goes to the bridge that is in the way.
-    pub const VIEW_LIVE: &str = "View the live one";
+    pub const VIEW_LIVE: &str = "View running session";
     /// Stops that one.
-    pub const STOP_LIVE: &str = "Stop it…";
+    pub const STOP_LIVE: &str = "Stop running session…";
     /// Launches another.
     pub const LAUNCH_NEW: &str = "Launch new…";
     /// Removes the row.
@@ -74,8 +74,10 @@ pub mod act {
     pub const COPY_REF: &str = "Copy session ref";
     /// Copies the command.
     pub const COPY_COMMAND: &str = "Copy command";
-    /// Declines a destructive action.
-    pub const KEEP: &str = "Keep";
+    /// Declines an action.
+    pub const CANCEL: &str = "Cancel";
+    /// Declines a stop.
+    pub const KEEP_RUNNING: &str = "Keep running";
     /// Opens the menu.
     pub const MORE: &str = "More";
 }
@@ -91,31 +93,37 @@ pub fn named(action: &str, object: &str) -> String {
 pub fn stop_question(inside: usize) -> &'static str {
     match inside {
         0 => "?",
-        1 => "? 1 session inside ends too.",
-        _ => "? The sessions inside end too.",
+        1 => "? 1 session in it ends too.",
+        _ => "? The sessions in it end too.",
     }
 }
 
 /// Why Resume would not work now.
 pub mod blocked {
+    /// Before each of the reasons.
+    #[must_use]
+    pub fn cannot(why: &str) -> String {
+        format!("Can't resume: {why}")
+    }
+
     /// Another Server Mode bridge lives.
-    pub const ALREADY_LIVE: &str = "will be declined: Server Mode already runs in this project";
+    pub const ALREADY_LIVE: &str = "already running";
     /// Its process lives.
-    pub const STILL_LIVE: &str = "its process is still alive";
+    pub const STILL_LIVE: &str = "the process is still alive";
     /// Nothing saved.
-    pub const NO_SESSION: &str = "no usable conversation was saved";
+    pub const NO_SESSION: &str = "no conversation was saved";
     /// The folder is gone.
     pub const UNKNOWN_PROJECT: &str = "project folder not found";
     /// Not trusted.
-    pub const NOT_TRUSTED: &str = "folder is not trusted";
+    pub const NOT_TRUSTED: &str = "the folder is not trusted";
     /// Bypass is forbidden now.
-    pub const BYPASS: &str = "saved mode bypass is no longer allowed here";
+    pub const BYPASS: &str = "bypassing permissions is no longer allowed here";
     /// The daemon is not there.
-    pub const HOSTED: &str = "this kind of session is not available on this server";
+    pub const HOSTED: &str = "not available in this version";
     /// The surviving process must go first.
     pub const ORPHAN: &str = "kill the surviving process first";
     /// The row is suspended.
-    pub const QUARANTINED: &str = "actions on this row are suspended";
+    pub const QUARANTINED: &str = "this session is held";
 }
 
 /// Outcome of a launch that is ready.
@@ -129,7 +137,7 @@ pub fn starting_in(project: &str) -> String {
     format!("Starting in {project}")
 }
 /// It usually takes seconds.
-pub const STARTING_BODY: &str = "This message changes when it is ready.";
+pub const STARTING_BODY: &str = "This message changes when the session is ready.";
 /// Outcome of a launch that failed.
 #[must_use]
 pub fn failed_in(project: &str) -> String {
@@ -161,7 +169,8 @@ pub fn reattached(project: &str) -> String {
     format!("Found running in {project}")
 }
 /// … and managed from now on.
-pub const REATTACHED_BODY: &str = "It was started elsewhere and is managed here from now on.";
+pub const REATTACHED_BODY: &str =
+    "The session was started elsewhere. It is managed here from now on.";
 /// Outcome of a resume.
 #[must_use]
 pub fn resumed(project: &str) -> String {
@@ -170,12 +179,12 @@ pub fn resumed(project: &str) -> String {
 /// A resume that was declined.
 #[must_use]
 pub fn not_resumed(project: &str) -> String {
-    format!("Nothing was resumed in {project}")
+    format!("Couldn't resume {project}")
 }
 /// … because another lives.
 pub const NOT_RESUMED_LIVE: &str = "Server Mode already runs in this project.";
 /// … because it lives itself.
-pub const NOT_RESUMED_RUNNING: &str = "It is already running.";
+pub const NOT_RESUMED_RUNNING: &str = "The session is already running.";
 /// Outcome of a stop.
 #[must_use]
 pub fn stopped(project: &str) -> String {
@@ -197,7 +206,7 @@ pub fn renamed(label: &str) -> String {
     format!("Renamed to {label}")
 }
 /// When the client sees the new name.
-pub const RENAMED_BODY: &str = "The remote client shows it after the next resume.";
+pub const RENAMED_BODY: &str = "The remote client shows the new name after the next resume.";
 /// Outcome of a trust.
 #[must_use]
 pub fn trusted(project: &str) -> String {

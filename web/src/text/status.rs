@@ -49,6 +49,17 @@ pub fn spawn_mode(word: &str) -> &str {
     }
 }
 
+/// Where sessions work, behind the kind in a sentence.
+#[must_use]
+pub fn spawn_mode_where(word: &str) -> String {
+    match word {
+        "same-dir" => "in the project folder".to_owned(),
+        "worktree" => "in a worktree per session".to_owned(),
+        "session" => "for one session".to_owned(),
+        other => format!("({other})"),
+    }
+}
+
 /// What a choice of where sessions work means.
 #[must_use]
 pub fn spawn_mode_effect(word: &str) -> &'static str {

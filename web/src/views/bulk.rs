@@ -172,7 +172,7 @@ pub fn BulkSheet(
                 } else {
                     view! {
                         <button type="button" class=ButtonStyle::Secondary.class() autofocus data-testid="bulk-no" on:click=move |_| close.run(())>
-                            {words::KEEP}
+                            {words::CANCEL}
                         </button>
                         {dynamic(move || is_offline.get().then(|| view! { <span class="reason" id="bulk-why">{link::OFFLINE}</span> }))}
                         <button

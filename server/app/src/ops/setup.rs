@@ -532,7 +532,7 @@ fn judge_password(answers: &SetupAnswers) -> BTreeMap<&'static str, String> {
         wrong.insert("password", format!("must have at most {LONGEST} bytes"));
     }
     if answers.confirm != *password {
-        wrong.insert("confirm", "is not the same password".to_owned());
+        wrong.insert("confirm", "Passwords don't match".to_owned());
     }
     wrong
 }

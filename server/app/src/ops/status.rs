@@ -140,7 +140,7 @@ fn permission_labels() -> BTreeMap<String, PermissionLabel> {
 fn words(mode: PermissionMode) -> (&'static str, &'static str, &'static str) {
     match mode {
         PermissionMode::Default => (
-            "asks",
+            "asks first",
             "Ask before tools",
             "Reads freely; asks before it edits a file or runs a command.",
         ),
@@ -171,8 +171,8 @@ fn words(mode: PermissionMode) -> (&'static str, &'static str, &'static str) {
              machine.",
         ),
         PermissionMode::Inherit => (
-            "inherits",
-            "As the agent's settings say",
+            "agent's default permissions",
+            "Use the agent's settings",
             "Passes no mode; the settings files of the agent and of the project decide.",
         ),
     }

@@ -84,7 +84,7 @@ pub(super) fn form(
     };
     let secret = |name, label, hint| Field { name, label, hint, kind: "password", ..plain };
     let password = secret("password", "Password", "A few words are better than one.");
-    let confirm = secret("confirm", "Password again", "");
+    let confirm = secret("confirm", "Repeat password", "");
     let field = |field: &Field| field.html(wrong.get(field.name));
     let warning = match is_loopback_host(host.value) {
         true => "",
@@ -156,9 +156,12 @@ impl Field<'_> {
         let mut described = Vec::new();
         if let Some(words) = wrong {
             described.push(format!("{name}-wrong"));
+            // What begins like a sentence is one; the rest is about the field.
+            let is_sentence = words.starts_with(char::is_uppercase);
+            let before = if is_sentence { String::new() } else { format!("{label} ") };
             let _ = writeln!(
                 below,
-                "<p role=\"alert\" id=\"{name}-wrong\">{label} {}</p>",
+                "<p role=\"alert\" id=\"{name}-wrong\">{before}{}</p>",
                 escaped(words)
             );
         }

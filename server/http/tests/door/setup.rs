@@ -131,7 +131,7 @@ async fn h26_wrong_fields_are_named_and_passwords_not_shown_again() {
         ("projects_root", "cannot be used"),
         ("port", "1 to 65535"),
         ("password", "at least 8"),
-        ("confirm", "not the same"),
+        ("confirm", "don't match"),
     ] {
         assert!(errors[field].as_str().unwrap().contains(words), "{errors}");
     }

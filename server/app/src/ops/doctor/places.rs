@@ -96,7 +96,7 @@ pub(super) fn state_dir(config: &Config) -> Check {
         return warned(NAME, detail, "move it to a local disk with the service stopped");
     }
     // The path is left out where nothing is wrong with it: a report gets passed on.
-    passed(NAME, "writable, and nobody else can enter it")
+    passed(NAME, "writable and private")
 }
 
 /// Whether there is a git, on the path that bridges get.

@@ -18,7 +18,7 @@ pub(super) fn systemd(wanted: ScopeUse, manager: &Manager, unit: Option<&Service
             );
         }
         (ScopeUse::Auto | ScopeUse::Require, Manager::Absent) => {
-            "no systemd can be asked from here".to_owned()
+            "systemd is not available".to_owned()
         }
         (ScopeUse::Auto | ScopeUse::Require, Manager::Silent(why)) => why.clone(),
     };
