@@ -222,6 +222,13 @@ pub enum LogFrame {
         /// The line without its end. Shared: all readers of a log have the same one.
         text: Arc<str>,
     },
+    /// What the process printed besides its log, told once its generation has ended.
+    Output {
+        /// The generation that printed it.
+        generation: u32,
+        /// The last redacted lines of standard output and standard error, oldest first.
+        lines: Vec<String>,
+    },
     /// Something happened to the log itself.
     Mark {
         /// What.

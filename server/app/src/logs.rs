@@ -15,6 +15,7 @@ use std::time::Duration;
 use svc_agent::log_tail::{Begin, Broken, Log, LogTails, Part, TailItem, Viewer, Writer};
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
+use svc_domain::exit_cause::printed;
 use svc_domain::tail_lines::{BACKFILL_MAX, BadCursor, Cursor};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
@@ -28,6 +29,9 @@ const IN_A_ROW: u32 = 64;
 
 /// After a write of another process was noticed. Its commit is visible by then.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+/// Most lines of captured output that are shown after the end.
+const PRINTED: usize = 50;
 
 /// Which part of a log is asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -90,7 +94,11 @@ impl Logs {
         };
         let writer = if bridge.is_live() { Writer::Lives } else { Writer::Gone };
         let cursor = |offset| Cursor { generation: bridge.generation, offset }.to_string();
-        let Some(log) = self.log_of(&bridge) else { return Ok(nothing(&bridge)) };
+        let output = match part {
+            Part::Tail(_) if !bridge.is_live() => self.printed(&bridge).await,
+            Part::Tail(_) | Part::Before { .. } | Part::After { .. } => Vec::new(),
+        };
+        let Some(log) = self.log_of(&bridge) else { return Ok(nothing(&bridge, output)) };
         let page = blocking(move || log.page(part, writer)).await?.map_err(|cause| {
             AppError::busy(
                 "the log of this bridge cannot be read; look at the directory `logs` in the \
@@ -99,13 +107,14 @@ impl Logs {
             .because(cause)
         })?;
         Ok(match page {
-            None => nothing(&bridge),
+            None => nothing(&bridge, output),
             Some(page) => LogPage {
                 lines: page.lines,
                 first: page.first.map(cursor),
                 cursor: cursor(page.end),
                 generation: bridge.generation,
                 eof: page.eof,
+                output,
             },
         })
     }
@@ -141,11 +150,22 @@ impl Logs {
             viewer: None,
             stage: Stage::Reading,
             is_resumed,
+            is_printed: false,
             in_a_row: 0,
             changes: self.copies().changes(),
         };
         subscription.open(&bridge, begin);
         Ok(subscription)
+    }
+
+    /// What the process of an ended generation printed besides its log.
+    ///
+    /// Nobody knows when each line was printed, so they come after the log. There the fatal line of
+    /// a crash belongs.
+    async fn printed(&self, bridge: &Bridge) -> Vec<String> {
+        let Some(set) = log_files::set_of(&self.config, bridge) else { return Vec::new() };
+        let read = move || printed(set.output_tail().as_bytes(), PRINTED);
+        tokio::task::spawn_blocking(read).await.unwrap_or_default()
     }
 
     fn log_of(&self, bridge: &Bridge) -> Option<Arc<Log>> {
@@ -174,13 +194,14 @@ fn place(name: &str, raw: &str, bridge: &Bridge) -> Result<Option<u64>, AppError
     }
 }
 
-fn nothing(bridge: &Bridge) -> LogPage {
+fn nothing(bridge: &Bridge, output: Vec<String>) -> LogPage {
     LogPage {
         lines: Vec::new(),
         first: None,
         cursor: Cursor { generation: bridge.generation, offset: 0 }.to_string(),
         generation: bridge.generation,
         eof: true,
+        output,
     }
 }
 
@@ -194,6 +215,8 @@ pub struct LogSubscription {
     stage: Stage,
     /// The mark of a resume is due.
     is_resumed: bool,
+    /// What was printed is told; the mark of the end is due.
+    is_printed: bool,
     /// Lines shown since it was asked for anything else.
     in_a_row: u32,
     changes: watch::Receiver<u64>,
@@ -211,6 +234,8 @@ enum Stage {
     Reading,
     /// The generation has ended: the rest is read.
     Concluding,
+    /// The log is shown: what the process printed comes next, and then the mark of the end.
+    Printing,
     /// All is shown; a resume begins the next log.
     Ended,
     /// Nothing more comes.
@@ -227,6 +252,9 @@ impl LogSubscription {
             }
             if self.stage == Stage::Closed {
                 return None;
+            }
+            if self.stage == Stage::Printing {
+                return Some(self.print().await);
             }
             // What was read together is shown together: asking for the rest between any two lines
             // costs more than they do.
@@ -284,7 +312,9 @@ impl LogSubscription {
                 self.viewer = log.map(|log| log.view(Begin::Oldest, &self.logs.watcher));
                 None
             }
-            Stage::Reading | Stage::Concluding | Stage::Ended | Stage::Closed => None,
+            Stage::Reading | Stage::Concluding | Stage::Printing | Stage::Ended | Stage::Closed => {
+                None
+            }
         }
     }
 
@@ -307,6 +337,25 @@ impl LogSubscription {
         }
     }
 
+    /// What the process printed, if anything; then the mark of its end.
+    async fn print(&mut self) -> LogItem {
+        let bridge = self.logs.copies().bridge(&self.id);
+        let bridge = bridge.filter(|bridge| bridge.generation == self.generation);
+        if !std::mem::take(&mut self.is_printed)
+            && let Some(bridge) = bridge
+        {
+            let lines = self.logs.printed(&bridge).await;
+            if !lines.is_empty() {
+                self.is_printed = true;
+                return LogItem::Frame(LogFrame::Output { generation: self.generation, lines });
+            }
+        }
+        self.stage = Stage::Ended;
+        // A resume may have come meanwhile.
+        self.changes.mark_changed();
+        self.mark(MarkKind::Ended)
+    }
+
     /// The log of the generation is shown to its end.
     fn end(&mut self) -> Option<LogItem> {
         self.viewer = None;
@@ -314,8 +363,8 @@ impl LogSubscription {
             return Some(self.close(close::UNKNOWN, ErrorCode::UnknownInstance));
         };
         if bridge.generation == self.generation {
-            self.stage = Stage::Ended;
-            return Some(self.mark(MarkKind::Ended));
+            self.stage = Stage::Printing;
+            return None;
         }
         self.open(&bridge, Begin::Oldest);
         Some(self.mark(MarkKind::Resumed))

@@ -100,6 +100,21 @@ struct Word {
     poison: bool,
 }
 
+/// The last lines that a process printed, redacted, without blank lines around them.
+///
+/// `tail` is the end of the captured output, at most [`OUTPUT_TAIL`] bytes.
+#[must_use]
+pub fn printed(tail: &[u8], most: usize) -> Vec<String> {
+    let clean = redact_text(&whole_lines(tail, OUTPUT_TAIL));
+    let mut lines: Vec<String> = clean.lines().map(|line| line.trim_end().to_owned()).collect();
+    while lines.last().is_some_and(String::is_empty) {
+        lines.pop();
+    }
+    let blank = lines.iter().take_while(|line| line.is_empty()).count();
+    lines.drain(..blank.max(lines.len().saturating_sub(most)));
+    lines
+}
+
 struct Words {
     lines: Vec<Word>,
     asked_to_end: bool,

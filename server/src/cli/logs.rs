@@ -54,11 +54,15 @@ async fn print_end(app: &App, output: Output, options: &Logs) -> Result<String, 
     let tail = if options.lines.is_some() { PAGE } else { TAIL };
     let query = LogQuery { tail, cursor: None, before: None };
     let page = app.logs().page(reference, query).await.map_err(unreadable)?;
-    if page.lines.is_empty() {
+    if page.lines.is_empty() && page.output.is_empty() {
         check_for_log(app, options).await?;
     }
     let mut lines = VecDeque::from(page.lines);
-    if let Some(wanted) = options.lines {
+    let wanted = options.lines.map(|wanted| match options.follow {
+        true => wanted,
+        false => wanted.saturating_sub(page.output.len()),
+    });
+    if let Some(wanted) = wanted {
         let mut before = page.first;
         while lines.len() < wanted
             && let Some(step) = before
@@ -74,7 +78,13 @@ async fn print_end(app: &App, output: Output, options: &Logs) -> Result<String, 
         lines.drain(..surplus);
     }
     for line in &lines {
-        print(output, options.json, line)?;
+        print(output, options.json, Source::Log, line)?;
+    }
+    // A follower is told of it at the end.
+    if !options.follow {
+        for line in &page.output {
+            print(output, options.json, Source::Output, line)?;
+        }
     }
     Ok(page.cursor)
 }
@@ -110,7 +120,12 @@ async fn follow(app: &App, output: Output, options: &Logs, cursor: String) -> Re
     loop {
         match log.next().await {
             Some(LogItem::Frame(LogFrame::Line { text, cursor: _ })) => {
-                print(output, options.json, &text)?;
+                print(output, options.json, Source::Log, &text)?;
+            }
+            Some(LogItem::Frame(LogFrame::Output { lines, generation: _ })) => {
+                for line in &lines {
+                    print(output, options.json, Source::Output, line)?;
+                }
             }
             Some(LogItem::Frame(LogFrame::Mark { kind, generation, at })) => {
                 output.note(&remark(kind, generation, at));
@@ -141,11 +156,21 @@ fn remark(kind: MarkKind, generation: u32, at: Option<Timestamp>) -> String {
     }
 }
 
-fn print(output: Output, json: bool, line: &str) -> Result<(), End> {
-    if json {
-        output.json_line(&json!({ "line": line }))?;
-    } else {
-        output.log_line(line)?;
+/// Where a line is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    /// The log of the agent.
+    Log,
+    /// Standard output or standard error of its process.
+    Output,
+}
+
+fn print(output: Output, json: bool, source: Source, line: &str) -> Result<(), End> {
+    match (json, source) {
+        (true, Source::Log) => output.json_line(&json!({ "line": line }))?,
+        (true, Source::Output) => output.json_line(&json!({ "line": line, "source": "output" }))?,
+        (false, Source::Log) => output.log_line(line)?,
+        (false, Source::Output) => output.log_line(&format!("[output] {line}"))?,
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ impl Waiting {
     pub fn cursor(&self) -> Option<&str> {
         self.frames.iter().rev().find_map(|frame| match frame {
             LogFrame::Line { cursor, .. } => Some(cursor.as_str()),
-            LogFrame::Mark { .. } => None,
+            LogFrame::Output { .. } | LogFrame::Mark { .. } => None,
         })
     }
 
@@ -65,8 +65,10 @@ pub enum Entry {
     Line {
         /// Redacted text without its end.
         text: Arc<str>,
-        /// Position after the line; `None` for lines of an older page.
+        /// Position after the line; `None` for lines of an older page and for output.
         cursor: Option<String>,
+        /// Printed by the process, and not from its log.
+        is_output: bool,
     },
     /// Something happened to the log.
     Mark {
@@ -113,6 +115,8 @@ pub struct Log {
     lines: usize,
     resume_at: Option<String>,
     page_start: Option<Option<String>>,
+    /// The generation whose printed output was added last.
+    output_of: Option<u32>,
 }
 
 impl Log {
@@ -147,7 +151,18 @@ impl Log {
                 LogFrame::Line { cursor, text } => {
                     self.resume_at = Some(cursor.clone());
                     added += 1;
-                    Entry::Line { text, cursor: Some(cursor) }
+                    Entry::Line { text, cursor: Some(cursor), is_output: false }
+                }
+                LogFrame::Output { generation, lines } => {
+                    // A reconnect after the end repeats it.
+                    if self.output_of.replace(generation) != Some(generation) {
+                        added += lines.len();
+                        for line in lines {
+                            let text = line.into();
+                            self.push(Entry::Line { text, cursor: None, is_output: true });
+                        }
+                    }
+                    continue;
                 }
                 LogFrame::Mark { kind, generation, at } => {
                     if kind == MarkKind::Ended && self.ends_with_ended(generation) {
@@ -231,7 +246,11 @@ impl Log {
             id -= 1;
             let rows = rows
                 .iter()
-                .map(|text| Entry::Line { text: text.as_str().into(), cursor: None })
+                .map(|text| Entry::Line {
+                    text: text.as_str().into(),
+                    cursor: None,
+                    is_output: false,
+                })
                 .collect();
             self.chunks.push_front(Chunk { id, rows: Arc::new(rows) });
         }
@@ -373,7 +392,26 @@ mod tests {
             cursor: "1:0".into(),
             generation: 1,
             eof: false,
+            output: Vec::new(),
         }
+    }
+
+    #[test]
+    fn output_is_added_once_for_a_generation_and_known_as_output() {
+        let printed = || LogFrame::Output { generation: 1, lines: vec!["fatal".into()] };
+        let mut log = Log::default();
+        assert_eq!(log.append([line(1), printed(), ended()], 0), 2);
+        assert_eq!(log.append([printed(), ended()], 0), 0, "a reconnect says it again");
+        let outputs: Vec<bool> = log
+            .chunks()
+            .flat_map(|chunk| chunk.rows.iter())
+            .filter_map(|row| match row {
+                Entry::Line { is_output, .. } => Some(*is_output),
+                Entry::Mark { .. } => None,
+            })
+            .collect();
+        assert_eq!(outputs, [false, true]);
+        assert_eq!(log.resume_at(), Some("1:1"));
     }
 
     #[test]

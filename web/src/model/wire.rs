@@ -110,6 +110,7 @@ mod tests {
             check(LogFrame::Mark { kind, generation: 3, at: None });
             check(LogFrame::Mark { kind, generation: 3, at: Some(Timestamp::from_millis(7)) });
         }
+        check(LogFrame::Output { generation: 3, lines: vec!["one".into()] });
         check(LogFrame::Line { cursor: "1:2".into(), text: "t".into() });
     }
 

@@ -88,6 +88,8 @@ pub const START: &str = "Start of this log";
 pub fn resumed(generation: u32) -> String {
     format!("Resumed, generation {generation}")
 }
+/// Before a line that the process printed and that is not in its log.
+pub const OUTPUT: &str = "[output]";
 /// Mark.
 pub const ROTATED: &str = "Log rotated";
 /// Mark.

@@ -107,8 +107,9 @@ pub fn ChunkView(
 
 fn view_row(reader: Reader, chunk: i64, at: usize, row: Entry) -> AnyView {
     match row {
-        Entry::Line { text, .. } => {
-            view! { <Line reader=reader chunk=chunk at=at text=text /> }.into_any()
+        Entry::Line { text, is_output, .. } => {
+            view! { <Line reader=reader chunk=chunk at=at text=text is_output=is_output /> }
+                .into_any()
         }
         Entry::Mark { kind, generation, at } => view_mark(kind, generation, at),
     }
@@ -131,7 +132,14 @@ fn view_mark(kind: MarkKind, generation: u32, at: i64) -> AnyView {
 }
 
 #[component]
-fn Line(reader: Reader, chunk: i64, at: usize, text: Arc<str>) -> impl IntoView {
+fn Line(
+    reader: Reader,
+    chunk: i64,
+    at: usize,
+    text: Arc<str>,
+    /// Printed by the process, and not from its log.
+    is_output: bool,
+) -> impl IntoView {
     let text = shown(&text).into_owned();
     let weight = match parts(&text).weight {
         Weight::Plain => "log-line",
@@ -150,8 +158,8 @@ fn Line(reader: Reader, chunk: i64, at: usize, text: Arc<str>) -> impl IntoView 
         })
     });
     view! {
-        <div class=weight class:hit=is_hit data-testid="log-line">
-            {body}
+        <div class=weight class:hit=is_hit data-testid="log-line" data-source=is_output.then_some("output")>
+            {is_output.then(|| view! { <span class="level">{words::OUTPUT} " "</span> })} {body}
         </div>
     }
 }

@@ -118,8 +118,30 @@ async fn told(log: &mut LogSubscription) -> String {
             assert!(kind != MarkKind::Ended || at == Some(Still.now()), "{at:?}");
             format!("{kind:?} {generation}").to_lowercase()
         }
+        LogItem::Frame(LogFrame::Output { generation, lines }) => {
+            format!("output {generation} {}", lines.join("|"))
+        }
         LogItem::Closed(code, word) => format!("closed {code} {}", word.as_str()),
     }
+}
+
+#[tokio::test]
+async fn what_the_process_printed_comes_after_its_log_and_before_the_end() {
+    let mut bench = Bench::new("one\n").await;
+    let set = crate::log_files::set_of(bench.app.settings(), &bench.bridge).unwrap();
+    let output = set.output_file();
+    std::fs::write(output, "hello\nfatal: no disk ghp_0123456789abcdefghij\n").unwrap();
+    let mut log = bench.follow(LogStart::Tail(1000)).await;
+    assert_eq!(told(&mut log).await, "1:4 one");
+    bench.change(end).await;
+    assert_eq!(told(&mut log).await, "output 1 hello|fatal: no disk <redacted>");
+    assert_eq!(told(&mut log).await, "ended 1");
+    let page = bench.page(LogQuery { tail: 1000, ..LogQuery::default() }).await;
+    assert_eq!((page.lines.len(), page.output.len()), (1, 2));
+    bench.change(resume).await;
+    assert_eq!(told(&mut log).await, "resumed 2");
+    let page = bench.page(LogQuery { tail: 1000, ..LogQuery::default() }).await;
+    assert!(page.output.is_empty(), "it lives");
 }
 
 #[tokio::test]

@@ -233,3 +233,13 @@ proptest! {
         prop_assert!(!detail.contains("01AB23CD45EF"));
     }
 }
+
+#[test]
+fn what_was_printed_is_redacted_and_has_no_blank_ends() {
+    let raw =
+        "\n\nstarting\ntoken ghp_0123456789abcdefghij\nfatal: \u{1b}[31mno disk\u{1b}[0m  \n\n";
+    let lines = printed(raw.as_bytes(), 50);
+    assert_eq!(lines, ["starting", "token <redacted>", "fatal: no disk"]);
+    assert_eq!(printed(raw.as_bytes(), 1), ["fatal: no disk"]);
+    assert!(printed(b" \n\n", 50).is_empty());
+}

@@ -116,6 +116,7 @@ fn encode(frame: &LogFrame, format: Format) -> Option<bytes::Bytes> {
         (Format::Json, frame) => {
             let text = match frame {
                 LogFrame::Line { text, .. } => text.len(),
+                LogFrame::Output { lines, .. } => lines.iter().map(String::len).sum(),
                 LogFrame::Mark { .. } => 0,
             };
             let mut bytes = Vec::with_capacity(text + AROUND);
@@ -123,6 +124,9 @@ fn encode(frame: &LogFrame, format: Format) -> Option<bytes::Bytes> {
             Some(bytes.into())
         }
         (Format::Plain, LogFrame::Line { text, .. }) => Some(text.to_string().into_bytes().into()),
+        (Format::Plain, LogFrame::Output { lines, .. }) => {
+            Some(lines.join("\n").into_bytes().into())
+        }
         (Format::Plain, LogFrame::Mark { .. }) => None,
     }
 }

@@ -46,6 +46,7 @@ impl LogSocket {
                         canary::check("a frame of the log", Audience::Operator, &text);
                         match serde_json::from_str(&text).expect("a frame") {
                             LogFrame::Line { text, .. } => self.lines.push(text.to_string()),
+                            LogFrame::Output { .. } => {}
                             LogFrame::Mark { kind, generation, .. } => {
                                 self.marks.push((kind, generation));
                             }
