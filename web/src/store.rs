@@ -235,6 +235,13 @@ impl Store {
         self.jobs.with(|jobs| jobs.get(id).cloned())
     }
 
+    /// All jobs, or those of one project. Tracked.
+    pub fn all_jobs(self, project: Option<&str>) -> Vec<Arc<Job>> {
+        let is_wanted =
+            |job: &&Arc<Job>| project.is_none_or(|name| job.project.as_deref() == Some(name));
+        self.jobs.with(|jobs| jobs.values().filter(is_wanted).cloned().collect())
+    }
+
     /// Keys of rows of the jobs of these groups, in order. Tracked.
     pub fn jobs_of(self, groups: &[Group]) -> Vec<String> {
         self.jobs.with(|jobs| {

@@ -1,7 +1,8 @@
 //! What happened to bridges, as the timeline tells it.
 
+use crate::model::job::{Group, Job, JobView as _, face};
 use crate::model::status::{Face, Glyph, Tone};
-use crate::text::{cause, past as words, status};
+use crate::text::{cause, job, past as words, status};
 use serde::Deserialize;
 use std::collections::{BTreeMap, HashMap};
 use svc_shared::Timestamp;
@@ -17,6 +18,8 @@ pub struct Event {
     pub project: String,
     /// To which bridge; it may be forgotten by now.
     pub instance: Option<String>,
+    /// To which background session.
+    pub job: Option<String>,
     /// What, as a status looks.
     pub face: Face,
     /// Kind of the bridge, and why it ended where that is known.
@@ -90,11 +93,48 @@ impl From<HistoryEvent> for Event {
             at: event.at,
             project: event.project,
             instance: event.instance_id,
+            job: None,
             face,
             facts,
             is_end: matches!(kind.known(), Some(History::Ended | History::Crashed)),
         }
     }
+}
+
+impl Past {
+    /// The events together with those of background sessions, the newest first.
+    ///
+    /// The history keeps bridges only; jobs tell of their own start and end. Those before the
+    /// oldest event are left out while there are older events to read.
+    #[must_use]
+    pub fn with_jobs<'a>(&self, jobs: impl Iterator<Item = &'a Job>) -> Vec<Event> {
+        let oldest = self.events.last().filter(|_| self.before.is_some()).map(|event| event.at);
+        let mut all = self.events.clone();
+        all.extend(jobs.flat_map(of_job).filter(|event| oldest.is_none_or(|at| event.at >= at)));
+        all.sort_by_key(|event| std::cmp::Reverse(event.at));
+        all
+    }
+}
+
+/// The start of a background session, and its end if it has ended.
+fn of_job(job: &Job) -> Vec<Event> {
+    let mut facts = vec![job::KIND.to_owned()];
+    facts.extend(Some(job.label()).filter(|label| !label.is_empty()));
+    let event = |at: Option<Timestamp>, face: Face, is_end: bool| {
+        at.map(|at| Event {
+            at,
+            project: job.object(),
+            instance: None,
+            job: Some(job.id.to_string()),
+            face,
+            facts: facts.clone(),
+            is_end,
+        })
+    };
+    let started = Face::new(Glyph::Dot, words::STARTED, Tone::Info);
+    let is_over = matches!(job.group(), Group::NeedsLook | Group::Ended);
+    let ended = is_over.then(|| event(job.changed_at(), face(&job.state), true)).flatten();
+    event(job.created_at.parse().ok(), started, false).into_iter().chain(ended).collect()
 }
 
 impl From<HistoryPage> for Past {
@@ -182,5 +222,20 @@ mod tests {
             ("resumed", "Interactive Session, eaten".into())
         );
         assert_eq!((past.before, &event.instance), (None, &None));
+    }
+
+    #[test]
+    fn background_sessions_stand_among_the_events_by_their_time() {
+        let mut done = crate::model::sample::job("done");
+        done.created_at = "1970-01-01T00:00:30.000Z".into();
+        done.updated_at = "1970-01-01T00:02:00.000Z".into();
+        let past = told(vec![written(History::Spawned, None)], None);
+        let all = past.with_jobs([&done].into_iter());
+        let said: Vec<_> = all.iter().map(|e| (e.face.word.as_str(), e.job.is_some())).collect();
+        assert_eq!(said, [("Done", true), ("Started", false), ("Started", true)]);
+        let past = told(vec![written(History::Spawned, None)], Some(7));
+        assert_eq!(past.with_jobs([&done].into_iter()).len(), 2, "older events are not read yet");
+        done.state = "working".into();
+        assert_eq!(past.with_jobs([&done].into_iter()).len(), 1);
     }
 }

@@ -144,6 +144,7 @@ pub fn Timeline(
     kind: &'static str,
 ) -> impl IntoView {
     let page = page();
+    let of = about.clone();
     let reader = Reader::of(about, kind);
     let places = reader.places;
     let read_at = RwSignal::new(Vec::new());
@@ -158,6 +159,16 @@ pub fn Timeline(
     });
     let is_old = memo(move || places.get() != read_at.get());
     let with_project = kind.is_empty();
+    let events = memo(move || {
+        let past = reader.past.get();
+        // Of one bridge no background session tells anything.
+        let jobs = match (kind, of.as_str()) {
+            ("instance", _) => Vec::new(),
+            (_, "") => page.store.all_jobs(None),
+            (_, project) => page.store.all_jobs(Some(project)),
+        };
+        past.with_jobs(jobs.iter().map(|job| &**job))
+    });
     view! {
         <section class="timeline" data-testid="timeline">
             {dynamic(move || (is_old.get() && reader.reading.get() == Reading::Done).then(|| view! {
@@ -166,15 +177,15 @@ pub fn Timeline(
                 </button>
             }))}
             {dynamic(move || {
-                let past = reader.past.get();
-                if past.events.is_empty() {
+                let events = events.get();
+                if events.is_empty() {
                     return match reader.reading.get() {
                         Reading::Under => view! { <Loading /> }.into_any(),
                         Reading::Done => view! { <div class="card empty"><p>{words::EMPTY}</p></div> }.into_any(),
                         Reading::Failed(_) => ().into_any(),
                     };
                 }
-                view! { <ol class="card list events">{rows(&past.events, with_project)}</ol> }.into_any()
+                view! { <ol class="card list events">{rows(&events, with_project)}</ol> }.into_any()
             })}
             {dynamic(move || match reader.reading.get() {
                 Reading::Failed(problem) => view! {
@@ -215,9 +226,10 @@ fn rows(events: &[Event], with_project: bool) -> Vec<AnyView> {
         let label = shown(&event.project).into_owned();
         let project = with_project.then(|| {
             // The bridge may be forgotten; the project page tells what is left of it.
-            let href = match &event.instance {
-                Some(id) => browser::session_href(id),
-                None => browser::project_href(&event.project),
+            let href = match (&event.instance, &event.job) {
+                (Some(id), _) => browser::session_href(id),
+                (None, Some(id)) => browser::href(&crate::model::job::path(id)),
+                (None, None) => browser::project_href(&event.project),
             };
             view! { <a class="name" href=href><bdi>{label}</bdi></a> }
         });
