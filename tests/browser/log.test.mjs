@@ -163,7 +163,7 @@ test('lines dropped at the start do not move the reader either', async () => {
   await isOn('log-follow', false);
   const before = await firstVisible();
   const last = await writeMany(9_550, (done) => says(part('log-pill'), `${done} new lines`));
-  await says('.log-top', 'Only the last 10 000 lines');
+  await says('.log-top', 'Only the last 10,000 lines');
   assert.deepEqual(await firstVisible(), before);
   await press(part('log-pill'));
   await says(part('log-line'), last);
@@ -230,7 +230,7 @@ test('more than can wait is read again later, and nothing is lost', async () => 
   await press(part('log-pause'));
   const first = written + 1;
   const last = await writeMany(7_000, (done) =>
-    says(part('log-pause'), done < 5_000 ? `${done} waiting` : '5 000 and more waiting'),
+    says(part('log-pause'), done < 5_000 ? `${done} new lines` : 'more than 5,000 new lines'),
   );
   await press(part('log-pause'));
   await says(part('log-line'), last);

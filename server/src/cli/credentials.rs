@@ -134,14 +134,14 @@ fn list_tokens(call: &Call, listing: &Listing) -> Result<Exit, End> {
         Ok((app.tokens().list().await?, app.settings().auth.api_token_hash.is_some()))
     })?;
     if has_unnamed {
-        call.output.note("the token of auth.api_token_hash opens everything, too");
+        call.output.note("the token of auth.api_token_hash has full access too");
     }
     if listing.json {
         call.output.json(&tokens)?;
         return Ok(Exit::Done);
     }
     if tokens.is_empty() {
-        call.output.note("there is no named token; make one with `svc api-token issue LABEL`");
+        call.output.note("there is no named token; create one with `svc api-token issue LABEL`");
         return Ok(Exit::Done);
     }
     let rows: Vec<_> = tokens
@@ -258,7 +258,7 @@ pub(crate) fn hash_password(call: &Call, options: &HashPassword) -> Result<Exit,
         return Err(usage("the password is empty; give one".to_owned()));
     }
     if again.is_some_and(|again| again != password) {
-        return Err(usage("the two passwords differ; try again".to_owned()));
+        return Err(usage("the passwords don't match; try again".to_owned()));
     }
     if password.len() > LONGEST {
         return Err(usage(format!(

@@ -184,7 +184,7 @@ fn from_input() -> Result<String, End> {
     let input = std::io::stdin();
     let refused = |line: String| Failure::new(Exit::Refused, "usage", line);
     if input.is_terminal() {
-        let line = "no prompt comes from a terminal; pipe one in, or give it as an argument";
+        let line = "the prompt is missing; pass it as an argument, or pipe it in";
         return Err(refused(line.to_owned()).into());
     }
     let mut bytes = Vec::new();

@@ -35,7 +35,7 @@ pub(crate) fn strays(call: &Call, options: &Strays) -> Result<Exit, End> {
         return Ok(Exit::Done);
     }
     if found.is_empty() {
-        call.output.note("no strays");
+        call.output.note("No stray processes found.");
         return Ok(Exit::Done);
     }
     let rows: Vec<[Cell; 6]> = found.iter().map(row).collect();

@@ -134,7 +134,7 @@ fn why_not(instance: &Instance, must_run: bool) -> Option<Failure> {
             (format!("has ended{because}"), must_run)
         }
         Some(BridgeStatus::Starting) => {
-            let what = "is still starting; see how it goes on with `svc status` and `svc logs`";
+            let what = "is still starting; `svc status` and `svc logs` show its progress";
             (what.to_owned(), must_run)
         }
         None => (format!("is {}", instance.status), must_run),

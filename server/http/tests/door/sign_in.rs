@@ -269,7 +269,7 @@ async fn h15_h16_a_person_signs_in_on_a_page_without_script_and_gets_a_fresh_ses
     };
     let wrong = server.send(form("password=nope&next=/ui")).await;
     assert_eq!(wrong.status, 401);
-    assert!(wrong.text().contains("not the password") && wrong.header("set-cookie").is_none());
+    assert!(wrong.text().contains("Wrong password") && wrong.header("set-cookie").is_none());
     let planted = signed_in(&server).await;
     let right = form("password=correct+horse&next=%2Fui%2Fp%2Fapi").header("Cookie", &planted);
     let right = server.send(right).await;
