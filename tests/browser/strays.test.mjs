@@ -74,7 +74,7 @@ test('one is ended after a question, by the keyboard alone', async () => {
   const ended = once(first, 'exit');
   await page.focus(end(first));
   await page.keyboard.press('Enter');
-  await says(`${stray(first)} ${part('confirm')}`, 'cannot finish what it does');
+  await says(`${stray(first)} ${part('confirm')}`, 'cannot finish its work');
   await focused('confirm-no');
   await shot('strays-question');
   await page.keyboard.press('Enter');

@@ -14,7 +14,7 @@ use svc_shared::status::TrustState;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rollup {
     counts: [usize; 7],
-    /// Last change of a bridge, ended or not, milliseconds; 0 without one.
+    /// Last change of a bridge or a job, ended or not, milliseconds; 0 without one.
     used: i64,
 }
 
@@ -420,7 +420,8 @@ mod tests {
         assert!(all["blog"].attention() < all["boom"].attention());
         assert_eq!((all["blog"].live(), all["web"].live()), (1, 1));
         assert_eq!(all["blog"].parts()[0].2, "1 blocked");
-        assert!(!all.contains_key("api"));
+        assert!(all["api"].parts().is_empty(), "an ended job is not counted");
+        assert!(all["api"].used > 0, "but it used the project");
     }
 
     #[test]
