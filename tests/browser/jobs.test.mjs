@@ -138,7 +138,7 @@ test('an untrusted folder gets a job only after it was acknowledged', async () =
   await dispatchIn('docs');
   await page.type(part('launch-prompt'), 'Tidy up');
   await seen(part('trust-gate'));
-  await says('#launch-says', 'trust');
+  await says('#launch-says', 'Trust the folder');
   assert.equal(await refused(), 'true');
   await press(part('trust-box'));
   await press(part('launch-submit'));

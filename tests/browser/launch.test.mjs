@@ -199,7 +199,7 @@ test('at the limit nothing is sent, and what could be stopped is named', async (
 
 test('a background session is asked for with all of its fields from the address', async () => {
   await open('plain', '?kind=background&model=opus&rc_name=posts&permission_mode=plan&sandbox=on');
-  await says(part('launch-sandbox'), 'ignored by this version');
+  await says(part('launch-sandbox'), 'This version ignores that');
   await seen(`${part('launch-register')}[aria-checked="true"]`);
   await page.type('#launch-prompt', 'Translate');
   await page.keyboard.press('Enter');
@@ -261,7 +261,7 @@ test('answers other than a launch say what happened and what comes next', async 
   await t.test('no answer: not known whether it happened, and the same key again', async () => {
     answer = (request) => request.abort();
     await hand.press(part('launch-submit'));
-    await hand.says(part('launch-problem'), 'not known whether it happened');
+    await hand.says(part('launch-problem'), 'the result is unknown');
     await hand.says(part('launch-submit'), 'Try again');
     answer = refuse(500, 'internal', { error_id: '0badcafe' });
     await hand.press(part('launch-submit'));
