@@ -18,6 +18,7 @@ pub mod jobs;
 pub mod log_escape;
 pub mod observe;
 pub mod origin;
+pub mod peer;
 pub mod posture;
 pub mod prefix;
 pub mod redact;

@@ -3,8 +3,9 @@
 //! An attempt is counted before it is checked, so that attempts side by side cannot exceed the
 //! limit. The caller serialises the calls and brings the time.
 
+use crate::peer;
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
 /// Failures count for this long.
@@ -19,11 +20,18 @@ const SHARED_WAIT: u64 = 60;
 const REMEMBERED: usize = 32;
 /// Most keys; beyond it the one that failed longest ago is forgotten.
 const KEYS: usize = 10_000;
+/// Failures of all keys together before attempts are let through one by one.
+///
+/// Five failures of each of 200 addresses. Beyond it somebody guesses from many addresses: nobody
+/// is locked for that, but only one attempt is judged in each [`PACE`], whoever makes it.
+const TOGETHER: usize = 1_000;
+/// Pause between two attempts while all keys together failed too often.
+const PACE: Duration = Duration::from_secs(1);
 
 /// Whose attempts are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Key {
-    /// One peer; of an IPv6 address the first 64 bits, which one customer has.
+    /// One peer, as [`peer::network`] tells peers apart.
     Peer(IpAddr),
     /// The user that a proxy names and signs.
     ProxyUser(String),
@@ -35,12 +43,17 @@ impl Key {
     /// The key of an address that no proxy speaks for.
     #[must_use]
     pub fn peer(address: IpAddr) -> Self {
-        Self::Peer(match address.to_canonical() {
-            IpAddr::V4(address) => IpAddr::V4(address),
-            IpAddr::V6(address) => {
-                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
-            }
-        })
+        Self::Peer(peer::network(address))
+    }
+
+    /// Whether attempts are counted with those of all other keys.
+    ///
+    /// Not those from this machine: a crowd elsewhere must not slow down who sits here.
+    fn is_counted_together(&self) -> bool {
+        match self {
+            Self::Peer(address) => !address.is_loopback(),
+            Self::ProxyUser(_) | Self::SharedProxy(_) => true,
+        }
     }
 }
 
@@ -48,6 +61,8 @@ impl Key {
 #[derive(Debug, Default)]
 pub struct Throttle {
     keys: HashMap<Key, VecDeque<Instant>>,
+    /// The newest attempts of all keys but loopback, as many as count together.
+    together: VecDeque<Instant>,
 }
 
 /// An attempt that may be made; it counts as failed until it is told otherwise.
@@ -77,21 +92,33 @@ impl Throttle {
             Key::Peer(_) | Key::ProxyUser(_) => locked_for(failures, now),
             Key::SharedProxy(_) => shared_wait(failures, now),
         };
+        let wait = wait.max(self.wait_together(&key, now));
         if let Some(wait) = wait {
+            if self.keys.get(&key).is_some_and(VecDeque::is_empty) {
+                self.keys.remove(&key);
+            }
             let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             return Err(Locked { retry_after: seconds.max(1) });
         }
+        let failures = self.keys.entry(key.clone()).or_default();
         failures.push_back(now);
         if failures.len() > REMEMBERED {
             failures.pop_front();
         }
         self.forget_oldest(&key);
+        if key.is_counted_together() {
+            self.together.push_back(now);
+            if self.together.len() > TOGETHER {
+                self.together.pop_front();
+            }
+        }
         Ok(Attempt { key, at: now })
     }
 
     /// The password was right: the key starts anew.
     pub fn succeeded(&mut self, attempt: &Attempt) {
         self.keys.remove(&attempt.key);
+        self.forget_together(attempt);
     }
 
     /// The password was not looked at: the attempt does not count.
@@ -100,6 +127,25 @@ impl Throttle {
             && let Some(place) = failures.iter().position(|at| *at == attempt.at)
         {
             failures.remove(place);
+        }
+        self.forget_together(attempt);
+    }
+
+    /// How long the attempts of all keys together keep this one waiting.
+    fn wait_together(&self, key: &Key, now: Instant) -> Option<Duration> {
+        if !key.is_counted_together() || self.together.len() < TOGETHER {
+            return None;
+        }
+        let oldest = now.saturating_duration_since(*self.together.front()?);
+        let newest = now.saturating_duration_since(*self.together.back()?);
+        (oldest < WINDOW).then(|| PACE.checked_sub(newest)).flatten().filter(|left| !left.is_zero())
+    }
+
+    fn forget_together(&mut self, attempt: &Attempt) {
+        if attempt.key.is_counted_together()
+            && let Some(place) = self.together.iter().rposition(|at| *at == attempt.at)
+        {
+            self.together.remove(place);
         }
     }
 

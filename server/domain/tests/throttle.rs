@@ -78,12 +78,59 @@ fn h21_addresses_of_one_customer_are_one_key_and_memory_is_bounded() {
     let _ = throttle.reserve(peer(1), start).unwrap();
     for n in 0..u32::try_from(KEYS).unwrap() + 50 {
         let address = IpAddr::from(u128::from(n + 1).wrapping_shl(64).to_be_bytes());
-        let _ = throttle.reserve(Key::peer(address), start + ONE + Duration::from_micros(n.into()));
+        let _ = throttle.reserve(Key::peer(address), start + ONE * (n + 1)).unwrap();
     }
     assert_eq!(throttle.len(), KEYS);
+    let end = start + ONE * (u32::try_from(KEYS).unwrap() + 100);
     for _ in 0..LOCK_AT {
-        assert!(throttle.reserve(peer(1), start + ONE).is_ok(), "the oldest was forgotten");
+        assert!(throttle.reserve(peer(1), end).is_ok(), "the oldest was forgotten");
     }
+}
+
+/// Somebody who holds many addresses of one kind is one key: judged at most five times.
+#[test]
+fn h21_addresses_that_one_machine_has_for_nothing_are_one_key() {
+    for (what, addresses) in [
+        ("loopback", vec!["127.0.0.1", "127.0.0.2", "127.255.255.254", "127.9.9.9", "::1"]),
+        ("mapped loopback", vec!["127.0.0.1", "::ffff:127.0.0.2", "::ffff:127.200.0.1"]),
+        ("unspecified", vec!["127.0.0.1", "0.0.0.0", "::"]),
+        ("this network", vec!["127.0.0.1", "0.0.0.1"]),
+        ("compatible", vec!["192.0.2.1", "::192.0.2.1", "::ffff:192.0.2.1"]),
+        ("6to4", vec!["192.0.2.1", "2002:c000:201::1", "2002:c000:201:ffff::1"]),
+        ("translated", vec!["192.0.2.1", "64:ff9b::192.0.2.1", "::ffff:0:192.0.2.1"]),
+        ("link-local", vec!["fe80::1", "fe80::ffff:1:2:3"]),
+        ("one network", vec!["2001:db8:1:2::1", "2001:db8:1:2:ffff::9"]),
+    ] {
+        let keys: std::collections::HashSet<_> =
+            addresses.iter().map(|text| Key::peer(text.parse().unwrap())).collect();
+        assert_eq!(keys.len(), 1, "{what}: {keys:?}");
+    }
+    let (mut throttle, now) = (Throttle::default(), Instant::now());
+    let judged = (1..=250_u8)
+        .filter(|last| throttle.reserve(Key::peer([127, 0, 3, *last].into()), now).is_ok());
+    assert_eq!(judged.count(), LOCK_AT);
+    assert_ne!(peer(1), peer(2), "addresses of different machines");
+    assert_ne!(peer(1), Key::peer("127.0.0.1".parse().unwrap()));
+}
+
+/// Somebody with addresses without end is slowed down, and loopback never waits for that.
+#[test]
+fn h21_failures_of_all_addresses_together_are_bounded() {
+    let (mut throttle, start) = (Throttle::default(), Instant::now());
+    let at = |n: u32| Key::peer(IpAddr::from(u128::from(n + 1).wrapping_shl(64).to_be_bytes()));
+    let judged = (0..5_000).filter(|n| throttle.reserve(at(*n), start).is_ok()).count();
+    assert_eq!(judged, 1_000);
+    assert_eq!(throttle.reserve(at(9_000), start).unwrap_err().retry_after, 1);
+    // A user that a proxy names counts with the others.
+    assert!(throttle.reserve(Key::ProxyUser("alice".into()), start).is_err());
+    assert!(throttle.reserve(Key::peer("127.0.0.1".parse().unwrap()), start).is_ok());
+    // Nobody is locked: one attempt a second goes through, from whatever address.
+    assert!(throttle.reserve(at(9_000), start + ONE).is_ok());
+    assert!(throttle.reserve(at(9_001), start + ONE).is_err());
+    assert!(throttle.reserve(at(9_001), start + ONE * 2).is_ok());
+    let later = start + WINDOW + ONE * 3;
+    let judged = (0..50).filter(|n| throttle.reserve(at(*n), later).is_ok()).count();
+    assert_eq!(judged, 50, "old failures do not count");
 }
 
 proptest! {
