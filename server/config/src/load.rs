@@ -7,6 +7,7 @@ mod check;
 mod defaults;
 mod draft;
 mod file;
+mod hash_quality;
 mod variables;
 
 pub use check::{is_password_hash, judge_exposure};

@@ -28,8 +28,8 @@ pub struct Exposure<'a> {
     pub auth_enabled: bool,
     /// Password sign-in is asked for.
     pub password_required: bool,
-    /// A password hash is configured.
-    pub has_password_hash: bool,
+    /// What the configured password hash is worth.
+    pub password_hash: HashQuality,
     /// The unnamed bearer token is configured. Named tokens do not count.
     pub has_api_token_hash: bool,
     /// Whether the browser surface is served.
@@ -40,6 +40,21 @@ pub struct Exposure<'a> {
     pub proxy: Option<ProxyTrust>,
     /// TLS is configured.
     pub tls: bool,
+}
+
+/// What a configured password hash is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HashQuality {
+    /// None is configured.
+    Missing,
+    /// No password can match it: another algorithm, or no hash at all.
+    Unusable,
+    /// It matches a password, and so cheaply that a stolen file gives the password away.
+    Weak,
+    /// Checking one attempt takes so much memory or time that attempts stop the machine (H22).
+    Costly,
+    /// Fine.
+    Sound,
 }
 
 /// How a trusted reverse proxy is recognised.
@@ -88,8 +103,14 @@ pub enum Refusal {
         /// Whether sign-in could be switched on in this build.
         sign_in_available: bool,
     },
-    /// A password is required and none can match.
+    /// A password is required and none is set.
     PasswordWithoutHash,
+    /// A password is required and none can match the hash.
+    UnusablePasswordHash,
+    /// The hash of the password is guessed too quickly.
+    WeakPasswordHash,
+    /// The hash of the password takes too much to check.
+    CostlyPasswordHash,
     /// A proxy is trusted and no address may be one.
     ProxyWithoutTrustedIps,
     /// The proxy's HMAC is required and has no key.
@@ -119,7 +140,10 @@ impl Refusal {
     pub fn key(self) -> &'static str {
         match self {
             Self::OpenNetworkBind { .. } | Self::NotEnforced(Protection::NetworkBind) => "host",
-            Self::PasswordWithoutHash => "auth.password_hash",
+            Self::PasswordWithoutHash
+            | Self::UnusablePasswordHash
+            | Self::WeakPasswordHash
+            | Self::CostlyPasswordHash => "auth.password_hash",
             Self::ProxyWithoutTrustedIps => "auth.reverse_proxy.trusted_ips",
             Self::ProxyWithoutSecret => "auth.reverse_proxy.shared_secret",
             Self::NotEnforced(Protection::SignIn) => "auth.enabled",
@@ -145,6 +169,19 @@ impl fmt::Display for Refusal {
             Self::PasswordWithoutHash => {
                 "is missing although auth.password_required is on, so nobody could sign in; set \
                  it, or switch auth.password_required off"
+            }
+            Self::UnusablePasswordHash => {
+                "is no $argon2id$ hash although auth.password_required is on, so no password can \
+                 match; make one with svc hash-password"
+            }
+            Self::WeakPasswordHash => {
+                "is checked so cheaply that a stolen file gives the password away (least: version \
+                 19, 7 MiB and 5 passes or as much work, a salt of 8 bytes, a hash of 16); make \
+                 one with svc hash-password"
+            }
+            Self::CostlyPasswordHash => {
+                "asks for more than 1 GiB of memory or 16 passes per attempt; make one with \
+                 svc hash-password"
             }
             Self::ProxyWithoutTrustedIps => {
                 "is empty although auth.reverse_proxy.enabled is on, so no proxy can be trusted; \
@@ -180,8 +217,17 @@ pub fn refusals(exposure: &Exposure<'_>, enforced: Enforced) -> Vec<Refusal> {
     }
     // Also with `auth.enabled: false`: the switch may be thrown later by someone who reads
     // `password_required` as "there is a password".
-    if exposure.password_required && !exposure.has_password_hash {
-        found.push(Refusal::PasswordWithoutHash);
+    match exposure.password_hash {
+        HashQuality::Missing if exposure.password_required => {
+            found.push(Refusal::PasswordWithoutHash);
+        }
+        HashQuality::Unusable if exposure.password_required => {
+            found.push(Refusal::UnusablePasswordHash);
+        }
+        // Also where no password is required: the fresh proof of the password uses it.
+        HashQuality::Weak => found.push(Refusal::WeakPasswordHash),
+        HashQuality::Costly => found.push(Refusal::CostlyPasswordHash),
+        HashQuality::Missing | HashQuality::Unusable | HashQuality::Sound => {}
     }
     if let Some(proxy) = exposure.proxy {
         if !proxy.has_trusted_ips {
@@ -315,7 +361,7 @@ mod tests {
             allow_unauthenticated_network: false,
             auth_enabled: false,
             password_required: false,
-            has_password_hash: false,
+            password_hash: HashQuality::Missing,
             has_api_token_hash: false,
             ui_enabled: true,
             cookie: CookieMark::Auto,
@@ -353,7 +399,7 @@ mod tests {
             Exposure {
                 auth_enabled: true,
                 password_required: true,
-                has_password_hash: true,
+                password_hash: HashQuality::Sound,
                 ..network
             },
             ALL,
@@ -401,7 +447,7 @@ mod tests {
         let everything = Exposure {
             auth_enabled: true,
             password_required: true,
-            has_password_hash: true,
+            password_hash: HashQuality::Sound,
             proxy: Some(SOUND_PROXY),
             tls: true,
             ..plain("0.0.0.0")
@@ -419,7 +465,7 @@ mod tests {
         let password = Exposure {
             auth_enabled: true,
             password_required: true,
-            has_password_hash: true,
+            password_hash: HashQuality::Sound,
             ..plain("127.0.0.1")
         };
         assert_eq!(cautions(&password), [], "what setup suggests is nothing to warn about");

@@ -1,6 +1,7 @@
 //! Checks of the whole configuration: combinations, directories, exposure.
 
 use super::draft::Draft;
+use super::hash_quality::quality;
 use crate::config::{Config, CookieSecure, TlsProvision, UsageMode};
 use crate::environment::Environment;
 use crate::report::{Location, Warning, WarningKind, printable};
@@ -10,11 +11,10 @@ use crate::setting::Source;
 use crate::table;
 use crate::value::{self, Value};
 use std::path::{Path, PathBuf};
-use svc_domain::posture::{self, Caution, CookieMark, Enforced, Exposure, ProxyTrust, Refusal};
+use svc_domain::posture::{
+    self, Caution, CookieMark, Enforced, Exposure, HashQuality, ProxyTrust, Refusal,
+};
 
-/// Most memory of a password hash, KiB, and most passes (H22).
-const MOST_HASH_KIB: u32 = 1024 * 1024;
-const MOST_HASH_PASSES: u32 = 16;
 /// Shortest HMAC key that gets no warning, in bytes.
 const SHORT_HMAC_KEY: usize = 16;
 
@@ -24,7 +24,6 @@ impl Draft {
         self.check_projects(&config);
         self.check_combinations(&config);
         self.check_tls(&mut config);
-        self.check_password_cost(&config);
         self.check_exposure(&config);
         config.session_secret = self.session_secret(environment);
         self.warn_of_ineffective(&config);
@@ -161,20 +160,6 @@ impl Draft {
         }
     }
 
-    /// Refuses a hash that takes too much memory or time to check.
-    ///
-    /// Every wrong password would take that much.
-    fn check_password_cost(&mut self, config: &Config) {
-        let Some(hash) = &config.auth.password_hash else { return };
-        let Ok(parsed) = password_hash::PasswordHash::new(hash.expose()) else { return };
-        let cost = |name: &str| parsed.params.get_decimal(name).unwrap_or(0);
-        if cost("m") > MOST_HASH_KIB || cost("t") > MOST_HASH_PASSES {
-            let reason = "asks for more than 1 GiB of memory or 16 passes per attempt; make one \
-                          with svc hash-password";
-            self.refuse("auth.password_hash", reason);
-        }
-    }
-
     /// Warns of values that load but cannot have an effect.
     fn warn_of_ineffective(&mut self, config: &Config) {
         if config.schema_version > 1 {
@@ -187,7 +172,11 @@ impl Draft {
             let message = "is no dotted version such as 2.1.145, so no agent can satisfy it";
             self.warn_ineffective("claude.min_version", message);
         }
-        if config.auth.password_hash.as_ref().is_some_and(|hash| !is_password_hash(hash)) {
+        let auth = &config.auth;
+        // With `auth.password_required` it is a reason not to start.
+        if !auth.password_required
+            && auth.password_hash.as_ref().is_some_and(|hash| !is_password_hash(hash))
+        {
             let message = "is no $argon2id$ hash, so no password can match; make one with \
                            svc hash-password";
             self.warn_ineffective("auth.password_hash", message);
@@ -316,7 +305,7 @@ pub fn judge_exposure(config: &Config) -> (Vec<Refusal>, Vec<Caution>) {
 /// Whether a configured password hash can ever match a password.
 #[must_use]
 pub fn is_password_hash(hash: &Secret) -> bool {
-    is_argon2id(hash.expose())
+    quality(Some(hash)) != HashQuality::Unusable
 }
 
 /// The protections that this build enforces, by the stage of their keys.
@@ -340,7 +329,7 @@ fn exposure_of(config: &Config) -> Exposure<'_> {
         allow_unauthenticated_network: auth.allow_unauthenticated_network,
         auth_enabled: auth.enabled,
         password_required: auth.password_required,
-        has_password_hash: auth.password_hash.is_some(),
+        password_hash: quality(auth.password_hash.as_ref()),
         has_api_token_hash: auth.api_token_hash.is_some(),
         ui_enabled: config.ui.enabled,
         cookie: match auth.cookie_secure {
@@ -386,11 +375,6 @@ fn is_version(raw: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     numbers.split('.').all(is_number) && !pre_release.is_empty() && pre_release.chars().all(is_word)
-}
-
-fn is_argon2id(raw: &str) -> bool {
-    password_hash::PasswordHash::new(raw)
-        .is_ok_and(|hash| hash.algorithm.as_str() == "argon2id" && hash.hash.is_some())
 }
 
 fn is_nothing(value: &Value) -> bool {

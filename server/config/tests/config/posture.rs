@@ -55,7 +55,12 @@ fn h14_a_network_bind_needs_a_way_to_ask_who_is_there() {
         ("enabled: true".to_owned(), &open[..]),
         (format!("api_token_hash: {hash}"), &open),
         (format!("enabled: true, api_token_hash: {hash}"), &[]),
-        ("enabled: true, password_required: true, password_hash: x".to_owned(), &[]),
+        (
+            "enabled: true, password_required: true, password_hash: '$argon2id$v=19$m=65536,t=3,p=4\
+             $c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'"
+                .to_owned(),
+            &[],
+        ),
         (
             "enabled: true, reverse_proxy: {enabled: true, trusted_ips: [10.0.0.1], \
              shared_secret: 0123456789abcdef}"
@@ -79,6 +84,60 @@ fn h22_a_password_hash_that_takes_the_machine_is_refused() {
     refused(&hash(1024 * 1024, 16), &[], &[]);
     refused(&hash(1024 * 1024 + 1, 1), &[], &expected);
     refused(&hash(64, 17), &[], &expected);
+}
+
+/// A file that leaks must not give the password away within a day of guessing.
+#[test]
+fn h22_a_password_hash_that_is_quickly_guessed_is_refused() {
+    let refused = |hash: &str, reason: &str| {
+        let content = format!("auth: {{password_hash: '{hash}'}}\n");
+        refused(&content, &[], &[("auth.password_hash", reason)]);
+    };
+    let good = "c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
+    for cost in
+        ["m=8,t=1,p=1", "m=19456,t=1,p=1", "m=7167,t=16,p=1", "m=46,t=1,p=1", "m=7168,t=4,p=8"]
+    {
+        refused(&format!("$argon2id$v=19${cost}${good}"), "svc hash-password");
+    }
+    for odd in [
+        format!("$argon2id$v=16$m=65536,t=3,p=4${good}"),
+        format!("$argon2id$m=65536,t=3,p=4${good}"),
+        format!("$argon2id$v=19$t=3,p=4${good}"),
+        format!("$argon2id$v=19$m=65536,p=4${good}"),
+        "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAA".to_owned(),
+        "$argon2id$v=19$m=65536,t=3,p=4$c2Fs$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+            .to_owned(),
+    ] {
+        refused(&odd, "svc hash-password");
+    }
+    for enough in ["m=7168,t=5,p=1", "m=9216,t=4,p=1", "m=19456,t=2,p=1", "m=47104,t=1,p=1"] {
+        let content = format!("auth: {{password_hash: '$argon2id$v=19${enough}${good}'}}\n");
+        self::refused(&content, &[], &[]);
+    }
+}
+
+/// Otherwise the sign-in page would say that no password is configured.
+#[test]
+fn h14_a_required_password_needs_a_hash_that_a_password_can_match() {
+    for hash in [
+        "hunter2",
+        "$2b$12$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234",
+        "$argon2i$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "$argon2d$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "$scrypt$ln=17,r=8,p=1$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "$6$saltsalt$AAAAAAAAAAAAAAAAAAAAAAAAAAA",
+        "$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ",
+    ] {
+        for enabled in ["true", "false"] {
+            refused(
+                &format!(
+                    "auth: {{enabled: {enabled}, password_required: true, password_hash: '{hash}'}}\n"
+                ),
+                &[],
+                &[("auth.password_hash", "is no $argon2id$ hash")],
+            );
+        }
+    }
 }
 
 #[test]
