@@ -83,10 +83,15 @@ impl ProxyRule {
     fn is_signed(&self, user: &str, signed: Signed<'_>, values: Vec<&[u8]>) -> bool {
         let (Some(secret), Some(value)) = (&self.secret, single(values)) else { return false };
         let Some((time, mac)) = read(value) else { return false };
+        // What is signed joins its fields with colons. Time and method have none, and a path may
+        // have some because it is last. A user with one could be another user on another path.
+        if user.contains(':') {
+            return false;
+        }
         if signed.now_seconds.abs_diff(time) > self.window_seconds.unsigned_abs() {
             return false;
         }
-        let decoded = decoded(signed.path);
+        let decoded = decoded(signed.path).filter(|path| is_no_wire_path(path));
         // Proxies sign the path as it travels or as they read it; both are looked at always.
         let paths = [signed.path, decoded.as_deref().unwrap_or(signed.path)];
         paths.iter().fold(false, |is_true, path| {
@@ -108,6 +113,14 @@ fn read(value: &str) -> Option<(i64, Vec<u8>)> {
         return None;
     }
     Some((time.parse().ok()?, hex::decode(mac).ok()?))
+}
+
+/// Whether a decoded path cannot be one that travels.
+///
+/// Otherwise its signature would be good for two paths: signed for `/a%20b`, sent as `/a%2520b`.
+/// A path on the wire has printable ASCII only, and no blank.
+fn is_no_wire_path(decoded: &str) -> bool {
+    !decoded.contains('%') && decoded.bytes().any(|byte| !byte.is_ascii_graphic())
 }
 
 fn decoded(path: &str) -> Option<String> {
@@ -187,6 +200,57 @@ mod tests {
             ("none", "t=1,v1=".into()),
         ] {
             assert!(!is_named("/api/a%20b", &[user, ("X-Proxy-Auth", &value)]), "{what}");
+        }
+    }
+
+    /// What is signed is one text, so it must have only one meaning.
+    #[test]
+    fn h24_a_signature_is_never_good_for_another_user_or_path() {
+        // Read from its other end, `alice:NOW:GET:/x:NOW:GET:/y` means another user and path.
+        let later = NOW + 5;
+        for (signed_path, path, user) in [
+            (format!("/x:{later}:GET:/y"), "/y", format!("alice:{NOW}:GET:/x")),
+            (format!("/:{later}:GET:/y"), "/y", format!("alice:{NOW}:GET:/")),
+            (
+                format!("/x:{NOW}:GET:/y:{later}:GET:/z"),
+                "/z",
+                format!("alice:{NOW}:GET:/x:{NOW}:GET:/y"),
+            ),
+        ] {
+            let mac = sign("alice", NOW, "GET", &signed_path);
+            let forged = mac.replace(&format!("t={NOW}"), &format!("t={later}"));
+            let headers = [("Remote-User", user.as_str()), ("X-Proxy-Auth", &forged)];
+            assert!(!is_named(path, &headers), "{user} {path}");
+        }
+        // Even a true signature for a user with the delimiter could be another one's.
+        for user in ["a:b", ":", "alice:", ":alice"] {
+            let mac = sign(user, NOW, "GET", "/x");
+            assert!(!is_named("/x", &[("Remote-User", user), ("X-Proxy-Auth", &mac)]), "{user}");
+        }
+        // The decoded form is a second meaning of a path, where it can be read as another path.
+        for (signed_path, path) in [
+            ("/api/a%20b", "/api/a%2520b"),
+            ("/api/a/b", "/api/a%2Fb"),
+            ("/api/a/b", "/api/a%2fb"),
+            ("/api/a%2Fb", "/api/a%252Fb"),
+            ("/api/a", "/api/%61"),
+            ("/api/projects", "/%61pi/projects"),
+            ("/api/a?x=1", "/api/a%3Fx=1"),
+            ("/api/a#b", "/api/a%23b"),
+            ("/api/..", "/api/%2e%2e"),
+        ] {
+            let mac = sign("alice", NOW, "GET", signed_path);
+            assert!(!is_named(path, &[("Remote-User", "alice"), ("X-Proxy-Auth", &mac)]), "{path}");
+        }
+        // What no path on the wire looks like stays accepted (`http-api` §5.1).
+        for (signed_path, path) in [
+            ("/api/a b", "/api/a%20b"),
+            ("/api/\u{fc}bung", "/api/%C3%BCbung"),
+            ("/api/a b:c", "/api/a%20b:c"),
+            ("/api/a%20b", "/api/a%20b"),
+        ] {
+            let mac = sign("alice", NOW, "GET", signed_path);
+            assert!(is_named(path, &[("Remote-User", "alice"), ("X-Proxy-Auth", &mac)]), "{path}");
         }
     }
 
