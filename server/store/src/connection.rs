@@ -19,6 +19,10 @@ pub(crate) fn options(path: &Path, read_only: bool) -> SqliteConnectOptions {
         .foreign_keys(true)
         .busy_timeout(BUSY)
         .synchronous(SqliteSynchronous::Full)
+        // What a schema of somebody else contains may call no function that has effects.
+        .pragma("trusted_schema", "OFF")
+        // A page that lies about its content is an error, not a read beside it.
+        .pragma("cell_size_check", "ON")
         .log_statements(log::LevelFilter::Trace)
         // What was asked of SQLite says nothing to whoever reads a command's errors or the log.
         .log_slow_statements(log::LevelFilter::Trace, SLOW);

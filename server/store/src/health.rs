@@ -3,6 +3,7 @@
 use crate::error::StoreError;
 use crate::inspect::is_about_a_value;
 use crate::store::Store;
+use crate::{migrate, schema};
 
 /// Findings about an open registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,13 @@ impl Store {
         let mode: String =
             sqlx::query_scalar("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
         let version = sqlx::query_scalar("PRAGMA user_version").fetch_one(&mut *connection).await?;
+        // The schema is ours alone at every moment, not only when it was opened (H86).
+        let damage = match damage {
+            Some(damage) => Some(damage),
+            None => schema::difference(&mut connection, migrate::ALL, version)
+                .await?
+                .map(|difference| format!("its tables are not ours: {difference}")),
+        };
         Ok(Health { damage, has_log: mode.eq_ignore_ascii_case("wal"), version })
     }
 }

@@ -8,8 +8,8 @@
 use crate::connection::{options, side_file};
 use crate::migrate::{self, Script};
 use crate::open_error::OpenError;
-use crate::snapshot;
 use crate::statements::STATEMENTS;
+use crate::{schema, snapshot};
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Executor};
@@ -303,7 +303,9 @@ impl Subject<'_> {
             Side::Nothing => options(self.path, true).immutable(true),
             Side::Log { .. } => options(self.path, true),
             // An interrupted write has to be taken back before anything can be read.
-            Side::Journal => SqliteConnectOptions::new().filename(self.path),
+            Side::Journal => {
+                SqliteConnectOptions::new().filename(self.path).pragma("trusted_schema", "OFF")
+            }
         }
     }
 
@@ -316,6 +318,11 @@ impl Subject<'_> {
         // The log may have replaced the header that was looked at.
         let of_another = "with its write-ahead log it belongs to another program";
         let version = self.version(connection, of_another).await?;
+        // Before anything runs on it: a trigger or a view of somebody else must not.
+        let difference = schema::difference(connection, self.scripts, version).await;
+        if let Some(difference) = difference.map_err(|cause| self.unreadable(cause))? {
+            return Err(self.unusable(format!("its tables are not ours ({difference})")));
+        }
         match (depth, side) {
             // Whoever has it open has checked it.
             (Depth::Schema, _) | (Depth::Whole, Side::Log { in_use: true }) => {}

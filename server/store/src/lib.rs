@@ -15,6 +15,7 @@ mod open;
 mod open_error;
 mod opened;
 mod row;
+mod schema;
 mod snapshot;
 mod statements;
 mod store;

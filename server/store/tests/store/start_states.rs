@@ -156,6 +156,59 @@ async fn h86_other_tables_under_our_name_are_refused() {
     }
 }
 
+/// Statements on such a schema run what somebody else wrote into it.
+#[tokio::test]
+async fn h86_a_schema_with_objects_of_somebody_else_is_refused_by_name() {
+    for (name, sql) in [
+        (
+            "trigger evil",
+            "CREATE TRIGGER evil AFTER INSERT ON sign_ins BEGIN DELETE FROM withdrawn_tokens; END",
+        ),
+        ("view evil", "CREATE VIEW evil AS SELECT * FROM api_tokens"),
+        ("table evil", "CREATE TABLE evil (a)"),
+        ("table evil", "CREATE VIRTUAL TABLE evil USING fts5(a)"),
+        ("table _sqlx_more", "CREATE TABLE _sqlx_more (a)"),
+        ("table sqlite_stat1", "ANALYZE"),
+        ("index evil", "CREATE INDEX evil ON api_tokens (label)"),
+        ("index one_live_server_mode_bridge", "DROP INDEX one_live_server_mode_bridge"),
+        ("index live_bridges", "DROP INDEX live_bridges"),
+        (
+            "index live_bridges",
+            "DROP INDEX live_bridges; CREATE INDEX live_bridges ON bridges (status)",
+        ),
+        (
+            "table api_tokens",
+            "ALTER TABLE api_tokens ADD COLUMN more TEXT GENERATED ALWAYS AS (label || 'x')",
+        ),
+        ("table sign_ins", "ALTER TABLE sign_ins ADD COLUMN more TEXT DEFAULT 'x'"),
+        (
+            "table ui_prefs",
+            "DROP TABLE ui_prefs; CREATE TABLE ui_prefs (id INTEGER PRIMARY KEY, rev, prefs)",
+        ),
+        (
+            "table withdrawn_tokens",
+            "DROP TABLE withdrawn_tokens; CREATE TABLE withdrawn_tokens (hash TEXT, withdrawn_at INTEGER)",
+        ),
+        (
+            "table api_tokens",
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema \
+             SET sql = replace(sql, 'CHECK (length(hash) = 64)', '') WHERE name = 'api_tokens'",
+        ),
+    ] {
+        let dir = filled(1).await;
+        tamper(dir.path(), sql).await;
+        assert_always_refused(dir.path(), name).await;
+    }
+}
+
+/// A name does not decide: an object of ours that somebody wrote again the same way is ours.
+#[tokio::test]
+async fn h86_an_object_that_was_made_again_word_for_word_is_accepted() {
+    let dir = filled(1).await;
+    tamper(dir.path(), "VACUUM; REINDEX").await;
+    assert_eq!(open(dir.path()).await.bridges().await.unwrap().len(), 1);
+}
+
 #[tokio::test]
 async fn h86_a_log_or_journal_without_its_database_is_refused() {
     for suffix in ["-wal", "-journal"] {
