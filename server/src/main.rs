@@ -7,6 +7,7 @@ fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "__launch__") {
         return svc_process::launcher::run();
     }
+    svc_process::signal_state::settle();
     let umask = svc_process::process_umask::harden();
     svc_server::safety::no_core_dumps();
     svc_server::cli::main(umask)

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(crate) enum Asked {
     /// SIGINT.
     Interrupt,
-    /// SIGTERM.
+    /// SIGTERM, or SIGQUIT.
     Terminate,
 }
 
@@ -19,6 +19,7 @@ pub(crate) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     hangup: Option<Signal>,
+    quit: Option<Signal>,
 }
 
 impl Signals {
@@ -28,12 +29,18 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
             hangup: None,
+            quit: None,
         })
     }
 
-    /// For a server: SIGHUP does not end it either.
+    /// For a server: only what asks for its end ends it, and SIGQUIT asks like SIGTERM.
     pub(crate) fn of_server() -> io::Result<Self> {
-        Ok(Self { hangup: Some(signal(SignalKind::hangup())?), ..Self::of_command()? })
+        svc_process::signal_state::settle_as_server();
+        Ok(Self {
+            hangup: Some(signal(SignalKind::hangup())?),
+            quit: Some(signal(SignalKind::quit())?),
+            ..Self::of_command()?
+        })
     }
 
     /// The next request to end. Cancel-safe.
@@ -42,7 +49,8 @@ impl Signals {
             tokio::select! {
                 _ = self.interrupt.recv() => return Asked::Interrupt,
                 _ = self.terminate.recv() => return Asked::Terminate,
-                () = hung_up(self.hangup.as_mut()) => tracing::warn!(
+                () = received(self.quit.as_mut()) => return Asked::Terminate,
+                () = received(self.hangup.as_mut()) => tracing::warn!(
                     "SIGHUP is ignored: the configuration is read at start only; restart to apply \
                      a change, bridges keep running"
                 ),
@@ -51,10 +59,10 @@ impl Signals {
     }
 }
 
-async fn hung_up(hangup: Option<&mut Signal>) {
-    match hangup {
-        Some(hangup) => {
-            hangup.recv().await;
+async fn received(signal: Option<&mut Signal>) {
+    match signal {
+        Some(signal) => {
+            signal.recv().await;
         }
         None => std::future::pending().await,
     }

@@ -17,6 +17,7 @@ pub mod table;
 
 mod control_group;
 mod scopes;
+pub mod signal_state;
 mod signals;
 mod tree;
 

@@ -59,6 +59,7 @@ mod same_session;
 mod samples;
 mod secrets;
 mod shell;
+mod signals;
 mod single_launch;
 mod systemd;
 mod two_servers;
