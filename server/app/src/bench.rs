@@ -117,6 +117,10 @@ impl ProcessHost for Machine {
         self.host.launch_of(identity)
     }
 
+    fn is_own_child(&self, identity: &ProcessIdentity) -> bool {
+        self.host.is_own_child(identity)
+    }
+
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts> {
         self.host.find_launch(launch_id)
     }

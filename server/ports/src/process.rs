@@ -199,6 +199,14 @@ pub trait ProcessHost: Send + Sync {
     /// `None` when it carries none or cannot be read.
     fn launch_of(&self, identity: &ProcessIdentity) -> Option<LaunchId>;
 
+    /// Whether the process is a child of this one whose exit status nobody has collected.
+    ///
+    /// Its pid cannot have been reused, so nothing else has to prove that it is the one launched.
+    fn is_own_child(&self, identity: &ProcessIdentity) -> bool {
+        let _ = identity;
+        false
+    }
+
     /// The live process of this user whose environment carries the launch id, if any.
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts>;
 

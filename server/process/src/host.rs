@@ -151,6 +151,10 @@ impl ProcessHost for Host {
         (self.probe(identity) == Verdict::Same).then_some(launch)
     }
 
+    fn is_own_child(&self, identity: &ProcessIdentity) -> bool {
+        self.children.is_uncollected(identity)
+    }
+
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts> {
         self.facts(tree::first_of_launch(&self.carriers_of(launch_id))?)
     }

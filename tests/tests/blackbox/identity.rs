@@ -248,3 +248,52 @@ async fn h29_a_stored_name_that_reads_as_an_option_is_not_resumed() {
     assert!([409, 422].contains(&refused.status), "{}", refused.text());
     assert_eq!(world.starts("app").len(), 1);
 }
+
+/// H102: everything that the record says about the stranger is true; only its launch is another one.
+#[tokio::test]
+async fn h102_a_true_identity_without_the_launch_is_not_signalled() {
+    let stages = [
+        "status = 'running'",
+        "status = 'running', stop_requested = 1, intentional_stop = 1",
+        "status = 'starting', phase = 'registering', grace_deadline = 1",
+        "status = 'running', generation = 7",
+    ];
+    for stage in stages {
+        let forged = format!("bridge_pid = $PID, bridge_start_ticks = $TICKS, {stage}");
+        let (world, mut witness) = stolen(&forged).await;
+        let told = world.cli(&["stop", "app"]).await;
+        assert_ne!(told.code, Some(0), "{stage}: {told:?}");
+        let server = world.serve().await;
+        let reply = server.client.stop("app").await;
+        assert_eq!(reply.refused(409), "quarantined", "{stage}");
+        assert!(reply.text().contains("launch"), "{stage}: {}", reply.text());
+        server.stop().await;
+        witness.assert_untouched(&world).await;
+    }
+}
+
+/// H102: the same with another bridge of ours, which carries a launch, but not this one.
+#[tokio::test]
+async fn h102_a_bridge_of_another_launch_is_not_signalled() {
+    let world = World::new();
+    world.project("app");
+    world.project("other");
+    let server = world.serve().await;
+    server.client.run("app").await;
+    server.client.run("other").await;
+    let (own, other) = (world.bridges_of("app").remove(0), world.bridges_of("other").remove(0));
+    server.kill().await;
+    own.signal(rustix::process::Signal::KILL);
+    gone(&own).await;
+    let steal = format!(
+        "UPDATE bridges SET bridge_pid = {}, bridge_start_ticks = {} WHERE project = 'app'",
+        other.pid, other.start_ticks
+    );
+    world.sql(&steal).await.unwrap();
+    let told = world.cli(&["stop", "app"]).await;
+    assert!(other.is_alive(), "{told:?}");
+    let server = world.serve().await;
+    let _ = server.client.stop("app").await;
+    assert!(other.is_alive());
+    server.client.stop("other").await;
+}

@@ -100,8 +100,8 @@ impl StopBridge {
 pub(crate) fn held(bridge: &Bridge, code: QuarantineCode) -> AppError {
     let words = match code {
         QuarantineCode::IdentityUnknown => {
-            "the process table cannot be read for its process; check how /proc is mounted \
-             (hidepid) and restart the service"
+            "nothing proves that its process is the one that was launched: its launch id cannot be \
+             read, or it has none; check how /proc is mounted (hidepid) and look at it with `ps`"
         }
         QuarantineCode::IdentityConflict => "another record names the same process; stop that one",
         QuarantineCode::Unkillable => {

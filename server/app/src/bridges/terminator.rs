@@ -56,6 +56,14 @@ impl Terminator {
 
     /// Ends one proven process with everything it started, bounded in time.
     pub async fn end(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Ended {
+        match self.claim(bridge, identity).await {
+            Claim::Proven => {}
+            Claim::Stranger => {
+                self.families.kill_leftovers(bridge).await;
+                return Ended::Gone { report: ExitReport::default(), forced: false };
+            }
+            Claim::Unproven => return Ended::Alive(QuarantineCode::IdentityUnknown),
+        }
         let exit = self.host.exited(identity);
         tokio::pin!(exit);
         // Who dropped the launch id can only be told by its parent, and only while that lives.
@@ -104,6 +112,41 @@ impl Terminator {
             }
             Err(_) => Ended::Alive(QuarantineCode::Unkillable),
         }
+    }
+}
+
+/// What connects a process with the launch of a record.
+enum Claim {
+    /// It is the one that was launched, or it is gone.
+    Proven,
+    /// It belongs to another launch.
+    Stranger,
+    /// Nothing but the record says that it is ours.
+    Unproven,
+}
+
+impl Terminator {
+    /// Asks the process itself for its launch (H102).
+    ///
+    /// A record can name a stranger's true pid, start and boot: whoever can write the database could
+    /// let us end any process of this user.
+    async fn claim(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Claim {
+        // A bridge that somebody else started has no launch of ours.
+        let Some(launch) = &bridge.launch else { return Claim::Proven };
+        let (host, identity, wanted) =
+            (Arc::clone(&self.host), identity.clone(), launch.id.clone());
+        let asked = tokio::task::spawn_blocking(move || {
+            if host.is_own_child(&identity) {
+                return Claim::Proven;
+            }
+            match host.launch_of(&identity) {
+                Some(found) if found == wanted => Claim::Proven,
+                Some(_) => Claim::Stranger,
+                None if matches!(host.probe(&identity), Verdict::Gone(_)) => Claim::Proven,
+                None => Claim::Unproven,
+            }
+        });
+        asked.await.unwrap_or(Claim::Unproven)
     }
 }
 
