@@ -50,6 +50,8 @@ pub struct Circumstances {
     pub is_git_repo: bool,
     /// Its repository has a commit.
     pub has_commit: bool,
+    /// What makes a worktree of it write into another repository, if something does.
+    pub foreign_git: Option<String>,
     /// The configuration allows bypassing permissions here.
     pub bypass_allowed: bool,
     /// The agent's own settings would bypass permissions when no flag is given.
@@ -143,6 +145,11 @@ pub enum Obstacle {
         "`spawn_mode: worktree` needs a repository with a commit; commit something first or use `same-dir`"
     )]
     NoCommit,
+    /// The repository leads into another one.
+    #[error(
+        "`spawn_mode: worktree` could write into another repository, because {0}; correct that or use `same-dir`"
+    )]
+    ForeignGit(String),
     /// Single-session mode is a strategy of Server Mode.
     #[error(
         "`spawn_mode: session` is only for Server Mode; leave it out or use `resume_mode: standard`"
@@ -204,6 +211,8 @@ fn option_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     if wanted.spawn_mode == SpawnMode::Worktree {
         if !now.is_git_repo {
             found.push(Obstacle::NotGit);
+        } else if let Some(lead) = &now.foreign_git {
+            found.push(Obstacle::ForeignGit(lead.clone()));
         } else if !now.has_commit {
             found.push(Obstacle::NoCommit);
         }
@@ -369,6 +378,7 @@ mod tests {
             alias_of: None,
             is_git_repo: true,
             has_commit: true,
+            foreign_git: None,
             bypass_allowed: false,
             inherits_bypass: false,
             live_standard: None,

@@ -3,6 +3,10 @@
 //! The content of a repository is not trusted. Reading ends at files that are too large or not
 //! regular, and at references that are not valid or take more than a few steps.
 
+mod elsewhere;
+
+pub(crate) use elsewhere::leads_elsewhere;
+
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read as _};

@@ -40,6 +40,14 @@ impl Project {
     pub fn has_commit(&self) -> bool {
         self.git_root.as_deref().is_some_and(git::has_commit)
     }
+
+    /// What makes a worktree of this project write into another repository, if something does.
+    ///
+    /// Reads git's files and starts no process, so it blocks as files do.
+    #[must_use]
+    pub fn foreign_git(&self) -> Option<String> {
+        git::leads_elsewhere(self.git_root.as_deref()?, &self.path)
+    }
 }
 
 /// Why a directory in `projects_root` is no project.
@@ -59,8 +67,8 @@ pub enum SkipReason {
     Loop,
     /// An agent that works there could change the service's own files.
     #[error(
-        "it is, or contains, the home, state or configuration directory of the service; \
-         move the project to a directory of its own"
+        "it is, contains or lies in a directory of the service, of its user's home or of \
+         credentials; move the project to a directory of its own"
     )]
     Refused,
     /// This user may not enter it, or the file system reports an error.

@@ -25,6 +25,7 @@ mod environment;
 mod every_status;
 mod figures;
 mod first_run;
+mod foreign_git;
 mod guard;
 mod hanging;
 // Shared with the long runs, `tests/examples/endurance`.

@@ -55,6 +55,10 @@ impl Readiness {
             is_git_repo: project.is_git_repo(),
             // Only a worktree needs one, and looking costs file reads.
             has_commit: wanted.spawn_mode != SpawnMode::Worktree || project.has_commit(),
+            foreign_git: match wanted.spawn_mode {
+                SpawnMode::Worktree => project.foreign_git(),
+                SpawnMode::SameDir | SpawnMode::Session => None,
+            },
             bypass_allowed: config.project(&project.name).allow_bypass_permissions,
             inherits_bypass: wanted.permission_mode == PermissionMode::Inherit
                 && self.agent.may_bypass(&project.path),
@@ -133,6 +137,7 @@ pub(crate) fn code(obstacle: &Obstacle) -> ErrorCode {
         Obstacle::MayBeLive(_) => ErrorCode::StillLive,
         Obstacle::NotGit
         | Obstacle::NoCommit
+        | Obstacle::ForeignGit(_)
         | Obstacle::SessionNeedsStandard
         | Obstacle::NameReadsAsOption => ErrorCode::InvalidValue,
         Obstacle::BypassForbidden | Obstacle::InheritedBypassForbidden => {
@@ -157,6 +162,7 @@ pub(crate) fn refuse(project: &ProjectName, obstacle: &Obstacle) -> AppError {
         | Obstacle::Capacity { .. } => Class::Conflict,
         Obstacle::NotGit
         | Obstacle::NoCommit
+        | Obstacle::ForeignGit(_)
         | Obstacle::SessionNeedsStandard
         | Obstacle::NameReadsAsOption => Class::Invalid,
         Obstacle::BypassForbidden | Obstacle::InheritedBypassForbidden => Class::Forbidden,

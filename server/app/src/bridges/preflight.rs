@@ -91,6 +91,7 @@ impl Readiness {
             wanted,
             now: &now,
             has_commit: project.has_commit(),
+            foreign_git: project.foreign_git(),
             login: self.agent.cli().login().is_ok(),
             servers: &settings.mcp_servers,
         };
@@ -125,6 +126,7 @@ struct Report<'a> {
     wanted: Wanted,
     now: &'a Circumstances,
     has_commit: bool,
+    foreign_git: Option<String>,
     login: bool,
     servers: &'a [McpServer],
 }
@@ -133,7 +135,11 @@ impl Report<'_> {
     fn preflight(&self) -> Preflight {
         let found = obstacles(self.wanted, self.now);
         let worktree = Wanted { spawn_mode: SpawnMode::Worktree, ..self.wanted };
-        let with_commit = Circumstances { has_commit: self.has_commit, ..self.now.clone() };
+        let with_commit = Circumstances {
+            has_commit: self.has_commit,
+            foreign_git: self.foreign_git.clone(),
+            ..self.now.clone()
+        };
         let launch = BTreeMap::from([
             ("standard".to_owned(), verdict(&found)),
             ("worktree".to_owned(), verdict(&obstacles(worktree, &with_commit))),
@@ -251,7 +257,7 @@ fn check_of(obstacle: &Obstacle) -> &'static str {
     match obstacle {
         Obstacle::Alias(_) | Obstacle::NameReadsAsOption => "directory",
         Obstacle::OtherService(_) | Obstacle::Held { .. } | Obstacle::MayBeLive(_) => "bridge",
-        Obstacle::NotGit | Obstacle::NoCommit => "git",
+        Obstacle::NotGit | Obstacle::NoCommit | Obstacle::ForeignGit(_) => "git",
         Obstacle::SessionNeedsStandard
         | Obstacle::BypassForbidden
         | Obstacle::InheritedBypassForbidden => "permissions",
@@ -271,6 +277,7 @@ fn hint(obstacle: &Obstacle, project: &Project) -> Option<String> {
         | Obstacle::Held { .. }
         | Obstacle::MayBeLive(_)
         | Obstacle::NoCommit
+        | Obstacle::ForeignGit(_)
         | Obstacle::SessionNeedsStandard
         | Obstacle::NameReadsAsOption
         | Obstacle::BypassForbidden
@@ -285,7 +292,7 @@ fn hint(obstacle: &Obstacle, project: &Project) -> Option<String> {
 fn verdict(found: &[Obstacle]) -> LaunchVerdict {
     match found.first() {
         None => LaunchVerdict { ok: true, code: None },
-        Some(Obstacle::NotGit | Obstacle::NoCommit) => no("not_git"),
+        Some(Obstacle::NotGit | Obstacle::NoCommit | Obstacle::ForeignGit(_)) => no("not_git"),
         Some(obstacle) => no(code(obstacle).as_str()),
     }
 }

@@ -66,6 +66,7 @@ prop_compose! {
     fn any_circumstances()(
         is_alias in prop::bool::weighted(0.1),
         (is_git_repo, has_commit) in any::<(bool, bool)>(),
+        leads_elsewhere in prop::bool::weighted(0.1),
         (bypass_allowed, inherits_bypass) in any::<(bool, bool)>(),
         is_occupied in prop::bool::weighted(0.2),
         unrecorded in any_unrecorded(),
@@ -81,6 +82,7 @@ prop_compose! {
             alias_of: is_alias.then(|| "real".parse().unwrap()),
             is_git_repo,
             has_commit,
+            foreign_git: leads_elsewhere.then(|| "its `.git` leads to another place".to_owned()),
             bypass_allowed,
             inherits_bypass,
             live_standard: is_occupied.then(id),
@@ -125,7 +127,9 @@ fn told(launch: &LaunchVerdict) -> Result<(), String> {
 
 fn word_of(error: ErrorCode, found: Option<&Obstacle>) -> String {
     match found {
-        Some(Obstacle::NotGit | Obstacle::NoCommit) => "not_git".to_owned(),
+        Some(Obstacle::NotGit | Obstacle::NoCommit | Obstacle::ForeignGit(_)) => {
+            "not_git".to_owned()
+        }
         Some(_) | None => error.as_str().to_owned(),
     }
 }
@@ -141,7 +145,8 @@ proptest! {
     ) {
         let project = project();
         let report =
-            Report { project: &project, wanted, now: &now, has_commit: now.has_commit, login, servers: &[] };
+            Report { project: &project, wanted, now: &now, has_commit: now.has_commit,
+                foreign_git: now.foreign_git.clone(), login, servers: &[] };
         let shown = report.preflight();
         let found = obstacles(wanted, &now);
         let launch = launched(wanted, &now);
