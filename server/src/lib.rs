@@ -11,3 +11,4 @@ mod error_chain;
 mod logging;
 mod serve;
 mod signals;
+mod twin;

@@ -2,6 +2,7 @@
 
 use crate::compose::{self, ComposeError, Composed, Surroundings};
 use crate::signals::Signals;
+use crate::twin::Twin;
 use sd_notify::NotifyState;
 use std::io;
 use std::net::SocketAddr;
@@ -59,6 +60,8 @@ pub(crate) struct Running {
     composed: Composed,
     url: String,
     serving: JoinHandle<io::Result<()>>,
+    /// The other loopback address, which nobody else may have meanwhile.
+    twin: Twin,
     /// Held until everything else has ended.
     lock: RunLock,
 }
@@ -83,6 +86,10 @@ impl Running {
             None => bind(&config.host, config.port).await?,
         };
         let address = listener.local_addr()?;
+        let twin = Twin::keep(address).await;
+        if let Twin::Taken(other) = &twin {
+            tracing::warn!("{}; {}", crate::twin::words(*other), crate::twin::REMEDY);
+        }
         let url = format!("http://{}{}/", shown(&config.host, address), config.root_path);
         let app = composed.app.clone();
         app.legacy().run().await?;
@@ -92,7 +99,7 @@ impl Running {
             tracing::warn!("the address is not in the lock file: {error}");
         }
         notify(&[NotifyState::Ready]);
-        Ok(Self { composed, url, serving, lock })
+        Ok(Self { composed, url, serving, twin, lock })
     }
 
     /// Address of the page.
@@ -123,12 +130,13 @@ impl Running {
 
     /// Ends requests and use-cases under way, each within ten seconds. Bridges stay.
     pub(crate) async fn end(self) {
-        let Self { composed, serving, lock, url: _ } = self;
+        let Self { composed, serving, twin, lock, url: _ } = self;
         composed.app.shutdown().cancel();
         if !serving.is_finished() {
             // Its own deadline is inside.
             let _ = serving.await;
         }
+        drop(twin);
         composed.app.close().await;
         drop(lock);
     }
@@ -165,9 +173,13 @@ pub(crate) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartErro
     })
 }
 
-/// The address to type: the configured name, and brackets around an IPv6 address.
+/// The address to type: the configured host, and brackets around an IPv6 address.
+///
+/// Not `localhost`: that is two addresses, and only one of them is ours.
 fn shown(host: &str, address: SocketAddr) -> String {
-    if host.contains(':') {
+    if host == "localhost" {
+        address.to_string()
+    } else if host.contains(':') {
         format!("[{host}]:{}", address.port())
     } else {
         format!("{host}:{}", address.port())
@@ -189,7 +201,10 @@ mod tests {
     fn an_address_is_shown_as_it_is_typed_into_a_browser() {
         let four: SocketAddr = "127.0.0.1:7621".parse().unwrap();
         let six: SocketAddr = "[::1]:7621".parse().unwrap();
-        assert_eq!(shown("localhost", four), "localhost:7621");
+        assert_eq!(shown("svc.localhost", four), "svc.localhost:7621");
+        // Somebody else may have the other address of that name.
+        assert_eq!(shown("localhost", four), "127.0.0.1:7621");
+        assert_eq!(shown("localhost", six), "[::1]:7621");
         assert_eq!(shown("::1", six), "[::1]:7621");
     }
 

@@ -63,6 +63,7 @@ mod shell;
 mod signals;
 mod single_launch;
 mod systemd;
+mod twin;
 mod two_servers;
 mod wake_ups;
 mod wrong_ends;

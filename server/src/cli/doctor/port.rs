@@ -3,13 +3,14 @@
 //! The service itself holds its port and would only find itself.
 
 use crate::compose::Surroundings;
+use crate::twin;
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::{Request, header};
 use hyper_util::rt::TokioIo;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use svc_app::doctor::{failed, passed, warned};
 use svc_process::run_lock::RunLock;
@@ -26,6 +27,16 @@ const ANSWER_CAP: usize = 16 * 1024;
 pub(super) async fn checks(around: &Surroundings) -> Vec<Check> {
     let config = &around.config;
     let (host, port) = (config.host.as_str(), config.port);
+    let mut checks = own_port(around, host, port).await;
+    let bound = address_of_service(around).await;
+    if let Some(other) = twin::stranger(host, port, bound).await {
+        checks.push(warned("port", twin::words(other), twin::REMEDY));
+    }
+    checks
+}
+
+async fn own_port(around: &Surroundings, host: &str, port: u16) -> Vec<Check> {
+    let config = &around.config;
     match bindable(host, port).await {
         Ok(()) => vec![passed("port", format!("{port} free"))],
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
@@ -58,6 +69,18 @@ async fn bindable(host: &str, port: u16) -> io::Result<()> {
         }
     }
     last
+}
+
+/// The address that the running service of this state directory has.
+async fn address_of_service(around: &Surroundings) -> Option<IpAddr> {
+    let state_dir = around.config.state_dir.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let record = RunLock::read(&state_dir).ok().flatten()?;
+        record.is_alive(&ProcTable::open().ok()?)?.then_some(record.address)?
+    });
+    let url = read.await.ok().flatten()?;
+    let host = url.strip_prefix("http://")?.split('/').next()?;
+    host.parse::<SocketAddr>().ok().map(|address| address.ip())
 }
 
 async fn in_use(around: &Surroundings, port: u16) -> Check {

@@ -1,0 +1,67 @@
+//! Another program at the other loopback address of our port: browsers try `::1` first.
+
+use crate::harness::World;
+use serde_json::{Value, json};
+use std::net::TcpListener;
+
+/// A listener of somebody else at the port of the service.
+fn stranger(address: &str, world: &World) -> TcpListener {
+    TcpListener::bind((address, world.port())).expect("a loopback address of both families")
+}
+
+fn printed(world: &World) -> String {
+    let lock = std::fs::read(world.state_dir().join("run.lock")).unwrap();
+    let lock: Value = serde_json::from_slice(&lock).unwrap();
+    lock["address"].as_str().unwrap().to_owned()
+}
+
+async fn told(world: &World) -> String {
+    let report = world.cli(&["doctor", "--json"]).await.json();
+    let checks = report["checks"].as_array().unwrap().iter();
+    let warnings = checks.filter(|check| check["status"] == "warn");
+    warnings.map(|check| check["detail"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn h146_a_listener_at_the_other_loopback_address_is_told_of() {
+    for (host, other, shown) in [
+        ("127.0.0.1", "::1", "[::1]"),
+        ("::1", "127.0.0.1", "127.0.0.1"),
+        ("0.0.0.0", "::1", "[::1]"),
+        ("localhost", "::1", "[::1]"),
+        ("localhost", "127.0.0.1", "127.0.0.1"),
+    ] {
+        let world = World::with(json!({
+            "host": host, "auth": { "allow_unauthenticated_network": true }
+        }));
+        let listener = stranger(other, &world);
+        let words = format!("another program listens at {shown}:{}", world.port());
+        assert!(told(&world).await.contains(&words), "{host}: doctor before the start");
+        let server = world.serve().await;
+        server.says(&words).await;
+        assert!(told(&world).await.contains(&words), "{host}: doctor");
+        // What is printed leads to us, whatever `localhost` means to a browser.
+        let held = if host == "localhost" && other == "::1" { "127.0.0.1" } else { host };
+        let held = if host == "localhost" && other != "::1" { "[::1]" } else { held };
+        let held = if held == "::1" { "[::1]" } else { held };
+        assert_eq!(printed(&world), format!("http://{held}:{}/", world.port()), "{host} {other}");
+        drop((server, listener));
+    }
+}
+
+#[tokio::test]
+async fn h146_the_other_loopback_address_cannot_be_taken_later() {
+    for (host, other) in [("127.0.0.1", "::1"), ("::1", "127.0.0.1"), ("localhost", "::1")] {
+        let world = World::with(json!({ "host": host }));
+        let server = world.serve().await;
+        assert!(!printed(&world).contains("localhost"), "{host}");
+        let held = printed(&world);
+        for address in ["127.0.0.1", other] {
+            let taken = TcpListener::bind((address, world.port()));
+            assert!(taken.is_err(), "{host}: somebody else has {address} beside {held}");
+        }
+        let words = told(&world).await;
+        assert!(!words.contains("another program listens"), "{host}: {words}");
+        drop(server);
+    }
+}
