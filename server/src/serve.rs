@@ -94,7 +94,9 @@ impl Running {
         let app = composed.app.clone();
         app.legacy().run().await?;
         app.supervise().await?;
-        let serving = tokio::spawn(svc_http::serve(listener, app, ServeOptions::default()));
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+        let options = ServeOptions::default().within(limit.unwrap_or(u64::MAX));
+        let serving = tokio::spawn(svc_http::serve(listener, app, options));
         if let Err(error) = lock.set_address(url.clone()) {
             tracing::warn!("the address is not in the lock file: {error}");
         }

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::task::Waker;
 use std::time::Duration;
+use svc_domain::peer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -59,7 +60,7 @@ pub(crate) trait Answers: Clone + Send + Sync + 'static {
 pub struct ServeOptions {
     /// Most connections.
     pub max_connections: usize,
-    /// Most connections of one peer address; loopback is exempt.
+    /// Most connections of one peer (of IPv6 a network of 64 bits); loopback is exempt.
     pub max_per_peer: usize,
     /// Most open `WebSocket`s.
     pub max_sockets: usize,
@@ -69,6 +70,10 @@ pub struct ServeOptions {
     pub idle: Duration,
     /// A body that stops arriving ends the request after this.
     pub body_idle: Duration,
+    /// A body must be complete this long after its head.
+    pub body_total: Duration,
+    /// The same for a caller that nobody knows: such bodies are a few words.
+    pub body_anonymous: Duration,
     /// A peer that takes nothing is dropped after this.
     pub stall: Duration,
     /// Requests under way at shutdown have this long.
@@ -84,9 +89,32 @@ impl Default for ServeOptions {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(75),
             body_idle: Duration::from_secs(30),
+            // 1 MiB at 140 kbit/s.
+            body_total: Duration::from_secs(60),
+            body_anonymous: Duration::from_secs(10),
             stall: Duration::from_secs(30),
             grace: Duration::from_secs(10),
         }
+    }
+}
+
+/// Descriptors that connections leave to everything else, whatever the limit is.
+///
+/// The database, locks and logs take about forty; a stop and a launch need a few more.
+const KEPT_DESCRIPTORS: usize = 64;
+
+impl ServeOptions {
+    /// The same limits where this process may have only so many descriptors (H79).
+    ///
+    /// Connections leave some to stop a bridge with, and sockets, which nobody drops, leave some
+    /// connections to ask for it.
+    #[must_use]
+    pub fn within(self, descriptors: u64) -> Self {
+        let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
+        let kept = KEPT_DESCRIPTORS.saturating_add(descriptors / 16);
+        let max_connections = descriptors.saturating_sub(kept).max(8).min(self.max_connections);
+        let max_sockets = (max_connections / 4 * 3).min(self.max_sockets);
+        Self { max_connections, max_sockets, ..self }
     }
 }
 
@@ -102,6 +130,8 @@ struct Deadlines {
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionFacts {
     pub(crate) peer: IpAddr,
+    /// Everybody with whom the peer counts together.
+    network: IpAddr,
     shared: Arc<Shared>,
 }
 
@@ -112,6 +142,10 @@ struct Shared {
     answered: AtomicU64,
     on_answer: AtomicWaker,
     is_upgraded: AtomicBool,
+    /// Somebody whom we know asked for something here.
+    is_known: AtomicBool,
+    /// A body of somebody whom we do not know is awaited.
+    awaits_stranger: AtomicBool,
     /// Milliseconds after `opened` at which the last request ended.
     last_used: AtomicU64,
     drop_now: CancellationToken,
@@ -127,11 +161,13 @@ impl ConnectionFacts {
             answered: AtomicU64::new(0),
             on_answer: AtomicWaker::new(),
             is_upgraded: AtomicBool::new(false),
+            is_known: AtomicBool::new(false),
+            awaits_stranger: AtomicBool::new(false),
             last_used: AtomicU64::new(0),
             drop_now: CancellationToken::new(),
             socket_over: CancellationToken::new(),
         };
-        Self { peer: peer.to_canonical(), shared: Arc::new(shared) }
+        Self { peer: peer.to_canonical(), network: peer::network(peer), shared: Arc::new(shared) }
     }
 
     /// Marks a connection whose protocol changes with the reply to this request.
@@ -144,6 +180,19 @@ impl ConnectionFacts {
 
     fn is_upgraded(&self) -> bool {
         self.shared.is_upgraded.load(Ordering::Acquire)
+    }
+
+    /// Somebody whom we know asks here: the connection is kept longer than those of strangers.
+    pub(crate) fn known(&self) {
+        self.shared.is_known.store(true, Ordering::Release);
+    }
+
+    /// A stranger's body is awaited until the returned value is dropped.
+    ///
+    /// Until then the connection is the first to go when there are too many.
+    pub(crate) fn await_stranger(&self) -> Awaited {
+        self.shared.awaits_stranger.store(true, Ordering::Release);
+        Awaited(self.clone())
     }
 
     /// A request is under way.
@@ -187,6 +236,15 @@ impl Drop for Flight {
     }
 }
 
+/// A body of somebody whom we do not know is awaited.
+pub(crate) struct Awaited(ConnectionFacts);
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        self.0.shared.awaits_stranger.store(false, Ordering::Release);
+    }
+}
+
 /// Open connections.
 #[derive(Debug, Default)]
 struct Connections {
@@ -201,11 +259,17 @@ impl Connections {
     /// Makes room for one more, or says that there is none.
     fn admit(&self, id: u64, facts: &ConnectionFacts, options: &ServeOptions) -> bool {
         let mut open = self.lock();
-        let of_peer = open.values().filter(|other| other.peer == facts.peer).count();
-        if !facts.peer.is_loopback() && of_peer >= options.max_per_peer {
-            return false;
+        if !facts.network.is_loopback() {
+            let is_same = |other: &ConnectionFacts| other.network == facts.network;
+            let of_peer = open.values().filter(|other| is_same(other)).count();
+            if of_peer >= options.max_per_peer && drop_awaiting(&mut open, is_same) == 0 {
+                return false;
+            }
         }
-        if open.len() >= options.max_connections && drop_idle(&mut open, 1) == 0 {
+        if open.len() >= options.max_connections
+            && drop_awaiting(&mut open, |_| true) == 0
+            && drop_idle(&mut open, 1) == 0
+        {
             return false;
         }
         open.insert(id, facts.clone());
@@ -213,21 +277,40 @@ impl Connections {
     }
 
     fn shed(&self) {
-        drop_idle(&mut self.lock(), SHED);
+        let mut open = self.lock();
+        let dropped = (0..SHED).map(|_| drop_awaiting(&mut open, |_| true)).sum::<usize>();
+        drop_idle(&mut open, SHED.saturating_sub(dropped));
     }
 }
 
-/// Drops up to `most` idle connections, the oldest first, and returns how many.
+/// Drops the oldest connection among these that awaits a stranger's body, and returns how many.
+fn drop_awaiting(
+    open: &mut HashMap<u64, ConnectionFacts>,
+    is_meant: impl Fn(&ConnectionFacts) -> bool,
+) -> usize {
+    let awaiting = open.iter().filter(|(_, facts)| {
+        facts.shared.awaits_stranger.load(Ordering::Acquire) && is_meant(facts)
+    });
+    let oldest = awaiting.min_by_key(|(_, facts)| facts.shared.opened).map(|(id, _)| *id);
+    close(open, oldest)
+}
+
+/// Drops up to `most` idle connections, and returns how many.
+///
+/// Those of strangers first, then the oldest first.
 fn drop_idle(open: &mut HashMap<u64, ConnectionFacts>, most: usize) -> usize {
-    let mut idle: Vec<(Instant, u64)> =
-        open.iter().filter_map(|(id, facts)| Some((facts.idle_since()?, *id))).collect();
+    let is_known = |facts: &ConnectionFacts| facts.shared.is_known.load(Ordering::Acquire);
+    let mut idle: Vec<(bool, Instant, u64)> = open
+        .iter()
+        .filter_map(|(id, facts)| Some((is_known(facts), facts.idle_since()?, *id)))
+        .collect();
     idle.sort_unstable();
-    for (_, id) in idle.iter().take(most) {
-        if let Some(facts) = open.remove(id) {
-            facts.shared.drop_now.cancel();
-        }
-    }
-    idle.len().min(most)
+    close(open, idle.into_iter().take(most).map(|(_, _, id)| id))
+}
+
+fn close(open: &mut HashMap<u64, ConnectionFacts>, ids: impl IntoIterator<Item = u64>) -> usize {
+    let closed = ids.into_iter().filter_map(|id| open.remove(&id));
+    closed.map(|facts| facts.shared.drop_now.cancel()).count()
 }
 
 /// Serves until `closing` is cancelled, then waits for requests under way.
@@ -404,6 +487,58 @@ mod tests {
     fn an_address_counts_the_same_in_both_notations() {
         let mapped: IpAddr = "::ffff:10.0.0.1".parse().unwrap();
         assert_eq!(ConnectionFacts::new(mapped).peer, facts([10, 0, 0, 1]).peer);
+    }
+
+    #[test]
+    fn h76_strangers_make_room_before_those_whom_we_know() {
+        let (connections, options) = (Connections::default(), options(4, 256));
+        let local = || facts([127, 0, 0, 1]);
+        let (known, stranger, waiting, newer) = (local(), local(), local(), local());
+        known.known();
+        let flights = [waiting.begin(), newer.begin()];
+        let awaited = waiting.await_stranger();
+        let later = newer.await_stranger();
+        for (id, facts) in [(1, &known), (2, &waiting), (3, &newer), (4, &stranger)] {
+            assert!(connections.admit(id, facts, &options));
+        }
+        let gone = |facts: &ConnectionFacts| facts.shared.drop_now.is_cancelled();
+        assert!(connections.admit(5, &local(), &options));
+        assert!(gone(&waiting) && !gone(&newer) && !gone(&stranger) && !gone(&known));
+        // Its body is complete now: the request is answered to its end.
+        drop((awaited, later));
+        assert!(connections.admit(6, &local(), &options));
+        assert!(!gone(&newer) && gone(&stranger) && !gone(&known));
+        drop(flights);
+    }
+
+    #[test]
+    fn h76_a_peer_at_its_limit_makes_room_by_its_own_awaited_bodies() {
+        let (connections, options) = (Connections::default(), options(100, 2));
+        let six = |text: &str| ConnectionFacts::new(text.parse().unwrap());
+        let (one, two) = (six("2001:db8::1"), six("2001:db8::2"));
+        assert!(connections.admit(1, &one, &options) && connections.admit(2, &two, &options));
+        assert!(!connections.admit(3, &six("2001:db8::3"), &options), "one network");
+        assert!(connections.admit(4, &six("2001:db8:0:1::1"), &options), "another one");
+        let _awaited = two.await_stranger();
+        assert!(connections.admit(5, &six("2001:db8::4"), &options));
+        assert!(two.shared.drop_now.is_cancelled());
+        for mapped in ["::ffff:10.0.0.1", "2002:a00:1::1"] {
+            assert!(connections.admit(10, &six(mapped), &options));
+        }
+        assert!(connections.admit(11, &facts([10, 0, 0, 1]), &options), "it replaced number 10");
+        assert!(!connections.admit(12, &facts([10, 0, 0, 1]), &options));
+    }
+
+    #[test]
+    fn h79_descriptors_are_left_for_a_stop() {
+        let options = |descriptors| ServeOptions::default().within(descriptors);
+        assert_eq!(options(u64::MAX), ServeOptions::default());
+        let few = options(128);
+        assert!(few.max_connections <= 64 && few.max_sockets < few.max_connections);
+        assert!(few.max_sockets >= 16);
+        let usual = options(1024);
+        assert!(usual.max_connections >= 800 && usual.max_sockets == 512);
+        assert!(options(0).max_connections > options(0).max_sockets);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! The accept loop hands requests in;
 //! everything that leaves here carries the common headers.
 
-use crate::accept::{Answers, ServeOptions};
+use crate::accept::{Answers, ConnectionFacts, ServeOptions};
 use crate::call::Call;
 use crate::context::Context;
 use crate::credential::ActiveCredential;
 use crate::error::{self, Refusal};
 use crate::idempotency::Idempotency;
 use crate::internal::rate::LinkRate;
+use crate::layers::body::Patience;
 use crate::layers::guard::{self, Gate};
 use crate::layers::host::HostRule;
 use crate::layers::{body, limits};
@@ -24,7 +25,6 @@ use poem::endpoint::BoxEndpoint;
 use poem::http::{Method, StatusCode, Uri, header};
 use poem::{Endpoint as _, Request, Response};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 use svc_app::auth::{Channel, Identity};
 use svc_app::{Actor, App, acting_as};
 use svc_domain::guard::{Switches, Verdict};
@@ -45,7 +45,7 @@ struct Inner {
     /// By the numbers in the table.
     documented: Vec<Option<BoxEndpoint<'static>>>,
     gate: Gate,
-    body_idle: Duration,
+    options: ServeOptions,
 }
 
 impl HttpService {
@@ -82,7 +82,7 @@ impl HttpService {
             table,
             documented: routes::endpoints(&context),
             gate,
-            body_idle: options.body_idle,
+            options: *options,
             context,
         }))
     }
@@ -93,7 +93,15 @@ impl HttpService {
         request_context.is_https =
             guard::with_claim(&request, |claim| self.0.gate.auth.is_https(claim));
         let local = self.0.context.root.strip(&request_context.path);
-        request_context.finish(self.0.guarded(&request_context, request), local).await
+        let wants_upgrade = request.headers().contains_key(header::UPGRADE);
+        let work = self.0.guarded(&request_context, request);
+        let mut response = request_context.finish(work, local).await;
+        // What follows may be of the other protocol already: it is not read as requests (H10).
+        if wants_upgrade && response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            let close = header::HeaderValue::from_static("close");
+            response.headers_mut().insert(header::CONNECTION, close);
+        }
+        response
     }
 }
 
@@ -164,11 +172,22 @@ impl Inner {
             return Err(shutting_down());
         }
         let actor = actor(caller.identity.as_ref());
+        let facts = request.data::<ConnectionFacts>().cloned();
+        // A stranger's body is the first thing to go when there are too many connections (H76).
+        let awaited = match &caller.identity {
+            Some(_) => {
+                facts.iter().for_each(ConnectionFacts::known);
+                None
+            }
+            None => facts.as_ref().map(ConnectionFacts::await_stranger),
+        };
+        let patience = self.patience(caller.identity.as_ref());
         let body = tokio::select! {
-            body = body::read(&mut request, row.body, self.body_idle) => body?,
+            body = body::read(&mut request, row.body, patience) => body?,
             // A credential that ends meanwhile must not start what its body asks for.
             () = ended(credential.as_ref()) => return Err(guard::unauthenticated().closing()),
         };
+        drop(awaited);
         if let Some(credential) = credential {
             request.set_data(credential);
         }
@@ -198,6 +217,13 @@ impl Inner {
                 acting_as(actor, handler(call)).await
             }
         }
+    }
+
+    /// How long a body may take, by who sends it.
+    fn patience(&self, identity: Option<&Identity>) -> Patience {
+        let ServeOptions { body_idle, body_total, body_anonymous, .. } = self.options;
+        let total = if identity.is_some() { body_total } else { body_anonymous };
+        Patience { idle: body_idle.min(total), total }
     }
 
     /// The way to the sign-in page and back.

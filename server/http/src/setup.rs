@@ -5,7 +5,7 @@ mod page;
 use crate::accept::{self, Answers, ServeOptions};
 use crate::body::fields::not_an_object;
 use crate::error::Refusal;
-use crate::layers::body::{self, BodyKind, is_form};
+use crate::layers::body::{self, BodyKind, Patience, is_form};
 use crate::layers::guard::{foreign_origin, misdirected, peer};
 use crate::layers::host::HostRule;
 use crate::layers::limits;
@@ -47,8 +47,9 @@ pub async fn serve_setup(listener: TcpListener, setup: Arc<Setup>) -> io::Result
     };
     let origins = AllowedOrigins::new("127.0.0.1", reached.port, &[own]);
     let hosts = HostRule::new(AllowedHosts::new(&reached.host, origins.iter(), &[""; 0]));
-    let service =
-        SetupService(Arc::new(Inner { setup, origins, hosts, body_idle: options.body_idle }));
+    // Nobody is known here.
+    let patience = Patience { idle: options.body_anonymous, total: options.body_anonymous };
+    let service = SetupService(Arc::new(Inner { setup, origins, hosts, patience }));
     accept::run(listener, service, closing, options).await
 }
 
@@ -59,7 +60,7 @@ struct Inner {
     setup: Arc<Setup>,
     origins: AllowedOrigins,
     hosts: HostRule,
-    body_idle: Duration,
+    patience: Patience,
 }
 
 impl Answers for SetupService {
@@ -138,7 +139,7 @@ impl Inner {
             // Before the body: a stranger's is not read.
             self.check_token(&request, presented)?;
         }
-        let body = body::read(&mut request, BodyKind::Small, self.body_idle).await?;
+        let body = body::read(&mut request, BodyKind::Small, self.patience).await?;
         let body = body.unwrap_or_default();
         if self.setup.token().is_some() && headed.is_none() {
             let presented = if wants_page { text(&body, "token") } else { String::new() };

@@ -62,6 +62,7 @@ mod secrets;
 mod shell;
 mod signals;
 mod single_launch;
+mod slow_crowd;
 mod systemd;
 mod twin;
 mod two_servers;

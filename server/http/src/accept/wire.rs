@@ -30,7 +30,6 @@ pub(super) struct Wire {
     end: Option<End>,
     timer: Pin<Box<Sleep>>,
     head_began: Option<Instant>,
-    idle_since: Option<Instant>,
     stalled: Option<Pin<Box<Sleep>>>,
     linger: Option<Pin<Box<Sleep>>>,
 }
@@ -55,7 +54,6 @@ impl Wire {
             end: None,
             timer: Box::pin(tokio::time::sleep(deadlines.idle)),
             head_began: None,
-            idle_since: None,
             stalled: None,
             linger: None,
         }
@@ -68,23 +66,23 @@ impl Wire {
     }
 
     /// When the peer must have sent something; none while we owe it an answer.
+    ///
+    /// Counted from the last answer, not from the first look after it: the library looks again only
+    /// when something wakes it. Empty lines between requests are no requests: they do not make a
+    /// connection younger. A body that nobody waits for any more does not either.
     fn deadline(&mut self) -> Option<Instant> {
         if self.framing.is_inside_head() {
-            self.idle_since = None;
             let began = *self.head_began.get_or_insert_with(Instant::now);
             return Some(began + self.deadlines.head);
         }
         self.head_began = None;
-        if self.framing.is_between() && !self.facts.is_busy() {
-            let since = *self.idle_since.get_or_insert_with(Instant::now);
-            return Some(since + self.deadlines.idle);
-        }
-        self.idle_since = None;
-        None
+        Some(self.facts.idle_since()? + self.deadlines.idle)
     }
 
     fn poll_deadline(&mut self, cx: &mut Context<'_>) {
         let Some(deadline) = self.deadline() else {
+            // The time begins with the answer.
+            self.facts.wake_when_answered(cx.waker());
             return;
         };
         if self.timer.deadline() != deadline {

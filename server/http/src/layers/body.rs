@@ -39,6 +39,15 @@ impl BodyKind {
     }
 }
 
+/// How long a body may take.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    /// Between two pieces.
+    pub(crate) idle: Duration,
+    /// For the whole. Without it a byte now and then keeps a connection for ever (H76).
+    pub(crate) total: Duration,
+}
+
 /// Reads and parses the body that the route takes.
 ///
 /// The order of checks is that of `http-api` §5.5: size as announced, coding, type, size as
@@ -47,6 +56,18 @@ impl BodyKind {
 /// # Errors
 /// 408, 413, 415 or 422.
 pub(crate) async fn read(
+    request: &mut Request,
+    kind: BodyKind,
+    patience: Patience,
+) -> Result<Option<Value>, Refusal> {
+    let Patience { idle, total } = patience;
+    match tokio::time::timeout(total, read_in_time(request, kind, idle)).await {
+        Ok(read) => read,
+        Err(_) => Err(late("the request body took too long to arrive; send it faster")),
+    }
+}
+
+async fn read_in_time(
     request: &mut Request,
     kind: BodyKind,
     idle: Duration,
@@ -170,13 +191,12 @@ where
         Ok(None) => Ok(None),
         Ok(Some(Ok(chunk))) => Ok(Some(chunk)),
         Ok(Some(Err(_))) => Err(Refusal::malformed("the request body is incomplete").closing()),
-        Err(_) => Err(Refusal::new(
-            StatusCode::REQUEST_TIMEOUT,
-            ErrorCode::InvalidValue,
-            "the request body stopped arriving; send it again",
-        )
-        .closing()),
+        Err(_) => Err(late("the request body stopped arriving; send it again")),
     }
+}
+
+fn late(detail: &'static str) -> Refusal {
+    Refusal::new(StatusCode::REQUEST_TIMEOUT, ErrorCode::InvalidValue, detail).closing()
 }
 
 fn over_limit(limit: usize) -> Refusal {
@@ -200,11 +220,12 @@ mod tests {
     use super::*;
     use poem::Body;
 
-    const IDLE: Duration = Duration::from_secs(30);
+    const PATIENCE: Patience =
+        Patience { idle: Duration::from_secs(30), total: Duration::from_secs(60) };
 
     async fn status(request: Request, kind: BodyKind) -> u16 {
         let mut request = request;
-        match read(&mut request, kind, IDLE).await {
+        match read(&mut request, kind, PATIENCE).await {
             Ok(_) => 200,
             Err(refusal) => refusal.status().as_u16(),
         }
@@ -293,5 +314,21 @@ mod tests {
             .content_type("application/json")
             .body(Body::from_bytes_stream(chunks));
         assert_eq!(status(stalled, BodyKind::Json).await, 408);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn h76_a_body_that_drips_times_out_as_a_whole() {
+        for (piece, every) in [("{", 1), (" ", 12), ("", 29)] {
+            let drops = futures_util::stream::unfold((), move |()| async move {
+                tokio::time::sleep(Duration::from_secs(every)).await;
+                Some((Ok::<_, std::io::Error>(piece.as_bytes().to_vec()), ()))
+            });
+            let before = tokio::time::Instant::now();
+            let dripping = Request::builder()
+                .content_type("application/json")
+                .body(Body::from_bytes_stream(drops));
+            assert_eq!(status(dripping, BodyKind::Small).await, 408, "every {every} s");
+            assert_eq!(before.elapsed().as_secs(), 60, "every {every} s");
+        }
     }
 }

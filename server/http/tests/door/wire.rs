@@ -173,3 +173,94 @@ async fn shutdown_ends_idle_connections_and_stops_listening() {
     tokio::time::timeout(DEADLINE, server.task).await.unwrap().unwrap().unwrap();
     assert!(TcpStream::connect(server.address).await.is_err());
 }
+
+/// H76: by a clock that runs on whenever everybody waits.
+#[tokio::test]
+async fn h76_a_kept_connection_ends_75_seconds_after_its_last_request() {
+    let server = Server::start().await;
+    tokio::time::pause();
+    let idle = ServeOptions::default().idle;
+    for requests in [0, 1, 3] {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let mut last = tokio::time::Instant::now();
+        for _ in 0..requests {
+            tokio::time::sleep(Duration::from_secs(40)).await;
+            socket.write_all(SECOND.as_bytes()).await.unwrap();
+            let mut part = [0; 4096];
+            assert!(socket.read(&mut part).await.unwrap() > 0);
+            last = tokio::time::Instant::now();
+        }
+        read_to_end(&mut socket).await;
+        let waited = last.elapsed();
+        assert!(waited < idle + Duration::from_secs(2), "{requests} requests: {waited:?}");
+        assert!(waited > idle - Duration::from_secs(2), "{requests} requests: {waited:?}");
+    }
+}
+
+/// H76: empty lines are no requests, and a body that nobody reads ends too.
+#[tokio::test]
+async fn h76_nothing_but_a_request_keeps_a_connection() {
+    let server = Server::start().await;
+    tokio::time::pause();
+    let unread = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n";
+    for (what, first, drop) in [
+        ("empty lines", "", "\r\n"),
+        ("half an empty line", "", "\r"),
+        ("an unread body", unread, "x"),
+        ("empty lines after a request", SECOND, "\r\n"),
+    ] {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let began = tokio::time::Instant::now();
+        socket.write_all(first.as_bytes()).await.unwrap();
+        let ended = loop {
+            let mut part = [0; 4096];
+            match tokio::time::timeout(Duration::from_secs(9), socket.read(&mut part)).await {
+                Ok(Ok(0) | Err(_)) => break began.elapsed(),
+                Ok(Ok(_)) => {}
+                // A half line and its other half are one empty line.
+                Err(_) => {
+                    let next = if drop == "\r" { "\r\n" } else { drop };
+                    if socket.write_all(next.as_bytes()).await.is_err() {
+                        break began.elapsed();
+                    }
+                }
+            }
+            assert!(began.elapsed() < Duration::from_secs(300), "{what}: kept for ever");
+        };
+        assert!(ended < Duration::from_secs(100), "{what}: {ended:?}");
+    }
+}
+
+/// H76: however steadily a login drips, it does not hold its place for as long as it likes.
+#[tokio::test]
+async fn h76_a_strangers_body_has_a_deadline_as_a_whole() {
+    let total = Duration::from_millis(300);
+    let server = Server::with(
+        "auth:\n  enabled: true\n  password_required: true\n  password_hash: \
+         '$argon2id$v=19$m=65536,t=3,p=4$c2FsdHNhbHQ$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'\n",
+        ServeOptions { body_anonymous: total, ..ServeOptions::default() },
+    )
+    .await;
+    let origin = server.address;
+    for kind in ["application/json", "application/x-www-form-urlencoded"] {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let head = format!(
+            "POST /login HTTP/1.1\r\nHost: {origin}\r\nOrigin: http://{origin}\r\n\
+             Content-Type: {kind}\r\nContent-Length: 16000\r\n\r\n"
+        );
+        socket.write_all(head.as_bytes()).await.unwrap();
+        let mut all = Vec::new();
+        for _ in 0..10_000 {
+            let mut part = [0; 4096];
+            // Far below the pause that ends a body by itself.
+            match tokio::time::timeout(total / 10, socket.read(&mut part)).await {
+                Ok(Ok(0) | Err(_)) => break,
+                Ok(Ok(n)) => all.extend_from_slice(&part[..n]),
+                Err(_) if socket.write_all(b"x").await.is_err() => break,
+                Err(_) => {}
+            }
+        }
+        let text = String::from_utf8_lossy(&all);
+        assert!(text.starts_with("HTTP/1.1 408 "), "{kind}: {text}");
+    }
+}
