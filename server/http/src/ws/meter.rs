@@ -1,8 +1,9 @@
-//! Limits the bytes that the frame reader reads without a whole message.
+//! Limits what the frame reader reads without a whole message: bytes, and fragments.
 //!
 //! The library limits the size of a message but not the number of its fragments: a client could
 //! send empty ones for ever (H59). Between two messages only so many bytes make sense.
 
+use super::frames::Frames;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ const BETWEEN_MESSAGES: usize = super::MESSAGE + 64 * 14 + 4096;
 pub(super) struct Metered<T> {
     inner: T,
     read: Arc<AtomicUsize>,
+    frames: Frames,
 }
 
 /// Starts the count again.
@@ -35,7 +37,7 @@ impl Reset {
 impl<T> Metered<T> {
     pub(super) fn new(inner: T) -> (Self, Reset) {
         let read = Arc::new(AtomicUsize::new(0));
-        (Self { inner, read: Arc::clone(&read) }, Reset(read))
+        (Self { inner, read: Arc::clone(&read), frames: Frames::new() }, Reset(read))
     }
 }
 
@@ -50,7 +52,11 @@ impl<T: AsyncRead + Unpin> AsyncRead for Metered<T> {
         }
         let before = buf.filled().len();
         let result = Pin::new(&mut self.inner).poll_read(cx, buf);
-        self.read.fetch_add(buf.filled().len() - before, Ordering::Relaxed);
+        let new = buf.filled().get(before..).unwrap_or_default();
+        self.read.fetch_add(new.len(), Ordering::Relaxed);
+        if !self.frames.feed(new) {
+            return Poll::Ready(Err(io::Error::other("a message of too many fragments")));
+        }
         result
     }
 }

@@ -287,3 +287,83 @@ async fn shutdown_tells_every_socket_to_come_back() {
     assert_eq!(close(&mut socket).await, (1001, "shutting_down".into()));
     tokio::time::timeout(DEADLINE, server.task).await.unwrap().unwrap().unwrap();
 }
+
+/// H10: what refuses the handshake must not go on with what the client sends as another protocol.
+#[tokio::test]
+async fn h3_h10_a_refused_handshake_closes_the_connection() {
+    let server = Server::filled().await;
+    let second = format!("GET /healthz HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+    let without = |name: &str| {
+        let mut sent = handshake("/ws/events");
+        sent.headers.retain(|(header, _)| header != name);
+        sent
+    };
+    for (what, sent) in [
+        ("no key", without("Sec-WebSocket-Key")),
+        ("no version", without("Sec-WebSocket-Version")),
+        ("a foreign origin", handshake("/ws/events").header("Origin", "https://evil.example")),
+        ("a foreign host", handshake("/ws/events").header("Host", "evil.example")),
+        ("an unknown path", handshake("/ws/nowhere")),
+        ("a page", handshake("/healthz")),
+        ("another method", Sent { method: "POST".into(), ..handshake("/ws/events") }),
+        ("a bad query", handshake("/ws/bridge-log/b0?tail=-1")),
+        ("another protocol", Sent::new("GET", "/ws/events").header("Upgrade", "h2c")),
+    ] {
+        let text = String::from_utf8(sent.to_bytes(server.address)).unwrap();
+        // The client itself does not ask for a close.
+        let kept = text.replace("Connection: close\r\n", "");
+        let all = server.raw(format!("{kept}{second}").as_bytes()).await;
+        let all = String::from_utf8_lossy(&all);
+        assert_eq!(all.matches("HTTP/1.1 ").count(), 1, "{what}: {all}");
+        assert!(all.to_lowercase().contains("connection: close"), "{what}: {all}");
+    }
+}
+
+/// H59: the limit is that of fragments, however small they are and whatever stands between them.
+#[tokio::test]
+async fn h59_a_message_has_at_most_64_fragments() {
+    let server = Server::start().await;
+    // A masked frame with a payload of up to 125 bytes.
+    let frame = |first: u8, payload: &[u8]| {
+        let mut bytes = vec![first, 0x80 | u8::try_from(payload.len()).unwrap(), 0, 0, 0, 0];
+        bytes.extend_from_slice(payload);
+        bytes
+    };
+    let (text, more, last, ping) = (0x01, 0x00, 0x80, 0x89);
+    for (what, fragments, between, is_served) in [
+        ("as many as allowed", 63, None, true),
+        ("one too many", 65, None, false),
+        ("empty ones", 500, None, false),
+        ("with pings between", 90, Some(frame(ping, b"x")), false),
+    ] {
+        let mut socket = TcpStream::connect(server.address).await.unwrap();
+        let opening = String::from_utf8(handshake("/ws/events").to_bytes(server.address))
+            .unwrap()
+            .replace("Connection: close\r\n", "");
+        socket.write_all(opening.as_bytes()).await.unwrap();
+        let mut reply = Vec::new();
+        while !reply.ends_with(b"\r\n\r\n") {
+            reply.push(socket.read_u8().await.unwrap());
+        }
+        let mut bytes = frame(text, b"{");
+        for _ in 1..fragments {
+            bytes.extend(frame(more, if fragments > 100 { b"" } else { b" " }));
+            bytes.extend(between.iter().flatten());
+        }
+        bytes.extend(frame(last, b"}"));
+        bytes.extend(frame(0x81, br#"{"type":"snapshot"}"#));
+        let _ = socket.write_all(&bytes).await;
+        let mut all = Vec::new();
+        let answered = tokio::time::timeout(DEADLINE, async {
+            let mut part = [0; 4096];
+            while let Ok(n @ 1..) = socket.read(&mut part).await {
+                all.extend_from_slice(&part[..n]);
+                if all.windows(9).any(|window| window == b"requested") {
+                    return true;
+                }
+            }
+            false
+        });
+        assert_eq!(answered.await.expect("an end"), is_served, "{what}");
+    }
+}
