@@ -17,8 +17,10 @@ use tokio::time::Instant;
 
 /// How long a result is remembered.
 const REMEMBERED: Duration = Duration::from_secs(600);
-/// Most keys remembered; beyond it the oldest finished one is forgotten.
-const KEYS: usize = 1024;
+/// Most keys remembered; beyond it new ones are refused until one is ten minutes old.
+///
+/// A forgotten key would make a repeat start a second bridge.
+const KEYS: usize = 4096;
 
 /// Results by key.
 #[derive(Debug, Default)]
@@ -115,15 +117,7 @@ impl Idempotency {
             None => {}
         }
         if entries.len() >= KEYS {
-            let oldest = entries
-                .iter()
-                .filter(|(_, entry)| entry.result.borrow().is_some())
-                .min_by_key(|(_, entry)| entry.since)
-                .map(|(name, _)| name.clone());
-            match oldest {
-                Some(oldest) => drop(entries.remove(&oldest)),
-                None => return Err(too_many()),
-            }
+            return Err(too_many());
         }
         let (sender, result) = watch::channel(None);
         entries.insert(name.clone(), Entry { body, since: now, result });
@@ -139,8 +133,10 @@ fn too_many() -> Refusal {
     Refusal::new(
         StatusCode::SERVICE_UNAVAILABLE,
         svc_shared::error::ErrorCode::Busy,
-        "too many launches are under way; try again",
+        "too many launches with an `Idempotency-Key` in ten minutes; try again later, or leave \
+         the key out",
     )
+    .with(poem::http::header::RETRY_AFTER, "60")
 }
 
 impl Kept {
@@ -226,5 +222,23 @@ mod tests {
         launches.launch(Some("k"), "a", StatusCode::CREATED).await;
         tokio::time::advance(REMEMBERED).await;
         assert_eq!(launches.launch(Some("k"), "b", StatusCode::CREATED).await.0, 201);
+    }
+
+    /// Otherwise a crowd of keys would make the repeat of one launch a second launch.
+    #[tokio::test(start_paused = true)]
+    async fn no_crowd_of_other_keys_makes_a_key_forgotten_before_its_time() {
+        let launches = Launches::new();
+        let first = launches.launch(Some("k"), "a", StatusCode::CREATED).await;
+        let mut last = 201;
+        for n in 0..20_000 {
+            last = launches.launch(Some(&format!("other-{n}")), "a", StatusCode::CREATED).await.0;
+        }
+        assert_eq!(last, 503, "there is an end to what is remembered");
+        assert_eq!(launches.launch(Some("k"), "a", StatusCode::CREATED).await, first);
+        assert_eq!(launches.launch(Some("k"), "b", StatusCode::CREATED).await.0, 422);
+        // Who brings no key is not held up, and neither is anybody after ten minutes.
+        assert_eq!(launches.launch(None, "a", StatusCode::CREATED).await.0, 201);
+        tokio::time::advance(REMEMBERED).await;
+        assert_eq!(launches.launch(Some("new"), "a", StatusCode::CREATED).await.0, 201);
     }
 }
