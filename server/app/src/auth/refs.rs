@@ -5,7 +5,7 @@ use hkdf::Hkdf;
 use hmac::{Hmac, Mac};
 use sha2::Sha256;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use svc_domain::bridge::Bridge;
@@ -162,9 +162,28 @@ fn create_secret(path: &Path, state_dir: &Path) -> io::Result<Vec<u8>> {
     Ok(secret)
 }
 
+/// Reads the secret, and makes its file private if others could use it.
 fn read_secret(path: &Path) -> io::Result<Vec<u8>> {
+    use rustix::fs::{Mode, OFlags};
+    // Without `NONBLOCK` a pipe in its place would keep the start waiting for ever.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = std::fs::File::from(rustix::fs::open(path, flags, Mode::empty())?);
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mode = facts.permissions().mode();
+    if mode & 0o077 != 0 {
+        file.set_permissions(std::fs::Permissions::from_mode(mode & 0o700))?;
+        tracing::warn!(
+            "{} could be used by other accounts (mode {:04o}) and is private now; whoever read it \
+             can sign in with it: delete it and restart to end all sessions",
+            path.display(),
+            mode & 0o7777
+        );
+    }
     let mut secret = Vec::new();
-    std::fs::File::open(path)?.take(4096).read_to_end(&mut secret)?;
+    file.take(4096).read_to_end(&mut secret)?;
     Ok(secret)
 }
 
@@ -183,13 +202,44 @@ mod tests {
 
     #[test]
     fn a_secret_is_made_once_private_and_found_again() {
-        use std::os::unix::fs::PermissionsExt;
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(session_secret(dir.path(), None, false).unwrap(), None);
         let made = session_secret(dir.path(), None, true).unwrap().unwrap();
         let file = dir.path().join("session.secret");
         assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(session_secret(dir.path(), None, true).unwrap().unwrap(), made);
+    }
+
+    /// Who can read it can make a cookie for himself.
+    #[test]
+    fn h28_a_secret_that_others_may_use_is_made_private() {
+        for mode in [0o644, 0o640, 0o604, 0o622, 0o666, 0o677] {
+            let dir = tempfile::tempdir().unwrap();
+            let made = session_secret(dir.path(), None, true).unwrap().unwrap();
+            let file = dir.path().join("session.secret");
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(session_secret(dir.path(), None, true).unwrap().unwrap(), made);
+            let left = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+            assert_eq!(left & 0o077, 0, "{mode:o} became {left:o}");
+        }
+    }
+
+    #[test]
+    fn h28_no_pipe_and_no_directory_is_taken_for_the_secret() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("session.secret");
+        std::fs::create_dir(&file).unwrap();
+        assert!(session_secret(dir.path(), None, true).is_err());
+        std::fs::remove_dir(&file).unwrap();
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mknodat(rustix::fs::CWD, &file, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let place = dir.path().to_owned();
+        std::thread::spawn(move || sender.send(session_secret(&place, None, true).is_err()));
+        let answer = receiver.recv_timeout(Duration::from_secs(30));
+        // A reader that waits for a writer of the pipe is let go.
+        let _writer = std::fs::OpenOptions::new().read(true).write(true).open(&file);
+        assert_eq!(answer, Ok(true));
     }
 
     #[test]
