@@ -2,6 +2,7 @@
 
 use std::fmt;
 use svc_shared::status::{PermissionMode, SpawnMode};
+use svc_shared::text::is_unprintable;
 
 /// A recorded command line, stored as one text and the end of each argument.
 /// Thousands of ended bridges are kept in memory, each with about fifteen arguments.
@@ -61,14 +62,14 @@ pub struct ServerMode<'a> {
     pub verbose: bool,
 }
 
-/// A value that the agent would read as an option, or as nothing.
+/// A value that must not be an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the {what} must not be empty or begin with `-`, or the agent reads it as an option; {hint}"
-)]
+#[error("the {what} must not {fault}; {hint}")]
 pub struct ReadAsOption {
     /// Which value.
     pub what: &'static str,
+    /// What is wrong with it.
+    pub fault: &'static str,
     /// What to do.
     pub hint: &'static str,
 }
@@ -86,7 +87,16 @@ impl ServerMode<'_> {
     /// A value from outside would be read as an option.
     pub fn args(&self) -> Result<Vec<String>, ReadAsOption> {
         let guard = |value: &str, what, hint| {
-            if reads_as_option(value) { Err(ReadAsOption { what, hint }) } else { Ok(()) }
+            if reads_as_option(value) {
+                let fault = "be empty or begin with `-`, or the agent reads it as an option";
+                return Err(ReadAsOption { what, fault, hint });
+            }
+            // A record can hold what no request may: somebody else may have written it.
+            if value.chars().any(is_unprintable) {
+                let fault = "contain control characters, which steer the terminal that shows it";
+                return Err(ReadAsOption { what, fault, hint });
+            }
+            Ok(())
         };
         guard(self.name, "session name", "give the session another `name`")?;
         guard(self.debug_file, "log path", "give `state_dir` as an absolute path")?;
@@ -181,6 +191,13 @@ mod tests {
             let prefix = ServerMode { session_name_prefix: Some(name), ..plain() };
             assert!(prefix.args().is_err(), "{name:?}");
         }
+        // A record may hold what no request may: it was not written by us.
+        for name in ["a\u{1b}[31m", "a\nb", "a\0b", "\u{202e}a", "a\u{7f}", "\u{9b}31m", "\u{2028}"]
+        {
+            assert!(ServerMode { name, ..plain() }.args().is_err(), "{name:?}");
+            let prefix = ServerMode { session_name_prefix: Some(name), ..plain() };
+            assert!(prefix.args().is_err(), "{name:?}");
+        }
         let shell = "$(touch x) `id`; & %PATH%";
         let args = ServerMode { name: shell, ..plain() }.args().unwrap();
         assert_eq!(args[2], shell);
@@ -202,7 +219,10 @@ mod tests {
                 ..plain()
             };
             let has_prefix = prefix.as_deref().filter(|_| spawn_mode != SpawnMode::Session);
-            let is_refused = reads_as_option(&name) || has_prefix.is_some_and(reads_as_option);
+            let refuses = |value: &str| {
+                reads_as_option(value) || value.chars().any(is_unprintable)
+            };
+            let is_refused = refuses(&name) || has_prefix.is_some_and(refuses);
             let Ok(args) = wish.args() else {
                 prop_assert!(is_refused, "{:?} {:?}", name, prefix);
                 return Ok(());
