@@ -1,6 +1,6 @@
 //! Reads a file that another process writes, through truncation and replacement.
 
-use crate::regular_file::open_regular;
+use crate::regular_file::open_own;
 use rustix::fs::{Mode, fchmod};
 use std::fs::{self, File};
 use std::io;
@@ -105,7 +105,7 @@ impl GrowingFile {
 
 impl Open {
     fn new(path: &Path) -> io::Result<Self> {
-        let file = open_regular(path)?;
+        let file = open_own(path)?;
         let facts = file.metadata()?;
         if facts.permissions().mode() & 0o077 != 0 {
             // F61: when the agent creates its debug file again, it is readable for everybody.

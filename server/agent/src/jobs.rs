@@ -7,6 +7,7 @@ pub mod answer;
 pub mod ending;
 pub mod roster;
 
+use crate::plain_path::plain_directory;
 use crate::regular_file::open_regular;
 use crate::stamp::Stamp;
 use rustix::process::geteuid;
@@ -199,7 +200,7 @@ fn parse(bytes: &[u8], id: &JobId, written_at: Timestamp) -> Option<JobFile> {
         intent: text(fields, "intent", usize::MAX).unwrap_or_default(),
         name: text(fields, "name", FIELD_CAP),
         session_id: text(fields, "sessionId", FIELD_CAP),
-        cwd: text(fields, "cwd", FIELD_CAP).map(PathBuf::from).filter(|cwd| cwd.is_absolute()),
+        cwd: text(fields, "cwd", FIELD_CAP).and_then(|cwd| plain_directory(&cwd)),
         is_registered: text(fields, "bridgeSessionId", FIELD_CAP).is_some(),
         flags,
         cli_version: word("cliVersion"),

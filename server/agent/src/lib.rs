@@ -15,6 +15,7 @@ pub mod log_tail;
 pub mod login;
 mod mirror;
 pub mod node;
+mod plain_path;
 pub mod pointer;
 mod project_file;
 pub mod registry;

@@ -7,7 +7,7 @@ mod key;
 
 pub use key::{BadLogSetKey, LogFileName, LogSetKey};
 
-use crate::regular_file::open_regular;
+use crate::regular_file::open_own;
 use key::escaped;
 use std::fs;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -254,7 +254,7 @@ fn tail(path: &Path, limit: u64) -> String {
 }
 
 fn read_tail(path: &Path, limit: u64) -> io::Result<String> {
-    let mut file = open_regular(path)?;
+    let mut file = open_own(path)?;
     let start = file.metadata()?.len().saturating_sub(limit);
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();

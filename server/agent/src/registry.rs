@@ -2,6 +2,7 @@
 //!
 //! It lists sessions. Whether their processes live is checked with the kernel, by pid and start.
 
+use crate::plain_path::plain_directory;
 use crate::regular_file::open_regular;
 use crate::session_list::text;
 use crate::stamp::Stamp;
@@ -186,7 +187,7 @@ fn parse(bytes: &[u8]) -> Option<Entry> {
         pid: Pid::new(fields.get("pid")?.as_i64()?)?,
         start_ticks: fields.get("procStart")?.as_str()?.parse().ok()?,
         session_id: text(fields, "sessionId")?,
-        cwd: PathBuf::from(text(fields, "cwd")?),
+        cwd: plain_directory(&text(fields, "cwd")?)?,
         started_at: Timestamp::from_millis(fields.get("startedAt")?.as_i64()?),
         kind: match text(fields, "kind") {
             Some(kind) if kind == "bg" => "background".to_owned(),
@@ -293,6 +294,11 @@ mod tests {
         assert_eq!((job.kind.as_str(), job.is_background()), ("background", true));
         assert!(!with("\"kind\":\"interactive\",", "").unwrap().is_background());
         assert!(with("\"cwd\"", "\"other\"").is_none());
+        // A path that climbs belongs to another directory than its beginning says.
+        for odd in ["/p/../etc", "/p/..", "p", "", "../p", "./p", "/p/a/../../../etc", "~"] {
+            assert!(with("\"/p\"", &format!("\"{odd}\"")).is_none(), "{odd}");
+        }
+        assert!(with("\"/p\"", "\"/p/..a/b..\"").is_some());
     }
 
     /// F54: ten thousand files of dead processes. The time is printed, not judged.

@@ -92,7 +92,7 @@ fn session(item: &Value) -> Option<CliSession> {
     Some(CliSession {
         pid: item.get("pid").and_then(Value::as_i64).and_then(Pid::new),
         job_id: text(item, "id"),
-        cwd: text(item, "cwd")?.into(),
+        cwd: crate::plain_path::plain_directory(&text(item, "cwd")?)?,
         kind: text(item, "kind").unwrap_or_default(),
         started_at: Timestamp::from_millis(item.get("startedAt")?.as_i64()?),
         session_id: text(item, "sessionId")?,
@@ -152,13 +152,16 @@ mod tests {
     fn f7_f52_items_without_their_core_are_skipped_and_bad_pids_are_absent() {
         let without = |key: &str| ONE.replace(&format!("\"{key}\""), "\"other\"");
         let answer = format!(
-            "[{},{},{},5,null]",
+            "[{},{},{},{},{},{},5,null]",
             without("cwd"),
+            ONE.replace("\"/p\"", "\"/p/../etc\""),
+            ONE.replace("\"/p\"", "\"p\""),
+            ONE.replace("\"/p\"", "\"/p/a/../../etc\""),
             without("startedAt"),
             without("sessionId")
         );
         let listed = parse(answer.as_bytes()).unwrap();
-        assert_eq!((listed.sessions.len(), listed.skipped), (0, 5));
+        assert_eq!((listed.sessions.len(), listed.skipped), (0, 8));
         for pid in ["-1", "0", "1", "2147483648", "true", "\"12\"", "1e3", "null"] {
             let answer = format!("[{}]", ONE.replace("30401", pid));
             let listed = parse(answer.as_bytes()).unwrap();

@@ -5,7 +5,7 @@
 //! never rotated it is the offset in its file. Lost bytes leave a hole. Callers split the bytes into
 //! lines and follow changes.
 
-use crate::regular_file::open_regular;
+use crate::regular_file::open_own;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -150,7 +150,7 @@ impl LogFiles {
     /// # Errors
     /// The log is no readable file.
     pub fn refresh(&mut self) -> io::Result<()> {
-        let found = match open_regular(&self.path) {
+        let found = match open_own(&self.path) {
             Ok(file) => Found::new(file, None)?,
             Err(error) if is_missing(&error) => {
                 if let Some(live) = &mut self.live {
@@ -339,7 +339,7 @@ impl LogFiles {
     }
 
     fn numbered(&self, number: u32) -> Option<Found> {
-        Found::new(open_regular(&numbered(&self.path, number)).ok()?, Some(number)).ok()
+        Found::new(open_own(&numbered(&self.path, number)).ok()?, Some(number)).ok()
     }
 }
 

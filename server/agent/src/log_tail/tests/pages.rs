@@ -228,3 +228,29 @@ proptest! {
         }
     }
 }
+
+/// H38: a second name of somebody else's file, at the place of a log or of a rotated one.
+#[test]
+fn h38_a_hard_link_at_the_place_of_a_log_is_not_read() {
+    let secret = |bench: &Bench| {
+        let path = bench.dir.path().join("id_rsa");
+        fs::write(&path, "a secret line\n").unwrap();
+        path
+    };
+    let bench = Bench::new();
+    fs::hard_link(secret(&bench), bench.path()).unwrap();
+    let shown = bench.log.page(Part::Tail(1 << 16), Writer::Gone);
+    assert!(!format!("{shown:?}").contains("secret"), "{shown:?}");
+
+    let bench = Bench::with("own line\n");
+    fs::hard_link(secret(&bench), bench.rotated(1)).unwrap();
+    let shown = bench.log.page(Part::Tail(1 << 16), Writer::Gone);
+    assert!(!format!("{shown:?}").contains("secret"), "{shown:?}");
+
+    let bench = Bench::with("own line\n");
+    let _ = bench.log.page(Part::Tail(1 << 16), Writer::Lives);
+    fs::remove_file(bench.path()).unwrap();
+    fs::hard_link(secret(&bench), bench.path()).unwrap();
+    let shown = bench.log.page(Part::Tail(1 << 16), Writer::Lives);
+    assert!(!format!("{shown:?}").contains("secret"), "{shown:?}");
+}

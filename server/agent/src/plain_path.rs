@@ -1,0 +1,14 @@
+//! Directories as the agent's files name them.
+
+use std::path::{Component, Path, PathBuf};
+
+/// A directory that is where its text says: absolute, and without `..`.
+///
+/// `/projects/app/../../etc` begins like a project and is none. What the agent writes is resolved
+/// (agent 2.1.197), so such a text comes from somebody else.
+pub(crate) fn plain_directory(raw: &str) -> Option<PathBuf> {
+    let path = Path::new(raw);
+    let is_plain =
+        path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    (path.is_absolute() && is_plain).then(|| path.to_owned())
+}
