@@ -43,7 +43,7 @@ pub(crate) struct Known {
 #[derive(Debug)]
 pub(crate) struct Copies {
     rows: Mutex<Rows>,
-    crashes: Mutex<HashMap<ProjectName, u64>>,
+    crashes: Mutex<HashMap<String, u64>>,
     seen: Mutex<Seen>,
     changes: watch::Sender<u64>,
 }
@@ -79,6 +79,13 @@ pub(crate) struct Part {
     pub gone: Vec<String>,
     pub occupied: HashSet<ProjectName>,
 }
+
+/// Most projects whose crashes are counted one by one.
+///
+/// Each is a series of the monitoring system for as long as this process runs.
+const CRASHED: usize = 1_000;
+/// Name of the count of all further projects. No project has it.
+const OTHERS: &str = "";
 
 impl Default for Copies {
     fn default() -> Self {
@@ -454,12 +461,35 @@ impl Copies {
 
     /// Counts a crash since the start of this process.
     pub fn count_crash(&self, project: &ProjectName) {
-        *lock(&self.crashes).entry(project.clone()).or_default() += 1;
+        let mut crashes = lock(&self.crashes);
+        let is_known = crashes.contains_key(project.as_str());
+        let name = if is_known || crashes.len() < CRASHED { project.as_str() } else { OTHERS };
+        *crashes.entry(name.to_owned()).or_default() += 1;
     }
 
     /// Crashes since the start of this process, by project.
     pub fn crashes(&self) -> BTreeMap<String, u64> {
         let crashes = lock(&self.crashes);
-        crashes.iter().map(|(project, count)| (project.to_string(), *count)).collect()
+        crashes.iter().map(|(project, count)| (project.clone(), *count)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Projects come and go, and each that crashed once would be a series for ever.
+    #[test]
+    fn h81_crashes_of_projects_without_end_are_a_bounded_number_of_series() {
+        let copies = Copies::default();
+        for round in 0..3_u64 {
+            for n in 0..5_000 {
+                copies.count_crash(&format!("project-{n}").parse().unwrap());
+            }
+            let counted = copies.crashes();
+            assert_eq!(counted.len(), CRASHED + 1);
+            assert_eq!(counted["project-0"], round + 1);
+            assert_eq!(counted.values().sum::<u64>(), 5_000 * (round + 1), "none is lost");
+        }
     }
 }
