@@ -227,6 +227,13 @@ async fn child_environment(around: &Surroundings) -> Variables {
     .variables()
 }
 
+/// Directories of a home that hold credentials, or programs that start with a login.
+///
+/// The agent's own, those of ssh, gpg, cloud clients and containers, and the places of settings,
+/// data and programs of the user.
+const PRIVATE: [&str; 9] =
+    [".claude", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config", ".local"];
+
 /// Directories of the service and the home of its user are no projects (H38).
 fn rules(around: &Surroundings) -> Rules {
     let config_directory = around.config_file.as_deref().and_then(Path::parent).map(Path::to_owned);
@@ -235,12 +242,24 @@ fn rules(around: &Surroundings) -> Rules {
         .iter()
         .find(|(name, value)| name == "HOME" && !value.is_empty())
         .map(|(_, value)| PathBuf::from(value));
+    let agent = around
+        .variables
+        .iter()
+        .find(|(name, value)| name == "CLAUDE_CONFIG_DIR" && !value.is_empty())
+        .map(|(_, value)| PathBuf::from(value));
+    let of_home = home.iter().flat_map(|home| PRIVATE.map(|name| home.join(name)));
+    let private = [Some(around.config.state_dir.clone()), agent]
+        .into_iter()
+        .flatten()
+        .chain(of_home)
+        .filter_map(|directory| directory.canonicalize().ok())
+        .collect();
     let refused = [Some(around.config.state_dir.clone()), config_directory, home]
         .into_iter()
         .flatten()
         .map(|directory| directory.canonicalize().unwrap_or(directory))
         .collect();
-    Rules { root: around.config.projects_root.clone(), refused }
+    Rules { root: around.config.projects_root.clone(), refused, private }
 }
 
 /// When this boot began (`btime` of `/proc/stat`, seconds since the epoch).

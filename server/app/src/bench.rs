@@ -188,7 +188,7 @@ pub(crate) async fn app(tree: &Path, host: Arc<dyn ProcessHost>) -> App {
         cwd: state.clone(),
         locks: state.join("locks"),
     });
-    let found = scan(&Rules { root: projects, refused: vec![state] });
+    let found = scan(&Rules { root: projects, refused: vec![state], private: Vec::new() });
     App::new(Parts {
         config,
         origin: Default::default(),

@@ -27,7 +27,7 @@ async fn main() -> Outcome<()> {
         let project = root.join(format!("project-{n:06}"));
         fs::create_dir_all(if n % 3 == 0 { project.join(".git") } else { project })?;
     }
-    let rules = Rules { root: root.clone(), refused: vec![] };
+    let rules = Rules { root: root.clone(), refused: vec![], private: vec![] };
 
     let before = resident_kib();
     let started = Instant::now();

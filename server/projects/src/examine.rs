@@ -23,11 +23,23 @@ pub struct Rules {
     /// These are the state and configuration directory of the service and the home of its user. A
     /// directory that contains one of them may not be a project either.
     pub refused: Vec<PathBuf>,
+    /// Real paths of directories in which nothing may be a project either.
+    ///
+    /// Those of the service's state and of credentials: an agent that works in one of their
+    /// subdirectories reads or changes them.
+    pub private: Vec<PathBuf>,
 }
 
 impl Rules {
-    fn refuse(&self, real: &Path) -> bool {
-        real.parent().is_none() || self.refused.iter().any(|dir| dir.starts_with(real))
+    /// `root` is the real path of the projects: it is no project of itself, and what is really in
+    /// it is meant to be one.
+    fn refuse(&self, real: &Path, root: &Path) -> bool {
+        let holds = |dir: &PathBuf| dir.starts_with(real);
+        let is_inside = |dir: &PathBuf| real.starts_with(dir) && !root.starts_with(dir);
+        real.parent().is_none()
+            || root.starts_with(real)
+            || self.refused.iter().any(holds)
+            || self.private.iter().any(|dir| holds(dir) || is_inside(dir))
     }
 }
 
@@ -85,7 +97,9 @@ impl Examiner {
         match resolved {
             Ok((_, target)) if !target.is_dir() => Examined::Nothing,
             Ok((real, _)) if real.to_str().is_none() => Examined::Skipped(SkipReason::Undecodable),
-            Ok((real, _)) if self.rules.refuse(&real) => Examined::Skipped(SkipReason::Refused),
+            Ok((real, _)) if self.rules.refuse(&real, &self.real_root) => {
+                Examined::Skipped(SkipReason::Refused)
+            }
             Ok((real, target)) => self.facts(name, real, &target, linked),
             Err(why) => Examined::Skipped(why),
         }

@@ -58,7 +58,7 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
         cwd: state.clone(),
         locks: state.join("locks"),
     });
-    let found = scan(&Rules { root: projects, refused: vec![state] });
+    let found = scan(&Rules { root: projects, refused: vec![state], private: Vec::new() });
     App::new(Parts {
         config,
         origin: Default::default(),

@@ -111,7 +111,7 @@ fn h38_the_service_s_own_places_and_what_contains_them_are_no_projects() {
         Some(&SkipReason::Refused),
         "a directory is no better than a link"
     );
-    let only_root = scan(&Rules { root: bench.root.clone(), refused: vec![] });
+    let only_root = scan(&Rules { root: bench.root.clone(), refused: vec![], private: vec![] });
     assert_eq!(why(&only_root, "everything"), Some(&SkipReason::Refused));
 }
 
@@ -142,7 +142,7 @@ fn a_root_that_is_a_link_is_shown_as_configured_and_used_as_it_is() {
     let bench = Bench::new(&["app"]);
     let root = bench.base.join("link-to-root");
     symlink(&bench.root, &root).unwrap();
-    let projects = scan(&Rules { root: root.clone(), refused: vec![] });
+    let projects = scan(&Rules { root: root.clone(), refused: vec![], private: vec![] });
     let app = get(&projects, "app").unwrap();
     assert_eq!((&app.path, &app.shown_path), (&bench.at("app"), &root.join("app")));
 }
@@ -152,9 +152,41 @@ fn a_root_that_cannot_be_read_is_an_empty_list_with_the_reason() {
     let bench = Bench::new(&[]);
     fs::write(bench.at("file"), "").unwrap();
     for root in ["missing", "file", "file/below"] {
-        let projects = scan(&Rules { root: bench.at(root), refused: vec![] });
+        let projects = scan(&Rules { root: bench.at(root), refused: vec![], private: vec![] });
         assert!(projects.is_empty());
         let trouble = projects.trouble.unwrap();
         assert!(trouble.contains("projects_root") && trouble.contains(root), "{trouble}");
     }
+}
+
+/// H38: links to places where an agent would read credentials or change what starts with a login.
+#[test]
+fn h38_links_into_private_places_and_to_the_root_itself_are_no_projects() {
+    let bench = Bench::new(&["app"]);
+    let private = ["home/.ssh", "home/.claude", "home/state"];
+    for place in ["home/.ssh/keys", "home/.claude/projects/x", "home/state/logs", "home/.sshd"] {
+        fs::create_dir_all(bench.base.join(place)).unwrap();
+    }
+    for (name, target) in [
+        ("root", "projects"),
+        ("above", ""),
+        ("ssh", "home/.ssh"),
+        ("keys", "home/.ssh/keys"),
+        ("agent", "home/.claude"),
+        ("sessions", "home/.claude/projects/x"),
+        ("logs", "home/state/logs"),
+        ("other", "home/.sshd"),
+        ("code", "home/code"),
+    ] {
+        bench.link(name, bench.base.join(target));
+    }
+    let private = private.map(|place| bench.base.join(place)).to_vec();
+    let projects = scan(&Rules { private: private.clone(), ..bench.rules() });
+    assert_eq!(names(&projects), ["app", "code", "other"]);
+    assert_eq!(projects.skipped.len(), 7, "{:?}", projects.skipped);
+
+    // Projects that are kept in such a place on purpose are projects.
+    let inside = bench.base.join("home/.claude/projects");
+    let projects = scan(&Rules { root: inside, private, ..bench.rules() });
+    assert_eq!(names(&projects), ["x"]);
 }

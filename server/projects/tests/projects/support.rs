@@ -48,7 +48,7 @@ impl Bench {
 
     pub fn rules(&self) -> Rules {
         let refused = ["home", "home/state", "config"].map(|place| self.base.join(place)).to_vec();
-        Rules { root: self.root.clone(), refused }
+        Rules { root: self.root.clone(), refused, private: Vec::new() }
     }
 
     pub fn scan(&self) -> Projects {

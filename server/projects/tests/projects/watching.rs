@@ -151,7 +151,7 @@ async fn a_root_link_that_is_turned_leads_to_the_other_projects() {
     let other = bench.base.join("other");
     fs::create_dir_all(other.join("b")).unwrap();
     symlink(&bench.root, &root).unwrap();
-    let rules = Rules { root: root.clone(), refused: vec![] };
+    let rules = Rules { root: root.clone(), refused: vec![], private: vec![] };
     let discovery = Discovery::start(rules, &Watcher::new()).await;
     assert_eq!(names(&discovery.snapshot()), ["a"]);
     let next = bench.base.join("next");
