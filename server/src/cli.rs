@@ -129,7 +129,7 @@ fn exit(end: Result<Exit, End>, json: bool, output: Output) -> Exit {
         Err(End::Signal(exit)) => exit,
         Err(End::Failure(failure)) => {
             for line in &failure.lines {
-                output.note(line);
+                output.complain(line);
             }
             if json {
                 // Where the document cannot be written, the exit code still tells.

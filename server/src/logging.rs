@@ -6,6 +6,7 @@ use crate::error_chain::error_chain;
 use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};
 use std::io::Write as _;
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 use svc_config::{LogFormat, LogLevel};
 use svc_domain::log_escape::{escape, escape_json};
@@ -41,8 +42,23 @@ impl From<LogFormat> for Shape {
     }
 }
 
+/// The shape of the log of this process.
+static SHAPE: OnceLock<Shape> = OnceLock::new();
+
+/// A remark as a line of the log, where the log is for programs.
+///
+/// They read standard error line by line, and a remark between two entries would be no entry.
+pub(crate) fn as_entry(level: &'static str, text: &str) -> Option<String> {
+    if SHAPE.get() != Some(&Shape::Json) {
+        return None;
+    }
+    let fields = Fields { message: text.to_owned(), others: Vec::new() };
+    Some(Entry { at: now(), level, logger: "svc", fields }.line(Shape::Json))
+}
+
 /// Starts the log of this process. A second call changes nothing.
 pub(crate) fn start(shape: Shape, level: LogLevel) {
+    let _ = SHAPE.set(shape);
     let own = match level {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Info => LevelFilter::INFO,

@@ -81,13 +81,23 @@ pub(crate) fn run(call: &Call, command: &Config) -> Result<Exit, End> {
 
 /// Loads the configuration of this call and shows its warnings on standard error.
 pub(crate) fn loaded(call: &Call, shown: ShownWarnings) -> Result<Loaded, End> {
-    let loaded = load(&needed(call)?, &call.environment)?;
+    let loaded = unshown(call)?;
+    show_warnings(call, &loaded, shown);
+    Ok(loaded)
+}
+
+/// Loads the configuration of this call; its warnings wait for the log that it asks for.
+pub(crate) fn unshown(call: &Call) -> Result<Loaded, End> {
+    Ok(load(&needed(call)?, &call.environment)?)
+}
+
+/// Shows the warnings of a configuration on standard error.
+pub(crate) fn show_warnings(call: &Call, loaded: &Loaded, shown: ShownWarnings) {
     for warning in &loaded.warnings {
         if shown == ShownWarnings::All || warning.kind == WarningKind::Deprecated {
             call.output.note(&format!("warning: {warning}"));
         }
     }
-    Ok(loaded)
 }
 
 /// The configuration of this call without any message; none when it cannot be used.

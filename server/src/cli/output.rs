@@ -3,6 +3,7 @@
 //! The only place that prints. Data of others can neither steer the terminal nor break a line.
 
 use crate::cli::failure::End;
+use crate::logging;
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 use svc_domain::log_escape::{escape, escape_json, strip_controls};
@@ -112,8 +113,24 @@ impl Output {
 
     /// A remark on standard error, one prefix per line.
     pub(crate) fn note(self, text: &str) {
+        match text.strip_prefix("warning: ") {
+            Some(warning) => self.say("WARNING", warning, text),
+            None => self.say("INFO", text, text),
+        }
+    }
+
+    /// Why a command fails, on standard error.
+    pub(crate) fn complain(self, text: &str) {
+        self.say("ERROR", text, text);
+    }
+
+    /// `message` as an entry of a log for programs, else `text` with the prefix.
+    fn say(self, level: &'static str, message: &str, text: &str) {
         let mut prefixed = String::new();
-        for line in text.lines() {
+        let entry = logging::as_entry(level, message);
+        let lines = if entry.is_some() { "" } else { text };
+        prefixed.extend(entry);
+        for line in lines.lines() {
             prefixed.push_str("svc: ");
             prefixed.push_str(&escape(line));
             prefixed.push('\n');

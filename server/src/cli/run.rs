@@ -1,7 +1,7 @@
 //! `svc run`: serves until it is asked to end.
 
 use crate::cli::call::{Call, block_on};
-use crate::cli::config::{ShownWarnings, found, loaded};
+use crate::cli::config::{ShownWarnings, found, show_warnings, unshown};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::setup::{FirstRun, Outcome};
@@ -25,8 +25,9 @@ pub(crate) fn run(call: &Call) -> Result<Exit, End> {
             }
         });
     }
-    let loaded = loaded(call, ShownWarnings::All)?;
+    let loaded = unshown(call)?;
     logging::start(loaded.config.log_format.into(), loaded.config.log_level);
+    show_warnings(call, &loaded, ShownWarnings::All);
     crate::safety::report_panics();
     block_on(async {
         let mut signals = Signals::of_server().map_err(End::of_machine)?;

@@ -59,6 +59,7 @@ mod restart_crowd;
 mod same_session;
 mod samples;
 mod secrets;
+mod server_log;
 mod shell;
 mod signals;
 mod single_launch;
