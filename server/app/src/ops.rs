@@ -7,6 +7,7 @@ mod figures;
 mod history;
 pub mod legacy;
 pub(crate) mod metrics;
+pub(crate) mod reserve;
 pub mod setup;
 pub(crate) mod status;
 pub(crate) mod temporaries;

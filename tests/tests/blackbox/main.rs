@@ -55,6 +55,7 @@ mod outside;
 mod power_cut;
 mod readiness;
 mod real_agent;
+mod reserve;
 mod restart_crowd;
 mod same_session;
 mod samples;

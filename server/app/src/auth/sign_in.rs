@@ -5,6 +5,7 @@ use crate::auth::identity::{Validity, binding};
 use crate::auth::known::{Known, raise_epoch};
 use crate::auth::ticket::{Purpose, Ticket};
 use crate::auth::{Auth, Caller, ELEVATION, Identity, lock, sha256_hex};
+use crate::ops::reserve;
 use std::sync::Arc;
 use std::time::Instant;
 use svc_domain::throttle::Attempt;
@@ -183,7 +184,11 @@ impl Auth {
     /// Nobody was signed out.
     pub async fn sign_out(self: &Arc<Self>) -> Result<(), AppError> {
         let this = Arc::clone(self);
-        tokio::spawn(async move { this.sign_all_out().await }).await.map_err(AppError::internal)?
+        let work = async move {
+            reserve::make_room(&this.state_dir).await;
+            this.sign_all_out().await
+        };
+        tokio::spawn(work).await.map_err(AppError::internal)?
     }
 
     async fn sign_all_out(&self) -> Result<(), AppError> {

@@ -3,6 +3,7 @@
 use crate::auth::{Auth, lock, sha256_hex};
 use crate::failpoint::hit;
 use crate::ops::audit::{self, Audit, Change, Surface};
+use crate::ops::reserve;
 use crate::registry::Registry;
 use crate::{AppError, Class};
 use base64::Engine as _;
@@ -131,6 +132,7 @@ impl Tokens {
     /// # Errors
     /// There is no such label, or nothing could be written.
     pub async fn rotate(&self, label: &str) -> Result<IssuedToken, AppError> {
+        reserve::make_room(&self.auth.state_dir).await;
         let (token, hash) = new_token().map_err(AppError::internal)?;
         hit("token.before_rotate").await;
         self.withdraw(label, Some(&hash)).await?;
@@ -147,6 +149,7 @@ impl Tokens {
     /// # Errors
     /// There is no such label, or nothing could be written.
     pub async fn revoke(&self, label: &str) -> Result<(), AppError> {
+        reserve::make_room(&self.auth.state_dir).await;
         hit("token.before_revoke").await;
         self.withdraw(label, None).await?;
         hit("token.after_revoke").await;

@@ -9,6 +9,7 @@ use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
 use crate::failpoint::hit;
+use crate::ops::reserve;
 use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::bridge::Bridge;
@@ -38,6 +39,7 @@ impl StopBridge {
     }
 
     async fn stop_now(&self, reference: &str) -> Result<Instance, AppError> {
+        reserve::make_room(&self.terminator.config.state_dir).await;
         let target = self.requests.lookup.bridge(reference, Wanted::Live).await?;
         if !target.is_live() && target.quarantine.is_none() {
             return self.requests.records.of(&target).await;

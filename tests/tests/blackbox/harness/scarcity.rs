@@ -22,6 +22,11 @@ impl SmallDisk {
         is_mounted.then(|| Self { dir: dir.to_owned() })
     }
 
+    /// Where it is.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// Leaves no byte free.
     pub fn fill(&self) -> PathBuf {
         let path = self.dir.join("ballast");

@@ -1,0 +1,110 @@
+//! Space that is kept for ending things on a full disk (H91).
+//!
+//! An agent that fills the disk must not be able to keep itself alive: a stop, a revocation and a
+//! sign-out are written before they are done. So some space is kept in small files, and each of
+//! these actions frees one of them when the disk is full. Whoever fills the disk again needs as
+//! many turns as there are files.
+
+use rustix::fs::{FallocateFlags, fallocate};
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Kept files, and bytes of each: a stop writes some 100 KiB into the journal of the database.
+const PIECES: u32 = 48;
+const PIECE: u64 = 256 * 1024;
+/// With less free space than this an action frees a piece.
+const LOW: u64 = 512 * 1024;
+/// With less free space than this nothing is kept: launches end here, too.
+const PLENTY: u64 = svc_domain::admission::MIN_FREE_BYTES;
+
+/// Sees to it that what ends something can be written, and keeps space again where there is some.
+///
+/// Off the threads that serve requests.
+pub(crate) async fn make_room(state_dir: &Path) {
+    let state_dir = state_dir.to_owned();
+    let made = tokio::task::spawn_blocking(move || make_room_now(&state_dir)).await;
+    if let Ok(Err(error)) = made {
+        // The action itself says what it could not write.
+        tracing::debug!(error = %error, "the kept space could not be used");
+    }
+}
+
+fn make_room_now(state_dir: &Path) -> io::Result<()> {
+    let free = svc_process::files::free_bytes(state_dir)?;
+    if free < LOW {
+        free_one(state_dir)
+    } else if free >= PLENTY {
+        keep(state_dir)
+    } else {
+        Ok(())
+    }
+}
+
+fn piece(state_dir: &Path, number: u32) -> PathBuf {
+    state_dir.join("reserve").join(number.to_string())
+}
+
+fn free_one(state_dir: &Path) -> io::Result<()> {
+    for number in (0..PIECES).rev() {
+        match std::fs::remove_file(piece(state_dir, number)) {
+            Ok(()) => {
+                tracing::warn!("the disk is full; some of the space kept for this is used");
+                return Ok(());
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn keep(state_dir: &Path) -> io::Result<()> {
+    let made = DirBuilder::new().mode(0o700).create(state_dir.join("reserve"));
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    for number in 0..PIECES {
+        let path = piece(state_dir, number);
+        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = match made {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+        };
+        // A file with holes keeps nothing. Where the file system cannot do it, zeros are written.
+        let written = fallocate(&file, FallocateFlags::empty(), 0, PIECE)
+            .map_err(io::Error::from)
+            .or_else(|_| io::copy(&mut io::Read::take(io::repeat(0), PIECE), &mut &file).map(drop));
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(path); // less is kept
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h91_space_is_kept_once_and_freed_piece_by_piece() {
+        let dir = tempfile::tempdir().unwrap();
+        keep(dir.path()).unwrap();
+        keep(dir.path()).unwrap();
+        let kept = || std::fs::read_dir(dir.path().join("reserve")).unwrap().count();
+        assert_eq!(kept(), usize::try_from(PIECES).unwrap());
+        let facts = std::fs::metadata(piece(dir.path(), 0)).unwrap();
+        let on_disk = std::os::unix::fs::MetadataExt::blocks(&facts) * 512;
+        assert!(on_disk >= PIECE, "{on_disk}");
+        free_one(dir.path()).unwrap();
+        assert_eq!(kept(), usize::try_from(PIECES).unwrap() - 1);
+        for _ in 0..PIECES + 5 {
+            free_one(dir.path()).unwrap();
+        }
+        assert_eq!(kept(), 0);
+    }
+}

@@ -1,0 +1,71 @@
+//! A disk that an agent filled disarms nobody: what ends something still works (H91).
+
+use crate::harness::{Server, SmallDisk, World};
+use reqwest::Method;
+use serde_json::json;
+use std::fs;
+use svc_skip::skip;
+
+const PASSWORD: &str = "correct horse";
+const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q\
+    $dNG9KzFkBn/cdCqfwz8NAphEpGXQm3Eg2xTeojOtyxk";
+
+async fn with(server: &Server<'_>, method: Method, path: &str, cookie: &str) -> u16 {
+    let request = server.client.request(method, path).header("Origin", &server.base);
+    server.client.send(request.header("Cookie", cookie)).await.status
+}
+
+async fn sign_in(server: &Server<'_>) -> String {
+    let request = server.client.request(Method::POST, "/login").header("Origin", &server.base);
+    let reply = server.client.send(request.json(&json!({ "password": PASSWORD }))).await;
+    let cookie = reply.expect(200).header("set-cookie").unwrap().to_owned();
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn h91_on_a_full_disk_what_ends_something_still_works() {
+    let world = World::with(json!({ "auth": {
+        "enabled": true, "password_required": true, "password_hash": HASH,
+    } }));
+    let Some(disk) = SmallDisk::at(&world.state, 150) else {
+        skip!("this user may not mount a small file system");
+    };
+    for n in 0..10 {
+        world.project(&format!("app-{n}"));
+        world.cli(&["api-token", "issue", &format!("t-{n}")]).await.ok();
+    }
+    let server = world.serve().await;
+    for n in 0..10 {
+        world.cli(&["start", &format!("app-{n}")]).await.ok();
+    }
+    // Ten times in a row, each time on a disk without a byte.
+    for n in 0..10 {
+        let cookie = sign_in(&server).await;
+        let ballast = disk.fill();
+        let name = format!("app-{n}");
+        if n % 2 == 0 {
+            let stop = format!("/api/v1/instances/{name}");
+            assert_eq!(with(&server, Method::DELETE, &stop, &cookie).await, 200, "stop {n}");
+        } else {
+            world.cli(&["stop", &name]).await.ok();
+        }
+        fill_up(&disk, n);
+        world.cli(&["api-token", "revoke", &format!("t-{n}")]).await.ok();
+        fill_up(&disk, n + 100);
+        assert_eq!(with(&server, Method::POST, "/logout", &cookie).await, 200, "logout {n}");
+        assert_eq!(with(&server, Method::GET, "/api/state", &cookie).await, 401, "logout {n}");
+        for ballast in [ballast, again(&disk, n), again(&disk, n + 100)] {
+            let _ = fs::remove_file(ballast);
+        }
+    }
+    assert!(world.bridges().is_empty());
+    drop(server);
+}
+
+fn again(disk: &SmallDisk, n: usize) -> std::path::PathBuf {
+    disk.dir().join(format!("ballast-{n}"))
+}
+
+fn fill_up(disk: &SmallDisk, n: usize) {
+    fs::rename(disk.fill(), again(disk, n)).unwrap();
+}
