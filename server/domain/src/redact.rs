@@ -8,6 +8,7 @@
 
 mod decode;
 mod escape;
+mod forms;
 mod hints;
 mod key_value;
 mod pem;

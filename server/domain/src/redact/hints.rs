@@ -31,8 +31,10 @@ impl Hints {
     pub const BASIC: Self = Self(1 << 14);
     pub const KEY_VALUE: Self = Self(1 << 15);
     pub const PEM: Self = Self(1 << 16);
+    /// The forms of `forms` that no other rule's words lead to.
+    pub const FORM: Self = Self(1 << 17);
 
-    const fn and(self, other: Self) -> Self {
+    pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -43,7 +45,7 @@ impl Hints {
 }
 
 /// Every match of a rule contains one of its words, in any case of ASCII letters.
-const WORDS: [(&str, Hints); 30] = [
+const WORDS: [(&str, Hints); 62] = [
     ("env_", Hints::IDENTIFIER),
     ("cse_", Hints::IDENTIFIER),
     // Of `session_` and `svc_elevation_`.
@@ -53,7 +55,7 @@ const WORDS: [(&str, Hints); 30] = [
     ("ghu_", Hints::GITHUB),
     ("ghs_", Hints::GITHUB),
     ("ghr_", Hints::GITHUB),
-    ("_pat_", Hints::PAT),
+    ("_pat_", Hints::PAT.and(Hints::FORM)),
     ("glpat-", Hints::GITLAB),
     ("akia", Hints::AWS),
     ("asia", Hints::AWS),
@@ -66,15 +68,47 @@ const WORDS: [(&str, Hints); 30] = [
     ("auth", Hints::KEY_VALUE.and(Hints::BASIC)),
     ("token", Hints::KEY_VALUE.and(Hints::QUERY)),
     ("secret", Hints::KEY_VALUE.and(Hints::QUERY)),
-    ("passw", Hints::KEY_VALUE.and(Hints::QUERY)),
-    ("passphrase", Hints::KEY_VALUE),
+    ("pass", Hints::KEY_VALUE.and(Hints::QUERY)),
     ("key", Hints::KEY_VALUE.and(Hints::QUERY)),
     ("credential", Hints::KEY_VALUE),
     ("private", Hints::PEM),
     ("sig=", Hints::QUERY),
     ("signature=", Hints::QUERY),
-    ("pwd=", Hints::QUERY),
+    ("pwd", Hints::KEY_VALUE.and(Hints::QUERY)),
     ("code=", Hints::QUERY),
+    ("k_live_", Hints::FORM),
+    ("k_test_", Hints::FORM),
+    ("whsec_", Hints::FORM),
+    ("npm_", Hints::FORM),
+    ("xapp-", Hints::FORM),
+    ("hooks.slack", Hints::FORM),
+    ("/webhooks/", Hints::FORM),
+    ("ya29.", Hints::FORM),
+    ("gocspx-", Hints::FORM),
+    ("1//0", Hints::FORM),
+    ("hf_", Hints::FORM),
+    ("sg.", Hints::FORM),
+    ("pypi-", Hints::FORM),
+    ("hvs.", Hints::FORM),
+    ("hvb.", Hints::FORM),
+    (".atlasv1.", Hints::FORM),
+    ("gldt-", Hints::FORM),
+    ("glrt", Hints::FORM),
+    ("glft-", Hints::FORM),
+    ("glsoat-", Hints::FORM),
+    ("glptt-", Hints::FORM),
+    ("gr1348941", Hints::FORM),
+    ("shp", Hints::FORM),
+    ("ctt3", Hints::FORM),
+    ("att3", Hints::FORM),
+    (":aa", Hints::FORM),
+    ("_v1_", Hints::FORM),
+    ("glsa_", Hints::FORM),
+    ("lin_", Hints::FORM),
+    ("cookie", Hints::FORM),
+    ("response=", Hints::FORM),
+    ("-u ", Hints::FORM),
+    ("-user", Hints::FORM),
 ];
 
 static SEARCH: LazyLock<Words> = LazyLock::new(|| Words::new(WORDS.map(|(word, _)| word)));

@@ -32,6 +32,10 @@ pub(super) fn find(text: &str, out: &mut Vec<Span>) {
         };
         let value_at = at + count(bytes, at, |b| matches!(b, b':' | b'=' | b'>' | b' ' | b'\t'));
         let (start, end) = value(bytes, value_at, &key);
+        // A shell keeps its working directory under the same name.
+        if key.name == "pwd" && bytes.get(start) == Some(&b'/') {
+            continue;
+        }
         if end - start >= VALUE && !is_short_literal(bytes, start, end) {
             out.push(Span::secret(start, end));
             at = at.max(end);
@@ -50,7 +54,12 @@ struct Key {
 
 impl Key {
     fn is_secret(&self) -> bool {
-        WORDS.iter().any(|word| self.name.contains(word)) || self.is_auth()
+        WORDS.iter().any(|word| self.name.contains(word)) || self.is_auth() || self.is_pass()
+    }
+
+    /// Names whose last word is short for a password. `compass` and `bypass` are other words.
+    fn is_pass(&self) -> bool {
+        matches!(self.name.rsplit('_').next(), Some("pass" | "pwd"))
     }
 
     /// Names with `auth` in them, but not authors.

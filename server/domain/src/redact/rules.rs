@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::forms;
 use super::hints::Hints;
 use super::key_value;
 use super::span::Span;
@@ -27,6 +28,7 @@ pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
             found.get(1).map(|value| Span::secret(value.start(), value.end()))
         }));
     }
+    forms::find(text, hints, out);
     if hints.name(Hints::BEARER) {
         bearer(text, out);
     }
