@@ -227,12 +227,18 @@ async fn child_environment(around: &Surroundings) -> Variables {
     .variables()
 }
 
-/// Directories of a home that hold credentials, or programs that start with a login.
-///
-/// The agent's own, those of ssh, gpg, cloud clients and containers, and the places of settings,
-/// data and programs of the user.
-const PRIVATE: [&str; 9] =
-    [".claude", ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config", ".local"];
+/// Directories of a home that hold credentials, the agent's own among them.
+const PRIVATE: [&str; 9] = [
+    ".claude",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".config/gcloud",
+    ".config/gh",
+];
 
 /// Directories of the service and the home of its user are no projects (H38).
 fn rules(around: &Surroundings) -> Rules {
