@@ -303,7 +303,8 @@ pub struct LogPage {
     pub generation: u32,
     /// Nothing more is there now.
     pub eof: bool,
-    /// What the process printed besides its log, when it has ended; at the end of the log only.
+    /// What the ended process printed besides its log.
+    /// At the end of the log only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output: Vec<String>,
 }

@@ -31,7 +31,8 @@ pub fn is_unprintable(c: char) -> bool {
     is
 }
 
-/// Whether a character hides in a name: it shows nothing, turns the text around it, or is no text.
+/// Whether a character hides in a name.
+/// It shows nothing, turns the text around it, or is no text.
 ///
 /// For names and values that this product defines. Session and project names follow
 /// [`is_unprintable`], the list of categories of `http-api` §0.5.

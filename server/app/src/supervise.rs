@@ -15,6 +15,7 @@ pub(crate) mod watchers;
 
 use crate::AppError;
 use crate::jobs::Jobs;
+use crate::ops::reserve;
 use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use reconcile::Reconciler;
 use sampler::Sampler;
@@ -62,6 +63,9 @@ impl Supervision {
         tasks.spawn(async move { of.sampler.run().await });
         let of = this();
         tasks.spawn(async move { of.housekeeping.run().await });
+        // Before anything can fill the disk.
+        let of = this();
+        tasks.spawn(async move { reserve::make_room(&of.writes.state_dir).await });
         Ok(Supervisor)
     }
 }

@@ -6,7 +6,6 @@ use crate::bridges::lookup::unknown_instance;
 use crate::bridges::options::{Options, options};
 use crate::bridges::requests::Requests;
 use crate::failpoint::hit;
-use crate::ops::reserve;
 use crate::registry::Registry;
 use crate::supervise::watchers::Watchers;
 use crate::{AppError, Class};
@@ -52,7 +51,6 @@ impl Starter {
         request: SpawnRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        reserve::make_room(&self.config.state_dir).await;
         let options = self.options_of_kind(&request)?;
         let project = self.requests.lookup.catalog.named(&request.project)?;
         let wanted = Wanted {
