@@ -11,7 +11,7 @@ use crate::views::{
     about::About, activity::Activity, doctor::Readiness, external::External, home::Home,
     jobs::Jobs, missing::Missing, open::Open, project::ProjectPage, projects::Projects,
 };
-use crate::{crash, focus};
+use crate::{crash, focus, whole};
 use leptos::prelude::*;
 
 /// Mounts the page.
@@ -37,6 +37,7 @@ fn App() -> impl IntoView {
     let page = Page::new();
     provide_context(page);
     focus::watch();
+    whole::watch();
     page.live.start();
     let nav = Nav::start();
     provide_context(nav);

@@ -23,6 +23,8 @@ mod focus;
 #[cfg(target_arch = "wasm32")]
 mod gallery;
 #[cfg(target_arch = "wasm32")]
+mod layers;
+#[cfg(target_arch = "wasm32")]
 mod live;
 #[cfg(target_arch = "wasm32")]
 mod log_feed;
@@ -48,6 +50,8 @@ mod socket;
 mod store;
 #[cfg(target_arch = "wasm32")]
 mod views;
+#[cfg(target_arch = "wasm32")]
+mod whole;
 
 #[cfg(target_arch = "wasm32")]
 pub use app::run;

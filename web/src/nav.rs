@@ -6,6 +6,7 @@
 //! `model::route` read. The general one was a tenth of the module.
 
 use crate::browser;
+use crate::layers;
 use crate::model::launch::{Choice, MEMBERS};
 use crate::model::route::{Query, Route};
 use crate::page::page;
@@ -46,13 +47,29 @@ fn keep_place() {
     let _ = window().history().and_then(|h| h.replace_state(&y, "")); // only the place is lost
 }
 
+/// Adds an address to the history; it takes the place of an entry that a layer leaves behind.
+fn add(href: &str) {
+    let Ok(history) = window().history() else { return };
+    let _ = if layers::is_on_top() {
+        history.replace_state_with_url(&JsValue::NULL, "", Some(href))
+    } else {
+        keep_place();
+        history.push_state_with_url(&JsValue::NULL, "", Some(href))
+    }; // refused after many in a short time: the next click works
+}
+
 impl Nav {
     /// Follows the address bar and takes over the links of the page.
     pub fn start() -> Self {
         let at = RwSignal::new(here());
         let nav = Self { at, route: memo(move || Route::of(&at.with(|(path, _)| path.clone()))) };
         browser::on_window("popstate", move |_: Event| {
-            at.set(here());
+            let is_layer = layers::stepped();
+            let now = here();
+            if is_layer && at.with_untracked(|at| *at == now) {
+                return; // something over the view was closed; the view stays
+            }
+            at.set(now);
             let place = window().history().and_then(|h| h.state()).ok().and_then(|it| it.as_f64());
             if let Some(y) = place {
                 // After the focus went to the heading, which scrolls there.
@@ -72,19 +89,23 @@ impl Nav {
 
     /// Goes to an address of this page (with prefix).
     pub fn to(self, href: &str) {
-        keep_place();
-        let _ =
-            window().history().and_then(|h| h.push_state_with_url(&JsValue::NULL, "", Some(href))); // refused after many in a short time: the next click works
-        window().scroll_to_with_x_and_y(0.0, 0.0);
-        self.at.set(here());
+        let href = href.to_owned();
+        layers::settled(move || {
+            add(&href);
+            window().scroll_to_with_x_and_y(0.0, 0.0);
+            self.at.set(here());
+        });
     }
 
     /// The same, and the address left is forgotten.
     pub fn replace(self, href: &str) {
-        let _ = window()
-            .history()
-            .and_then(|h| h.replace_state_with_url(&JsValue::NULL, "", Some(href))); // as above
-        self.at.set(here());
+        let href = href.to_owned();
+        layers::settled(move || {
+            let _ = window()
+                .history()
+                .and_then(|h| h.replace_state_with_url(&layers::state(), "", Some(&href))); // as in `add`
+            self.at.set(here());
+        });
     }
 
     /// Changes members of the query; an empty value removes one.
@@ -98,10 +119,10 @@ impl Nav {
             self.replace(&href);
             return;
         }
-        keep_place();
-        let _ =
-            window().history().and_then(|h| h.push_state_with_url(&JsValue::NULL, "", Some(&href))); // as above
-        self.at.set(here());
+        layers::settled(move || {
+            add(&href);
+            self.at.set(here());
+        });
     }
 
     /// One member of the query; empty when absent. Tracked.

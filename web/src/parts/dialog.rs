@@ -3,6 +3,7 @@
 //! They are the browser's own, which trap the focus and disable the rest of the page.
 
 use crate::browser;
+use crate::layers;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::reactive::effect;
@@ -23,6 +24,9 @@ pub fn Dialog(
     /// Something is typed that a stray click must not throw away.
     #[prop(optional, into)]
     is_dirty: Signal<bool>,
+    /// The address opens it: then it has an entry of the history without another.
+    #[prop(optional)]
+    has_address: bool,
     /// For tests and automation.
     testid: &'static str,
     /// Body and footer.
@@ -39,7 +43,11 @@ pub fn Dialog(
             let _ = dialog.show_modal(); // it is in the document and not open
         }
     });
+    let layer = (!has_address).then(|| layers::open(on_close));
     on_cleanup(move || {
+        if let Some(layer) = layer {
+            layer.close();
+        }
         let opener = opener.try_get_value().flatten();
         browser::after_paint(move || give_back(opener));
     });

@@ -3,6 +3,7 @@
 //! A click or a key opens it. Escape, a choice or a click beside it closes it.
 
 use crate::browser;
+use crate::layers::{self, Layer};
 use crate::parts::icon::icon;
 use crate::reactive::{dynamic, live};
 use crate::text::session::act;
@@ -32,9 +33,14 @@ pub struct Entry {
     pub does: Does,
     /// For tests and automation.
     pub testid: &'static str,
-    /// `only-phone` where a button does the same on wide screens.
+    /// `only-small` where a button does the same on wide screens.
     pub class: &'static str,
 }
+
+/// Room below the button that any menu fits in, pixels.
+const ENOUGH_PX: f64 = 340.0;
+/// Height that a menu has at least, pixels.
+const LEAST_PX: f64 = 160.0;
 
 /// The button with its menu.
 #[component]
@@ -46,6 +52,15 @@ pub fn Menu(
     entries: Callback<(), Vec<Entry>>,
 ) -> impl IntoView {
     let is_open = RwSignal::new(false);
+    let layer = StoredValue::new(None::<Layer>);
+    let is_up = RwSignal::new(false);
+    let room = RwSignal::new(String::new());
+    let shut = move || {
+        is_open.set(false);
+        if let Some(layer) = layer.try_update_value(Option::take).flatten() {
+            layer.close();
+        }
+    };
     let wrap = NodeRef::<html::Div>::new();
     let beside = window_event_listener(ev::pointerdown, move |event| {
         if !is_open.get_untracked() {
@@ -54,21 +69,32 @@ pub fn Menu(
         let target = event.target().and_then(|t| t.dyn_into::<Node>().ok());
         let inside = wrap.get_untracked().is_some_and(|wrap| wrap.contains(target.as_ref()));
         if !inside {
-            is_open.set(false);
+            shut();
         }
     });
-    on_cleanup(move || beside.remove());
+    on_cleanup(move || {
+        beside.remove();
+        if let Some(layer) = layer.try_get_value().flatten() {
+            layer.close();
+        }
+    });
     let close = move || {
-        is_open.set(false);
+        shut();
         if let Some(button) = child(wrap, "button[aria-haspopup]") {
             let _ = button.focus(); // gone: fine
         }
     };
     let toggle = move |_| {
-        is_open.update(|open| *open = !*open);
         if is_open.get_untracked() {
-            browser::after_paint(move || step(wrap, Move::First));
+            return close();
         }
+        layer.set_value(Some(layers::open(Callback::new(move |()| close()))));
+        if let Some((above, below)) = child(wrap, "button[aria-haspopup]").map(space) {
+            is_up.set(below < ENOUGH_PX && above > below);
+            room.set(format!("{}px", above.max(below).max(LEAST_PX)));
+        }
+        is_open.set(true);
+        browser::after_paint(move || step(wrap, Move::First));
     };
     let keys = move |event: KeyboardEvent| {
         let go = match event.key().as_str() {
@@ -76,7 +102,7 @@ pub fn Menu(
                 event.stop_propagation();
                 return close();
             }
-            "Tab" => return is_open.set(false),
+            "Tab" => return shut(),
             "ArrowDown" => Move::Next,
             "ArrowUp" => Move::Previous,
             "Home" => Move::First,
@@ -110,7 +136,7 @@ pub fn Menu(
                             .into_iter()
                             .map(|entry| view_entry(entry, close))
                             .collect();
-                        view! { <div class="menu" role="menu">{rows}</div> }
+                        view! { <div class="menu" class:up=is_up role="menu" style:max-height=room>{rows}</div> }
                     })
             })}
         </div>
@@ -152,6 +178,14 @@ fn view_entry(entry: Entry, close: impl Fn() + Copy + 'static) -> AnyView {
         }
         .into_any(),
     }
+}
+
+/// Room above and below a button, pixels, without a margin at the edge of the screen.
+fn space(button: HtmlElement) -> (f64, f64) {
+    const MARGIN_PX: f64 = 12.0;
+    let around = button.get_bounding_client_rect();
+    let height = document().document_element().map_or(0, |root| root.client_height());
+    (around.top() - MARGIN_PX, f64::from(height) - around.bottom() - MARGIN_PX)
 }
 
 #[derive(Clone, Copy)]

@@ -89,7 +89,7 @@ fn Unknown(name: String) -> impl IntoView {
     let nav = nav();
     let close = Callback::new(move |()| nav.close_launch());
     view! {
-        <Dialog title=words::title(&shown(&name)) on_close=close testid="launch-dialog">
+        <Dialog title=words::title(&shown(&name)) on_close=close has_address=true testid="launch-dialog">
             <div class="dialog-body"><p class="wide">{words::no_project(&shown(&name))}</p></div>
         </Dialog>
     }
@@ -331,12 +331,13 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     });
     let close = Callback::new(move |()| launch.leave());
     view! {
-        <Dialog title=words::title(&shown(&name)) on_close=close is_dirty=is_dirty testid="launch-dialog">
+        <Dialog title=words::title(&shown(&name)) on_close=close is_dirty=is_dirty has_address=true testid="launch-dialog">
             <div class="dialog-body">
-                <Fields launch=launch />
+                // First: without it nothing else in the dialog matters.
                 {dynamic(move || needs_trust.get().then(|| view! {
                     <div class="wide"><Gate project=launch.project.get_value() brings=derived(move || brings.get()) agreed=agreed /></div>
                 }))}
+                <Fields launch=launch />
                 <Bypass launch=launch />
                 <Checks launch=launch />
                 <LeastUsed launch=launch />
