@@ -59,6 +59,10 @@ pub struct Page {
     pub is_compact: Memo<bool>,
     /// The layout is that of a phone.
     pub is_phone: ReadSignal<bool>,
+    /// The layout is that of a tablet or a phone, for fingers.
+    pub is_small: ReadSignal<bool>,
+    /// An ended row has no room for all of it in one line.
+    pub is_narrow: ReadSignal<bool>,
 }
 
 impl Page {
@@ -68,7 +72,7 @@ impl Page {
         let say = Say::new();
         let clock = Clock::start();
         let prefs = Preferences::new(say);
-        let has_mouse = browser::matches("(min-width: 640px) and (not (pointer: coarse))");
+        let has_mouse = browser::matches("(min-width: 1024px) and (not (pointer: coarse))");
         Self {
             store,
             live: Live::new(store, say, clock),
@@ -86,6 +90,8 @@ impl Page {
                 has_mouse.get() && prefs.with(|prefs| prefs.word(DENSITY) == "compact")
             }),
             is_phone: browser::matches("(max-width: 639px)"),
+            is_small: browser::matches("(max-width: 1023px)"),
+            is_narrow: browser::matches("(max-width: 1439px)"),
         }
     }
 }

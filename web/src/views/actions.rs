@@ -144,7 +144,7 @@ fn Buttons(
     view! {
         {dynamic(move || has_log.get().then(|| view! {
             <a
-                class="btn btn-ghost only-wide"
+                class="btn btn-ghost only-desk"
                 href=browser::session_href(&id())
                 aria-label=live(move || named(act::LOG, &project()))
                 data-testid="act-log"
@@ -155,7 +155,7 @@ fn Buttons(
         {dynamic(move || can_dismiss.get().then(|| view! {
             <button
                 type="button"
-                class="btn btn-ghost only-wide"
+                class="btn btn-ghost only-desk"
                 aria-label=live(move || named(act::DISMISS, &project()))
                 data-testid="act-dismiss"
                 on:click=move |_| page.dismiss(&bridge.get_untracked())
@@ -165,7 +165,7 @@ fn Buttons(
         }))}
         {(layout == ActionLayout::NeedsLook).then(|| view! {
             <a
-                class="btn btn-ghost"
+                class="btn btn-ghost only-desk"
                 href=format!("{}?tab=details", browser::session_href(&id()))
                 aria-label=live(move || named(act::DETAILS, &project()))
                 data-testid="act-details"
@@ -180,6 +180,24 @@ fn Buttons(
             />
         }))}
         {dynamic(move || view_instead(instead.get(), target))}
+        {dynamic(move || (layout == ActionLayout::Head && can_open.get()).then(|| view! {
+            <button
+                type="button"
+                class="btn btn-secondary only-wide"
+                aria-label=live(move || page_qr::title(&project()))
+                aria-disabled=live(move || page.live.is_offline.get().then_some("true"))
+                data-testid="act-qr"
+                on:click=move |_| {
+                    if page.live.is_offline.get_untracked() {
+                        page.say.politely(crate::text::page::link::OFFLINE);
+                    } else {
+                        page.sheet.set(Some(Sheet::Qr(target.get_untracked())));
+                    }
+                }
+            >
+                {icon("qr", 16)} {page_qr::LABEL}
+            </button>
+        }))}
         {dynamic(move || can_resume.get().then(|| view! {
             <ActButton
                 label=act::RESUME name=name_of(act::RESUME) on_act=on_resume look=main symbol=Some("resume")
@@ -222,7 +240,7 @@ pub fn view_instead(instead: Instead, target: Memo<Target>) -> AnyView {
     match instead {
         Instead::Nothing => ().into_any(),
         Instead::ViewLive(id) => view! {
-            <a class="btn btn-ghost only-wide" href=browser::session_href(&id)>{act::VIEW_LIVE}</a>
+            <a class="btn btn-ghost only-desk" href=browser::session_href(&id)>{act::VIEW_LIVE}</a>
         }
         .into_any(),
         Instead::TrustAndResume => {
@@ -274,21 +292,22 @@ fn menu(
         let target = Target::of(bridge);
         let qr =
             Does::Run(Callback::new(move |()| page.sheet.set(Some(Sheet::Qr(target.clone())))));
-        entries.push(entry(page_qr::LABEL, write(qr), "menu-qr", ""));
+        let class = if layout == ActionLayout::Head { "only-phone" } else { "" };
+        entries.push(entry(page_qr::LABEL, write(qr), "menu-qr", class));
     }
     if layout != ActionLayout::Head {
         let href = browser::session_href(&id);
         if offers.log {
-            let class = if layout == ActionLayout::NeedsLook { "" } else { "only-phone" };
+            let class = if layout == ActionLayout::NeedsLook { "" } else { "only-small" };
             entries.push(entry(act::LOG, Does::Go(href.clone()), "menu-log", class));
         }
-        if layout != ActionLayout::NeedsLook {
-            let href = format!("{href}?tab=details");
-            entries.push(entry(act::DETAILS, Does::Go(href), "menu-details", ""));
-        } else if can_dismiss(bridge) {
+        let class = if layout == ActionLayout::NeedsLook { "only-small" } else { "" };
+        let href = format!("{href}?tab=details");
+        entries.push(entry(act::DETAILS, Does::Go(href), "menu-details", class));
+        if layout == ActionLayout::NeedsLook && can_dismiss(bridge) {
             let record = bridge.clone();
             let dismiss = Does::Run(Callback::new(move |()| page.dismiss(&record)));
-            entries.push(entry(act::DISMISS, dismiss, "menu-dismiss", "only-phone"));
+            entries.push(entry(act::DISMISS, dismiss, "menu-dismiss", "only-small"));
         }
         let key = id.clone();
         let select = Does::Run(Callback::new(move |()| page.select(&key)));

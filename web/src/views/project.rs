@@ -79,7 +79,7 @@ fn Known(name: String) -> impl IntoView {
             <div class="session-head">
                 <div class="session-line">
                     <h1 tabindex="-1"><bdi>{label.clone()}</bdi></h1>
-                    <TrustMark is_trusted=is_trusted /> <Marks project=project />
+                    <span class="trust-word"><TrustMark is_trusted=is_trusted is_said=true /></span> <Marks project=project />
                     <div class="end">
                         {dynamic(move || (!is_trusted.get()).then(|| view! {
                             <ActButton

@@ -22,6 +22,7 @@ use crate::views::projects::Chosen;
 use crate::views::times::When;
 use leptos::prelude::*;
 use svc_shared::Timestamp;
+use svc_shared::api::projects::Project;
 use svc_shared::status::TrustState;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, KeyboardEvent, MouseEvent};
@@ -85,9 +86,14 @@ pub fn ProjectRow(
                 <div class="row-line">
                     <a class="name" href=browser::project_href(&name)><bdi>{title}</bdi></a>
                     {dynamic(move || is_chosen.get().then(|| view! { <span class="sr-only">{words::SELECTED}</span> }))}
-                    <Marks project=project />
+                    <Marks project=project is_trusted=is_trusted />
                 </div>
-                <span class="path"><bdi>{path_marked}</bdi></span>
+                <span class="path only-desk"><bdi>{path_marked}</bdi></span>
+                <div class="row-facts only-small">
+                    {dynamic(move || (!is_trusted.get()).then(|| view! { <b class="fact">{words::NOT_TRUSTED}</b> }))}
+                    <span class="fact num">{last_used(page, key)}</span>
+                    {dynamic(move || marks(&project.get()).into_iter().map(|mark| view! { <span class="fact">{mark}</span> }).collect_view())}
+                </div>
             </div>
             <Rollup project=key />
             <span class="used num" data-testid="last-used">{last_used(page, key)}</span>
@@ -116,8 +122,14 @@ fn marked(nav: Nav, text: String) -> impl Fn() -> AnyView + Send {
     }
 }
 
+/// The switch that makes a project a favourite.
 #[component]
-fn Star(name: StoredValue<String>, label: String) -> impl IntoView {
+pub fn Star(
+    /// Project name.
+    name: StoredValue<String>,
+    /// The same, as it is shown.
+    label: String,
+) -> impl IntoView {
     let page = page();
     let is_favourite =
         memo(move || page.prefs.with(|prefs| name.with_value(|name| prefs.has(FAVOURITES, name))));
@@ -204,6 +216,9 @@ fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Memo<bool
 pub fn TrustMark(
     /// Whether it is.
     is_trusted: Memo<bool>,
+    /// The word stands beside the sign.
+    #[prop(optional)]
+    is_said: bool,
 ) -> impl IntoView {
     view! {
         {dynamic(move || {
@@ -214,40 +229,44 @@ pub fn TrustMark(
             };
             view! {
                 <span class=tone.class() title=word>
-                    {symbol(shape, "glyph")} <span class="sr-only">{word}</span>
+                    {symbol(shape, "glyph")} <span class=if is_said { "word" } else { "sr-only" }>{word}</span>
                 </span>
             }
         })}
     }
 }
 
-/// What lies in the folder.
+/// What lies in the folder, in words.
+fn marks(project: &Project) -> Vec<String> {
+    let mut marks: Vec<String> = Vec::new();
+    let mut mark = |is: bool, word: &str| {
+        if is {
+            marks.push(word.to_owned());
+        }
+    };
+    mark(project.is_git_repo, words::IS_GIT);
+    mark(project.has_claude_md, words::HAS_CLAUDE_MD);
+    mark(project.has_claude_dir, words::HAS_CLAUDE_DIR);
+    if let Some(of) = &project.alias_of {
+        marks.push(words::alias(of.as_str()));
+    }
+    marks
+}
+
+/// What lies in the folder, as chips.
 #[component]
 pub fn Marks(
     /// The record.
-    project: Signal<std::sync::Arc<svc_shared::api::projects::Project>>,
+    project: Signal<std::sync::Arc<Project>>,
+    /// Set where the chips also tell that the folder is not trusted.
+    #[prop(optional, into)]
+    is_trusted: Option<Memo<bool>>,
 ) -> impl IntoView {
-    let marks = memo(move || {
-        let project = project.get();
-        let mut marks: Vec<String> = Vec::new();
-        let mut mark = |is: bool, word: &str| {
-            if is {
-                marks.push(word.to_owned());
-            }
-        };
-        mark(project.is_git_repo, words::IS_GIT);
-        mark(project.has_claude_md, words::HAS_CLAUDE_MD);
-        mark(project.has_claude_dir, words::HAS_CLAUDE_DIR);
-        if let Some(of) = &project.alias_of {
-            marks.push(words::alias(of.as_str()));
-        }
-        marks
-    });
-    let is_trusted = memo(move || project.get().trust_state.is(&TrustState::Trusted));
+    let marks = memo(move || marks(&project.get()));
     view! {
         {dynamic(move || marks.get().into_iter().map(|mark| view! { <span class="chip">{mark}</span> }).collect_view())}
-        {dynamic(move || (!is_trusted.get()).then(|| view! {
-            <span class="below only-wide" aria-hidden="true">{words::NOT_TRUSTED}</span>
+        {dynamic(move || is_trusted.is_some_and(|is| !is.get()).then(|| view! {
+            <span class="below only-desk" aria-hidden="true">{words::NOT_TRUSTED}</span>
         }))}
     }
 }

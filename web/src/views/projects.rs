@@ -28,6 +28,8 @@ use svc_shared::status::TrustState;
 const ROW_PX: usize = 56;
 /// The same where density is compact.
 const COMPACT_PX: usize = 44;
+/// The same on tablets.
+const SMALL_PX: usize = 64;
 /// Height of a card with its gap on phones, pixels.
 const CARD_PX: usize = 144;
 /// Query member with the words searched for.
@@ -139,11 +141,13 @@ pub fn Projects() -> impl IntoView {
     let asked = memo(move || query(nav));
     let names = memo(move || page.store.list_projects(&asked.get()));
     let all = memo(move || page.store.count_projects());
-    let row_px = derived(move || match (page.is_phone.get(), page.is_compact.get()) {
-        (true, _) => CARD_PX,
-        (false, true) => COMPACT_PX,
-        (false, false) => ROW_PX,
-    });
+    let row_px =
+        derived(move || match (page.is_phone.get(), page.is_small.get(), page.is_compact.get()) {
+            (true, ..) => CARD_PX,
+            (false, true, _) => SMALL_PX,
+            (false, false, true) => COMPACT_PX,
+            (false, false, false) => ROW_PX,
+        });
     let chosen = Chosen {
         names: RwSignal::new(HashSet::new()),
         last: RwSignal::new(String::new()),

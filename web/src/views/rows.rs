@@ -21,6 +21,8 @@ use svc_shared::Timestamp;
 const ROW_PX: usize = 65;
 /// Height of a row of one line, pixels.
 const DENSE_PX: usize = 41;
+/// The same where its facts stand in a second line, pixels.
+const NARROW_PX: usize = 57;
 /// Height of a card on phones, with what is between two, pixels.
 const CARD_PX: usize = 136;
 
@@ -58,10 +60,11 @@ pub fn Rows(
     let page = page();
     let is_empty = memo(move || keys.with(Vec::is_empty));
     let class = if dense { "card list rows dense" } else { "card list rows" };
-    let row_px = derived(move || match (page.is_phone.get(), dense) {
-        (true, _) => CARD_PX,
-        (false, true) => DENSE_PX,
-        (false, false) => ROW_PX,
+    let row_px = derived(move || match (page.is_phone.get(), dense, page.is_narrow.get()) {
+        (true, ..) => CARD_PX,
+        (false, true, true) => NARROW_PX,
+        (false, true, false) => DENSE_PX,
+        (false, false, _) => ROW_PX,
     });
     view! {
         {dynamic(move || (!is_empty.get()).then(|| view! {

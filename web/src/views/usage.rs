@@ -48,12 +48,17 @@ pub fn curve(of: Memo<Option<Arc<Curve>>>) -> AnyView {
     dynamic(move || of.get().map(draw)).into_any()
 }
 
-/// The processor time alone, for cards.
+/// Processor time and memory as words, where the curve has no room.
 pub fn figure(of: Memo<Option<Arc<Curve>>>) -> AnyView {
-    let text = memo(move || of.with(|of| of.as_ref().map(|c| usage::percent(c.now.cpu))));
+    let text = memo(move || {
+        of.with(|of| {
+            let now = &of.as_ref()?.now;
+            let cpu = words::cpu(&usage::percent(now.cpu));
+            Some(format!("{cpu}, {}", usage::memory(now.memory)))
+        })
+    });
     dynamic(move || {
-        text.get()
-            .map(|text| view! { <span class="fact only-phone num">{words::cpu(&text)}</span> })
+        text.get().map(|text| view! { <span class="fact only-narrow num">{text}</span> })
     })
     .into_any()
 }
