@@ -31,6 +31,7 @@ const VIEWS = [
 ];
 const SIZES = [
   { width: 1440, height: 900 },
+  { width: 768, height: 1024 },
   { width: 390, height: 844 },
 ];
 
@@ -66,7 +67,7 @@ async function still(script) {
   return { page, complaints, ...person(page) };
 }
 
-/** Looks at both widths and both themes; answers with what is wrong. */
+/** Looks at every width and both themes; answers with what is wrong. */
 async function looks(page, name, tall) {
   const wrong = [];
   for (const size of SIZES) {

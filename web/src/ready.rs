@@ -28,7 +28,7 @@ pub struct Ready {
 pub const STRAYS: &str = "strays";
 
 /// The check that folders without a person's trust are the matter of.
-const TRUST: &str = "workspace-trust";
+pub const TRUST: &str = "workspace-trust";
 
 impl Ready {
     /// Nothing asked yet.

@@ -6,7 +6,7 @@ use crate::nav::{Nav, nav};
 use crate::page::{Page, Sheet, page};
 use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
-use crate::text::keys as words;
+use crate::text::{job, keys as words, launch};
 use crate::views::copy::copy;
 use crate::views::prefs::LettersSwitch;
 use crate::views::welcome;
@@ -252,6 +252,23 @@ fn among(
     found.into_iter().nth(to)
 }
 
+/// What the kinds of sessions and the permission modes are.
+fn glossary(page: Page) -> AnyView {
+    let kinds = [
+        (words::SERVER_MODE, launch::SERVER_MODE_EFFECT.to_owned()),
+        (job::KIND, launch::BACKGROUND_EFFECT.to_owned()),
+        (job::external::KIND, words::EXTERNAL_MEANS.to_owned()),
+    ];
+    let kinds = kinds.into_iter().map(|(name, means)| (name.to_owned(), means));
+    let labels = page.live.basics.with_untracked(|b| b.as_ref().map(|b| b.labels.clone()));
+    let modes = labels.unwrap_or_default().into_iter().map(|label| (label.long, label.effect));
+    kinds
+        .chain(modes)
+        .map(|(name, means)| view! { <dt>{name}</dt> <dd>{means}</dd> })
+        .collect_view()
+        .into_any()
+}
+
 /// The list of keys.
 #[component]
 pub fn Keys() -> impl IntoView {
@@ -274,6 +291,10 @@ pub fn Keys() -> impl IntoView {
         <Dialog title=words::TITLE.to_owned() on_close=Callback::new(move |()| page.sheet.set(None)) testid="keys">
             <div class="dialog-body">
                 <dl class="wide keys">{rows}</dl>
+                <details class="wide" data-testid="glossary">
+                    <summary>{words::GLOSSARY}</summary>
+                    <dl class="glossary">{glossary(page)}</dl>
+                </details>
                 <LettersSwitch />
                 <button type="button" class=ButtonStyle::Secondary.class() data-testid="first-steps-again" on:click=again>
                     {words::FIRST_STEPS}

@@ -16,6 +16,13 @@ pub const TITLE: &str = "Keyboard shortcuts";
 pub const HELP: &str = "Help: keyboard shortcuts";
 /// Button: shows the first steps again.
 pub const FIRST_STEPS: &str = "Show the first steps";
+/// Heading of the words explained.
+pub const GLOSSARY: &str = "Words: sessions and permissions";
+/// A kind explained.
+pub const SERVER_MODE: &str = "Server Mode";
+/// What an external session is.
+pub const EXTERNAL_MEANS: &str =
+    "Started elsewhere on this machine; this service only observes it.";
 /// Switch.
 pub const SINGLE: &str = "Keyboard shortcuts";
 /// Letters that can be changed, and what each does.

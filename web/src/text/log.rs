@@ -38,6 +38,13 @@ pub fn go_on(waiting: usize) -> String {
         n => format!("Resume ({n} new lines)"),
     }
 }
+/// Choice of lines by their weight.
+pub const LEVEL: &str = "Lines shown";
+/// The choices: the least weight, and its words.
+pub const LEVELS: [(&str, &str); 3] =
+    [("", "All levels"), ("warn", "Warnings and errors"), ("error", "Errors")];
+/// No line has the chosen weight.
+pub const NONE_OF_LEVEL: &str = "No line of this level.";
 /// What the further controls are about.
 pub const VIEW: &str = "log options";
 /// Entry of the menu of log options.

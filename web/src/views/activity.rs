@@ -12,8 +12,9 @@ use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::glyph;
 use crate::prefs;
-use crate::reactive::{dynamic, effect, memo};
-use crate::text::{page as page_words, past as words};
+use crate::reactive::{dynamic, effect, live, memo};
+use crate::text::page::projects;
+use crate::text::{page as page_words, past as words, status};
 use crate::views::home::Loading;
 use crate::views::row::fact;
 use crate::views::times::When;
@@ -169,21 +170,44 @@ pub fn Timeline(
         };
         past.with_jobs(jobs.iter().map(|job| &**job))
     });
+    let only = RwSignal::new(None::<&'static str>);
+    let chip = move |word: Option<&'static str>| {
+        let of = move |event: &Event| word.is_none_or(|word| event.face.word == word);
+        let count = memo(move || events.with(|events| events.iter().filter(|e| of(e)).count()));
+        view! {
+            <button
+                type="button"
+                class="filter"
+                aria-pressed=live(move || (only.get() == word).to_string())
+                data-testid="event-filter"
+                on:click=move |_| only.set(word)
+            >
+                {word.unwrap_or(projects::ALL)} <span class="num">{count}</span>
+            </button>
+        }
+    };
+    let words_of =
+        [None, Some(status::CRASHED), Some(words::ENDED), Some(words::READY), Some(words::STARTED)];
     view! {
         <section class="timeline" data-testid="timeline">
+            <div class="filters" role="group" aria-label=projects::FILTERS>{words_of.map(chip)}</div>
             {dynamic(move || (is_old.get() && reader.reading.get() == Reading::Done).then(|| view! {
                 <button type="button" class=ButtonStyle::Soft.class() data-testid="timeline-newer" on:click=move |_| refresh()>
                     {words::NEWER}
                 </button>
             }))}
             {dynamic(move || {
-                let events = events.get();
+                let mut events = events.get();
                 if events.is_empty() {
                     return match reader.reading.get() {
                         Reading::Under => view! { <Loading /> }.into_any(),
                         Reading::Done => view! { <div class="card empty"><p>{words::EMPTY}</p></div> }.into_any(),
                         Reading::Failed(_) => ().into_any(),
                     };
+                }
+                events.retain(|event| only.get().is_none_or(|word| event.face.word == word));
+                if events.is_empty() {
+                    return view! { <div class="card empty"><p>{projects::NOTHING_MATCHES}</p></div> }.into_any();
                 }
                 view! { <ol class="card list events">{rows(&events, with_project)}</ol> }.into_any()
             })}

@@ -11,11 +11,13 @@ use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{derived, dynamic, live};
-use crate::ready::{STRAYS, is_decision};
+use crate::ready::{STRAYS, TRUST, is_decision};
+use crate::text::launch;
+use crate::text::page::session::field;
 use crate::text::ready::{self as words, strays};
 use crate::text::session::named;
 use crate::views::act_button::ActButton;
-use crate::views::copy::copy;
+use crate::views::copy::{Copyable, copy};
 use crate::views::row::fact;
 use crate::views::times::{Age, When};
 use leptos::prelude::*;
@@ -118,13 +120,36 @@ fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
             <span>
                 <bdi>{shown(&check.detail).into_owned()}</bdi>
                 {check.hint.as_deref().map(|hint| view! {
-                    <span class="hint"><bdi>{shown(hint).replace('`', "")}</bdi></span>
+                    <span class="hint">{remedy(hint)}</span>
                 })}
             </span>
+            {(check.name == TRUST && !check.status.is(&CheckStatus::Ok)).then(|| view! {
+                <a class="btn btn-soft check-act" href=browser::href("/ui/projects?trust=untrusted") data-testid="check-trust">
+                    {icon("shield", 16)} {launch::TRUST_DOTS}
+                </a>
+            })}
             {below}
         </li>
     }
     .into_any()
+}
+
+/// What to do, with a button beside each command in it.
+fn remedy(hint: &str) -> Vec<AnyView> {
+    let parts = hint.split('`').enumerate();
+    parts
+        .map(|(at, part)| {
+            let text = shown(part).into_owned();
+            match (at % 2, part.contains(' ')) {
+                (0, _) => view! { <bdi>{text}</bdi> }.into_any(),
+                (_, false) => view! { <code>{text}</code> }.into_any(),
+                (_, true) => view! {
+                    <span class="command"><Copyable shown=text full=part what=field::COMMANDS /></span>
+                }
+                .into_any(),
+            }
+        })
+        .collect()
 }
 
 /// A process without a live bridge, and its end.

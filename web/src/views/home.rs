@@ -20,6 +20,7 @@ use crate::text::launch as launch_words;
 use crate::text::page::{home as words, nav as nav_words};
 use crate::text::ready;
 use crate::text::session::named;
+use crate::views::project_row::Star;
 use crate::views::rows::{AsOf, Rows, any_row};
 use crate::views::welcome::{FirstSteps, Welcome};
 use leptos::prelude::*;
@@ -144,7 +145,7 @@ fn LiveRows(keys: Memo<Vec<String>>, filter: Memo<Only>) -> impl IntoView {
                 data-testid="filter-open"
                 on:click=move |_| is_open.update(|open| *open = !*open)
             >
-                {icon("sort", 16)} {words::SHOW_FILTER}
+                {icon("filter", 16)} {words::SHOW_FILTER}
             </button>
             <span class="filters" class:closed=move || !is_open.get() role="group" aria-label=words::FILTER>{chips}</span>
             {dynamic(move || (filter.get() == Only::External).then(|| view! {
@@ -190,10 +191,11 @@ fn Quick() -> impl IntoView {
         let label = shown(&name).into_owned();
         let launches = named(launch_words::LAUNCH, &label);
         let project = name.clone();
+        let key = StoredValue::new(name.clone());
         let open = move |_| nav.open_launch(&name, &Choice::default());
         view! {
             <li data-testid="quick-project" data-project=project>
-                {icon("folder", 16)} <a class="name" href=href><bdi>{label}</bdi></a>
+                <Star name=key label=label.clone() /> <a class="name" href=href><bdi>{label}</bdi></a>
                 <button
                     type="button"
                     class=ButtonStyle::Soft.class()

@@ -41,6 +41,8 @@ pub struct Reader {
     pub wraps: RwSignal<bool>,
     /// Numbers the lines.
     pub numbers: RwSignal<bool>,
+    /// The least weight of the lines shown: empty, `warn` or `error`.
+    pub least: RwSignal<String>,
     /// Reads new output out.
     pub announces: RwSignal<bool>,
     /// What is looked for.
@@ -212,6 +214,7 @@ pub fn LogPanel(
         follows: RwSignal::new(true),
         wraps: RwSignal::new(true),
         numbers: RwSignal::new(false),
+        least: RwSignal::new(String::new()),
         announces: RwSignal::new(false),
         needle,
         typed,
@@ -263,6 +266,8 @@ pub fn LogPanel(
                 class="log-lines"
                 class:wrap=live(move || reader.wraps.get())
                 class:numbered=live(move || reader.numbers.get())
+                class:least-warn=live(move || reader.least.get() == "warn")
+                class:least-error=live(move || reader.least.get() == "error")
                 node_ref=reader.lines
                 tabindex="0"
                 role="region"
@@ -274,6 +279,7 @@ pub fn LogPanel(
                     <ChunkView reader=reader id=id />
                 </For>
                 <Empty feed=feed />
+                <p class="log-empty log-none">{words::NONE_OF_LEVEL}</p>
             </div>
             {dynamic(move || (!reader.follows.get() && unread.get() > 0).then(|| view! {
                 <button

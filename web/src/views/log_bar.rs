@@ -5,6 +5,7 @@ use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::parts::menu::{Does, Entry, Menu};
+use crate::prefs;
 use crate::reactive::{dynamic, live, memo};
 use crate::text::log as words;
 use crate::views::copy::copy;
@@ -120,14 +121,36 @@ pub fn Bar(
                     words::PAUSE.to_owned()
                 })}
             </button>
+            <span class="select">
+                <select
+                    aria-label=words::LEVEL
+                    data-testid="log-level"
+                    on:change=move |event| reader.least.set(event_target_value(&event))
+                >
+                    {words::LEVELS.map(|(value, label)| view! { <option value=value>{label}</option> })}
+                </select>
+                {icon("chevron-down", 16)}
+            </span>
             <Find reader=reader />
             <span class="end">
                 <span class="num count" data-testid="log-count">{dynamic(move || words::lines(reader.feed.lines.get()))}</span>
+                <span class="num count" data-testid="log-zone">{zone()}</span>
                 {tool("copy", words::COPY_LAST, "log-copy", take)}
                 {tool("download", words::DOWNLOAD, "log-download", download)}
                 <Menu of=Signal::stored(words::VIEW.to_owned()) entries=entries />
             </span>
         </div>
+    }
+}
+
+/// The zone of the times, as minutes from UTC are written.
+fn zone() -> String {
+    let minutes = prefs::zone(browser::device_now());
+    let sign = if minutes < 0 { '-' } else { '+' };
+    match (minutes.abs() / 60, minutes.abs() % 60) {
+        (0, 0) => "UTC".to_owned(),
+        (hours, 0) => format!("UTC{sign}{hours}"),
+        (hours, rest) => format!("UTC{sign}{hours}:{rest:02}"),
     }
 }
 

@@ -21,6 +21,8 @@ use web_sys::{IntersectionObserver, IntersectionObserverEntry, IntersectionObser
 const MARGIN: &str = "1200px 0px";
 /// Chunks at the end that have elements from the beginning: more than a screen.
 const AT_END: i64 = 2;
+/// A bracket that is longer than this is text, bytes.
+const LONGEST_SOURCE: usize = 32;
 /// Height of a line that is not broken, pixels.
 const LINE_PX: usize = 24;
 
@@ -154,7 +156,14 @@ fn Line(
                 (!text.is_empty())
                     .then(|| view! { <span class=class>{marked(needle, text)}</span> })
             };
-            (piece("stamp", parts.stamp), piece("level", parts.level), marked(needle, parts.rest))
+            let level = parts.level.trim().trim_matches(['[', ']', ':']);
+            let (source, rest) = sourced(parts.rest);
+            (
+                stamp(parts.stamp),
+                piece("level", level),
+                piece("source", source),
+                marked(needle, rest),
+            )
         })
     });
     view! {
@@ -162,6 +171,25 @@ fn Line(
             {is_output.then(|| view! { <span class="level">{words::OUTPUT} " "</span> })} {body}
         </div>
     }
+}
+
+/// Which part of the agent a line is from: a word in brackets before its text.
+fn sourced(text: &str) -> (&str, &str) {
+    let end = text.find("] ").filter(|end| text.starts_with('[') && *end < LONGEST_SOURCE);
+    end.map_or(("", text), |end| text.split_at(end + 2))
+}
+
+/// The time of a line by the clock that the page shows everywhere.
+///
+/// The service writes days and UTC; both are under the pointer.
+fn stamp(written: &str) -> Option<AnyView> {
+    let written = written.trim();
+    let text = written
+        .parse::<Timestamp>()
+        .map_or_else(|_| written.to_owned(), |at| time::clock(at, prefs::zone(at.as_millis())));
+    let title = written.to_owned();
+    (!written.is_empty())
+        .then(|| view! { <span class="stamp" title=title>{text}</span> }.into_any())
 }
 
 fn marked(needle: &Needle, text: &str) -> AnyView {

@@ -27,6 +27,7 @@ use crate::views::log::LogPanel;
 use crate::views::session_row::Chips;
 use crate::views::tabs::{self, Tab, Tabs};
 use crate::views::times::{Age, When};
+use crate::views::usage::{curve, figure, used};
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
@@ -177,6 +178,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
     let since = derived(move || bridge.get().status_since);
     let session = memo(move || bridge.get().session_ref.clone());
     let id = bridge.get_untracked().instance_id.clone();
+    let uses = used(id.to_string());
     view! {
         <div class="session-head">
             <div class="session-line">
@@ -208,6 +210,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
                     view! { <span><When at=since /></span> }.into_any()
                 })}
                 <span class="badge">{kind}</span> <Chips bridge=bridge />
+                {dynamic(move || is_live.get().then(|| (curve(uses), figure(uses))))}
                 <span class="ids end">
                     {words::ID} " " <Copyable shown=id.short() full=id.as_str() what=words::ID />
                     {dynamic(move || session.get().map(|session| view! {
@@ -252,7 +255,7 @@ fn Explained(
         {dynamic(move || card.get().map(|(cause, face, after)| view! {
             <div class="ended-card">
                 <CauseCard cause=cause face=face after=after />
-                <section class="card only-wide aside" aria-label=past::TIMELINE>
+                <section class="card aside" aria-label=past::TIMELINE>
                     <h2>{past::TIMELINE}</h2>
                     <Few about=id.clone() told=Told::Newest />
                 </section>
