@@ -108,6 +108,9 @@ test('the beginning of an id leads to the whole address, and an unknown one says
   await page.goto(`${machine.url}/ui/s/${id.slice(0, 8)}`, { waitUntil: 'load' });
   await seen(part('log'));
   await page.waitForFunction((whole) => location.pathname.endsWith(whole), {}, id);
+  await page.goto(`${machine.url}/ui/s/${id.slice(0, 8)}?tab=details`, { waitUntil: 'load' });
+  await seen(part('details'));
+  assert.equal(new URL(page.url()).search, '?tab=details');
   await page.goto(`${machine.url}/ui/s/ffffffff`, { waitUntil: 'load' });
   await seen(part('not-found'));
   await says(part('not-found'), 'ffffffff');

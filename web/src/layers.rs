@@ -26,7 +26,9 @@ struct Layers {
     open: Vec<(u32, Callback<()>)>,
     /// The number given last.
     last: u32,
-    /// An entry is being taken out: where the page was scrolled to, and what waits for it.
+    /// Set while an entry is taken out.
+    ///
+    /// Where the page was scrolled to, and what waits for the entry to be gone.
     leaving: Option<(f64, Vec<Waiting>)>,
 }
 

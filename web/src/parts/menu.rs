@@ -180,7 +180,7 @@ fn view_entry(entry: Entry, close: impl Fn() + Copy + 'static) -> AnyView {
     }
 }
 
-/// Room above and below a button, pixels, without a margin at the edge of the screen.
+/// Room above and below a button up to a margin of the screen, pixels.
 fn space(button: HtmlElement) -> (f64, f64) {
     const MARGIN_PX: f64 = 12.0;
     let around = button.get_bounding_client_rect();

@@ -52,7 +52,9 @@ pub fn Session(
         memo(move || page.store.is_loaded.get().then(|| page.store.find(&reference.get_value())));
     effect(move || {
         if let Some(Found::Prefix(id)) = found.get() {
-            nav.replace(&browser::session_href(&id));
+            // The rest of the address stays: the tab, say.
+            let query = window().location().search().unwrap_or_default();
+            nav.replace(&format!("{}{query}", browser::session_href(&id)));
         }
     });
     view! {
