@@ -109,7 +109,9 @@ impl ProcTable {
         }
     }
 
-    /// The status of a process that has ended and was not collected yet (`proc_pid_stat(5)`).
+    /// The status of a process that has ended and was not collected yet.
+    ///
+    /// Format: `proc_pid_stat(5)`.
     ///
     /// `None` for 0 too: the kernel also shows 0 to readers that may not know the status.
     pub(crate) fn uncollected_status(&self, identity: &ProcessIdentity) -> Option<ExitStatus> {

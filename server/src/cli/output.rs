@@ -163,7 +163,7 @@ fn terminal_width() -> Option<usize> {
     (size.ws_col > 0).then(|| usize::from(size.ws_col))
 }
 
-/// Narrowest column that is made narrower: a few characters and the mark of the cut.
+/// Width below which no column is cut: a few characters and the ellipsis.
 const NARROW: usize = 6;
 
 /// Takes from the widest columns until all of them fit.
