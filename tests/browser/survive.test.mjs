@@ -120,7 +120,7 @@ test('H132: a lost network is shown, and the page catches up by itself', async (
   await page.setOfflineMode(false);
   await gone(part('offline-banner'));
   await seen(row('web', 'running'));
-  await says(part('toast'), 'while away');
+  await says(part('toast'), 'while you were away');
   await agrees();
 });
 

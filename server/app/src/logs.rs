@@ -234,7 +234,7 @@ enum Stage {
     Reading,
     /// The generation has ended: the rest is read.
     Concluding,
-    /// The log is shown: what the process printed comes next, and then the mark of the end.
+    /// The log is shown: what the process printed comes next, then the end.
     Printing,
     /// All is shown; a resume begins the next log.
     Ended,

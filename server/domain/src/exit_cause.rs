@@ -100,7 +100,9 @@ struct Word {
     poison: bool,
 }
 
-/// The last lines that a process printed, redacted, without blank lines around them.
+/// The last lines that a process printed, redacted.
+///
+/// Blank lines around them are left out.
 ///
 /// `tail` is the end of the captured output, at most [`OUTPUT_TAIL`] bytes.
 #[must_use]

@@ -15,7 +15,7 @@ pub struct Named<'a> {
     pub project: &'a str,
     /// Its process is expected to exist.
     pub is_live: bool,
-    /// When its last generation began. Among ended ones of a project, the newest has the largest.
+    /// When its last generation began: of ended ones the newest is largest.
     pub began: i64,
 }
 
@@ -26,7 +26,9 @@ pub enum Wanted {
     Live,
     /// The live one; without one, the one that ended last.
     LiveOrNewest,
-    /// The ended one; without one, the live one, so that the refusal can say that it lives.
+    /// The ended one; without one, the live one.
+    ///
+    /// The refusal can then say that it lives.
     Ended,
 }
 

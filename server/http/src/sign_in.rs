@@ -186,7 +186,9 @@ pub(crate) async fn leave(call: Call) -> Result<Response, Refusal> {
     Ok(page.reply(StatusCode::OK))
 }
 
-/// `POST /logout`. Without `scope` every device is signed out, as before there was a choice.
+/// `POST /logout`.
+///
+/// Without `scope` every device is signed out, as before there was a choice.
 pub(crate) async fn sign_out(call: Call) -> Result<Response, Refusal> {
     let auth = call.context.app.auth();
     let is_one = match call.query.one("scope")? {

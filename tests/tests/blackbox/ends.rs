@@ -351,7 +351,7 @@ async fn f28_a_grace_that_ends_while_a_taken_up_environment_is_watched_ends_no_b
     assert_eq!(world.agree().await.bridges.len(), 1);
 }
 
-/// A bridge that a command started is not the service's child; its end is read all the same.
+/// A bridge of a command is no child of the service, but its end is read.
 #[tokio::test]
 async fn f9_a_bridge_of_a_command_that_is_killed_shows_the_signal() {
     let world = World::new();

@@ -79,7 +79,9 @@ pub fn cause(bridge: &Instance) -> Option<Cause> {
     })
 }
 
-/// Whether the service finds this reason in the output. It puts the line it found last.
+/// Whether the service finds this reason in the output.
+///
+/// It puts the line it found last.
 fn was_said(reason: ExitReason) -> bool {
     matches!(
         reason,

@@ -53,7 +53,9 @@ pub trait JobView {
     fn label(&self) -> String;
     /// The facts after the status word.
     fn facts(&self) -> Vec<String>;
-    /// How and by which command a waiting job is answered; `None` when it waits for nobody.
+    /// How and by which command a waiting job is answered.
+    ///
+    /// `None` when it waits for nobody.
     fn answer(&self) -> Option<(&'static str, String)>;
     /// Why it cannot be resumed; `None` when it can.
     fn resume_refused(&self) -> Option<&'static str>;

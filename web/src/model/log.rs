@@ -76,7 +76,7 @@ pub enum Entry {
         kind: MarkKind,
         /// Generation from here on.
         generation: u32,
-        /// When it happened, milliseconds. Where the service does not say: when it was read.
+        /// When it happened, or else when it was read; milliseconds.
         at: i64,
     },
 }

@@ -55,7 +55,9 @@ pub enum Then {
 pub struct Follows {
     /// The instance.
     pub id: String,
-    /// The generation that was started. A record of an earlier one says nothing about it.
+    /// The generation that was started.
+    ///
+    /// A record of an earlier one says nothing about it.
     pub generation: u32,
 }
 

@@ -94,7 +94,9 @@ pub fn Rail() -> impl IntoView {
     }
 }
 
-/// Leads to the question which devices are signed out; nothing where nobody signs in.
+/// Leads to the question which devices are signed out.
+///
+/// Nothing where nobody signs in.
 #[component]
 fn SignOut() -> impl IntoView {
     let page = page();

@@ -25,7 +25,9 @@ use svc_shared::internal::strays::Stray;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
 
-/// A group: its name for tests, title, colour and symbol, and which checks are in it.
+/// A group of checks.
+///
+/// Its name for tests, title, colour and symbol, and which checks are in it.
 type Group = (&'static str, &'static str, Tone, &'static str, fn(&Check) -> bool);
 
 const GROUPS: [Group; 4] = [
