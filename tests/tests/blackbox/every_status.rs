@@ -120,7 +120,7 @@ async fn reach_all(prefix: &'static str) -> bool {
     without_an_agent(&asker, &world).await;
     std::os::unix::fs::symlink(simulator(), &agent).unwrap();
     if let Some(disk) = &disk {
-        full_disk(&asker, disk).await;
+        full_disk(&asker, &world, disk).await;
     }
 
     let all: BTreeSet<(&String, &String)> =
@@ -303,10 +303,14 @@ fn ended_job(world: &World) -> String {
 }
 
 /// The file system of the state directory has no byte left.
-async fn full_disk(asker: &Asker<'_, '_>, disk: &SmallDisk) {
+async fn full_disk(asker: &Asker<'_, '_>, world: &World, disk: &SmallDisk) {
     let ballast = disk.fill();
     let spawn = asker.send(SPAWN, "", json!({ "project": "later" })).await;
     assert_eq!(spawn.refused(507), "disk_full");
+    let job = asker.send(DISPATCH, "", json!({ "project": "at-work", "prompt": "x" })).await;
+    assert_eq!(job.refused(507), "disk_full");
+    let job = asker.get(RESUME_JOB, &ended_job(world)).await;
+    assert_eq!(job.refused(507), "disk_full");
     let resume = asker.get(RESUME, "ended").await;
     let stop = asker.get(STOP, "runs").await;
     std::fs::remove_file(ballast).unwrap();
