@@ -8,13 +8,13 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::path::PathBuf;
-use svc_domain::bridge::{self, Anchor, Bridge, Launch, Live, State};
+use svc_domain::bridge::{self, Anchor, Beginning, Bridge, Launch, Live, State};
 use svc_domain::decide::{Command, decide, may_forget, may_resume};
 use svc_domain::effect::{Effect, Step};
 use svc_domain::identity::{BootId, LaunchId, Observed, Pid, ProcessIdentity, Verdict, verdict};
 use svc_domain::observe::{Cause, Fact, observe};
 use svc_shared::Timestamp;
-use svc_shared::status::{ExitReason, Origin, PermissionMode, ResumeMode, SpawnMode};
+use svc_shared::status::{ExitReason, Origin, PermissionMode};
 
 /// No rule looks at the id: the model tells its records apart by their place.
 const ID: &str = "00000001-0000-4000-8000-000000000000";
@@ -338,23 +338,19 @@ fn bridge_of(row: &Row) -> Bridge {
         }),
     };
     Bridge {
-        id: ID.parse().expect("an instance id"),
-        project: "api".parse().expect("a project name"),
-        cwd: PathBuf::from("/projects/api"),
-        custom_name: None,
-        resume_mode: ResumeMode::Standard,
-        spawn_mode: SpawnMode::SameDir,
         permission_mode: PermissionMode::Default,
-        origin: if row.spawned { Origin::Spawned } else { Origin::Adopted },
         generation: u32::from(row.generation),
-        state,
-        status_since: Timestamp::from_millis(0),
-        started_at: None,
         launch: Some(launch_of(row.launch)),
         process: row.process.map(identity_of),
         anchor: anchor(row.anchored),
-        notice: None,
-        quarantine: None,
+        ..Bridge::begin(Beginning {
+            id: ID.parse().expect("an instance id"),
+            project: "api".parse().expect("a project name"),
+            cwd: PathBuf::from("/projects/api"),
+            origin: if row.spawned { Origin::Spawned } else { Origin::Adopted },
+            state,
+            at: Timestamp::from_millis(0),
+        })
     }
 }
 
