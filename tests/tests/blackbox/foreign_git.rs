@@ -112,14 +112,16 @@ fn gone(project: &Path, path: &str) {
 #[tokio::test]
 async fn h41_a_worktree_is_never_made_in_another_repository() {
     let world = World::new();
-    let server = world.serve().await;
     let victim = world.repository("victim");
     git(&victim, &["worktree", "add", "-q", "../tree", "-b", "topic"]);
     let before = content(&victim);
-    for (number, (what, lead)) in LEADS.into_iter().enumerate() {
-        let name = format!("hostile-{number}");
-        let project = world.repository(&name);
+    for (number, (_, lead)) in LEADS.into_iter().enumerate() {
+        let project = world.repository(&format!("hostile-{number}"));
         lead(&project, &victim);
+    }
+    let server = world.serve().await;
+    for (number, (what, _)) in LEADS.into_iter().enumerate() {
+        let name = format!("hostile-{number}");
         let body = json!({ "project": name, "spawn_mode": "worktree" });
         let reply = server.client.launch_with(body).await;
         assert_eq!(reply.refused(422), "invalid_value", "{what}");
