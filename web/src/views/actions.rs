@@ -70,8 +70,9 @@ pub fn Actions(
         offers(&bridge, sibling.as_deref())
     });
     let close = Callback::new(move |()| {
+        // With its row gone there is nothing to go back to.
+        let Some(Target { id, .. }) = target.try_get_untracked() else { return };
         ask.set(None);
-        let id = target.get_untracked().id;
         browser::after_paint(move || {
             browser::focus(&format!("[data-instance=\"{id}\"] [data-testid=act-more]"));
         });

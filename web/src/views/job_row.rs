@@ -115,8 +115,9 @@ fn JobActions(job: Memo<Arc<Job>>) -> impl IntoView {
     let target = memo(move || job.with(|job| Target::of_job(job)));
     let is_live = memo(move || job.with(|job| job.is_live()));
     let close = Callback::new(move |()| {
+        // With its row gone, as after a stop, there is nothing to go back to.
+        let Some(Target { id, .. }) = target.try_get_untracked() else { return };
         asks_stop.set(false);
-        let id = target.get_untracked().id;
         browser::after_paint(move || {
             browser::focus(&format!("[data-row=\"{JOB}{id}\"] [data-testid=act-more]"));
         });
