@@ -253,12 +253,16 @@ fn rules(around: &Surroundings) -> Rules {
         .iter()
         .find(|(name, value)| name == "CLAUDE_CONFIG_DIR" && !value.is_empty())
         .map(|(_, value)| PathBuf::from(value));
-    let of_home = home.iter().flat_map(|home| PRIVATE.map(|name| home.join(name)));
+    let of_home = home.iter().flat_map(|home| {
+        let home = home.canonicalize().unwrap_or_else(|_| home.clone());
+        PRIVATE.map(|name| home.join(name))
+    });
     let private = [Some(around.config.state_dir.clone()), agent]
         .into_iter()
         .flatten()
         .chain(of_home)
-        .filter_map(|directory| directory.canonicalize().ok())
+        // Those that are made later count as well.
+        .map(|directory| directory.canonicalize().unwrap_or(directory))
         .collect();
     let refused = [Some(around.config.state_dir.clone()), config_directory, home]
         .into_iter()

@@ -86,6 +86,54 @@ for (const [name, opener, there, cross] of LAYERS) {
   });
 }
 
+/** The shortcuts over the menu of a row, which a click in them has closed. */
+async function menuUnderKeys() {
+  await press(`${row} ${part('act-more')}`);
+  await seen('[role=menu]');
+  await page.keyboard.press('?');
+  await seen(part('keys'));
+  await press(`${part('keys')} h2`);
+  await gone('[role=menu]');
+  await seen(part('keys'));
+}
+
+test('a menu that closes under a dialog leaves nothing in the history', async () => {
+  await home();
+  await menuUnderKeys();
+  await press(part('dialog-close'));
+  await gone(part('keys'));
+  await page.waitForFunction(() => history.state?.layer === undefined);
+  assert.equal(await path(), '/ui/');
+  await back();
+  await isAt('/ui/activity');
+});
+
+test('Back from a dialog over a menu that has closed leads to the view at once', async () => {
+  await home();
+  await menuUnderKeys();
+  await back();
+  await gone(part('keys'));
+  await page.waitForFunction(() => history.state?.layer === undefined);
+  assert.equal(await path(), '/ui/');
+  await back();
+  await isAt('/ui/activity');
+});
+
+test('Back closes a dialog over what an earlier load left in the history', async () => {
+  await home();
+  await menuUnderKeys();
+  await page.reload({ waitUntil: 'load' });
+  await seen(row);
+  await press(part('help'));
+  await seen(part('keys'));
+  await back();
+  await gone(part('keys'));
+  await page.waitForFunction(() => history.state?.layer === undefined);
+  await seen(row);
+  await back();
+  await isAt('/ui/activity');
+});
+
 test('a menu that leads to a dialog, and a dialog to another view, take one step back', async () => {
   await home();
   await press(`${row} ${part('act-more')}`);

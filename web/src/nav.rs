@@ -47,7 +47,7 @@ fn keep_place() {
     let _ = window().history().and_then(|h| h.replace_state(&y, "")); // only the place is lost
 }
 
-/// Adds an address to the history; it takes the place of an entry that a layer leaves behind.
+/// Adds an address to the history, in place of what a layer left there.
 fn add(href: &str) {
     let Ok(history) = window().history() else { return };
     let _ = if layers::is_on_top() {

@@ -1,4 +1,4 @@
-//! The whole of a text that does not fit: under the pointer, wherever its end is cut off.
+//! The whole of a text that does not fit, under the pointer.
 
 use crate::browser;
 use wasm_bindgen::JsCast;

@@ -66,6 +66,13 @@ impl Sleeper {
         Self(Command::new("sleep").arg("600").process_group(0).spawn().unwrap())
     }
 
+    /// The same as the process of a launch.
+    pub(crate) fn of(launch: &LaunchId) -> Self {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600").process_group(0).env("SVC_LAUNCH_ID", launch.as_str());
+        Self(sleep.spawn().unwrap())
+    }
+
     pub(crate) fn pid(&self) -> Pid {
         Pid::new(self.0.id().into()).unwrap()
     }

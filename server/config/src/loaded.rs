@@ -1,4 +1,5 @@
-//! A configuration that may be used, with its warnings and the source of each value.
+//! A configuration that may be used.
+//! With its warnings and the source of each value.
 
 use crate::config::Config;
 use crate::environment::Environment;

@@ -1,4 +1,5 @@
-//! What a configuration key is: its type, its constraint, its default, when a change applies.
+//! What a configuration key is.
+//! Its type, its constraint, its default, when a change applies.
 
 /// One key of the configuration.
 #[derive(Debug, Clone, Copy)]

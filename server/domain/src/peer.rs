@@ -19,18 +19,24 @@ pub fn network(address: IpAddr) -> IpAddr {
             IpAddr::V4(Ipv4Addr::LOCALHOST)
         }
         IpAddr::V6(address) => match inner_address(address) {
-            Some(inner) => IpAddr::V4(network_of_four(inner)),
-            None => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
+            // Who announces a translated prefix of 127.0.0.0/8 is somebody outside all the same.
+            Some(inner) if address.to_ipv4_mapped().is_some() || !is_local(inner) => {
+                IpAddr::V4(network_of_four(inner))
+            }
+            Some(_) | None => {
+                IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)))
+            }
         },
     }
 }
 
 fn network_of_four(address: Ipv4Addr) -> Ipv4Addr {
-    match address.octets() {
-        // 0.0.0.0/8 is "this network" (RFC 1122) and leads to this machine.
-        [0 | 127, ..] => Ipv4Addr::LOCALHOST,
-        _ => address,
-    }
+    if is_local(address) { Ipv4Addr::LOCALHOST } else { address }
+}
+
+fn is_local(address: Ipv4Addr) -> bool {
+    // 0.0.0.0/8 is "this network" (RFC 1122) and leads to this machine.
+    matches!(address.octets(), [0 | 127, ..])
 }
 
 /// The IPv4 address inside an IPv6 address, by the formats that routers translate.

@@ -49,9 +49,9 @@ pub enum HashQuality {
     Missing,
     /// No password can match it: another algorithm, or no hash at all.
     Unusable,
-    /// It matches a password, and so cheaply that a stolen file gives the password away.
+    /// It matches so cheaply that a stolen file gives the password away.
     Weak,
-    /// Checking one attempt takes so much memory or time that attempts stop the machine (H22).
+    /// One attempt takes so much memory or time that it stops the machine (H22).
     Costly,
     /// Fine.
     Sound,

@@ -114,7 +114,8 @@ impl Redactor {
     }
 }
 
-/// What is to be masked in a line without escape sequences, of which `scan` is true.
+/// What is to be masked in a line without escape sequences.
+/// `scan` is true for it.
 fn find(clean: &str, scan: Scan, look: fn(&str) -> Scan, pem: &mut PemLine) -> Vec<Span> {
     let mut spans = Vec::new();
     rules::find(clean, scan.rules, &mut spans);
@@ -149,7 +150,7 @@ fn find(clean: &str, scan: Scan, look: fn(&str) -> Scan, pem: &mut PemLine) -> V
     spans
 }
 
-/// The other ways to read a text whose escape sequences may have taken a part of a secret.
+/// Other readings of a text whose escape sequences may have eaten a secret.
 fn other_forms(text: &str, clean: &Clean) -> Vec<View> {
     let forms = if clean.took_text { &[Kept::Last, Kept::All][..] } else { &[] };
     forms.iter().map(|kept| escape::clean(text, *kept).view).collect()

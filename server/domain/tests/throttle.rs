@@ -87,7 +87,7 @@ fn h21_addresses_of_one_customer_are_one_key_and_memory_is_bounded() {
     }
 }
 
-/// Somebody who holds many addresses of one kind is one key: judged at most five times.
+/// Somebody who holds many addresses of one kind is judged five times at most.
 #[test]
 fn h21_addresses_that_one_machine_has_for_nothing_are_one_key() {
     for (what, addresses) in [
@@ -113,7 +113,7 @@ fn h21_addresses_that_one_machine_has_for_nothing_are_one_key() {
     assert_ne!(peer(1), Key::peer("127.0.0.1".parse().unwrap()));
 }
 
-/// Somebody with addresses without end is slowed down, and loopback never waits for that.
+/// Somebody with endless addresses is slowed down, and loopback never waits.
 #[test]
 fn h21_failures_of_all_addresses_together_are_bounded() {
     let (mut throttle, start) = (Throttle::default(), Instant::now());

@@ -182,7 +182,8 @@ impl ConnectionFacts {
         self.shared.is_upgraded.load(Ordering::Acquire)
     }
 
-    /// Somebody whom we know asks here: the connection is kept longer than those of strangers.
+    /// Somebody whom we know asks here.
+    /// The connection is kept longer than those of strangers.
     pub(crate) fn known(&self) {
         self.shared.is_known.store(true, Ordering::Release);
     }
@@ -283,7 +284,8 @@ impl Connections {
     }
 }
 
-/// Drops the oldest connection among these that awaits a stranger's body, and returns how many.
+/// Drops the oldest connection that awaits a stranger's body.
+/// Returns how many were dropped.
 fn drop_awaiting(
     open: &mut HashMap<u64, ConnectionFacts>,
     is_meant: impl Fn(&ConnectionFacts) -> bool,

@@ -17,7 +17,8 @@ use tokio::time::Instant;
 
 /// How long a result is remembered.
 const REMEMBERED: Duration = Duration::from_secs(600);
-/// Most keys remembered; beyond it new ones are refused until one is ten minutes old.
+/// Most keys remembered.
+/// Beyond it new ones are refused until one is ten minutes old.
 ///
 /// A forgotten key would make a repeat start a second bridge.
 const KEYS: usize = 4096;

@@ -199,7 +199,7 @@ pub trait ProcessHost: Send + Sync {
     /// `None` when it carries none or cannot be read.
     fn launch_of(&self, identity: &ProcessIdentity) -> Option<LaunchId>;
 
-    /// Whether the process is a child of this one whose exit status nobody has collected.
+    /// Whether it is our child and nobody has collected its exit status.
     ///
     /// Its pid cannot have been reused, so nothing else has to prove that it is the one launched.
     fn is_own_child(&self, identity: &ProcessIdentity) -> bool {

@@ -172,6 +172,10 @@ pub(crate) async fn of_child(mut report: watch::Receiver<Option<ExitReport>>) ->
     }
 }
 
+/// Milliseconds between two looks at a status that waits for its parent.
+#[cfg(target_os = "linux")]
+const COLLECTED_AFTER: [u64; 4] = [1, 4, 16, 64];
+
 /// Waits until a process that is not our child has ended.
 ///
 /// Its exit status goes to its parent. The report has it while the parent did not collect it, and
@@ -232,7 +236,18 @@ async fn reported_by_kernel(
     drop(registered.readable().await.ok()?);
     // Before it is collected the status is in the process table, afterwards behind the descriptor.
     // In this order nothing is missed when it is collected in between.
-    Some(table.uncollected_status(identity).or_else(|| registered.get_ref().collected_status()))
+    let known =
+        || table.uncollected_status(identity).or_else(|| registered.get_ref().collected_status());
+    for pause in COLLECTED_AFTER {
+        match known() {
+            // The table does not tell 0 from a status that is hidden: the parent collects it soon.
+            None if table.is_uncollected(identity) => {
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+            }
+            status => return Some(status.or_else(|| registered.get_ref().collected_status())),
+        }
+    }
+    Some(known())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -36,7 +36,8 @@ const OF_LINUX: [i32; 3] = [signal_hook::consts::SIGIO, 30 /* PWR */, 16 /* STKF
 #[cfg(not(target_os = "linux"))]
 const OF_LINUX: [i32; 0] = [];
 
-/// Undoes what was inherited. Call it before the first thread: threads inherit the mask.
+/// Undoes what was inherited.
+/// Call it before the first thread: threads inherit the mask.
 pub fn settle() {
     // Neither can fail: the set is valid and so are the numbers.
     let _ = SigSet::empty().thread_set_mask();

@@ -109,6 +109,12 @@ impl ProcTable {
         }
     }
 
+    /// Whether a process has ended and its parent did not collect its status yet.
+    pub(crate) fn is_uncollected(&self, identity: &ProcessIdentity) -> bool {
+        let stat = self.stat(identity.pid.get()).ok().flatten();
+        stat.is_some_and(|stat| stat.start_ticks == identity.start_ticks && stat.is_dead())
+    }
+
     /// The status of a process that has ended and was not collected yet.
     ///
     /// Format: `proc_pid_stat(5)`.

@@ -31,6 +31,7 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Whether a directory is no project.
     /// `root` is the real path of the projects: it is no project of itself, and what is really in
     /// it is meant to be one.
     fn refuse(&self, real: &Path, root: &Path) -> bool {

@@ -41,7 +41,8 @@ impl Project {
         self.git_root.as_deref().is_some_and(git::has_commit)
     }
 
-    /// What makes a worktree of this project write into another repository, if something does.
+    /// What makes a worktree of this project write into another repository.
+    /// `None` if nothing does.
     ///
     /// Reads git's files and starts no process, so it blocks as files do.
     #[must_use]

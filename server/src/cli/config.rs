@@ -86,7 +86,8 @@ pub(crate) fn loaded(call: &Call, shown: ShownWarnings) -> Result<Loaded, End> {
     Ok(loaded)
 }
 
-/// Loads the configuration of this call; its warnings wait for the log that it asks for.
+/// Loads the configuration of this call.
+/// Its warnings wait for the log that it asks for.
 pub(crate) fn unshown(call: &Call) -> Result<Loaded, End> {
     Ok(load(&needed(call)?, &call.environment)?)
 }

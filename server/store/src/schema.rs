@@ -13,7 +13,8 @@ use svc_domain::log_escape::escape;
 /// Longest name of an object that is shown, in characters.
 const SHOWN: usize = 80;
 
-/// Objects by kind and name, with the table they belong to and the text that made them.
+/// Objects by kind and name.
+/// With the table they belong to and the text that made them.
 type Objects = BTreeMap<(String, String), (String, Option<String>)>;
 
 /// The first object that is not as the migrations up to `version` make it.

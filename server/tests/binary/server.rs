@@ -26,7 +26,9 @@ fn the_banner_names_version_agent_projects_and_address() {
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
     let mut server = workspace.serve_with(|command| command.env("SVC_LOG_FORMAT", "json"));
     let banner = server.said().to_owned();
-    assert!(banner.starts_with(&format!("svc: svc {}, ", env!("CARGO_PKG_VERSION"))), "{banner}");
+    let banner: serde_json::Value = serde_json::from_str(&banner).expect("a JSON line");
+    let banner = banner["message"].as_str().expect("a message");
+    assert!(banner.starts_with(&format!("svc {}, ", env!("CARGO_PKG_VERSION"))), "{banner}");
     assert!(banner.contains("agent 2.1.197") && banner.contains("projects"), "{banner}");
     server.signal(Signal::INT);
     let line = server.line_with("ending");

@@ -240,7 +240,8 @@ pub fn launch(connection: &mut Connection, project: &str) -> Result<Value> {
     Ok(record)
 }
 
-/// Starts bridges in the first `count` projects at the same moment; that moment and the records.
+/// Starts bridges in the first `count` projects at the same moment.
+/// That moment and the records.
 pub fn launch_together(service: &Service, count: usize) -> Result<(Instant, Vec<Value>)> {
     let barrier = Barrier::new(count + 1);
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! A trusted project whose git files lead into another repository: no launch writes there.
+//! No launch writes into another repository that git files lead to.
 
 use crate::harness::World;
 use serde_json::json;
@@ -43,7 +43,7 @@ fn content(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 /// Makes the git files of `project` lead into `victim`.
 type Lead = fn(project: &Path, victim: &Path);
 
-const LEADS: [(&str, Lead); 14] = [
+const LEADS: [(&str, Lead); 27] = [
     ("a file that names a worktree of it", |project, victim| {
         gone(project, ".git");
         let line = format!("gitdir: {}\n", victim.join(".git/worktrees/tree").display());
@@ -85,6 +85,33 @@ const LEADS: [(&str, Lead); 14] = [
         let text = format!("[core]\n\tworktree = {}\n", victim.display());
         fs::write(project.join(".git/config.worktree"), text).unwrap();
     }),
+    ("core.worktree before a comment with a bracket", |project, victim| {
+        configured(project, "", &format!("[core] worktree = {} ;]\n", victim.display()));
+    }),
+    ("core.worktree behind a byte order mark", |project, victim| {
+        let text = format!("\u{feff}[core]\nworktree = {}\n", victim.display());
+        configured(project, &text, "");
+    }),
+    ("core.worktree on two lines of Windows", |project, _| {
+        let text = format!("[core]\r\nworktree = {}\\\r\n/../victim\r\n", project.display());
+        configured(project, "", &text);
+    }),
+    ("core.worktree behind two sections on a line", |project, victim| {
+        configured(project, "", &format!("[a] [core] worktree = {}\n", victim.display()));
+    }),
+    ("core.worktree behind a comment that seems to go on", |project, victim| {
+        let text = format!("[core] # so \\\nworktree = {}\n", victim.display());
+        configured(project, "", &text);
+    }),
+    ("core.worktree as a subsection that ends early", |project, victim| {
+        let text = format!("[core \"worktree\0\"] x = {}\n", victim.display());
+        configured(project, "", &text);
+    }),
+    ("core.worktree in a file included before a comment with a bracket", |project, victim| {
+        fs::write(project.join("more"), format!("[core]\nworktree={}\n", victim.display()))
+            .unwrap();
+        configured(project, "", "[include] path = ../more ;]\n");
+    }),
     ("a common directory", |project, victim| {
         fs::write(project.join(".git/commondir"), victim.join(".git").to_str().unwrap()).unwrap();
     }),
@@ -99,6 +126,15 @@ const LEADS: [(&str, Lead); 14] = [
         gone(project, ".git/objects");
         symlink(victim.join(".git/objects"), project.join(".git/objects")).unwrap();
     }),
+    ("a linked directory of objects", |project, victim| linked(project, victim, "objects/4b")),
+    ("a linked log", |project, victim| linked(project, victim, "logs/HEAD")),
+    ("a linked directory of logs", |project, victim| linked(project, victim, "logs/refs/x")),
+    ("a linked log of a branch", |project, victim| linked(project, victim, "logs/refs/heads/x")),
+    ("one linked worktree", |project, victim| linked(project, victim, "worktrees/tree")),
+    ("a link among the agent's worktrees", |project, victim| {
+        fs::create_dir_all(project.join(".claude/worktrees")).unwrap();
+        symlink(victim, project.join(".claude/worktrees/x")).unwrap();
+    }),
     ("a linked place for worktrees", |project, victim| {
         fs::create_dir(project.join(".claude")).unwrap();
         symlink(victim, project.join(".claude/worktrees")).unwrap();
@@ -107,6 +143,25 @@ const LEADS: [(&str, Lead); 14] = [
 
 fn gone(project: &Path, path: &str) {
     fs::remove_dir_all(project.join(path)).unwrap();
+}
+
+/// Puts text before and behind what a configuration says.
+fn configured(project: &Path, before: &str, behind: &str) {
+    let config = project.join(".git/config");
+    let text = fs::read_to_string(&config).unwrap();
+    fs::write(&config, format!("{before}{text}{behind}")).unwrap();
+}
+
+/// Makes one path below `.git` a link to that of the other repository.
+fn linked(project: &Path, victim: &Path, path: &str) {
+    let link = project.join(".git").join(path);
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    if link.is_dir() {
+        fs::remove_dir_all(&link).unwrap();
+    } else if link.exists() {
+        fs::remove_file(&link).unwrap();
+    }
+    symlink(victim.join(".git").join(path), link).unwrap();
 }
 
 #[tokio::test]

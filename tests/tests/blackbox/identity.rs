@@ -249,7 +249,7 @@ async fn h29_a_stored_name_that_reads_as_an_option_is_not_resumed() {
     assert_eq!(world.starts("app").len(), 1);
 }
 
-/// H102: everything that the record says about the stranger is true; only its launch is another one.
+/// H102: the record tells the truth about a stranger, but for its launch.
 #[tokio::test]
 async fn h102_a_true_identity_without_the_launch_is_not_signalled() {
     let stages = [
@@ -257,6 +257,7 @@ async fn h102_a_true_identity_without_the_launch_is_not_signalled() {
         "status = 'running', stop_requested = 1, intentional_stop = 1",
         "status = 'starting', phase = 'registering', grace_deadline = 1",
         "status = 'running', generation = 7",
+        "status = 'running', origin = 'adopted', launch_id = NULL, argv = NULL, log_stem = NULL",
     ];
     for stage in stages {
         let forged = format!("bridge_pid = $PID, bridge_start_ticks = $TICKS, {stage}");
@@ -272,7 +273,7 @@ async fn h102_a_true_identity_without_the_launch_is_not_signalled() {
     }
 }
 
-/// H102: the same with another bridge of ours, which carries a launch, but not this one.
+/// H102: the same with another bridge of ours, of another launch.
 #[tokio::test]
 async fn h102_a_bridge_of_another_launch_is_not_signalled() {
     let world = World::new();

@@ -17,7 +17,7 @@ fn waiting() -> Value {
     json!({ "job_script": [[0, { "state": "blocked", "tempo": "blocked", "needs": "an answer" }]] })
 }
 
-/// A service whose project `app` has a job that waits for an answer: its events, and the job's id.
+/// Events of a service with a job that waits for an answer, and the job's id.
 async fn with_waiting_job(world: &World) -> (Server<'_>, Events, String) {
     world.project_with("app", waiting());
     let server = world.serve().await;

@@ -119,7 +119,8 @@ async fn h138_a_reference_that_fits_several_lists_them_and_does_nothing() {
     assert_eq!(world.rows().await.len(), 2, "none of them was carried out");
     // To go on means the one that ran last.
     world.cli(&["resume", "app"]).await.ok();
-    let live: Vec<_> = world.rows().await.into_iter().filter(|row| row.pid.is_some()).collect();
+    let live: Vec<_> =
+        world.rows().await.into_iter().filter(|row| row.status == "running").collect();
     assert_eq!(live.len(), 1, "{live:?}");
     assert_eq!(live[0].instance_id, rows[1].instance_id);
     world.cli(&["stop", "app"]).await.ok();

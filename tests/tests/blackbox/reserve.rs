@@ -1,4 +1,4 @@
-//! A disk that an agent filled disarms nobody: what ends something still works (H91).
+//! On a disk that an agent filled, what ends something still works (H91).
 
 use crate::harness::{Server, SmallDisk, World};
 use reqwest::Method;
@@ -52,7 +52,9 @@ async fn h91_on_a_full_disk_what_ends_something_still_works() {
         fill_up(&disk, n);
         world.cli(&["api-token", "revoke", &format!("t-{n}")]).await.ok();
         fill_up(&disk, n + 100);
-        assert_eq!(with(&server, Method::POST, "/logout", &cookie).await, 200, "logout {n}");
+        let scope = if n % 2 == 0 { "device" } else { "all" };
+        let logout = format!("/logout?scope={scope}");
+        assert_eq!(with(&server, Method::POST, &logout, &cookie).await, 200, "logout {n}");
         assert_eq!(with(&server, Method::GET, "/api/state", &cookie).await, 401, "logout {n}");
         for ballast in [ballast, again(&disk, n), again(&disk, n + 100)] {
             let _ = fs::remove_file(ballast);

@@ -14,7 +14,7 @@ fn assert_json(what: &str, lines: &[String]) {
     }
 }
 
-/// H67: with `log_format: json` every line is one object, from the first to the last.
+/// H67: with `log_format: json` every line is one object, the first too.
 #[tokio::test]
 async fn h67_with_json_every_line_of_a_server_is_json() {
     let world = World::with(json!({

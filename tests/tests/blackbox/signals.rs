@@ -1,9 +1,9 @@
-//! What signals do to the service: two ask for its end, and no other one that it can survive ends it.
+//! What signals do to the service.
 
 use crate::harness::{Server, World, limit};
 use std::process::Command;
 
-/// Signals whose default action ends a process and that tell of no defect in it (signal(7)).
+/// Signals that end a process by default and tell of no defect (signal(7)).
 ///
 /// Between `SIGRTMIN` and `SIGRTMAX` the first, one in the middle and the last.
 const SURVIVED: [&str; 15] = [
@@ -31,7 +31,7 @@ async fn h113_no_signal_but_a_request_to_end_ends_the_service() {
     assert_eq!(server.stop().await.0, Some(0));
 }
 
-/// The same signals to a service whose starter ignored or blocked them, and those that it needs.
+/// The same when its starter ignored or blocked them, and others it needs.
 #[tokio::test]
 async fn h36_h113_a_service_is_not_deaf_because_its_starter_was() {
     for how in ["--block-signal", "--ignore-signal"] {

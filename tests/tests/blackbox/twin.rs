@@ -1,4 +1,4 @@
-//! Another program at the other loopback address of our port: browsers try `::1` first.
+//! Another program at the other loopback address of our port.
 
 use crate::harness::World;
 use serde_json::{Value, json};

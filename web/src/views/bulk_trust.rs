@@ -1,6 +1,7 @@
 //! Trusts several folders at once.
 //!
-//! Each is named with its path, and none is checked beforehand.
+//! Each is named with its path, and none is checked beforehand. None can be checked before what it
+//! brings is named.
 
 use crate::model::shown::shown;
 use crate::page::page;
@@ -9,9 +10,13 @@ use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
 use crate::reactive::{dynamic, live};
 use crate::text::{launch, page::projects as words};
-use crate::views::trust::{brings, marks};
+use crate::views::trust::{Brings, look, marks};
 use leptos::prelude::*;
+use leptos::task::spawn_local;
 use std::sync::Arc;
+
+/// How many folders the service looks into at once.
+const AT_ONCE: usize = 2;
 
 /// The dialog.
 #[component]
@@ -23,7 +28,11 @@ pub fn BulkTrust(
 ) -> impl IntoView {
     let page = page();
     let agreed: RwSignal<Vec<String>> = RwSignal::new(Vec::new());
-    let rows: Vec<AnyView> = names.into_iter().map(|name| folder(name, agreed)).collect();
+    let asked: Vec<(String, RwSignal<Brings>)> =
+        names.into_iter().map(|name| (name, RwSignal::new(Brings::Asking))).collect();
+    look_into(&asked);
+    let rows: Vec<AnyView> =
+        asked.into_iter().map(|(name, found)| folder(name, found, agreed)).collect();
     let is_ready = move || !agreed.with(Vec::is_empty) && !page.live.is_offline.get();
     let grant = move |_| {
         if !untrack(is_ready) {
@@ -57,10 +66,23 @@ pub fn BulkTrust(
     }
 }
 
-fn folder(name: String, agreed: RwSignal<Vec<String>>) -> AnyView {
+/// Asks what each folder brings, a few at a time, until the dialog is closed.
+fn look_into(asked: &[(String, RwSignal<Brings>)]) {
+    for first in 0..AT_ONCE {
+        let share: Vec<_> = asked.iter().skip(first).step_by(AT_ONCE).cloned().collect();
+        spawn_local(async move {
+            for (project, found) in share {
+                if !look(&project, found).await {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+fn folder(name: String, found: RwSignal<Brings>, agreed: RwSignal<Vec<String>>) -> AnyView {
     let project = page().store.project(&name).map(|record| record.get_untracked());
     let Some(project) = project else { return ().into_any() };
-    let found = brings(&name);
     let record = Arc::clone(&project);
     let marks = move || {
         let marks = found.with(|found| marks(&record, found));
@@ -69,6 +91,8 @@ fn folder(name: String, agreed: RwSignal<Vec<String>>) -> AnyView {
         });
         view! { <ul class="brings">{items.collect_view()}</ul> }
     };
+    // Nobody agrees to hooks and servers that are not named yet.
+    let is_unknown = live(move || found.with(|found| *found == Brings::Asking));
     let label = shown(&name).into_owned();
     let testid = name.clone();
     let change = move |event| {
@@ -83,7 +107,7 @@ fn folder(name: String, agreed: RwSignal<Vec<String>>) -> AnyView {
     view! {
         <li>
             <label class="check">
-                <input type="checkbox" data-project=testid on:change=change />
+                <input type="checkbox" data-project=testid disabled=is_unknown on:change=change />
                 <span><b><bdi>{label}</bdi></b> <code><bdi>{shown(&project.path).into_owned()}</bdi></code></span>
             </label>
             {dynamic(marks)}

@@ -44,13 +44,21 @@ impl Brings {
 /// Asks what the folder of a project brings.
 pub fn brings(project: &str) -> RwSignal<Brings> {
     let brings = RwSignal::new(Brings::Asking);
-    let path = format!("{}?facts=true", paths::project_action(project, "preflight"));
+    let project = project.to_owned();
     spawn_local(async move {
-        let found = api::get::<Preflight>(&path).await;
-        // The dialog may be closed by now.
-        let _ = brings.try_set(Brings::of(Some(&found)));
+        look(&project, brings).await;
     });
     brings
+}
+
+/// Waits for what the folder of a project brings.
+///
+/// False once the view that asks is gone.
+pub async fn look(project: &str, brings: RwSignal<Brings>) -> bool {
+    let path = format!("{}?facts=true", paths::project_action(project, "preflight"));
+    let found = api::get::<Preflight>(&path).await;
+    // The dialog may be closed by now.
+    brings.try_set(Brings::of(Some(&found))).is_none()
 }
 
 /// What trusting the folder would let run: the symbol and the words of each mark.

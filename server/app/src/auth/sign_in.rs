@@ -168,6 +168,7 @@ impl Auth {
         };
         let (this, hash) = (Arc::clone(self), hash.clone());
         let ended = async move {
+            reserve::make_room(&this.state_dir).await;
             this.store.revoke_sign_in(&hash, this.now()).await.map_err(unwritten)?;
             let _reader = this.reader.lock().await;
             this.load().await?;

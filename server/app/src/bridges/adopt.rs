@@ -116,15 +116,17 @@ impl Adopter {
         let now = self.transitions.clock.now();
         let identity = found.facts.identity.clone();
         let launch = match &found.own_log {
-            Some(set) => Some(Launch {
-                id: match self.finder.host.launch_of(&identity) {
-                    Some(id) => id,
-                    None => crate::bridges::launch::new_launch_id()?,
-                },
-                argv: found.facts.argv.iter().collect(),
-                log_stem: set.stem().to_owned(),
-                relaunched: false,
-            }),
+            Some(set) => {
+                // With another id a later stop would take it for a stranger's. The next look may
+                // be able to read it.
+                let Some(id) = self.finder.host.launch_of(&identity) else { return Ok(None) };
+                Some(Launch {
+                    id,
+                    argv: found.facts.argv.iter().collect(),
+                    log_stem: set.stem().to_owned(),
+                    relaunched: false,
+                })
+            }
             None => None,
         };
         // The agent writes its pointer when it has registered. One record says all of it: a death

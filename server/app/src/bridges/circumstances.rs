@@ -107,7 +107,7 @@ impl Readiness {
     }
 }
 
-/// Whether a launch or a job may begin, by the free space for state and logs. Blocks.
+/// Whether there is enough free space for a launch or a job. Blocks.
 ///
 /// Unknown free space is no reason to refuse.
 pub(crate) fn disk_has_room(config: &Config) -> bool {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_process::locks::FileLock;
 
-/// Finds the row of a request, keeps others off its project, and answers with the row's record.
+/// Finds the row of a request, and keeps others off its project.
+/// Answers with the row's record.
 ///
 /// What has begun runs to its end in `tasks`, even when the caller goes away.
 pub(crate) struct Requests {

@@ -90,7 +90,8 @@ impl Starter {
         &self.requests.lookup.registry
     }
 
-    /// The row that `reference` named, as it is now; another process may have forgotten it.
+    /// The row that `reference` named, as it is now.
+    /// Another process may have forgotten it.
     pub(super) fn known(&self, id: &InstanceId, reference: &str) -> Result<Bridge, AppError> {
         self.registry().copies.bridge(id).ok_or_else(|| unknown_instance(reference))
     }

@@ -4,13 +4,15 @@
 use crate::bridges::family::Families;
 use crate::failpoint::hit;
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use svc_agent::role::{Role, role};
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{ProcessIdentity, Verdict};
 use svc_ports::ProcessHost;
-use svc_ports::process::{ExitReport, Signal, Signalled, Target};
+use svc_ports::process::{ExitReport, ProcessFacts, Signal, Signalled, Target};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::QuarantineCode;
 use tracing::warn;
@@ -126,15 +128,38 @@ enum Claim {
 }
 
 impl Terminator {
+    /// Whether the process of a record may be signalled, as far as it can be asked.
+    pub async fn is_proven(&self, bridge: &Bridge, identity: &ProcessIdentity) -> bool {
+        matches!(self.claim(bridge, identity).await, Claim::Proven)
+    }
+
     /// Asks the process itself for its launch (H102).
     ///
     /// A record can name a stranger's true pid, start and boot: whoever can write the database could
     /// let us end any process of this user.
     async fn claim(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Claim {
-        // A bridge that somebody else started has no launch of ours.
-        let Some(launch) = &bridge.launch else { return Claim::Proven };
-        let (host, identity, wanted) =
-            (Arc::clone(&self.host), identity.clone(), launch.id.clone());
+        let (host, identity) = (Arc::clone(&self.host), identity.clone());
+        let Some(launch) = &bridge.launch else {
+            // Somebody else started it: it must be what was demanded when it was adopted.
+            let (cwd, program) = (bridge.cwd.clone(), self.config.claude.binary.clone());
+            let asked = tokio::task::spawn_blocking(move || {
+                let facts = host.inspect(identity.pid).filter(|facts| facts.identity == identity);
+                let is_bridge = |facts: &ProcessFacts| {
+                    role(&facts.argv, facts.exe.as_deref(), Path::new(&program))
+                        == Role::StandardBridge
+                        && facts.cwd.as_ref() == Some(&cwd)
+                        && facts.uid == rustix::process::geteuid().as_raw()
+                };
+                match facts {
+                    Some(facts) if is_bridge(&facts) => Claim::Proven,
+                    Some(_) => Claim::Unproven,
+                    None if matches!(host.probe(&identity), Verdict::Gone(_)) => Claim::Proven,
+                    None => Claim::Unproven,
+                }
+            });
+            return asked.await.unwrap_or(Claim::Unproven);
+        };
+        let wanted = launch.id.clone();
         let asked = tokio::task::spawn_blocking(move || {
             if host.is_own_child(&identity) {
                 return Claim::Proven;

@@ -11,7 +11,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Kept files, and bytes of each: a stop writes some 100 KiB into the journal of the database.
+/// Kept files, and bytes of each.
+/// A stop writes some 100 KiB into the journal of the database.
 const PIECES: u32 = 48;
 const PIECE: u64 = 256 * 1024;
 /// With less free space than this an action frees a piece.
@@ -19,7 +20,8 @@ const LOW: u64 = 512 * 1024;
 /// With less free space than this nothing is kept: launches end here, too.
 const PLENTY: u64 = svc_domain::admission::MIN_FREE_BYTES;
 
-/// Sees to it that what ends something can be written, and keeps space again where there is some.
+/// Sees to it that what ends something can be written.
+/// Keeps space again where there is some.
 ///
 /// Off the threads that serve requests.
 pub(crate) async fn make_room(state_dir: &Path) {
@@ -71,7 +73,13 @@ fn keep(state_dir: &Path) -> io::Result<()> {
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
         let file = match made {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // A service that was killed here left an empty one.
+                if std::fs::symlink_metadata(&path)?.len() >= PIECE {
+                    continue;
+                }
+                OpenOptions::new().write(true).open(&path)?
+            }
             Err(error) => return Err(error),
         };
         // A file with holes keeps nothing. Where the file system cannot do it, zeros are written.

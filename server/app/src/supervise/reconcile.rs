@@ -181,11 +181,12 @@ async fn alive(
     bridge: &Bridge,
     identity: &ProcessIdentity,
 ) -> Result<(), AppError> {
-    if let Some(QuarantineCode::IdentityUnknown | QuarantineCode::Unkillable) = bridge.quarantine {
-        let still_unkillable = bridge.quarantine == Some(QuarantineCode::Unkillable);
-        if !still_unkillable {
-            this.ends.transitions.observe(&bridge.id, bridge.generation, Fact::Certain).await?;
-        }
+    // What a stop could not prove, the table of processes alone does not prove either: the hold
+    // would come and go for ever.
+    if bridge.quarantine == Some(QuarantineCode::IdentityUnknown)
+        && this.watchers.terminator.is_proven(bridge, identity).await
+    {
+        this.ends.transitions.observe(&bridge.id, bridge.generation, Fact::Certain).await?;
     }
     let Some(live) = bridge.live() else { return Ok(()) };
     if this.watchers.watches(&bridge.id, bridge.generation) && !live.stop_requested {

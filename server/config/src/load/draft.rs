@@ -1,4 +1,5 @@
-//! A configuration that is being loaded: what is set so far, and what is wrong with it.
+//! A configuration that is being loaded.
+//! What is set so far, and what is wrong with it.
 
 use crate::environment::Environment;
 use crate::find::Step;

@@ -1,4 +1,5 @@
-//! What a configured password hash is worth: too cheap, too costly, or no hash at all (H22).
+//! What a configured password hash is worth (H22).
+//! It may be too cheap, too costly, or no hash at all.
 
 use crate::secret::Secret;
 use password_hash::PasswordHash;
@@ -14,11 +15,12 @@ const MOST_PASSES: u32 = 16;
 /// above this line.
 const LEAST_KIB: u32 = 7 * 1024;
 const LEAST_WORK: u64 = 7 * 1024 * 5;
-/// Least salt and least output, bytes: RFC 9106 allows no shorter salt, and a shorter output makes
-/// other passwords match.
+/// Least salt and least output, bytes.
+/// RFC 9106 allows no shorter salt, and a shorter output makes other passwords match.
 const LEAST_SALT: usize = 8;
 const LEAST_OUTPUT: usize = 16;
-/// The version of RFC 9106. The one before it reuses memory in a way that attackers gain from.
+/// The version of RFC 9106.
+/// The one before it reuses memory in a way that attackers gain from.
 const VERSION: u32 = 19;
 
 /// Judges the hash of the configuration.

@@ -20,12 +20,14 @@ pub(super) struct Clean {
     pub took_text: bool,
 }
 
-/// Which visible characters of a sequence stay. Colour changes always go as a whole.
+/// Which visible characters of a sequence stay.
+/// Colour changes always go as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kept {
     /// None: what a terminal shows.
     Nothing,
-    /// The character that ends the sequence, as if the sequence were unfinished before it.
+    /// The character that ends the sequence.
+    /// As if the sequence were unfinished before it.
     Last,
     /// All but `[`, `]` and `^` at its beginning, as if there were no sequence.
     All,
@@ -63,7 +65,8 @@ pub(super) fn clean(text: &str, kept: Kept) -> Clean {
 }
 
 impl Clean {
-    /// Puts back what stays of a sequence; `body` is the sequence after its first character.
+    /// Puts back what stays of a sequence.
+    /// `body` is the sequence after its first character.
     fn keep(&mut self, text: &str, body: Range<usize>, kept: Kept) {
         let is_mark = |at: usize, c| at == body.start && matches!(c, '[' | ']' | '^');
         let taken = text.get(body.clone()).unwrap_or_default();

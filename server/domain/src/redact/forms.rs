@@ -146,9 +146,13 @@ pub(super) const FORMS: &[Form] = forms! {
     [("mysql --password hunter2 -h db", "hunter2"), ("x --auth-token 'abc def' y", "abc def")],
     ["--password-file-mode", "--token -x"];
     "curl and wget users (curl.se/docs/manpage.html)", Hints::FORM,
-    r#"(?:^|\s)(?:-u|--user|--proxy-user)[ =]*["']?[^\s"':]+:(?P<v>[^\s"']+)"#,
+    r#"(?:^|\s)(?:-u +|--(?:proxy-)?user[ =]+)["']?[^\s"':]+:(?P<v>[^\s"']+)"#,
     [("curl -u bob:hunter2 https://h/x", "hunter2"), ("curl --user 'bob:s3cret/x' h", "s3cret/x")],
     ["docker run -u 1000 x", "sort -u file"];
+    "curl users without a blank (curl.se/docs/manpage.html)", Hints::FORM,
+    r#"\bcurl\b.*?\s-u=?["']?[^\s"':]+:(?P<v>[^\s"']+)"#,
+    [("curl -ubob:hunter2 https://h/x", "hunter2"), ("curl -s -u'bob:s3cret/x' h", "s3cret/x")],
+    ["curl -u", "curl -udp 1"];
     "netrc (curl.se/docs/netrc.html)", Hints::KEY_VALUE,
     r"(?i)\b(?:machine|login|account|default)\s+\S+.*?\bpassword\s+(?P<v>\S+)",
     [("machine h login bob password hunter2", "hunter2"), ("login bob\tpassword s3cret", "s3cret")],

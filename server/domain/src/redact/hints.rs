@@ -45,7 +45,7 @@ impl Hints {
 }
 
 /// Every match of a rule contains one of its words, in any case of ASCII letters.
-const WORDS: [(&str, Hints); 62] = [
+const WORDS: [(&str, Hints); 63] = [
     ("env_", Hints::IDENTIFIER),
     ("cse_", Hints::IDENTIFIER),
     // Of `session_` and `svc_elevation_`.
@@ -109,6 +109,7 @@ const WORDS: [(&str, Hints); 62] = [
     ("response=", Hints::FORM),
     ("-u ", Hints::FORM),
     ("-user", Hints::FORM),
+    ("curl", Hints::FORM),
 ];
 
 static SEARCH: LazyLock<Words> = LazyLock::new(|| Words::new(WORDS.map(|(word, _)| word)));

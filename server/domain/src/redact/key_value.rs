@@ -57,7 +57,8 @@ impl Key {
         WORDS.iter().any(|word| self.name.contains(word)) || self.is_auth() || self.is_pass()
     }
 
-    /// Names whose last word is short for a password. `compass` and `bypass` are other words.
+    /// Names whose last word is short for a password.
+    /// `compass` and `bypass` are other words.
     fn is_pass(&self) -> bool {
         matches!(self.name.rsplit('_').next(), Some("pass" | "pwd"))
     }

@@ -1,4 +1,4 @@
-//! Counts the fragments of the message that a client is sending (H59, RFC 6455 §5.2).
+//! Counts the fragments of a message from a client (H59, RFC 6455 §5.2).
 //!
 //! The library joins fragments and tells of whole messages only.
 

@@ -1,4 +1,4 @@
-//! Limits what the frame reader reads without a whole message: bytes, and fragments.
+//! Limits the bytes and fragments that are read without a whole message.
 //!
 //! The library limits the size of a message but not the number of its fragments: a client could
 //! send empty ones for ever (H59). Between two messages only so many bytes make sense.

@@ -288,7 +288,7 @@ async fn shutdown_tells_every_socket_to_come_back() {
     tokio::time::timeout(DEADLINE, server.task).await.unwrap().unwrap().unwrap();
 }
 
-/// H10: what refuses the handshake must not go on with what the client sends as another protocol.
+/// H10: after a refused handshake nothing that follows is read.
 #[tokio::test]
 async fn h3_h10_a_refused_handshake_closes_the_connection() {
     let server = Server::filled().await;
@@ -319,7 +319,7 @@ async fn h3_h10_a_refused_handshake_closes_the_connection() {
     }
 }
 
-/// H59: the limit is that of fragments, however small they are and whatever stands between them.
+/// H59: fragments are limited, however small, whatever stands between them.
 #[tokio::test]
 async fn h59_a_message_has_at_most_64_fragments() {
     let server = Server::start().await;

@@ -231,7 +231,7 @@ async fn h76_nothing_but_a_request_keeps_a_connection() {
     }
 }
 
-/// H76: however steadily a login drips, it does not hold its place for as long as it likes.
+/// H76: a login that drips does not hold its place for as long as it likes.
 #[tokio::test]
 async fn h76_a_strangers_body_has_a_deadline_as_a_whole() {
     let total = Duration::from_millis(300);

@@ -1,4 +1,4 @@
-//! Whether git would write only into the repository that a directory seems to be (H41).
+//! Whether git would write into another repository (H41).
 //!
 //! A project is content of somebody else. Its `.git` may be a file, a link or a directory with links
 //! in it, and each may lead into another repository, where a launch with a worktree would then
@@ -6,14 +6,17 @@
 //! pointer back to it, a submodule by the `core.worktree` of its own directory.
 
 use super::read_bounded;
+use std::ffi::OsString;
 use std::fs::Metadata;
+use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
 /// Most bytes of a configuration file, and most files that include one another.
 const CONFIG: usize = 256 * 1024;
 const INCLUDED: usize = 16;
 
-/// Names in a repository's directory that git writes below while it makes a worktree.
+/// Names in a repository's directory that making a worktree writes below.
 const WRITTEN: [&str; 12] = [
     "HEAD",
     "config",
@@ -29,8 +32,10 @@ const WRITTEN: [&str; 12] = [
     "worktrees",
 ];
 /// Directories whose entries may not be links to another place either.
-const LISTED: [&str; 2] = ["refs", "refs/heads"];
-/// Most entries of those that are looked at: more branches than that are packed.
+const LISTED: [&str; 7] =
+    ["logs", "logs/refs", "logs/refs/heads", "objects", "refs", "refs/heads", "worktrees"];
+/// Most entries of one of those.
+/// With more of them no worktree is made.
 const ENTRIES: usize = 10_000;
 
 /// Where the agent makes worktrees below the project (agent 2.1.197).
@@ -51,14 +56,18 @@ pub(crate) fn leads_elsewhere(root: &Path, project: &Path) -> Option<String> {
 fn place_leads_out(project: &Path) -> Option<String> {
     let project = project.canonicalize().ok()?;
     let is_out = |name: &&&str| leads_out(&project.join(name), &project);
-    PLACES.iter().find(is_out).map(|name| format!("its `{name}`"))
+    PLACES.iter().find(is_out).map(|name| format!("its `{name}`")).or_else(|| {
+        let place = ".claude/worktrees";
+        entry_leads_out(&project.join(place), &project, place)
+    })
 }
 
 /// A repository whose directories belong to the checkout at its root.
 struct Repository {
     own: PathBuf,
     common: PathBuf,
-    /// It is one of several checkouts, and the others are not asked for their configuration.
+    /// It is one of several checkouts.
+    /// The others are not asked for their configuration.
     is_linked: bool,
 }
 
@@ -107,15 +116,14 @@ impl Repository {
             let out = |name: &&str| leads_out(&dir.join(name), dir);
             WRITTEN.into_iter().find(out).map(|name| format!("its `.git/{name}`"))
         };
-        let listed = || {
-            LISTED.into_iter().find_map(|name| {
-                let entries = self.common.join(name).read_dir().ok()?;
-                let mut entries = entries.filter_map(Result::ok).take(ENTRIES);
-                let is_out = entries.any(|entry| leads_out(&entry.path(), &self.common));
-                is_out.then(|| format!("something in its `.git/{name}`"))
-            })
+        let listed = |dir: &Path| {
+            LISTED
+                .into_iter()
+                .find_map(|name| entry_leads_out(&dir.join(name), dir, &format!(".git/{name}")))
         };
-        links(&self.own).or_else(|| links(&self.common)).or_else(listed).or_else(|| {
+        let of = |dir: &Path| links(dir).or_else(|| listed(dir));
+        let of_common = || if self.is_linked { of(&self.common) } else { None };
+        of(&self.own).or_else(of_common).or_else(|| {
             // The configuration of a repository with several checkouts is that of the first.
             let settings = if self.is_linked {
                 Settings::of_worktree(&self.own)
@@ -123,8 +131,11 @@ impl Repository {
                 Settings::of(&self.own)
             };
             let is_here = |named: &PathBuf| real(named).as_deref() == Some(root);
-            let is_out = !settings.worktrees.iter().all(is_here) || settings.is_unread;
-            is_out.then(|| "its `core.worktree`".to_owned())
+            if !settings.worktrees.iter().all(is_here) {
+                return Some("its `core.worktree`".to_owned());
+            }
+            let unread = "its git configuration, part of which could not be read, perhaps";
+            settings.is_unread.then(|| unread.to_owned())
         })
     }
 }
@@ -133,6 +144,35 @@ impl Repository {
 fn leads_out(path: &Path, inside: &Path) -> bool {
     let is_link = path.symlink_metadata().as_ref().is_ok_and(Metadata::is_symlink);
     is_link && !real(path).is_some_and(|real| real.starts_with(inside))
+}
+
+/// Which entry of a directory called `name` leads out of `inside`, or may.
+fn entry_leads_out(dir: &Path, inside: &Path, name: &str) -> Option<String> {
+    let entries = match dir.read_dir() {
+        Ok(entries) => entries,
+        Err(error) if is_missing(&error) => return None,
+        Err(_) => {
+            return Some(format!("something in its `{name}`, which is not readable, perhaps"));
+        }
+    };
+    for (number, entry) in entries.enumerate() {
+        if number == ENTRIES {
+            return Some(format!("one of the more than {ENTRIES} entries of its `{name}` perhaps"));
+        }
+        let is_out = match entry {
+            Ok(entry) => leads_out(&entry.path(), inside),
+            Err(_) => true,
+        };
+        if is_out {
+            return Some(format!("something in its `{name}`"));
+        }
+    }
+    None
+}
+
+/// Whether there is no such file: git passes over it then.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn real(path: &Path) -> Option<PathBuf> {
@@ -144,7 +184,8 @@ fn real(path: &Path) -> Option<PathBuf> {
 struct Settings {
     /// Every `core.worktree` that may count.
     worktrees: Vec<PathBuf>,
-    /// A file was too large, or there were too many: what they say is not known.
+    /// What some file says is not known.
+    /// It was too large, could not be read or understood, or there were too many.
     is_unread: bool,
     read: usize,
 }
@@ -170,63 +211,327 @@ impl Settings {
             return;
         }
         let content = match read_bounded(file, CONFIG) {
-            Ok(Some(content)) => String::from_utf8_lossy(&content).into_owned(),
-            Ok(None) => return self.is_unread = true,
-            // Git passes over a file that is not there.
-            Err(_) => return,
-        };
-        let mut section = String::new();
-        for line in content.replace("\\\n", "").lines() {
-            let mut line = line.trim();
-            if let Some(header) = line.strip_prefix('[') {
-                let Some((name, rest)) = header.rsplit_once(']') else { continue };
-                section = name.split(['"', ' ', '.']).next().unwrap_or_default().to_lowercase();
-                line = rest.trim();
+            Ok(Some(content)) => content,
+            Err(error) if is_missing(&error) => return,
+            Ok(None) | Err(_) => {
+                self.is_unread = true;
+                return;
             }
-            let Some((key, value)) = line.split_once('=') else { continue };
-            let (key, value) = (key.trim().to_lowercase(), unquoted(value));
-            match (section.as_str(), key.as_str()) {
-                ("core", "worktree") => self.worktrees.push(own.join(value)),
-                ("include" | "includeif", "path") => match value.strip_prefix("~/") {
-                    Some(rest) => {
-                        if let Some(home) = std::env::home_dir() {
-                            self.read_file(&home.join(rest), own);
-                        }
-                    }
-                    None => {
-                        let beside = file.parent().unwrap_or(own).join(value);
-                        self.read_file(&beside, own);
-                    }
+        };
+        let Some(found) = settings(&content) else {
+            self.is_unread = true;
+            return;
+        };
+        for setting in found {
+            match setting {
+                Setting::Worktree(named) => self.worktrees.push(own.join(named)),
+                Setting::Include(named) => match included(&named, file) {
+                    Some(other) => self.read_file(&other, own),
+                    None => self.is_unread = true,
                 },
-                _ => {}
             }
         }
     }
 }
 
-/// A value as git reads it: without its quotes, escapes and comment.
-fn unquoted(raw: &str) -> String {
-    let (mut value, mut is_quoted) = (String::new(), false);
-    let mut rest = raw.trim().chars();
-    while let Some(next) = rest.next() {
-        match next {
-            '"' => is_quoted = !is_quoted,
-            '#' | ';' if !is_quoted => break,
-            '\\' => value.extend(rest.next()),
-            other => value.push(other),
+/// The file that another one includes.
+///
+/// `None` where only git knows.
+fn included(named: &Path, by: &Path) -> Option<PathBuf> {
+    if let Ok(rest) = named.strip_prefix("~") {
+        return Some(std::env::home_dir()?.join(rest));
+    }
+    // The home of another user, git's own directory, and words of later versions.
+    let bytes = named.as_os_str().as_encoded_bytes();
+    if [b"~".as_slice(), b"%(", b":("].iter().any(|special| bytes.starts_with(special)) {
+        return None;
+    }
+    Some(by.parent()?.join(named))
+}
+
+/// What matters of a configuration.
+#[derive(Debug, PartialEq, Eq)]
+enum Setting {
+    Worktree(PathBuf),
+    Include(PathBuf),
+}
+
+/// Reads a configuration as git does.
+///
+/// `None` if anything in it is not understood.
+fn settings(content: &[u8]) -> Option<Vec<Setting>> {
+    // For git a name or a value ends there.
+    if content.contains(&0) {
+        return None;
+    }
+    let mut text = Text(content.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(content));
+    let (mut found, mut section) = (Vec::new(), Section::Other);
+    while let Some(byte) = text.byte() {
+        match byte {
+            b'#' | b';' => text.end_line(),
+            b'[' => section = text.header()?,
+            blank if is_blank(blank) => {}
+            first if first.is_ascii_alphabetic() => {
+                let (key, value) = text.variable(first)?;
+                match (section, key.as_slice()) {
+                    (Section::Core, b"worktree") => found.push(Setting::Worktree(path(value?)?)),
+                    (Section::Include, b"path") => found.push(Setting::Include(path(value?)?)),
+                    _ => {}
+                }
+            }
+            _ => return None,
         }
     }
-    value.trim().to_owned()
+    Some(found)
+}
+
+/// A path, unless versions of git differ in how they read it.
+/// A tab in it is one thing to some and another to others.
+fn path(value: Vec<u8>) -> Option<PathBuf> {
+    let is_plain = !value.iter().any(u8::is_ascii_control);
+    is_plain.then(|| PathBuf::from(OsString::from_vec(value)))
+}
+
+#[derive(Clone, Copy)]
+enum Section {
+    Core,
+    Include,
+    Other,
+}
+
+/// What is left of a configuration.
+struct Text<'a>(&'a [u8]);
+
+impl Text<'_> {
+    /// The next byte.
+    /// The end of a line may be that of Windows.
+    fn byte(&mut self) -> Option<u8> {
+        if let Some(rest) = self.0.strip_prefix(b"\r\n") {
+            self.0 = rest;
+            return Some(b'\n');
+        }
+        let (first, rest) = self.0.split_first()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// The next byte, or the end of a line at the end of the file.
+    fn or_end(&mut self) -> u8 {
+        self.byte().unwrap_or(b'\n')
+    }
+
+    /// The next byte if the line goes on.
+    fn in_line(&mut self) -> Option<u8> {
+        self.byte().filter(|byte| *byte != b'\n')
+    }
+
+    fn end_line(&mut self) {
+        while self.in_line().is_some() {}
+    }
+
+    /// What follows the `[` of a section, up to its `]`.
+    fn header(&mut self) -> Option<Section> {
+        let mut name = Vec::new();
+        loop {
+            match self.in_line()? {
+                b']' => break,
+                blank if is_blank(blank) => {
+                    name.push(b'.');
+                    self.subsection()?;
+                    break;
+                }
+                byte if is_of_name(byte) || byte == b'.' => name.push(byte.to_ascii_lowercase()),
+                _ => return None,
+            }
+        }
+        Some(match name.as_slice() {
+            b"core" => Section::Core,
+            b"include" => Section::Include,
+            // Whether the condition holds or not.
+            name if name.starts_with(b"includeif.") => Section::Include,
+            _ => Section::Other,
+        })
+    }
+
+    /// A name in quotes, and the `]` behind it.
+    fn subsection(&mut self) -> Option<()> {
+        let mut byte = self.in_line()?;
+        while is_blank(byte) {
+            byte = self.in_line()?;
+        }
+        if byte != b'"' {
+            return None;
+        }
+        loop {
+            match self.in_line()? {
+                b'"' => break,
+                b'\\' => {
+                    self.in_line()?;
+                }
+                _ => {}
+            }
+        }
+        (self.in_line()? == b']').then_some(())
+    }
+
+    /// A variable's name, and its value if it has one.
+    fn variable(&mut self, first: u8) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let mut name = vec![first.to_ascii_lowercase()];
+        let mut byte = self.or_end();
+        while is_of_name(byte) {
+            name.push(byte.to_ascii_lowercase());
+            byte = self.or_end();
+        }
+        while matches!(byte, b' ' | b'\t') {
+            byte = self.or_end();
+        }
+        match byte {
+            b'\n' => Some((name, None)),
+            b'=' => Some((name, Some(self.value()?))),
+            _ => None,
+        }
+    }
+
+    /// A value without its quotes, its comment and the blanks around it.
+    fn value(&mut self) -> Option<Vec<u8>> {
+        let (mut value, mut is_quoted) = (Vec::new(), false);
+        // Where the blanks at its end begin.
+        let mut end = 0;
+        loop {
+            match self.or_end() {
+                b'\n' if is_quoted => return None,
+                b'\n' => break,
+                blank if is_blank(blank) && !is_quoted => {
+                    if !value.is_empty() {
+                        value.push(blank);
+                    }
+                    continue;
+                }
+                b'#' | b';' if !is_quoted => {
+                    self.end_line();
+                    break;
+                }
+                b'"' => is_quoted = !is_quoted,
+                b'\\' => match self.or_end() {
+                    b'\n' => {}
+                    b't' => value.push(b'\t'),
+                    b'n' => value.push(b'\n'),
+                    b'b' => value.push(8),
+                    same @ (b'\\' | b'"') => value.push(same),
+                    _ => return None,
+                },
+                byte => value.push(byte),
+            }
+            end = value.len();
+        }
+        value.truncate(end);
+        Some(value)
+    }
+}
+
+fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
+}
+
+fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// The checkouts that a configuration names.
+    fn worktrees(content: &str) -> Option<Vec<String>> {
+        let named = settings(content.as_bytes())?.into_iter().map(|setting| match setting {
+            Setting::Worktree(path) => path.to_str().unwrap().to_owned(),
+            Setting::Include(path) => format!("include {}", path.display()),
+        });
+        Some(named.collect())
+    }
+
     #[test]
     fn a_value_is_read_as_git_reads_it() {
-        assert_eq!(unquoted(" \"/a b\" ; more"), "/a b");
-        assert_eq!(unquoted("/a\\\\b # more"), "/a\\b");
-        assert_eq!(unquoted("\"/a # b\""), "/a # b");
+        for (raw, value) in [
+            (" \"/a b\" ; more", "/a b"),
+            ("/a\\\\b # more", "/a\\b"),
+            ("\"/a # b\"", "/a # b"),
+            ("/a  b \t", "/a  b"),
+            ("\"/a \" ", "/a "),
+            ("/a\\\n/b", "/a/b"),
+            ("/a\\\r\n/b\r", "/a/b"),
+            ("/a\\", "/a"),
+        ] {
+            let read = worktrees(&format!("[core] worktree = {raw}"));
+            assert_eq!(read, Some(vec![value.to_owned()]), "{raw:?}");
+        }
+    }
+
+    #[test]
+    fn a_setting_is_found_wherever_git_finds_it() {
+        for content in [
+            "[core] worktree = /a ;]\n",
+            "\u{feff}[core]\nworktree=/a\n",
+            "[core]\r\n\tworktree = /a\r\n",
+            "[x]y=z\n[CORE]WorkTree=/a",
+            "[x] [core] worktree=/a",
+            "[x \"]\\\"[\"] [core] worktree=/a",
+            "[core] # it goes on \\\nworktree=/a",
+            "[core] bare\nworktree=/a",
+        ] {
+            assert_eq!(worktrees(content), Some(vec!["/a".to_owned()]), "{content:?}");
+        }
+        for content in ["[include] path = a ;]\n", "[includeIf \"gitdir:[]]\"] path=a ;]"] {
+            assert_eq!(worktrees(content), Some(vec!["include a".to_owned()]), "{content:?}");
+        }
+        for content in
+            ["", "[core \"x\"] worktree=/a", "# [core]\nworktree=/a", "[core.x]worktree=/a"]
+        {
+            assert_eq!(worktrees(content), Some(Vec::new()), "{content:?}");
+        }
+    }
+
+    #[test]
+    fn what_git_would_not_read_is_not_passed_over() {
+        for content in [
+            "[core",
+            "[core\n]",
+            "[core x]",
+            "[core \"x\" ]",
+            "[core \"x\n\"]",
+            "[core \"worktree\0\"] x=/a",
+            "\u{feff}\u{feff}[core]",
+            "[core]\n=/a",
+            "[core]\nwork tree=/a",
+            "[core]\nworktree",
+            "[core]\nworktree=\"/a",
+            "[core]\nworktree=/a\\c",
+            "[core]\nworktree=/a\tb",
+        ] {
+            assert_eq!(worktrees(content), None, "{content:?}");
+        }
+    }
+
+    #[test]
+    fn an_included_file_is_found_or_said_to_be_unknown() {
+        let by = Path::new("/r/.git/config");
+        assert_eq!(included(Path::new("../more"), by), Some("/r/.git/../more".into()));
+        assert_eq!(included(Path::new("/more"), by), Some("/more".into()));
+        for named in ["~other/more", "%(prefix)/more", ":(optional)more"] {
+            assert_eq!(included(Path::new(named), by), None, "{named}");
+        }
+    }
+
+    #[test]
+    fn a_directory_with_too_many_entries_is_not_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let inside = dir.path().canonicalize().unwrap();
+        for number in 0..ENTRIES {
+            std::fs::write(inside.join(number.to_string()), "").unwrap();
+        }
+        assert_eq!(entry_leads_out(&inside, &inside, "x"), None);
+        std::fs::write(inside.join("more"), "").unwrap();
+        assert!(entry_leads_out(&inside, &inside, "x").unwrap().contains("more than"));
+        assert_eq!(entry_leads_out(&inside.join("none"), &inside, "x"), None);
     }
 }

@@ -159,7 +159,7 @@ fn a_root_that_cannot_be_read_is_an_empty_list_with_the_reason() {
     }
 }
 
-/// H38: links to places where an agent would read credentials or change what starts with a login.
+/// H38: links to credentials, or to what starts with a login.
 #[test]
 fn h38_links_into_private_places_and_to_the_root_itself_are_no_projects() {
     let bench = Bench::new(&["app"]);

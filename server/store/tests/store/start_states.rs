@@ -201,7 +201,7 @@ async fn h86_a_schema_with_objects_of_somebody_else_is_refused_by_name() {
     }
 }
 
-/// A name does not decide: an object of ours that somebody wrote again the same way is ours.
+/// An object of ours that somebody wrote again the same way is ours.
 #[tokio::test]
 async fn h86_an_object_that_was_made_again_word_for_word_is_accepted() {
     let dir = filled(1).await;

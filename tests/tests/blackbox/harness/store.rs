@@ -95,6 +95,13 @@ impl World {
         text
     }
 
+    /// Changes the schema, as another version of the service would have left it.
+    pub async fn schema(&self, statements: &str) {
+        let mut database = self.database().await;
+        sqlx::raw_sql(statements).execute(&mut database).await.expect("SQL");
+        database.close().await.expect("the database closes");
+    }
+
     /// What the database says about its own soundness.
     pub async fn integrity(&self) -> String {
         let mut database = self.database().await;

@@ -229,7 +229,7 @@ proptest! {
     }
 }
 
-/// H38: a second name of somebody else's file, at the place of a log or of a rotated one.
+/// H38: a second name of somebody else's file at the place of a log.
 #[test]
 fn h38_a_hard_link_at_the_place_of_a_log_is_not_read() {
     let secret = |bench: &Bench| {

@@ -3,6 +3,7 @@
 use super::*;
 use crate::bench::{ID, Machine, Sleeper, Still, app, bridge};
 use std::time::Duration;
+use svc_domain::bridge::Launch;
 use svc_domain::identity::Verdict;
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
@@ -11,13 +12,19 @@ use svc_shared::status::{BridgeStatus, Origin};
 #[tokio::test]
 async fn f42_h104_a_process_that_cannot_be_killed_is_said_to_be_alive_and_stays_visible() {
     let tree = tempfile::tempdir().unwrap();
-    let sleeper = Sleeper::new();
+    let launch = Launch {
+        id: crate::bridges::launch::new_launch_id().unwrap(),
+        argv: ["claude"].into_iter().collect(),
+        log_stem: "api-7-1".to_owned(),
+        relaunched: false,
+    };
+    let sleeper = Sleeper::of(&launch.id);
     let host = Host::new(HostOptions::default()).unwrap();
     let identity = host.inspect(sleeper.pid()).unwrap().identity;
     let machine = Arc::new(Machine { ignores_signals: true, ..Machine::new(host) });
     let app = app(tree.path(), machine.clone()).await;
-    let bridge =
-        Bridge { origin: Origin::Adopted, process: Some(identity.clone()), ..bridge(tree.path()) };
+    let (origin, process) = (Origin::Adopted, Some(identity.clone()));
+    let bridge = Bridge { origin, process, launch: Some(launch), ..bridge(tree.path()) };
     let inserted = app.registry().store.insert(&bridge, Cap::default(), Still.now()).await.unwrap();
     assert_eq!(inserted, svc_store::Inserted::Yes);
     app.registry().fetch(&bridge.id).await.unwrap();
