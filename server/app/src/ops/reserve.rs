@@ -68,6 +68,11 @@ fn keep(state_dir: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
     }
+    // They are made in order and freed from the end: with the last one, all are there.
+    let is_whole = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|it| it.len() >= PIECE);
+    if is_whole(&piece(state_dir, PIECES - 1)) {
+        return Ok(());
+    }
     for number in 0..PIECES {
         let path = piece(state_dir, number);
         let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
@@ -75,7 +80,7 @@ fn keep(state_dir: &Path) -> io::Result<()> {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 // A service that was killed here left an empty one.
-                if std::fs::symlink_metadata(&path)?.len() >= PIECE {
+                if is_whole(&path) {
                     continue;
                 }
                 OpenOptions::new().write(true).open(&path)?
