@@ -10,7 +10,7 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread::ThreadId;
 use svc_agent::cli::{AgentCli, AgentSetup};
-use svc_domain::bridge::{Anchor, Bridge, Live, Stage, State};
+use svc_domain::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
 use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict};
 use svc_ports::process::{
     Carrier, Exited, HeldLaunch, LaunchError, LaunchSpec, ProcessFacts, Signal, Signalled, Target,
@@ -58,19 +58,32 @@ pub(crate) fn bridge(tree: &Path) -> Bridge {
     }
 }
 
+/// A launch of the project of [`app`].
+pub(crate) fn launch() -> Launch {
+    Launch {
+        id: crate::bridges::launch::new_launch_id().unwrap(),
+        argv: ["claude"].into_iter().collect(),
+        log_stem: "api-7-1".to_owned(),
+        relaunched: false,
+    }
+}
+
 /// A process in a group of its own. Ends with the test, however that ends.
 pub(crate) struct Sleeper(Child);
 
 impl Sleeper {
     pub(crate) fn new() -> Self {
-        Self(Command::new("sleep").arg("600").process_group(0).spawn().unwrap())
+        Self::with([])
     }
 
     /// The same as the process of a launch.
     pub(crate) fn of(launch: &LaunchId) -> Self {
+        Self::with([("SVC_LAUNCH_ID", launch.as_str())])
+    }
+
+    fn with<const N: usize>(variables: [(&str, &str); N]) -> Self {
         let mut sleep = Command::new("sleep");
-        sleep.arg("600").process_group(0).env("SVC_LAUNCH_ID", launch.as_str());
-        Self(sleep.spawn().unwrap())
+        Self(sleep.arg("600").process_group(0).envs(variables).spawn().unwrap())
     }
 
     pub(crate) fn pid(&self) -> Pid {

@@ -1,6 +1,6 @@
 //! A process that reuses a recorded pid is never signalled (H102, H103, H115).
 
-use crate::harness::{Witness, World, gone, stat_of};
+use crate::harness::{Process, Witness, World, gone, stat_of};
 use serde_json::json;
 use svc_shared::api::instances::Instance;
 
@@ -101,9 +101,9 @@ async fn f78_h115_a_reboot_is_no_storm_of_crashes() {
     assert_eq!((resumed.status.to_string(), resumed.generation), ("running".into(), 2));
 }
 
-/// F2: the other process is even a bridge of ours.
-#[tokio::test]
-async fn f2_another_bridge_of_ours_is_not_mistaken() {
+/// A world of two bridges after the service and the bridge of `app` were killed.
+/// The bridge of `other` lives.
+async fn without_its_bridge() -> (World, Process) {
     let world = World::new();
     world.project("app");
     world.project("other");
@@ -114,6 +114,13 @@ async fn f2_another_bridge_of_ours_is_not_mistaken() {
     server.kill().await;
     own.signal(rustix::process::Signal::KILL);
     gone(&own).await;
+    (world, other)
+}
+
+/// F2: the other process is even a bridge of ours.
+#[tokio::test]
+async fn f2_another_bridge_of_ours_is_not_mistaken() {
+    let (world, other) = without_its_bridge().await;
     let steal = format!("UPDATE bridges SET bridge_pid = {} WHERE project = 'app'", other.pid);
     world.sql(&steal).await.unwrap();
     let server = world.serve().await;
@@ -276,16 +283,7 @@ async fn h102_a_true_identity_without_the_launch_is_not_signalled() {
 /// H102: the same with another bridge of ours, of another launch.
 #[tokio::test]
 async fn h102_a_bridge_of_another_launch_is_not_signalled() {
-    let world = World::new();
-    world.project("app");
-    world.project("other");
-    let server = world.serve().await;
-    server.client.run("app").await;
-    server.client.run("other").await;
-    let (own, other) = (world.bridges_of("app").remove(0), world.bridges_of("other").remove(0));
-    server.kill().await;
-    own.signal(rustix::process::Signal::KILL);
-    gone(&own).await;
+    let (world, other) = without_its_bridge().await;
     let steal = format!(
         "UPDATE bridges SET bridge_pid = {}, bridge_start_ticks = {} WHERE project = 'app'",
         other.pid, other.start_ticks

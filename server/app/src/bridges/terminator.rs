@@ -2,17 +2,17 @@
 //! An orderly signal first, then force, then the proof that they are gone.
 
 use crate::bridges::family::Families;
+use crate::bridges::unmanaged::seen;
 use crate::failpoint::hit;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use svc_agent::role::{Role, role};
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{ProcessIdentity, Verdict};
 use svc_ports::ProcessHost;
-use svc_ports::process::{ExitReport, ProcessFacts, Signal, Signalled, Target};
+use svc_ports::process::{ExitReport, Signal, Signalled, Target};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::QuarantineCode;
 use tracing::warn;
@@ -139,37 +139,27 @@ impl Terminator {
     /// let us end any process of this user.
     async fn claim(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Claim {
         let (host, identity) = (Arc::clone(&self.host), identity.clone());
-        let Some(launch) = &bridge.launch else {
-            // Somebody else started it: it must be what was demanded when it was adopted.
-            let (cwd, program) = (bridge.cwd.clone(), self.config.claude.binary.clone());
-            let asked = tokio::task::spawn_blocking(move || {
-                let facts = host.inspect(identity.pid).filter(|facts| facts.identity == identity);
-                let is_bridge = |facts: &ProcessFacts| {
-                    role(&facts.argv, facts.exe.as_deref(), Path::new(&program))
-                        == Role::StandardBridge
-                        && facts.cwd.as_ref() == Some(&cwd)
-                        && facts.uid == rustix::process::geteuid().as_raw()
-                };
-                match facts {
-                    Some(facts) if is_bridge(&facts) => Claim::Proven,
-                    Some(_) => Claim::Unproven,
-                    None if matches!(host.probe(&identity), Verdict::Gone(_)) => Claim::Proven,
-                    None => Claim::Unproven,
-                }
-            });
-            return asked.await.unwrap_or(Claim::Unproven);
-        };
-        let wanted = launch.id.clone();
+        let launch = bridge.launch.as_ref().map(|launch| launch.id.clone());
+        let (cwd, program) = (bridge.cwd.clone(), self.config.claude.binary.clone());
         let asked = tokio::task::spawn_blocking(move || {
-            if host.is_own_child(&identity) {
-                return Claim::Proven;
-            }
-            match host.launch_of(&identity) {
-                Some(found) if found == wanted => Claim::Proven,
-                Some(_) => Claim::Stranger,
-                None if matches!(host.probe(&identity), Verdict::Gone(_)) => Claim::Proven,
-                None => Claim::Unproven,
-            }
+            let told = match launch {
+                Some(_) if host.is_own_child(&identity) => Some(Claim::Proven),
+                Some(wanted) => host
+                    .launch_of(&identity)
+                    .map(|found| if found == wanted { Claim::Proven } else { Claim::Stranger }),
+                // Somebody else started it: it must be what was demanded when it was adopted.
+                None => {
+                    let facts = host.inspect(identity.pid).filter(|it| it.identity == identity);
+                    facts.map(|facts| match seen(&facts, &cwd, Path::new(&program)) {
+                        found if found.is_in_the_way() => Claim::Proven,
+                        _ => Claim::Unproven,
+                    })
+                }
+            };
+            told.unwrap_or_else(|| match host.probe(&identity) {
+                Verdict::Gone(_) => Claim::Proven,
+                Verdict::Same | Verdict::Unknown => Claim::Unproven,
+            })
         });
         asked.await.unwrap_or(Claim::Unproven)
     }

@@ -49,6 +49,20 @@ impl Unmanaged {
     }
 }
 
+/// What a process shows of being the Server Mode bridge of a directory.
+/// `configured` is the agent program of this service.
+pub(crate) fn seen(facts: &ProcessFacts, dir: &Path, configured: &Path) -> PointedAt {
+    PointedAt {
+        pid: facts.identity.pid,
+        is_standard_bridge: role(&facts.argv, facts.exe.as_deref(), configured)
+            == Role::StandardBridge,
+        is_here: facts.cwd.as_deref() == Some(dir),
+        is_own_user: facts.uid == rustix::process::geteuid().as_raw(),
+        managed_as: None,
+        is_of_other_service: false,
+    }
+}
+
 /// Finds the bridge that the agent's pointer of a project names.
 pub(crate) struct Finder {
     pub config: Arc<Config>,
@@ -126,13 +140,9 @@ impl Finder {
             .and_then(|file| LogSet::of_debug_file(&log_files::directory(&self.config), file));
         let managed = self.managed(&identity);
         let found = PointedAt {
-            pid: identity.pid,
-            is_standard_bridge: role(&facts.argv, facts.exe.as_deref(), configured)
-                == Role::StandardBridge,
-            is_here: facts.cwd.as_deref() == Some(project.path.as_path()),
-            is_own_user: facts.uid == rustix::process::geteuid().as_raw(),
             managed_as: managed.map(|bridge| bridge.id),
             is_of_other_service: own_log.is_none() && self.host.launch_of(&identity).is_some(),
+            ..seen(&facts, &project.path, configured)
         };
         let anchor = Anchor {
             environment_id: pointer.environment_id,

@@ -3,11 +3,11 @@
 use super::bridge_watch::on_ready;
 use super::watchers::lock;
 use crate::App;
-use crate::bench::{Sleeper, Still, app, bridge};
+use crate::bench::{Sleeper, Still, app, bridge, launch};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_domain::agent_log::evidence::Evidence;
-use svc_domain::bridge::{Anchor, Bridge, Launch};
+use svc_domain::bridge::{Anchor, Bridge};
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
 use svc_shared::ids::InstanceId;
@@ -143,12 +143,7 @@ async fn h130_nothing_is_remembered_of_a_bridge_that_ended_and_was_forgotten() {
     let sleeper = Sleeper::new();
     let process = host.inspect(sleeper.pid()).unwrap().identity;
     let app = app(tree.path(), Arc::new(host)).await;
-    let launch = Launch {
-        id: crate::bridges::launch::new_launch_id().unwrap(),
-        argv: ["claude"].into_iter().collect(),
-        log_stem: "api-7-1".to_owned(),
-        relaunched: false,
-    };
+    let launch = launch();
     let bridge =
         Bridge { launch: Some(launch.clone()), process: Some(process), ..bridge(tree.path()) };
     let inserted = app.registry().store.insert(&bridge, Cap::default(), Still.now()).await.unwrap();

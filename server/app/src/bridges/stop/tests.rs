@@ -1,9 +1,8 @@
 //! Tests of stopping a process that does not go away.
 
 use super::*;
-use crate::bench::{ID, Machine, Sleeper, Still, app, bridge};
+use crate::bench::{ID, Machine, Sleeper, Still, app, bridge, launch};
 use std::time::Duration;
-use svc_domain::bridge::Launch;
 use svc_domain::identity::Verdict;
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
@@ -12,12 +11,7 @@ use svc_shared::status::{BridgeStatus, Origin};
 #[tokio::test]
 async fn f42_h104_a_process_that_cannot_be_killed_is_said_to_be_alive_and_stays_visible() {
     let tree = tempfile::tempdir().unwrap();
-    let launch = Launch {
-        id: crate::bridges::launch::new_launch_id().unwrap(),
-        argv: ["claude"].into_iter().collect(),
-        log_stem: "api-7-1".to_owned(),
-        relaunched: false,
-    };
+    let launch = launch();
     let sleeper = Sleeper::of(&launch.id);
     let host = Host::new(HostOptions::default()).unwrap();
     let identity = host.inspect(sleeper.pid()).unwrap().identity;
