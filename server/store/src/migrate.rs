@@ -39,6 +39,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "live bridges",
         sql: include_str!("../../../migrations/0007_live_bridges.sql"),
     },
+    Script {
+        version: 8,
+        description: "interactive sessions",
+        sql: include_str!("../../../migrations/0008_interactive_sessions.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.
