@@ -1,8 +1,12 @@
 //! Arguments of the agent.
 
+mod interactive;
+
 use std::fmt;
 use svc_shared::status::{PermissionMode, SpawnMode};
 use svc_shared::text::is_unprintable;
+
+pub use interactive::Interactive;
 
 /// A recorded command line, stored as one text and the end of each argument.
 /// Thousands of ended bridges are kept in memory, each with about fifteen arguments.
@@ -80,24 +84,41 @@ pub fn reads_as_option(value: &str) -> bool {
     value.is_empty() || value.starts_with('-')
 }
 
+/// Refuses a value that the agent or a terminal would take for something else.
+fn guard(value: &str, what: &'static str, hint: &'static str) -> Result<(), ReadAsOption> {
+    if reads_as_option(value) {
+        let fault = "be empty or begin with `-`, or the agent reads it as an option";
+        return Err(ReadAsOption { what, fault, hint });
+    }
+    // A record can hold what no request may: somebody else may have written it.
+    if value.chars().any(is_unprintable) {
+        let fault = "contain control characters, which steer the terminal that shows it";
+        return Err(ReadAsOption { what, fault, hint });
+    }
+    Ok(())
+}
+
+/// The flag for a permission mode; `inherit` passes none.
+fn permission_flag(mode: PermissionMode) -> Option<[String; 2]> {
+    match mode {
+        PermissionMode::Inherit => None,
+        PermissionMode::Default
+        | PermissionMode::Plan
+        | PermissionMode::AcceptEdits
+        | PermissionMode::Auto
+        | PermissionMode::DontAsk
+        | PermissionMode::BypassPermissions => {
+            Some(["--permission-mode", mode.as_str()].map(str::to_owned))
+        }
+    }
+}
+
 impl ServerMode<'_> {
     /// The arguments after the program.
     ///
     /// # Errors
     /// A value from outside would be read as an option.
     pub fn args(&self) -> Result<Vec<String>, ReadAsOption> {
-        let guard = |value: &str, what, hint| {
-            if reads_as_option(value) {
-                let fault = "be empty or begin with `-`, or the agent reads it as an option";
-                return Err(ReadAsOption { what, fault, hint });
-            }
-            // A record can hold what no request may: somebody else may have written it.
-            if value.chars().any(is_unprintable) {
-                let fault = "contain control characters, which steer the terminal that shows it";
-                return Err(ReadAsOption { what, fault, hint });
-            }
-            Ok(())
-        };
         guard(self.name, "session name", "give the session another `name`")?;
         guard(self.debug_file, "log path", "give `state_dir` as an absolute path")?;
         let mut args: Vec<String> = ["remote-control", "--name", self.name, "--debug-file"]
@@ -105,18 +126,8 @@ impl ServerMode<'_> {
             .chain([self.debug_file, "--spawn", self.spawn_mode.as_str()])
             .map(str::to_owned)
             .collect();
+        args.extend(permission_flag(self.permission_mode).into_iter().flatten());
         let mut flag = |name: &str, value: &str| args.extend([name.to_owned(), value.to_owned()]);
-        match self.permission_mode {
-            PermissionMode::Inherit => {}
-            PermissionMode::Default
-            | PermissionMode::Plan
-            | PermissionMode::AcceptEdits
-            | PermissionMode::Auto
-            | PermissionMode::DontAsk
-            | PermissionMode::BypassPermissions => {
-                flag("--permission-mode", self.permission_mode.as_str());
-            }
-        }
         match self.spawn_mode {
             SpawnMode::SameDir | SpawnMode::Worktree => {
                 if let Some(prefix) = self.session_name_prefix {
