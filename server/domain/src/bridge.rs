@@ -1,7 +1,9 @@
 //! The record of one bridge, and what is true in each of its states.
 
 use crate::argv::Argv;
+use crate::conversation::ConversationId;
 use crate::identity::{LaunchId, ProcessIdentity};
+use crate::worktree::WorktreeName;
 use std::path::PathBuf;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
@@ -41,6 +43,13 @@ pub struct Bridge {
     pub launch: Option<Launch>,
     /// Process of the present generation, once known. Kept after its end as evidence.
     pub process: Option<ProcessIdentity>,
+    /// The process that holds the terminal of an Interactive Session.
+    /// Kept after the end as evidence; `None` in Server Mode and while the terminal is lost.
+    pub keeper: Option<ProcessIdentity>,
+    /// The git worktree of an Interactive Session; without one the project directory.
+    pub worktree: Option<WorktreeName>,
+    /// The conversation of an Interactive Session, once known; a resume continues it.
+    pub conversation: Option<ConversationId>,
     /// What the agent registered; credentials, never shown.
     pub anchor: Anchor,
     /// Advice on a healthy row.
@@ -186,6 +195,9 @@ impl Bridge {
             started_at: None,
             launch: None,
             process: None,
+            keeper: None,
+            worktree: None,
+            conversation: None,
             anchor: Anchor::default(),
             notice: None,
             quarantine: None,
@@ -227,6 +239,31 @@ impl Bridge {
     #[must_use]
     pub fn occupies_project(&self) -> bool {
         self.resume_mode == ResumeMode::Standard && self.is_live()
+    }
+
+    /// Whether it runs in a terminal, as an Interactive Session.
+    #[must_use]
+    pub fn is_interactive(&self) -> bool {
+        match self.resume_mode {
+            ResumeMode::Pty => true,
+            ResumeMode::Standard => false,
+        }
+    }
+
+    /// Where the agent works: the project's directory or the worktree of the session.
+    #[must_use]
+    pub fn work_dir(&self) -> PathBuf {
+        match &self.worktree {
+            Some(worktree) => worktree.path_in(&self.cwd),
+            None => self.cwd.clone(),
+        }
+    }
+
+    /// Why its process must not be signalled.
+    /// A keeper of another version leaves no doubt about the agent: it is ended by signals.
+    #[must_use]
+    pub fn doubt(&self) -> Option<QuarantineCode> {
+        self.quarantine.filter(|code| *code != QuarantineCode::KeeperVersion)
     }
 
     /// Public status.

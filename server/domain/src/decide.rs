@@ -57,7 +57,7 @@ pub enum Refusal {
 pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step, Refusal> {
     match command {
         Command::Stop => {
-            held(bridge)?;
+            bridge.doubt().map_or(Ok(()), |code| Err(Refusal::Held(code)))?;
             Ok(stop(bridge))
         }
         Command::Resume { launch, deadline } => {
@@ -179,6 +179,7 @@ fn next_generation(
         started_at: Some(now),
         launch: Some(launch),
         process: None,
+        keeper: None,
         anchor: Anchor::default(),
         notice: None,
         ..bridge.clone()

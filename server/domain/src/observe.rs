@@ -2,16 +2,27 @@
 
 use crate::bridge::{Anchor, Bridge, Ended, Live, Outcome, Stage, State};
 use crate::ceiling::says_why_ended;
+use crate::conversation::ConversationId;
 use crate::effect::{Effect, History, Lifecycle, Step};
 use crate::identity::ProcessIdentity;
 use svc_shared::Timestamp;
 use svc_shared::status::{ExitReason, Origin, QuarantineCode, SpawnMode};
 
+/// What a session without its terminal says on its row.
+pub const TERMINAL_LOST: &str = "the terminal of this session is lost (terminal_lost): its keeper \
+                                 ended, the agent goes on; it can be stopped, and resumed with a \
+                                 new terminal";
+
 /// Something that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fact {
-    /// The launcher of this generation is held before exec, with this identity.
-    Held(ProcessIdentity),
+    /// The launcher of this generation is held before exec.
+    Held {
+        /// The process that will be the agent.
+        agent: ProcessIdentity,
+        /// The process that holds its terminal; `None` in Server Mode.
+        keeper: Option<ProcessIdentity>,
+    },
     /// The agent runs.
     Executed,
     /// Nothing could be started.
@@ -20,6 +31,8 @@ pub enum Fact {
     Registered(Anchor),
     /// It was not ready in time; its process was stopped and is gone.
     GraceExpired(Cause),
+    /// The agent said that it cannot become ready; its process was stopped and is gone.
+    Refused(Cause),
     /// The process is gone.
     Exited(Cause),
     /// Recorded before the launch, and no process of it exists.
@@ -34,6 +47,10 @@ pub enum Fact {
     FoundAlive,
     /// The remote session was archived or deleted while the bridge ran.
     Poisoned,
+    /// The process that holds the terminal is gone, and the agent lives on.
+    TerminalLost,
+    /// The conversation that an Interactive Session holds.
+    Conversation(ConversationId),
     /// The kill signal had no effect.
     Unkillable,
     /// The row is in doubt.
@@ -70,19 +87,22 @@ impl Cause {
 /// Decides what the record becomes. A fact about an earlier generation is ignored.
 pub fn observe(bridge: &Bridge, fact: Fact, now: Timestamp) -> Step {
     match fact {
-        Fact::Held(identity) => held(bridge, identity),
+        Fact::Held { agent, keeper } => held(bridge, agent, keeper),
         Fact::Executed => executed(bridge),
         Fact::NotExecuted(cause) | Fact::LaunchInterrupted(cause) => {
             end(bridge, now, |live| never_ready(live, cause))
         }
         Fact::Registered(anchor) => registered(bridge, anchor, now),
         Fact::GraceExpired(cause) => grace_expired(bridge, cause, now),
+        Fact::Refused(cause) => refused(bridge, cause, now),
         Fact::Exited(cause) => exited(bridge, cause, now),
         Fact::HostRestarted => end(bridge, now, host_restarted),
         Fact::FoundGone(cause) => found_gone(bridge, cause, now),
         Fact::TakenOver => taken_over(bridge),
         Fact::FoundAlive => found_alive(bridge, now),
         Fact::Poisoned => poisoned(bridge),
+        Fact::TerminalLost => terminal_lost(bridge),
+        Fact::Conversation(conversation) => converses(bridge, conversation),
         Fact::Unkillable => doubt(bridge, Some(QuarantineCode::Unkillable)),
         Fact::Doubt(code) => doubt(bridge, Some(code)),
         Fact::Certain => doubt(bridge, None),
@@ -99,10 +119,10 @@ fn staged(bridge: &Bridge, live: &Live, stage: Stage) -> Bridge {
     Bridge { state, ..bridge.clone() }
 }
 
-fn held(bridge: &Bridge, identity: ProcessIdentity) -> Step {
+fn held(bridge: &Bridge, agent: ProcessIdentity, keeper: Option<ProcessIdentity>) -> Step {
     match bridge.live() {
         Some(Live { stage: Stage::Launching { .. }, .. }) if bridge.process.is_none() => {
-            becomes(Bridge { process: Some(identity), ..bridge.clone() }, Vec::new())
+            becomes(Bridge { process: Some(agent), keeper, ..bridge.clone() }, Vec::new())
         }
         Some(_) | None => Step::Unchanged,
     }
@@ -231,6 +251,18 @@ fn grace_expired(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
     }
 }
 
+/// Ends a start of which the agent itself said that it cannot succeed.
+/// It needs no deadline for that: nothing is waited for any more.
+fn refused(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
+    match bridge.live().map(|live| live.stage) {
+        Some(Stage::Launching { .. } | Stage::Registering { .. }) => {
+            end(bridge, now, |live| never_ready(live, cause))
+        }
+        Some(Stage::Ready) => exited(bridge, cause, now),
+        None => Step::Unchanged,
+    }
+}
+
 fn exited(bridge: &Bridge, cause: Cause, now: Timestamp) -> Step {
     let planned = bridge.spawn_mode == SpawnMode::Session && cause.exit_code == Some(0);
     end(bridge, now, |live| {
@@ -323,6 +355,24 @@ fn poisoned(bridge: &Bridge) -> Step {
         ),
         Some(Stage::Launching { .. } | Stage::Registering { .. }) | None => Step::Unchanged,
     }
+}
+
+/// The session goes on without its terminal; only signals can stop it (F64).
+fn terminal_lost(bridge: &Bridge) -> Step {
+    if !bridge.is_live() || bridge.keeper.is_none() {
+        return Step::Unchanged;
+    }
+    let notice = Some(TERMINAL_LOST.to_owned());
+    // No keeper is left that could speak another version.
+    let quarantine = bridge.doubt();
+    becomes(Bridge { keeper: None, notice, quarantine, ..bridge.clone() }, Vec::new())
+}
+
+fn converses(bridge: &Bridge, conversation: ConversationId) -> Step {
+    if !bridge.is_interactive() || bridge.conversation.as_ref() == Some(&conversation) {
+        return Step::Unchanged;
+    }
+    becomes(Bridge { conversation: Some(conversation), ..bridge.clone() }, Vec::new())
 }
 
 fn doubt(bridge: &Bridge, code: Option<QuarantineCode>) -> Step {

@@ -52,10 +52,17 @@ fn bridge(stage: Stage) -> Bridge {
         started_at: Some(at(0)),
         launch: Some(launch(false)),
         process: Some(identity()),
+        keeper: None,
+        worktree: None,
+        conversation: None,
         anchor: Anchor::default(),
         notice: None,
         quarantine: None,
     }
+}
+
+fn held() -> Fact {
+    Fact::Held { agent: identity(), keeper: None }
 }
 
 fn launching() -> Bridge {
@@ -114,7 +121,7 @@ const ENDED: &[Effect] = &[Effect::Remember(History::Ended)];
 
 #[test]
 fn a_launch_is_announced_once_the_agent_runs() {
-    let held = check(launching(), Fact::Held(identity()), BridgeStatus::Starting, None, &[]);
+    let held = check(launching(), held(), BridgeStatus::Starting, None, &[]);
     assert_eq!(held.process, Some(identity()));
     let started = check(held, Fact::Executed, BridgeStatus::Starting, None, SPAWNED);
     check(started, Fact::Executed, BridgeStatus::Starting, None, &[]);
@@ -348,7 +355,7 @@ fn a_resume_of_which_nothing_was_started_is_taken_back() {
     let (after, effects) = apply(decide(&begun, withdraw(2), at(3)).unwrap(), begun.clone());
     assert_eq!((after, effects), (ended.clone(), Vec::new()));
     // A process was recorded, or another generation began: it goes on.
-    let (held, _) = apply(observe(&begun, Fact::Held(identity()), at(3)), begun.clone());
+    let (held, _) = apply(observe(&begun, held(), at(3)), begun.clone());
     assert_eq!(decide(&held, withdraw(2), at(4)), Ok(Step::Unchanged));
     assert_eq!(decide(&begun, withdraw(1), at(4)), Ok(Step::Unchanged));
     let renamed = Bridge { custom_name: Some("new".into()), ..begun };
@@ -437,7 +444,7 @@ fn any_move() -> impl Strategy<Value = Move> {
             launch: launch(false),
             deadline
         })),
-        Just(Move::Fact(Fact::Held(identity()))),
+        Just(Move::Fact(held())),
         Just(Move::Fact(Fact::Executed)),
         any_cause().prop_map(|cause| Move::Fact(Fact::NotExecuted(cause))),
         Just(Move::Fact(Fact::Registered(Anchor::default()))),
@@ -449,6 +456,9 @@ fn any_move() -> impl Strategy<Value = Move> {
         Just(Move::Fact(Fact::TakenOver)),
         Just(Move::Fact(Fact::FoundAlive)),
         Just(Move::Fact(Fact::Poisoned)),
+        any_cause().prop_map(|cause| Move::Fact(Fact::Refused(cause))),
+        Just(Move::Fact(Fact::TerminalLost)),
+        Just(Move::Fact(Fact::Doubt(QuarantineCode::KeeperVersion))),
         Just(Move::Fact(Fact::Doubt(QuarantineCode::IdentityUnknown))),
         Just(Move::Fact(Fact::Certain)),
     ]
@@ -457,8 +467,11 @@ fn any_move() -> impl Strategy<Value = Move> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
     #[test]
-    fn no_sequence_breaks_a_rule(moves in prop::collection::vec(any_move(), 0..40)) {
-        let mut bridge = launching();
+    fn no_sequence_breaks_a_rule(
+        moves in prop::collection::vec(any_move(), 0..40),
+        resume_mode in prop::sample::select(vec![ResumeMode::Standard, ResumeMode::Pty]),
+    ) {
+        let mut bridge = Bridge { resume_mode, ..launching() };
         let mut stopped_generation = None;
         let mut announced = Vec::new();
         for (index, step) in moves.into_iter().enumerate() {

@@ -251,7 +251,10 @@ fn answer(row: Row, event: Event) -> Answer {
                 Err(_) => return Answer::Refused,
             }
         }
-        Event::Held(identity) => observe(&before, Fact::Held(identity_of(identity)), now),
+        Event::Held(identity) => {
+            let held = Fact::Held { agent: identity_of(identity), keeper: None };
+            observe(&before, held, now)
+        }
         Event::Executed => observe(&before, Fact::Executed, now),
         Event::NotExecuted => observe(&before, Fact::NotExecuted(cause()), now),
         Event::Registered => observe(&before, Fact::Registered(anchor(true)), now),

@@ -98,6 +98,11 @@ bridge_row! {
     bridge_pid: Option<i64>,
     bridge_start_ticks: Option<i64>,
     bridge_boot_id: Option<String>,
+    worktree_name: Option<String>,
+    conversation_id: Option<String>,
+    keeper_pid: Option<i64>,
+    keeper_start_ticks: Option<i64>,
+    keeper_boot_id: Option<String>,
     environment_id: Option<String>,
     session_id: Option<String>,
     exit_reason: Option<String>,
@@ -135,6 +140,7 @@ impl TryFrom<BridgeRow> for Bridge {
     fn try_from(row: BridgeRow) -> Result<Self, Corrupt> {
         let state = row.state()?;
         let process = row.process()?;
+        let keeper = row.keeper()?;
         let launch = row.launch()?;
         Ok(Self {
             id: word("instance_id", &row.instance_id)?,
@@ -151,11 +157,40 @@ impl TryFrom<BridgeRow> for Bridge {
             started_at: row.started_at.map(Timestamp::from_millis),
             launch,
             process,
+            keeper,
+            worktree: maybe("worktree_name", row.worktree_name.as_deref())?,
+            conversation: maybe("conversation_id", row.conversation_id.as_deref())?,
             anchor: Anchor { environment_id: row.environment_id, session_id: row.session_id },
             notice: row.notice,
             quarantine: maybe::<QuarantineCode>("quarantine_code", row.quarantine_code.as_deref())?,
         })
     }
+}
+
+/// A recorded identity. An impossible pid counts as none (F7).
+/// An incomplete identity is an error, because the service never writes one.
+fn identity(
+    columns: [&'static str; 3],
+    pid: Option<i64>,
+    start_ticks: Option<i64>,
+    boot_id: Option<&str>,
+) -> Result<Option<ProcessIdentity>, Corrupt> {
+    let [pid_column, ticks_column, boot_column] = columns;
+    match (pid, start_ticks, boot_id) {
+        (None, None, None) => Ok(None),
+        (Some(pid), Some(ticks), Some(boot)) => {
+            let start_ticks = u64::try_from(ticks).map_err(|_| Corrupt(ticks_column))?;
+            let boot_id = word(boot_column, boot)?;
+            Ok(Pid::new(pid).map(|pid| ProcessIdentity { pid, start_ticks, boot_id }))
+        }
+        (None, ..) => Err(Corrupt(pid_column)),
+        (_, None, _) => Err(Corrupt(ticks_column)),
+        (_, _, None) => Err(Corrupt(boot_column)),
+    }
+}
+
+fn ticks(process: &ProcessIdentity) -> i64 {
+    i64::try_from(process.start_ticks).unwrap_or(i64::MAX)
 }
 
 impl BridgeRow {
@@ -195,22 +230,19 @@ impl BridgeRow {
         }))
     }
 
-    /// The recorded process. An impossible pid counts as none (F7).
-    /// It is then never signalled, and the process is found by its launch id. An incomplete
-    /// identity is an error, because the service never writes one.
+    /// The recorded process.
+    /// Without one it is never signalled, and the process is found by its launch id.
     fn process(&self) -> Result<Option<ProcessIdentity>, Corrupt> {
-        match (self.bridge_pid, self.bridge_start_ticks, &self.bridge_boot_id) {
-            (None, None, None) => Ok(None),
-            (Some(pid), Some(ticks), Some(boot)) => {
-                let start_ticks =
-                    u64::try_from(ticks).map_err(|_| Corrupt("bridge_start_ticks"))?;
-                let boot_id = word("bridge_boot_id", boot)?;
-                Ok(Pid::new(pid).map(|pid| ProcessIdentity { pid, start_ticks, boot_id }))
-            }
-            (None, ..) => Err(Corrupt("bridge_pid")),
-            (_, None, _) => Err(Corrupt("bridge_start_ticks")),
-            (_, _, None) => Err(Corrupt("bridge_boot_id")),
-        }
+        let columns = ["bridge_pid", "bridge_start_ticks", "bridge_boot_id"];
+        let boot_id = self.bridge_boot_id.as_deref();
+        identity(columns, self.bridge_pid, self.bridge_start_ticks, boot_id)
+    }
+
+    /// The recorded process that holds the terminal.
+    fn keeper(&self) -> Result<Option<ProcessIdentity>, Corrupt> {
+        let columns = ["keeper_pid", "keeper_start_ticks", "keeper_boot_id"];
+        let boot_id = self.keeper_boot_id.as_deref();
+        identity(columns, self.keeper_pid, self.keeper_start_ticks, boot_id)
     }
 
     fn launch(&self) -> Result<Option<Launch>, Corrupt> {
@@ -243,7 +275,7 @@ impl TryFrom<&Bridge> for BridgeRow {
             State::Ended(_) => Phase::Exited,
         };
         let launch = bridge.launch.as_ref();
-        let process = bridge.process.as_ref();
+        let (process, keeper) = (bridge.process.as_ref(), bridge.keeper.as_ref());
         Ok(Self {
             instance_id: bridge.id.to_string(),
             project: bridge.project.to_string(),
@@ -271,9 +303,13 @@ impl TryFrom<&Bridge> for BridgeRow {
             log_stem: launch.map(|launch| launch.log_stem.clone()),
             relaunched: launch.is_some_and(|launch| launch.relaunched),
             bridge_pid: process.map(|process| i64::from(process.pid.get())),
-            bridge_start_ticks: process
-                .map(|process| i64::try_from(process.start_ticks).unwrap_or(i64::MAX)),
+            bridge_start_ticks: process.map(ticks),
             bridge_boot_id: process.map(|process| process.boot_id.as_str().to_owned()),
+            worktree_name: bridge.worktree.as_ref().map(ToString::to_string),
+            conversation_id: bridge.conversation.as_ref().map(|id| id.expose().to_owned()),
+            keeper_pid: keeper.map(|keeper| i64::from(keeper.pid.get())),
+            keeper_start_ticks: keeper.map(ticks),
+            keeper_boot_id: keeper.map(|keeper| keeper.boot_id.as_str().to_owned()),
             environment_id: bridge.anchor.environment_id.clone(),
             session_id: bridge.anchor.session_id.clone(),
             exit_reason: ended.and_then(|ended| ended.reason).map(|reason| reason.to_string()),

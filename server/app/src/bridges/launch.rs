@@ -161,7 +161,8 @@ impl Launcher {
         };
         hit("spawn.after_fork").await;
         let identity = held.identity().clone();
-        match self.transitions.observe(id, generation, Fact::Held(identity.clone())).await? {
+        let fact = Fact::Held { agent: identity.clone(), keeper: None };
+        match self.transitions.observe(id, generation, fact).await? {
             Changed::Now(known)
                 if known.bridge.is_live() && known.bridge.process.as_ref() == Some(&identity) => {}
             // Forgotten, ended or taken by another generation, which only a broken lock allows: the

@@ -294,7 +294,7 @@ async fn unfinished_launch(this: &Reconciler, bridge: &Bridge) -> Result<(), App
             wake_after(this, facts.identity);
             return Ok(());
         }
-        let fact = Fact::Held(facts.identity);
+        let fact = Fact::Held { agent: facts.identity, keeper: None };
         this.ends.transitions.observe(&current.id, current.generation, fact).await?;
         this.ends.transitions.observe(&current.id, current.generation, Fact::TakenOver).await?;
         this.watchers.watch(&current.id, current.generation);

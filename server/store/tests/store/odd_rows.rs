@@ -62,6 +62,13 @@ async fn f88_an_unknown_word_or_a_broken_value_makes_its_row_corrupt_and_no_othe
         ("bridge_boot_id", "NULL"),
         ("bridge_boot_id", "''"),
         ("bridge_boot_id", "'two words'"),
+        ("worktree_name", "'../elsewhere'"),
+        ("worktree_name", "'svc-0000'"),
+        ("conversation_id", "'--help'"),
+        ("keeper_pid", "NULL"),
+        ("keeper_start_ticks", "NULL"),
+        ("keeper_start_ticks", "-1"),
+        ("keeper_boot_id", "NULL"),
         ("cwd", "CAST(x'2fff' AS TEXT)"),
         ("notice", "CAST(x'c3' AS TEXT)"),
     ] {

@@ -80,6 +80,9 @@ pub fn bridge(number: u32, project: &str, state: State) -> Bridge {
             relaunched: true,
         }),
         process: Some(identity()),
+        keeper: Some(ProcessIdentity { pid: Pid::new(4243).unwrap(), ..identity() }),
+        worktree: Some("svc-00000000".parse().unwrap()),
+        conversation: Some("0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0".parse().unwrap()),
         anchor: Anchor {
             environment_id: Some("env_01".to_owned()),
             session_id: Some("session_01".to_owned()),
