@@ -41,6 +41,19 @@ pub enum Program {
     Missing(String),
 }
 
+/// The past conversation that a launch was asked to copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Picked {
+    /// None.
+    Nothing,
+    /// A conversation of this project.
+    Found,
+    /// None of this project.
+    Unknown,
+    /// Two projects share one directory of transcripts, so nobody can tell whose it is.
+    Shared,
+}
+
 /// What is so at the moment of the decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Circumstances {
@@ -68,6 +81,10 @@ pub struct Circumstances {
     pub max_bridges: Option<u32>,
     /// The agent program.
     pub program: Program,
+    /// A terminal can be had for an Interactive Session.
+    pub has_terminal: bool,
+    /// The conversation to copy.
+    pub picked: Picked,
     /// The log and state file systems have room.
     pub disk_has_room: bool,
 }
@@ -155,6 +172,26 @@ pub enum Obstacle {
         "`spawn_mode: session` is only for Server Mode; leave it out or use `resume_mode: standard`"
     )]
     SessionNeedsStandard,
+    /// There is none of this project.
+    #[error(
+        "the conversation is none of this project; choose one of its own, or leave `conversation` and `resume_session_id` out"
+    )]
+    UnknownConversation,
+    /// Two paths have one slug.
+    #[error(
+        "another project keeps its transcripts in the same directory of the agent, so the conversation may be its; start without `conversation` and `resume_session_id`"
+    )]
+    SharedTranscripts,
+    /// No pseudo-terminal.
+    #[error(
+        "no terminal can be made for an Interactive Session on this machine; check /dev/ptmx and `svc doctor`"
+    )]
+    NoTerminal,
+    /// The agent shows the project's name, and no other can be given.
+    #[error(
+        "the agent would read the project's name as an option, because it begins with `-`; rename the directory"
+    )]
+    ProjectReadsAsOption,
     /// The project name is the session name when none is given.
     #[error(
         "the agent would read the session name as an option, because it begins with `-`; give the session another `name`"
@@ -203,7 +240,10 @@ fn option_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
         found.push(Obstacle::Alias(name.clone()));
     }
     if wanted.name_reads_as_option {
-        found.push(Obstacle::NameReadsAsOption);
+        found.push(match wanted.resume_mode {
+            ResumeMode::Standard => Obstacle::NameReadsAsOption,
+            ResumeMode::Pty => Obstacle::ProjectReadsAsOption,
+        });
     }
     if wanted.spawn_mode == SpawnMode::Session && wanted.resume_mode == ResumeMode::Pty {
         found.push(Obstacle::SessionNeedsStandard);
@@ -217,8 +257,27 @@ fn option_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
             found.push(Obstacle::NoCommit);
         }
     }
+    match now.picked {
+        Picked::Nothing | Picked::Found => {}
+        Picked::Unknown => found.push(Obstacle::UnknownConversation),
+        Picked::Shared => found.push(Obstacle::SharedTranscripts),
+    }
     found.extend(bypass_obstacle(wanted.permission_mode, now.bypass_allowed, now.inherits_bypass));
     found
+}
+
+/// What the caller of an admitted launch should know (`agent-cli` §4.8).
+#[must_use]
+pub fn advice(wanted: Wanted) -> Option<&'static str> {
+    match (wanted.resume_mode, wanted.spawn_mode) {
+        (ResumeMode::Pty, SpawnMode::SameDir) => Some(
+            "the session works in the project's own directory, where others may edit the same \
+             files; `spawn_mode: worktree` gives it a git worktree of its own",
+        ),
+        (ResumeMode::Pty, SpawnMode::Worktree | SpawnMode::Session) | (ResumeMode::Standard, _) => {
+            None
+        }
+    }
 }
 
 /// The ceiling on permissions.
@@ -257,6 +316,9 @@ fn state_obstacles(wanted: Wanted, now: &Circumstances) -> Vec<Obstacle> {
     }
     if let Program::Missing(why) = &now.program {
         found.push(Obstacle::AgentMissing(why.clone()));
+    }
+    if wanted.resume_mode == ResumeMode::Pty && !now.has_terminal {
+        found.push(Obstacle::NoTerminal);
     }
     if !now.disk_has_room {
         found.push(Obstacle::DiskFull);
@@ -360,188 +422,4 @@ pub struct JobCircumstances<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn wanted() -> Wanted {
-        Wanted {
-            resume_mode: ResumeMode::Standard,
-            spawn_mode: SpawnMode::SameDir,
-            permission_mode: PermissionMode::Default,
-            trust: false,
-            name_reads_as_option: false,
-        }
-    }
-
-    fn fine() -> Circumstances {
-        Circumstances {
-            alias_of: None,
-            is_git_repo: true,
-            has_commit: true,
-            foreign_git: None,
-            bypass_allowed: false,
-            inherits_bypass: false,
-            live_standard: None,
-            unrecorded: Unrecorded::Nothing,
-            trust: Trust::Granted,
-            live_bridges: 0,
-            max_bridges: None,
-            program: Program::Present,
-            disk_has_room: true,
-        }
-    }
-
-    fn live() -> InstanceId {
-        "3a375c2e-0a3b-4c5d-8e9f-001122334455".parse().unwrap()
-    }
-
-    fn pid() -> Pid {
-        Pid::new(4242).unwrap()
-    }
-
-    #[track_caller]
-    fn refused(wanted: Wanted, now: &Circumstances, obstacle: &Obstacle) {
-        assert_eq!(admit(wanted, now), Admission::Refused(obstacle.clone()));
-        assert!(obstacles(wanted, now).contains(obstacle));
-    }
-
-    #[test]
-    fn a_plain_launch_in_a_trusted_directory_is_admitted() {
-        assert_eq!(admit(wanted(), &fine()), Admission::Launch { grant_trust: false });
-        assert_eq!(obstacles(wanted(), &fine()), []);
-    }
-
-    #[test]
-    fn an_untrusted_directory_needs_an_explicit_acknowledgement() {
-        let now = Circumstances { trust: Trust::Missing, ..fine() };
-        refused(wanted(), &now, &Obstacle::NotTrusted);
-        let acknowledged = Wanted { trust: true, ..wanted() };
-        assert_eq!(admit(acknowledged, &now), Admission::Launch { grant_trust: true });
-    }
-
-    #[test]
-    fn a_broken_trust_file_refuses_even_an_acknowledged_launch() {
-        let why = "broken".to_owned();
-        let now = Circumstances { trust: Trust::Unreadable(why.clone()), ..fine() };
-        refused(Wanted { trust: true, ..wanted() }, &now, &Obstacle::TrustUnreadable(why));
-    }
-
-    #[test]
-    fn a_live_server_mode_bridge_is_reused_regardless_of_trust_and_capacity() {
-        let now = Circumstances {
-            live_standard: Some(live()),
-            trust: Trust::Missing,
-            live_bridges: 3,
-            max_bridges: Some(3),
-            ..fine()
-        };
-        assert_eq!(admit(wanted(), &now), Admission::Reuse(live()));
-        assert_eq!(obstacles(wanted(), &now), [], "a preflight says the same");
-    }
-
-    #[test]
-    fn a_bridge_started_elsewhere_is_returned_regardless_of_trust_and_capacity() {
-        let now = Circumstances {
-            unrecorded: Unrecorded::Adoptable(pid()),
-            trust: Trust::Missing,
-            live_bridges: 3,
-            max_bridges: Some(3),
-            ..fine()
-        };
-        assert_eq!(admit(wanted(), &now), Admission::TakeOver(pid()));
-        assert_eq!(obstacles(wanted(), &now), [], "a preflight says the same");
-    }
-
-    #[test]
-    fn a_bridge_that_may_not_be_taken_over_is_an_obstacle_of_its_own() {
-        let id = live();
-        let code = QuarantineCode::Unkillable;
-        for (unrecorded, obstacle) in [
-            (Unrecorded::OtherService(pid()), Obstacle::OtherService(pid())),
-            (Unrecorded::Held { id: id.clone(), code }, Obstacle::Held { id: id.clone(), code }),
-            (Unrecorded::MayBeLive(id.clone()), Obstacle::MayBeLive(id.clone())),
-        ] {
-            let now = Circumstances { unrecorded, trust: Trust::Missing, ..fine() };
-            refused(wanted(), &now, &obstacle);
-        }
-    }
-
-    #[test]
-    fn a_wrongly_ended_record_is_corrected_before_anything_else_is_judged() {
-        let wrong = |is_stopping| Circumstances {
-            unrecorded: Unrecorded::WronglyEnded { id: live(), is_stopping },
-            trust: Trust::Missing,
-            ..fine()
-        };
-        for is_stopping in [true, false] {
-            assert_eq!(admit(wanted(), &wrong(is_stopping)), Admission::Correct(live()));
-        }
-        assert_eq!(obstacles(wanted(), &wrong(false)), [], "it is the answer then");
-        assert_eq!(obstacles(wanted(), &wrong(true)), [Obstacle::NotTrusted], "it ends first");
-    }
-
-    #[test]
-    fn an_invalid_request_is_never_answered_with_a_live_bridge() {
-        let now = Circumstances { live_standard: Some(live()), is_git_repo: false, ..fine() };
-        refused(Wanted { spawn_mode: SpawnMode::Worktree, ..wanted() }, &now, &Obstacle::NotGit);
-        let bypass = Wanted { permission_mode: PermissionMode::BypassPermissions, ..wanted() };
-        refused(bypass, &now, &Obstacle::BypassForbidden);
-    }
-
-    #[test]
-    fn an_interactive_session_may_run_beside_a_server_mode_bridge() {
-        let now = Circumstances { live_standard: Some(live()), ..fine() };
-        let pty = Wanted { resume_mode: ResumeMode::Pty, ..wanted() };
-        assert_eq!(admit(pty, &now), Admission::Launch { grant_trust: false });
-    }
-
-    #[test]
-    fn bypass_is_forbidden_whichever_way_it_is_asked_for() {
-        let now = Circumstances { inherits_bypass: true, ..fine() };
-        let inherit = Wanted { permission_mode: PermissionMode::Inherit, ..wanted() };
-        refused(inherit, &now, &Obstacle::InheritedBypassForbidden);
-        let allowed = Circumstances { bypass_allowed: true, ..now };
-        assert_eq!(admit(inherit, &allowed), Admission::Launch { grant_trust: false });
-        let bypass = Wanted { permission_mode: PermissionMode::BypassPermissions, ..wanted() };
-        assert_eq!(admit(bypass, &allowed), Admission::Launch { grant_trust: false });
-    }
-
-    #[test]
-    fn circumstances_refuse_in_the_documented_order() {
-        let mut now = Circumstances {
-            trust: Trust::Missing,
-            live_bridges: 2,
-            max_bridges: Some(2),
-            program: Program::Missing("no agent".into()),
-            disk_has_room: false,
-            ..fine()
-        };
-        refused(wanted(), &now, &Obstacle::NotTrusted);
-        now.trust = Trust::Granted;
-        refused(wanted(), &now, &Obstacle::Capacity { max: 2 });
-        now.max_bridges = Some(3);
-        refused(wanted(), &now, &Obstacle::AgentMissing("no agent".into()));
-        now.program = Program::Present;
-        refused(wanted(), &now, &Obstacle::DiskFull);
-    }
-
-    #[test]
-    fn an_alias_cannot_be_started() {
-        let name: ProjectName = "real".parse().unwrap();
-        let now = Circumstances { alias_of: Some(name.clone()), ..fine() };
-        refused(wanted(), &now, &Obstacle::Alias(name));
-    }
-
-    #[test]
-    fn a_worktree_needs_a_commit() {
-        let now = Circumstances { has_commit: false, ..fine() };
-        refused(Wanted { spawn_mode: SpawnMode::Worktree, ..wanted() }, &now, &Obstacle::NoCommit);
-    }
-
-    #[test]
-    fn single_session_mode_is_only_for_server_mode() {
-        let pty =
-            Wanted { resume_mode: ResumeMode::Pty, spawn_mode: SpawnMode::Session, ..wanted() };
-        refused(pty, &fine(), &Obstacle::SessionNeedsStandard);
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use svc_config::Config;
 use svc_domain::admission::{
-    Admission, Circumstances, MIN_FREE_BYTES, Obstacle, Program, Wanted, admit,
+    Admission, Circumstances, MIN_FREE_BYTES, Obstacle, Picked, Program, Wanted, admit,
 };
 use svc_domain::adoption::Unrecorded;
 use svc_domain::argv::reads_as_option;
@@ -22,6 +22,7 @@ pub(crate) struct Scene {
     occupied: HashMap<ProjectName, InstanceId>,
     live_bridges: u32,
     program: Program,
+    has_terminal: bool,
     disk_has_room: bool,
 }
 
@@ -37,6 +38,7 @@ impl Readiness {
                 .collect(),
             live_bridges: u32::try_from(live.len()).unwrap_or(u32::MAX),
             program: self.program_presence(),
+            has_terminal: has_terminal(),
             disk_has_room: disk_has_room(&self.config),
         }
     }
@@ -68,6 +70,8 @@ impl Readiness {
             live_bridges: scene.live_bridges,
             max_bridges: config.instance_defaults.max_bridges,
             program: scene.program.clone(),
+            has_terminal: scene.has_terminal,
+            picked: Picked::Nothing,
             disk_has_room: scene.disk_has_room,
         }
     }
@@ -107,6 +111,11 @@ impl Readiness {
     }
 }
 
+/// Whether a pseudo-terminal can be made. Blocks for one look.
+pub(crate) fn has_terminal() -> bool {
+    std::fs::File::options().read(true).write(true).open("/dev/ptmx").is_ok()
+}
+
 /// Whether there is enough free space for a launch or a job. Blocks.
 ///
 /// Unknown free space is no reason to refuse.
@@ -139,7 +148,11 @@ pub(crate) fn code(obstacle: &Obstacle) -> ErrorCode {
         | Obstacle::NoCommit
         | Obstacle::ForeignGit(_)
         | Obstacle::SessionNeedsStandard
+        | Obstacle::UnknownConversation
+        | Obstacle::SharedTranscripts
+        | Obstacle::ProjectReadsAsOption
         | Obstacle::NameReadsAsOption => ErrorCode::InvalidValue,
+        Obstacle::NoTerminal => ErrorCode::NotResumable,
         Obstacle::BypassForbidden | Obstacle::InheritedBypassForbidden => {
             ErrorCode::BypassForbidden
         }
@@ -159,11 +172,15 @@ pub(crate) fn refuse(project: &ProjectName, obstacle: &Obstacle) -> AppError {
         | Obstacle::MayBeLive(_)
         | Obstacle::NotTrusted
         | Obstacle::TrustUnreadable(_)
-        | Obstacle::Capacity { .. } => Class::Conflict,
+        | Obstacle::Capacity { .. }
+        | Obstacle::NoTerminal => Class::Conflict,
         Obstacle::NotGit
         | Obstacle::NoCommit
         | Obstacle::ForeignGit(_)
         | Obstacle::SessionNeedsStandard
+        | Obstacle::UnknownConversation
+        | Obstacle::SharedTranscripts
+        | Obstacle::ProjectReadsAsOption
         | Obstacle::NameReadsAsOption => Class::Invalid,
         Obstacle::BypassForbidden | Obstacle::InheritedBypassForbidden => Class::Forbidden,
         Obstacle::AgentMissing(_) => Class::Unavailable,

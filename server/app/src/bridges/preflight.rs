@@ -255,7 +255,11 @@ fn login_check(is_logged_in: bool) -> Check {
 /// The check an obstacle belongs to.
 fn check_of(obstacle: &Obstacle) -> &'static str {
     match obstacle {
-        Obstacle::Alias(_) | Obstacle::NameReadsAsOption => "directory",
+        Obstacle::Alias(_)
+        | Obstacle::NameReadsAsOption
+        | Obstacle::ProjectReadsAsOption
+        | Obstacle::UnknownConversation
+        | Obstacle::SharedTranscripts => "directory",
         Obstacle::OtherService(_) | Obstacle::Held { .. } | Obstacle::MayBeLive(_) => "bridge",
         Obstacle::NotGit | Obstacle::NoCommit | Obstacle::ForeignGit(_) => "git",
         Obstacle::SessionNeedsStandard
@@ -263,7 +267,7 @@ fn check_of(obstacle: &Obstacle) -> &'static str {
         | Obstacle::InheritedBypassForbidden => "permissions",
         Obstacle::NotTrusted | Obstacle::TrustUnreadable(_) => "trust",
         Obstacle::Capacity { .. } => "capacity",
-        Obstacle::AgentMissing(_) => "agent",
+        Obstacle::AgentMissing(_) | Obstacle::NoTerminal => "agent",
         Obstacle::DiskFull => "disk",
     }
 }
@@ -280,6 +284,10 @@ fn hint(obstacle: &Obstacle, project: &Project) -> Option<String> {
         | Obstacle::ForeignGit(_)
         | Obstacle::SessionNeedsStandard
         | Obstacle::NameReadsAsOption
+        | Obstacle::ProjectReadsAsOption
+        | Obstacle::UnknownConversation
+        | Obstacle::SharedTranscripts
+        | Obstacle::NoTerminal
         | Obstacle::BypassForbidden
         | Obstacle::InheritedBypassForbidden
         | Obstacle::TrustUnreadable(_)

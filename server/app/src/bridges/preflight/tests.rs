@@ -4,7 +4,7 @@ use super::*;
 use crate::bridges::circumstances::judged;
 use proptest::prelude::*;
 use proptest::sample::select;
-use svc_domain::admission::Admission;
+use svc_domain::admission::{Admission, Picked};
 use svc_domain::identity::Pid;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
@@ -95,6 +95,8 @@ prop_compose! {
             } else {
                 Program::Missing("no agent".into())
             },
+            has_terminal: true,
+            picked: Picked::Nothing,
             disk_has_room,
         }
     }
