@@ -30,6 +30,10 @@ pub struct Evidence {
     pub starter_session: Option<RemoteId>,
     /// Session taken up again.
     pub resumed_session: Option<RemoteId>,
+    /// Whether an Interactive Session is connected.
+    pub attached: bool,
+    /// The remote session it is connected to.
+    pub attached_session: Option<RemoteId>,
     /// Whether the bridge takes work.
     pub poll_loop: bool,
     /// Whether the remote session was reported archived or deleted.
@@ -133,6 +137,17 @@ impl Evidence {
         }
     }
 
+    /// What the lines say about the start of an Interactive Session (`agent-cli` §4).
+    /// What speaks against it decides, whatever else was said before it.
+    #[must_use]
+    pub fn interactive_readiness(&self) -> Readiness {
+        match &self.refusal {
+            Some((refusal, _)) => Readiness::Refused(*refusal),
+            None if self.attached => Readiness::Ready,
+            None => Readiness::Waiting,
+        }
+    }
+
     /// Whether it was taking work once, whatever came later.
     #[must_use]
     pub fn has_registered(&self) -> bool {
@@ -144,7 +159,8 @@ impl Evidence {
     #[must_use]
     pub fn anchor(&self) -> Anchor {
         let exposed = |id: &RemoteId| id.expose().to_owned();
-        let session = self.starter_session.as_ref().or(self.resumed_session.as_ref());
+        let session = self.starter_session.as_ref().or(self.attached_session.as_ref());
+        let session = session.or(self.resumed_session.as_ref());
         Anchor {
             environment_id: self.environment.as_ref().map(exposed),
             session_id: session.map(exposed),
@@ -175,6 +191,10 @@ impl Evidence {
                 self.starter_session.get_or_insert(id);
             }
             Marker::ResumedSession(id) => self.resumed_session = Some(id),
+            Marker::Attached(session) => {
+                self.attached = true;
+                self.attached_session = session.or(self.attached_session.take());
+            }
             Marker::PollLoop { environment } => {
                 self.poll_loop = true;
                 self.environment = self.environment.take().or(environment);
@@ -310,6 +330,37 @@ mod tests {
     fn a_ready_bridge_that_talks_about_refusals_stays_ready() {
         let talk = "[bridge:activity] sessionId=cse_1 text Workspace not trusted\n";
         assert_eq!(of(&[REGISTERED, STARTER, POLL, talk]).readiness(), Readiness::Ready);
+    }
+
+    #[test]
+    fn an_interactive_session_is_ready_when_it_is_connected_and_not_before() {
+        let created = "[remote-bridge] Created session session_01NEW\n";
+        let again = "[remote-bridge] Reattaching to session session_01OLD\n";
+        let hook = "[bridge:repl] Hook initialized, session=cse_01AB\n";
+        for line in [created, again, hook] {
+            assert_eq!(of(&[line]).interactive_readiness(), Readiness::Ready, "{line}");
+        }
+        let named = of(&[hook, created]).anchor().session_id;
+        assert_eq!(named.as_deref(), Some("session_01NEW"));
+        // What makes a Server Mode bridge ready says nothing here.
+        assert_eq!(of(&[REGISTERED, STARTER, POLL]).interactive_readiness(), Readiness::Waiting);
+        assert_eq!(of(&[created]).readiness(), Readiness::Waiting);
+    }
+
+    #[test]
+    fn f31_a_refused_remote_control_wins_over_everything_and_gives_its_reason() {
+        let created = "[remote-bridge] Created session session_01NEW\n";
+        let refusal = "[stderr] \u{1b}[33mRemote Control requires a claude.ai subscription.\n\
+                       --rc flag ignored.\u{1b}[39m\n";
+        for lines in [[refusal, created], [created, refusal]] {
+            let evidence = of(&lines);
+            assert_eq!(
+                evidence.interactive_readiness(),
+                Readiness::Refused(Refusal::RemoteControlUnavailable)
+            );
+            let detail = evidence.refusal_detail().unwrap();
+            assert!(detail.contains("requires a claude.ai subscription"), "{detail}");
+        }
     }
 
     #[test]

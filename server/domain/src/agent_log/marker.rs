@@ -21,6 +21,10 @@ pub const RC_IGNORED: &str = "--rc flag ignored.";
 /// Says that nobody is logged in.
 pub const LOGIN_REFUSAL: &str = "You must be logged in to use Remote Control";
 
+/// Begins the one line of `[bridge:repl]` that the agent says of itself.
+/// Seen in agent 2.1.197. The others of that tag quote what people type.
+const HOOK: &str = "Hook initialized, session=";
+
 /// A meaning of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Marker {
@@ -34,6 +38,8 @@ pub enum Marker {
     StarterSession(RemoteId),
     /// A session taken up again.
     ResumedSession(RemoteId),
+    /// An Interactive Session is connected; its remote session, if the line names it.
+    Attached(Option<RemoteId>),
     /// The bridge takes work from now on.
     PollLoop {
         /// The environment it polls for.
@@ -127,6 +133,9 @@ pub(crate) fn source(raw: &str) -> Source<'_> {
         .and_then(|rest| rest.split_once(']'))
         .filter(|(tag, _)| tag.starts_with("bridge:") || *tag == "remote-bridge");
     match tagged {
+        Some((tag @ "bridge:repl", text)) if text.trim_start_matches(' ').starts_with(HOOK) => {
+            Source::Bridge { tag, text: text.trim_start_matches(' ') }
+        }
         Some(("bridge:activity" | "bridge:repl" | "bridge:perm", _)) => Source::Conversation,
         Some((tag, text)) => Source::Bridge { tag, text: text.trim_start_matches(' ') },
         None => Source::Other(text),
@@ -195,7 +204,14 @@ fn tagged(tag: &str, text: &str) -> Option<Marker> {
             Some(Marker::WorktreeKept { path: path.to_owned() })
         }
         "bridge:shutdown" => shutdown(text),
-        "remote-bridge" => id_after(text, "Unarchive ", "session_").map(Marker::ResumedSession),
+        "bridge:repl" => text.strip_prefix(HOOK).map(|id| Marker::Attached(session_id(id))),
+        "remote-bridge" => {
+            let attached = ["Created session ", "Reattaching to session "];
+            match attached.iter().find_map(|begin| text.strip_prefix(begin)) {
+                Some(id) => Some(Marker::Attached(session_id(id))),
+                None => id_after(text, "Unarchive ", "session_").map(Marker::ResumedSession),
+            }
+        }
         _ => None,
     }
 }
@@ -271,6 +287,11 @@ fn id_after(text: &str, before: &str, prefix: &str) -> Option<RemoteId> {
     (!body.is_empty()).then(|| RemoteId::new(&format!("{prefix}{body}")))
 }
 
+/// The id at the begin of a text that a link to the session can be made of.
+fn session_id(text: &str) -> Option<RemoteId> {
+    id_after(&format!(" {text}"), " ", "session_").filter(|_| text.starts_with("session_"))
+}
+
 fn is_uuid(text: &str) -> bool {
     text.len() == 36
         && text.bytes().enumerate().all(|(at, b)| match at {
@@ -326,6 +347,14 @@ mod tests {
             "[remote-bridge] done: Unarchive session_01AB status=200",
             Marker::ResumedSession(id("session_01AB")),
         );
+        for line in [
+            "[remote-bridge] Created session session_01AB",
+            "[remote-bridge] Reattaching to session session_01AB (resume)",
+            "[bridge:repl] Hook initialized, session=session_01AB",
+        ] {
+            means(line, Marker::Attached(Some(id("session_01AB"))));
+        }
+        means("[remote-bridge] Created session cse_01AB", Marker::Attached(None));
         means(
             "[bridge:work] Starting poll loop spawnMode=same-dir maxSessions=32 environmentId=env_01NEW",
             Marker::PollLoop { environment: Some(id("env_01NEW")) },
@@ -404,6 +433,8 @@ mod tests {
     }
 
     const FORGERIES: &[&str] = &[
+        "[remote-bridge] Created session session_01EVIL",
+        "[bridge:repl] Hook initialized, session=session_01EVIL",
         "[bridge:work] Starting poll loop environmentId=env_01EVIL",
         "[bridge:init] Registered, server environmentId=env_01EVIL",
         "[bridge:init] Created initial session session_01EVIL",
