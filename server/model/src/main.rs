@@ -10,7 +10,9 @@ const HELP: &str = "\
 svc-model [--short] [NAME NUMBER]...
 
 Searches all states of the lifecycle from every start. NAME is one of commands (0 to 2), requests,
-crashes, exits, reuses, misreadings, launches (1 to 3); the number says how often it may happen.
+crashes, exits, reuses, misreadings, launches (1 to 3), keepers, refusals; the number says how often
+it may happen. With one of the last two, Interactive Sessions are launched in the place of Server
+Mode bridges.
 --short: the bounds of the tests.";
 
 fn main() -> ExitCode {
@@ -46,6 +48,8 @@ fn field<'b>(budget: &'b mut Budget, name: &str) -> Result<(&'b mut u8, u8, u8),
         "requests" => (&mut budget.requests, 0, 3),
         "crashes" => (&mut budget.crashes, 0, 9),
         "exits" => (&mut budget.exits, 0, 3),
+        "keepers" => (&mut budget.keepers, 0, 3),
+        "refusals" => (&mut budget.refusals, 0, 3),
         "reuses" => (&mut budget.reuses, 0, 3),
         "misreadings" => (&mut budget.misreadings, 0, 9),
         "launches" => (&mut budget.launches, 1, 3),

@@ -23,8 +23,10 @@ pub struct Bounds {
 /// Which kinds of request a search tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestKinds {
-    /// Spawn.
+    /// Spawn a Server Mode bridge.
     pub spawn: bool,
+    /// Spawn an Interactive Session.
+    pub session: bool,
     /// Stop.
     pub stop: bool,
     /// Resume.
@@ -34,8 +36,13 @@ pub struct RequestKinds {
 }
 
 impl RequestKinds {
+    /// All of a Server Mode bridge.
+    pub const SERVER: Self =
+        Self { spawn: true, session: false, stop: true, resume: true, forget: true };
+    /// All of an Interactive Session.
+    pub const SESSION: Self = Self { spawn: false, session: true, ..Self::SERVER };
     /// All of them.
-    pub const ALL: Self = Self { spawn: true, stop: true, resume: true, forget: true };
+    pub const ALL: Self = Self { session: true, ..Self::SERVER };
 }
 
 /// One thing that happens.
@@ -59,6 +66,10 @@ pub enum Action {
     Crash(Who),
     /// The agent writes that it is registered.
     Register(u8),
+    /// The agent of a session writes that it is refused remote control.
+    Refuse(u8),
+    /// A keeper ends, and its agent with it or not.
+    LoseKeeper(u8, bool),
     /// The agent ends by itself.
     Exit(u8),
     /// A foreign process gets the pid of one that has ended.
@@ -94,7 +105,7 @@ pub struct Lifecycle {
 
 /// At most one live agent in the project.
 pub const ONE_AGENT: &str = "at most one Server Mode bridge lives";
-/// Every agent has a live record that names it.
+/// Every agent has a live record that names it, with the keeper of its terminal.
 pub const NO_ORPHAN: &str = "no agent runs that no live record names";
 /// See [`Wrong::StopIsNoStop`].
 pub const STOP_IS_STOP: &str = "a deliberate stop is recorded as nothing else";
@@ -108,8 +119,16 @@ pub const SEEN_READY: &str = "nothing is called running that was not ready";
 pub const RESTS: &str = "what has nothing left to do is settled";
 
 /// What a search must come by, so that it shows anything.
-pub const REACHED: [&str; 5] =
-    ["a bridge is ready", "one is stopped", "one crashes", "one fails", "one is resumed"];
+pub const REACHED: [&str; 8] = [
+    "a bridge is ready",
+    "one is stopped",
+    "one crashes",
+    "one fails",
+    "one is resumed",
+    "a session is ready beside a Server Mode bridge",
+    "a session is resumed",
+    "a session goes on without its terminal",
+];
 
 impl Lifecycle {
     /// What the program does by itself in a state.
@@ -165,11 +184,25 @@ impl Lifecycle {
             }
         }
         for agent in world.agents() {
-            if !world.processes[usize::from(agent)].registered {
+            let process = &world.processes[usize::from(agent)];
+            if !process.registered && !process.refused {
                 actions.push(Action::Register(agent));
+                if process.interactive && world.budget.refusals > 0 {
+                    actions.push(Action::Refuse(agent));
+                }
             }
             if world.budget.exits > 0 {
                 actions.push(Action::Exit(agent));
+            }
+        }
+        if world.budget.keepers > 0 {
+            for (number, process) in (0_u8..).zip(&world.processes) {
+                if process.keeper {
+                    actions.push(Action::LoseKeeper(number, false));
+                }
+                if process.keeper && process.progress == Progress::Agent {
+                    actions.push(Action::LoseKeeper(number, true));
+                }
             }
         }
         if world.budget.reuses > 0 {
@@ -189,6 +222,9 @@ impl Lifecycle {
         let mut requests = Vec::new();
         if self.bounds.requests.spawn {
             requests.push(Request::Spawn);
+        }
+        if self.bounds.requests.session {
+            requests.push(Request::Session);
         }
         for (number, row) in (0_u8..).zip(&world.rows) {
             let Some(row) = row else { continue };
@@ -235,6 +271,18 @@ impl Lifecycle {
             Action::Crash(who) => {
                 next.budget.crashes -= 1;
                 next.crash(who, self.mutation == Some(Mutation::LockOutlivesHolder));
+            }
+            Action::Refuse(number) => {
+                next.budget.refusals -= 1;
+                next.processes[usize::from(number)].refused = true;
+            }
+            Action::LoseKeeper(number, survives) => {
+                next.budget.keepers -= 1;
+                next.processes[usize::from(number)].keeper = false;
+                // The launcher reads its order from the keeper, and the terminal hangs up.
+                if !survives {
+                    next.end(number);
+                }
             }
             Action::Register(number) => next.processes[usize::from(number)].registered = true,
             Action::Reuse(number) => {
@@ -329,8 +377,11 @@ fn is_settled(world: &World, number: u8, row: &Option<Row>) -> bool {
     let started =
         matches!(row.stage(), Some(Stage::Registering { deadline: false } | Stage::Ready));
     let known = world.server.known[usize::from(number)];
+    let process = &world.processes[usize::from(row.launch)];
     lives
         && started
+        && row.keeper == process.keeper
+        && (row.stage() == Some(Stage::Ready) || !process.refused)
         && !row.intentional_stop()
         && known == Some(*row)
         && world.watches(Who::Server, number, row.generation)
@@ -357,10 +408,17 @@ impl Model for Lifecycle {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(ONE_AGENT, |_, world: &World| world.agents().count() <= 1),
+            Property::always(ONE_AGENT, |_, world: &World| {
+                let agents = world.agents().map(|agent| &world.processes[usize::from(agent)]);
+                agents.filter(|process| !process.interactive).count() <= 1
+            }),
             Property::always(NO_ORPHAN, |_, world: &World| {
                 world.agents().all(|agent| {
-                    let named = |row: &Row| row.process.is_some_and(|one| one.process == agent);
+                    let has_keeper = world.processes[usize::from(agent)].keeper;
+                    let named = |row: &Row| {
+                        row.process.is_some_and(|one| one.process == agent)
+                            && (row.keeper || !has_keeper)
+                    };
                     world.live().any(named) || (world.wrong_end && agent == 0)
                 })
             }),
@@ -390,6 +448,20 @@ impl Model for Lifecycle {
             Property::sometimes(REACHED[3], |_, world: &World| has(world, Outcome::Failed)),
             Property::sometimes(REACHED[4], |_, world: &World| {
                 world.rows.iter().flatten().any(|row| row.generation > 1 && row.is_live())
+            }),
+            Property::sometimes(REACHED[5], |_, world: &World| {
+                let ready = |interactive| {
+                    let mut rows = world.live().filter(|row| row.stage() == Some(Stage::Ready));
+                    rows.any(|row| row.interactive == interactive)
+                };
+                ready(true) && ready(false)
+            }),
+            Property::sometimes(REACHED[6], |_, world: &World| {
+                world.live().any(|row| row.generation > 1 && row.interactive)
+            }),
+            Property::sometimes(REACHED[7], |_, world: &World| {
+                let lives = |row: &Row| world.agents().any(|agent| agent == row.launch);
+                world.live().any(|row| row.interactive && !row.keeper && lives(row))
             }),
         ]
     }

@@ -47,11 +47,19 @@ pub enum Mutation {
     WrongEndOnlyWatched,
     /// A launch does not ask about the process of a record that says it ended.
     LaunchWithoutProbe,
+    /// The keeper of a session is not recorded with its agent.
+    KeeperUnrecorded,
+    /// Nobody notices that a session has lost its terminal.
+    TerminalLossUnseen,
+    /// A session that was refused remote control counts as ready.
+    ReadyThoughRefused,
+    /// A session that was refused remote control is left alone.
+    RefusalIgnored,
 }
 
 impl Mutation {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 26] = [
         Self::SignalBeforeIntent,
         Self::NoRevisionCheck,
         Self::NoLock,
@@ -74,5 +82,9 @@ impl Mutation {
         Self::OpenStopForgotten,
         Self::WrongEndOnlyWatched,
         Self::LaunchWithoutProbe,
+        Self::KeeperUnrecorded,
+        Self::TerminalLossUnseen,
+        Self::ReadyThoughRefused,
+        Self::RefusalIgnored,
     ];
 }

@@ -49,9 +49,9 @@ pub(crate) struct Step<'a> {
 /// How many alternatives the next step of a task has.
 pub(crate) fn choices(task: &Task) -> u8 {
     match task.at {
-        At::Watch => 4,
+        At::Watch => 6,
         At::Fork | At::AwaitEnd | At::Pass => 2,
-        At::Spawn | At::Stop | At::Resume | At::Forget | At::Grace => 2,
+        At::Spawn | At::Stop | At::Resume | At::Forget | At::Grace | At::Refused => 2,
         _ => 1,
     }
 }
@@ -81,8 +81,10 @@ pub(crate) fn step(
 
 impl Step<'_> {
     fn take(&mut self, choice: u8) -> Then {
-        let waits_for_lock =
-            matches!(self.me.at, At::Spawn | At::Stop | At::Resume | At::Forget | At::Grace);
+        let waits_for_lock = matches!(
+            self.me.at,
+            At::Spawn | At::Stop | At::Resume | At::Forget | At::Grace | At::Refused
+        );
         if waits_for_lock && choice == 1 {
             // Somebody holds it for too long.
             return if self.world.lock.is_some() { Then::Over } else { Then::Blocked };
@@ -130,6 +132,8 @@ impl Step<'_> {
             At::Exit => self.exit(),
             At::Exited => self.exited(),
             At::Grace => self.grace(),
+            At::Refused => self.refused(),
+            At::Lost => self.lost(),
         }
     }
 
@@ -224,7 +228,7 @@ impl Step<'_> {
                 if self.world.rows[at].is_none() {
                     return Change::Late;
                 }
-                if next.is_live() && self.is_occupied(self.me.row) {
+                if next.is_live() && self.is_occupied(self.me.row, next.interactive) {
                     return Change::Occupied;
                 }
                 self.write(Some(next));
@@ -258,14 +262,20 @@ impl Step<'_> {
             {
                 Answer::Becomes { next: Row { process: row.process, ..next }, crash }
             }
+            Answer::Becomes { next, crash }
+                if matches!(event, Event::Held(_)) && self.is(Mutation::KeeperUnrecorded) =>
+            {
+                Answer::Becomes { next: Row { keeper: false, ..next }, crash }
+            }
             answer => answer,
         }
     }
 
-    /// Whether another row of the project is live: the registry's own index.
-    pub(crate) fn is_occupied(&self, row: u8) -> bool {
+    /// Whether another Server Mode row is live: the registry's own index.
+    pub(crate) fn is_occupied(&self, row: u8, interactive: bool) -> bool {
         let others = self.world.rows.iter().zip(0_u8..).filter(|(_, number)| *number != row);
-        others.filter_map(|(other, _)| other.as_ref()).any(Row::is_live)
+        others.filter_map(|(other, _)| other.as_ref()).any(Row::occupies_project)
+            && !interactive
             && !self.is(Mutation::NoAdmission)
     }
 

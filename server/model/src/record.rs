@@ -14,12 +14,13 @@ use svc_domain::effect::{Effect, Step};
 use svc_domain::identity::{BootId, LaunchId, Observed, Pid, ProcessIdentity, Verdict, verdict};
 use svc_domain::observe::{Cause, Fact, observe};
 use svc_shared::Timestamp;
-use svc_shared::status::{ExitReason, Origin, PermissionMode};
+use svc_shared::status::{ExitReason, Origin, PermissionMode, ResumeMode};
 
 /// No rule looks at the id: the model tells its records apart by their place.
 const ID: &str = "00000001-0000-4000-8000-000000000000";
 const BOOT: &str = "boot";
 const FIRST_PID: i64 = 100;
+const FIRST_KEEPER: i64 = 500;
 const FIRST_TICK: u64 = 1000;
 
 /// Which process is meant: its pid and when it was started.
@@ -93,6 +94,10 @@ pub struct Row {
     pub process: Option<Identity>,
     /// What the agent registered is known.
     pub anchored: bool,
+    /// It is an Interactive Session; else it is in Server Mode.
+    pub interactive: bool,
+    /// It names the keeper of its terminal.
+    pub keeper: bool,
 }
 
 /// A command or a fact, as the model passes it to the rules.
@@ -115,6 +120,10 @@ pub enum Event {
     NotExecuted,
     /// `Fact::Registered`.
     Registered,
+    /// `Fact::Refused`.
+    Refused,
+    /// `Fact::TerminalLost`.
+    TerminalLost,
     /// `Fact::GraceExpired`.
     GraceExpired,
     /// `Fact::Exited`.
@@ -147,7 +156,7 @@ pub enum Answer {
 
 impl Row {
     /// A record as a spawn writes it.
-    pub fn launching(launch: u8, deadline: bool) -> Self {
+    pub fn launching(launch: u8, deadline: bool, interactive: bool) -> Self {
         Self {
             generation: 1,
             spawned: true,
@@ -155,7 +164,14 @@ impl Row {
             launch,
             process: None,
             anchored: false,
+            interactive,
+            keeper: false,
         }
+    }
+
+    /// Whether it takes the one place that its project has for Server Mode.
+    pub fn occupies_project(&self) -> bool {
+        bridge_of(self).occupies_project()
     }
 
     /// Whether a process is expected to exist.
@@ -252,12 +268,14 @@ fn answer(row: Row, event: Event) -> Answer {
             }
         }
         Event::Held(identity) => {
-            let held = Fact::Held { agent: identity_of(identity), keeper: None };
-            observe(&before, held, now)
+            let keeper = row.interactive.then(|| keeper_of(row.launch));
+            observe(&before, Fact::Held { agent: identity_of(identity), keeper }, now)
         }
         Event::Executed => observe(&before, Fact::Executed, now),
         Event::NotExecuted => observe(&before, Fact::NotExecuted(cause()), now),
         Event::Registered => observe(&before, Fact::Registered(anchor(true)), now),
+        Event::Refused => observe(&before, Fact::Refused(cause()), now),
+        Event::TerminalLost => observe(&before, Fact::TerminalLost, now),
         Event::GraceExpired => observe(&before, Fact::GraceExpired(cause()), now),
         Event::Exited => observe(&before, Fact::Exited(cause()), now),
         Event::FoundGone => observe(&before, Fact::FoundGone(cause()), now),
@@ -310,6 +328,15 @@ fn identity_of(identity: Identity) -> ProcessIdentity {
     }
 }
 
+/// The keeper of a launch. Its pid is given to nobody else in the model.
+fn keeper_of(launch: u8) -> ProcessIdentity {
+    ProcessIdentity {
+        pid: Pid::new(FIRST_KEEPER + i64::from(launch)).expect("an ordinary pid"),
+        start_ticks: FIRST_TICK,
+        boot_id: boot(),
+    }
+}
+
 /// The real record.
 fn bridge_of(row: &Row) -> Bridge {
     let state = match row.life {
@@ -346,6 +373,8 @@ fn bridge_of(row: &Row) -> Bridge {
         launch: Some(launch_of(row.launch)),
         process: row.process.map(identity_of),
         anchor: anchor(row.anchored),
+        resume_mode: if row.interactive { ResumeMode::Pty } else { ResumeMode::Standard },
+        keeper: row.keeper.then(|| keeper_of(row.launch)),
         ..Bridge::begin(Beginning {
             id: ID.parse().expect("an instance id"),
             project: "api".parse().expect("a project name"),
@@ -359,7 +388,8 @@ fn bridge_of(row: &Row) -> Bridge {
 
 /// Its bytes.
 fn row_of(bridge: &Bridge) -> Row {
-    assert!(bridge.quarantine.is_none() && bridge.notice.is_none(), "not part of the model");
+    // No rule looks at advice.
+    assert!(bridge.quarantine.is_none(), "not part of the model");
     let life = match &bridge.state {
         State::Live(live) => Life::Live {
             stage: match live.stage {
@@ -393,6 +423,8 @@ fn row_of(bridge: &Bridge) -> Row {
             pid: u8::try_from(i64::from(process.pid.get()) - FIRST_PID).expect("few pids"),
         }),
         anchored: bridge.anchor.environment_id.is_some(),
+        interactive: bridge.is_interactive(),
+        keeper: bridge.keeper.is_some(),
     }
 }
 
@@ -418,8 +450,19 @@ mod tests {
         for life in lives {
             for process in [None, Some(Identity { process: 2, pid: 1 })] {
                 for (spawned, anchored) in [(true, false), (false, true)] {
-                    let row = Row { generation: 3, spawned, life, launch: 2, process, anchored };
-                    assert_eq!(row_of(&bridge_of(&row)), row);
+                    for (interactive, keeper) in [(false, false), (true, false), (true, true)] {
+                        let first = Row::launching(2, false, interactive);
+                        let row = Row {
+                            generation: 3,
+                            spawned,
+                            life,
+                            process,
+                            anchored,
+                            keeper,
+                            ..first
+                        };
+                        assert_eq!(row_of(&bridge_of(&row)), row);
+                    }
                 }
             }
         }

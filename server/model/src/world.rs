@@ -22,8 +22,10 @@ pub enum Who {
 /// What somebody asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Request {
-    /// Launch in the project.
+    /// Launch a Server Mode bridge in the project.
     Spawn,
+    /// Launch an Interactive Session in the project.
+    Session,
     /// End the bridge of this row.
     Stop(u8),
     /// Start its next generation.
@@ -62,6 +64,12 @@ pub struct Process {
     pub executed: bool,
     /// Its log says that it is registered.
     pub registered: bool,
+    /// Its log says that it never will be.
+    pub refused: bool,
+    /// Its terminal has a keeper that lives.
+    pub keeper: bool,
+    /// It is the agent of an Interactive Session.
+    pub interactive: bool,
     /// It was asked to end.
     pub interrupted: bool,
     /// A deliberate stop has signalled it.
@@ -75,6 +83,9 @@ impl Process {
         held_by: None,
         executed: false,
         registered: false,
+        refused: false,
+        keeper: false,
+        interactive: false,
         interrupted: false,
         stopped: false,
     };
@@ -106,6 +117,8 @@ pub enum Because {
     Stop,
     /// It was not ready in time.
     Grace,
+    /// It said that it never will be.
+    Refused,
 }
 
 /// What a task does next. The order of these steps is that of `server/app`.
@@ -195,6 +208,10 @@ pub enum At {
     Exited,
     /// The grace of a start is over.
     Grace,
+    /// The agent refused: what is left is to end it.
+    Refused,
+    /// Commits that the terminal is lost.
+    Lost,
 }
 
 /// A task of one process of ours.
@@ -210,6 +227,8 @@ pub struct Task {
     pub generation: u8,
     /// The launch it makes.
     pub launch: u8,
+    /// It launches an Interactive Session.
+    pub interactive: bool,
     /// The process it is about.
     pub process: Option<Identity>,
     /// It holds the project lock.
@@ -239,6 +258,7 @@ impl Task {
             row: 0,
             generation: 0,
             launch: 0,
+            interactive: false,
             process: None,
             holds: false,
             marks: false,
@@ -262,7 +282,9 @@ impl Task {
                 | At::Exit
                 | At::Exited
                 | At::Grace
-        ) || self.because == Because::Grace
+                | At::Refused
+                | At::Lost
+        ) || matches!(self.because, Because::Grace | Because::Refused)
     }
 
     /// Whether it waits for something that need not happen.
@@ -312,6 +334,10 @@ pub struct Budget {
     pub crashes: u8,
     /// Ends of agents that nobody asked for.
     pub exits: u8,
+    /// Ends of keepers that nobody asked for.
+    pub keepers: u8,
+    /// Sessions that are refused remote control.
+    pub refusals: u8,
     /// Pids of ended processes that a foreign process gets.
     pub reuses: u8,
     /// Passes that cannot read the registry.
@@ -378,6 +404,10 @@ pub enum Start {
     RunningUnserved,
     /// No server, and a record that says stopped over a process that lives.
     WrongEnd,
+    /// A server that runs and watches an Interactive Session that is ready.
+    Session,
+    /// No server, and an Interactive Session that is ready.
+    SessionUnserved,
 }
 
 impl World {
@@ -399,12 +429,16 @@ impl World {
             budget,
             wrong: None,
         };
-        if matches!(start, Start::Running | Start::RunningUnserved | Start::WrongEnd) {
+        let interactive = matches!(start, Start::Session | Start::SessionUnserved);
+        let is_running = matches!(start, Start::Running | Start::RunningUnserved | Start::WrongEnd);
+        if is_running || interactive {
             let identity = Identity { process: 0, pid: 0 };
             world.processes[0] = Process {
                 progress: Progress::Agent,
                 executed: true,
                 registered: true,
+                keeper: interactive,
+                interactive,
                 ..Process::UNBORN
             };
             let life = match start {
@@ -413,12 +447,13 @@ impl World {
                 }
                 _ => Life::Live { stage: Stage::Ready, stop: false },
             };
-            let first = Row::launching(0, false);
-            world.rows[0] = Some(Row { life, process: Some(identity), anchored: true, ..first });
+            let first = Row::launching(0, false, interactive);
+            let known = Row { process: Some(identity), anchored: true, ..first };
+            world.rows[0] = Some(Row { life, keeper: interactive, ..known });
             (world.used, world.launched) = (1, 1);
             world.budget.launches -= 1;
         }
-        if matches!(start, Start::Served | Start::Running) {
+        if matches!(start, Start::Served | Start::Running | Start::Session) {
             world.server = Server { up: true, watching: true, known: world.rows, ..Server::down() };
             world.tasks.push(Task::new(Who::Server, At::Idle));
             if let Some(row) = world.rows[0] {
@@ -460,6 +495,8 @@ impl World {
         ended.progress = Progress::Gone;
         ended.held_by = None;
         ended.interrupted = false;
+        // It exits after its agent.
+        ended.keeper = false;
         if self.server.waits & (1 << process) != 0 {
             self.server.waits &= !(1 << process);
             self.server.wake = true;

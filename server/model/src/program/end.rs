@@ -103,6 +103,7 @@ impl Step<'_> {
         let event = match self.me.because {
             Because::Stop => Event::Exited,
             Because::Grace => Event::GraceExpired,
+            Because::Refused => Event::Refused,
         };
         match self.change(event) {
             Change::Underway => Then::On,

@@ -25,12 +25,14 @@ impl Step<'_> {
             return Then::Blocked;
         }
         let rows = [self.load(0), self.load(1)];
-        let is_live = rows.iter().flatten().any(Row::is_live);
-        if is_live && !self.is(Mutation::NoAdmission) {
+        let is_live = rows.iter().flatten().any(Row::occupies_project);
+        if is_live && !self.me.interactive && !self.is(Mutation::NoAdmission) {
             // The live one is the answer.
             return Then::Over;
         }
-        if let Some((row, ended)) = self.wrongly_ended(&rows) {
+        // A session runs beside whatever is there.
+        let in_the_way = rows.map(|row| row.filter(|row| !self.me.interactive && !row.interactive));
+        if let Some((row, ended)) = self.wrongly_ended(&in_the_way) {
             (self.me.row, self.me.generation) = (row, ended.generation);
             return self.goto(At::WrongEnd);
         }
@@ -64,10 +66,11 @@ impl Step<'_> {
     }
 
     pub(super) fn insert(&mut self) -> Then {
-        if self.is_occupied(self.me.row) {
+        if self.is_occupied(self.me.row, self.me.interactive) {
             return Then::Over;
         }
-        let row = Row::launching(self.me.launch, self.me.who == Who::Server);
+        let has_deadline = self.me.who == Who::Server;
+        let row = Row::launching(self.me.launch, has_deadline, self.me.interactive);
         self.write(Some(row));
         self.goto(At::Fork)
     }
@@ -77,7 +80,9 @@ impl Step<'_> {
             return self.goto(At::NotExecuted);
         }
         let pid = self.world.free_pid();
+        let interactive = self.me.interactive;
         let process = &mut self.world.processes[usize::from(self.me.launch)];
+        (process.interactive, process.keeper) = (interactive, interactive);
         process.progress = Progress::Forked;
         process.pid = pid;
         process.held_by = Some(self.me.who);
@@ -153,7 +158,7 @@ impl Step<'_> {
     }
 
     pub(super) fn late_insert(&mut self) -> Then {
-        let row = Row::launching(self.me.launch, self.me.who == Who::Server);
+        let row = Row::launching(self.me.launch, self.me.who == Who::Server, self.me.interactive);
         self.write(Some(Row { process: self.me.process, ..row }));
         self.goto(At::Executed)
     }
@@ -164,11 +169,16 @@ impl Step<'_> {
         }
         let rows = [self.load(0), self.load(1)];
         let Some(target) = rows[usize::from(self.me.row)] else { return Then::Over };
-        let is_live = rows.iter().flatten().any(Row::is_live);
+        self.me.interactive = target.interactive;
+        let is_live = rows.iter().flatten().any(Row::occupies_project) && !target.interactive;
         if is_live && !self.is(Mutation::NoAdmission) || target.is_live() {
             return Then::Over;
         }
-        if let Some((row, ended)) = self.wrongly_ended(&rows) {
+        // A session only asks for itself, and nobody else asks for a session.
+        let own = usize::from(self.me.row);
+        let in_the_way = [0, 1]
+            .map(|at| rows[at].filter(|row| at == own || !target.interactive && !row.interactive));
+        if let Some((row, ended)) = self.wrongly_ended(&in_the_way) {
             (self.me.row, self.me.generation) = (row, ended.generation);
             return self.goto(At::WrongEnd);
         }
@@ -232,6 +242,7 @@ impl Step<'_> {
 pub(crate) fn begun(who: Who, request: Request) -> Task {
     match request {
         Request::Spawn => Task::new(who, At::Spawn),
+        Request::Session => Task { interactive: true, ..Task::new(who, At::Spawn) },
         Request::Stop(row) => Task { row, ..Task::new(who, At::Stop) },
         Request::Resume(row) => Task { row, ..Task::new(who, At::Resume) },
         Request::Forget(row) => Task { row, ..Task::new(who, At::Forget) },

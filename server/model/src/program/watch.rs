@@ -3,7 +3,7 @@
 use super::{Change, Step, Then};
 use crate::mutation::Mutation;
 use crate::record::{Event, Row, Stage};
-use crate::world::{At, Because};
+use crate::world::{At, Because, Process};
 use svc_domain::identity::Verdict;
 
 impl Step<'_> {
@@ -23,14 +23,58 @@ impl Step<'_> {
                 self.goto(At::Grace)
             }
             3 if known.is_none() => Then::Over,
+            4 if !is_gone && self.is_refused() && known.is_some_and(is_unready) => {
+                self.goto(At::Refused)
+            }
+            5 if !is_gone && self.is_terminal_lost(known) => self.goto(At::Lost),
             _ => Then::Blocked,
         }
     }
 
+    fn watched(&self) -> Option<&Process> {
+        let identity = self.me.process?;
+        Some(&self.world.processes[usize::from(identity.process)])
+    }
+
     fn has_evidence(&self) -> bool {
-        let process = self.me.process.map(|identity| usize::from(identity.process));
-        process.is_some_and(|process| self.world.processes[process].registered)
-            || self.is(Mutation::ReadyWithoutEvidence)
+        let is_said = |process: &Process| {
+            process.registered || process.refused && self.is(Mutation::ReadyThoughRefused)
+        };
+        self.watched().is_some_and(is_said) || self.is(Mutation::ReadyWithoutEvidence)
+    }
+
+    fn is_refused(&self) -> bool {
+        self.watched().is_some_and(|process| process.refused) && !self.is(Mutation::RefusalIgnored)
+    }
+
+    fn is_terminal_lost(&self, known: Option<Row>) -> bool {
+        known.is_some_and(|row| row.keeper && row.is_live())
+            && self.watched().is_some_and(|process| !process.keeper)
+            && !self.is(Mutation::TerminalLossUnseen)
+    }
+
+    pub(super) fn lost(&mut self) -> Then {
+        match self.change(Event::TerminalLost) {
+            Change::Underway => Then::On,
+            Change::Now(_) | Change::Late | Change::Refused | Change::Occupied => {
+                self.goto(At::Watch)
+            }
+        }
+    }
+
+    pub(super) fn refused(&mut self) -> Then {
+        if !self.lock() {
+            return Then::Blocked;
+        }
+        let Some(row) = self.live_generation() else { return Then::Over };
+        if row.stage() == Some(Stage::Ready) || row.process.is_none() {
+            self.unlock();
+            return self.goto(At::Watch);
+        }
+        self.me.process = row.process;
+        self.me.marks = true;
+        self.me.because = Because::Refused;
+        self.goto(At::Interrupt)
     }
 
     pub(super) fn ready(&mut self) -> Then {
