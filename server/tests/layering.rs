@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("svc-config", &["svc-domain", "svc-shared"]),
     ("svc-store", &["svc-domain", "svc-shared"]),
     ("svc-process", &["svc-domain", "svc-pidfd", "svc-ports", "svc-shared"]),
+    ("svc-keeper", &["svc-domain", "svc-ports", "svc-process", "svc-shared"]),
     ("svc-agent", &["svc-domain", "svc-ports", "svc-process", "svc-shared", "svc-watch"]),
     ("svc-projects", &["svc-domain", "svc-shared", "svc-watch"]),
     (
@@ -34,6 +35,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-agent",
             "svc-config",
             "svc-domain",
+            "svc-keeper",
             "svc-ports",
             "svc-process",
             "svc-projects",
@@ -51,6 +53,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-config",
             "svc-domain",
             "svc-http",
+            "svc-keeper",
             "svc-ports",
             "svc-process",
             "svc-projects",
