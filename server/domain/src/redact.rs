@@ -13,6 +13,7 @@ mod hints;
 mod key_value;
 mod pem;
 mod rules;
+pub mod screen;
 mod span;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Masks private keys in PEM form from BEGIN to END, over any number of lines.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -18,6 +19,15 @@ const BODY_LINE: std::ops::RangeInclusive<usize> = 60..=80;
 static MARK: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"-----(BEGIN|END)[A-Z0-9 +]*PRIVATE[ +]KEY(?:[ +]BLOCK)?-----"));
 
+/// Where blocks begin and end in a text.
+/// Each mark with its bytes, and whether it is a BEGIN.
+pub(super) fn marks(text: &str) -> impl Iterator<Item = (Range<usize>, bool)> {
+    MARK.captures_iter(text).filter_map(|mark| {
+        let (whole, kind) = (mark.get(0)?, mark.get(1)?);
+        Some((whole.range(), kind.as_str() == "BEGIN"))
+    })
+}
+
 /// What earlier lines said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Pem {
@@ -35,6 +45,14 @@ impl Pem {
     /// Whether the lines before say nothing about the next one.
     pub fn is_outside(self) -> bool {
         self == Self::Outside
+    }
+
+    /// The same outside of a block.
+    pub fn without_block(self) -> Self {
+        match self {
+            Self::Block { .. } => Self::Outside,
+            Self::Outside | Self::Body => self,
+        }
     }
 
     /// Begins a line.
@@ -80,18 +98,15 @@ impl PemLine {
             Pem::Outside | Pem::Body => None,
         };
         let mut seen = false;
-        let marks = hints.name(Hints::PEM).then(|| MARK.captures_iter(text));
-        for mark in marks.into_iter().flatten() {
-            let (Some(whole), Some(kind)) = (mark.get(0), mark.get(1)) else {
-                continue;
-            };
+        let marks = hints.name(Hints::PEM).then(|| marks(text));
+        for (mark, begins) in marks.into_iter().flatten() {
             seen = true;
-            if kind.as_str() == "BEGIN" {
-                open = open.or(Some(whole.start()));
+            if begins {
+                open = open.or(Some(mark.start));
             } else {
                 // An END alone closes a block that was joined in the middle.
-                let start = open.take().unwrap_or(whole.start());
-                out.push(Span::secret(start, whole.end()));
+                let start = open.take().unwrap_or(mark.start);
+                out.push(Span::secret(start, mark.end));
             }
         }
         if let Some(start) = open {

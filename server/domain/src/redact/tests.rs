@@ -15,7 +15,7 @@ fn leaves(raw: &str) {
 }
 
 /// One text per rule, and the part of it that must never be seen.
-const SAMPLES: &[(&str, &str)] = &[
+pub(super) const SAMPLES: &[(&str, &str)] = &[
     ("env_9K2mQ7xT", "9K2mQ7xT"),
     ("session_01AB23CD45_backup", "01AB23CD45"),
     ("my_env_01AB23CD45", "01AB23CD45"),
