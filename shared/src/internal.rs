@@ -50,6 +50,8 @@ pub struct Features {
     pub pty_supported: bool,
     /// Live terminal view.
     pub pty_screen: bool,
+    /// Typing into the live terminal, for credentials without scopes.
+    pub terminal_input: bool,
     /// Why the live terminal is not usable.
     pub pty_screen_hint: Option<String>,
     /// Projects can be created and cloned.

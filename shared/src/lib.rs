@@ -12,6 +12,7 @@ pub mod internal;
 pub mod paths;
 pub mod status;
 pub mod stream;
+pub mod terminal;
 pub mod text;
 pub mod time;
 mod word;

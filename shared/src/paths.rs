@@ -20,6 +20,8 @@ pub const STATE: &str = "/api/state";
 pub const WS_EVENTS: &str = "/ws/events";
 /// Prefix of the live log of one instance.
 pub const WS_BRIDGE_LOG: &str = "/ws/bridge-log";
+/// Prefix of the live terminal of one instance.
+pub const WS_PTY_SCREEN: &str = "/ws/pty-screen";
 /// Where a person signs in.
 pub const LOGIN: &str = "/login";
 /// Where a person signs out.
@@ -79,6 +81,12 @@ pub fn project_action(name: &str, verb: &str) -> String {
 #[must_use]
 pub fn bridge_log(reference: &str) -> String {
     format!("{WS_BRIDGE_LOG}/{}", segment(reference))
+}
+
+/// `/ws/pty-screen/{reference}`
+#[must_use]
+pub fn pty_screen(reference: &str) -> String {
+    format!("{WS_PTY_SCREEN}/{}", segment(reference))
 }
 
 #[cfg(test)]

@@ -58,6 +58,24 @@ pub struct UnknownWord {
 }
 
 words! {
+    /// How the terminal of a session stands.
+    ScreenState {
+        /// The program was started and its screen is not there yet.
+        Starting = "starting",
+        /// The program runs and is not connected yet.
+        Running = "running",
+        /// The program is connected.
+        Ready = "ready",
+        /// The program has ended: the last screen.
+        Exited = "exited",
+        /// The program asks a question that cannot be answered from here.
+        Error = "error",
+        /// There is no terminal to read from.
+        Unavailable = "unavailable",
+    }
+}
+
+words! {
     /// Public status of a bridge.
     BridgeStatus {
         /// Launched, not yet seen ready.
