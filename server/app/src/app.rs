@@ -16,6 +16,7 @@ use crate::read_model::look::Instances;
 use crate::read_model::project_row::ProjectRows;
 use crate::sessions::Sessions;
 use crate::supervise::Supervisor;
+use crate::terminal::Terminals;
 use crate::{AppError, Parts};
 use std::sync::Arc;
 use svc_config::Config;
@@ -127,6 +128,12 @@ impl App {
     #[must_use]
     pub fn logs(&self) -> &Arc<Logs> {
         &self.0.logs
+    }
+
+    /// The terminals of Interactive Sessions.
+    #[must_use]
+    pub fn terminals(&self) -> &Terminals {
+        &self.0.terminals
     }
 
     /// Processes that no live bridge answers for.

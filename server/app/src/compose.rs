@@ -51,6 +51,7 @@ use crate::supervise::reconcile::Reconciler;
 use crate::supervise::sampler::Sampler;
 use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
+use crate::terminal::Terminals;
 use crate::{Parts, Role};
 use std::sync::Arc;
 use svc_agent::log_tail::LogTails;
@@ -75,6 +76,7 @@ pub(crate) struct UseCases {
     pub jobs: Arc<Jobs>,
     pub sessions: Arc<Sessions>,
     pub logs: Arc<Logs>,
+    pub terminals: Terminals,
     pub strays: Arc<Strays>,
     pub doctor: Arc<Examiner>,
     pub history: History,
@@ -147,6 +149,13 @@ impl UseCases {
             registry: Arc::clone(&registry),
             audit: Arc::clone(&audit),
         };
+        let terminals = Terminals::new(
+            Arc::clone(&config),
+            Arc::clone(&lookup),
+            Arc::clone(&host),
+            Arc::clone(&audit),
+            tasks.clone(),
+        );
         let trust = Arc::new(Trust { agent: Arc::clone(&agent), audit });
         let projects = Arc::new(ProjectService {
             catalog: Arc::clone(&catalog),
@@ -416,6 +425,7 @@ impl UseCases {
             jobs,
             sessions,
             logs,
+            terminals,
             strays,
             doctor,
             history,

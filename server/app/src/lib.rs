@@ -26,6 +26,7 @@ mod registry;
 mod sessions;
 mod supervise;
 mod tasks;
+mod terminal;
 
 pub use agent::Agent;
 pub use app::App;
@@ -36,6 +37,7 @@ pub use ops::{Actor, Figures, VERSION, acting_as, doctor, legacy, setup};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;
+pub use terminal::{Since as TerminalSince, TerminalForm, TerminalItem, TerminalViewer, Terminals};
 
 use auth::refs::Refs;
 use std::sync::Arc;

@@ -61,6 +61,12 @@ pub enum Reach {
 }
 
 impl Reach {
+    /// Whether nothing limits it: only then may its holder type into a session.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Full)
+    }
+
     /// Whether it covers a route: its method, and its path with `{name}` for segments.
     #[must_use]
     pub fn covers(&self, method: &str, pattern: &str) -> bool {

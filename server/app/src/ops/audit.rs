@@ -72,6 +72,7 @@ pub(crate) enum Surface {
     Trust,
     ApiToken,
     Setup,
+    Terminal,
 }
 
 /// How far a change reaches.

@@ -81,6 +81,8 @@ impl Status {
                 openapi: config.api.openapi_enabled,
                 metrics: config.metrics.enabled,
                 metrics_show_disk: config.metrics.enabled && config.metrics.show_disk,
+                pty_screen: config.claude.pty_screen_enabled,
+                terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,
                 ..Features::default()
             },
             defaults: Defaults {

@@ -32,7 +32,10 @@ section! {
         /// Mode of new bridges.
         launch_mode: ResumeMode = one_of(ResumeMode::WORDS) => is("standard"), Basic Live;
         /// Live terminal view of interactive sessions.
-        pty_screen_enabled: bool = BOOL => OFF, Basic Live planned;
+        pty_screen_enabled: bool = BOOL => OFF, Basic Live;
+        /// Typing into an interactive session from the page; needs `pty_screen_enabled`.
+        /// For full credentials only; the audit log names who types.
+        terminal_input: bool = BOOL => OFF, File Restart;
         /// Directories after the inherited PATH of every bridge, in order.
         path_append: Vec<PathBuf> = list(ItemRule::Path) => EMPTY, File Live;
         /// Puts the default node of nvm before the PATH of every bridge.
