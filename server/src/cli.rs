@@ -20,6 +20,7 @@ mod options;
 mod output;
 mod read;
 mod run;
+mod screen;
 mod setup;
 mod strays;
 mod work;
@@ -114,6 +115,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Resume(resume) => write::resume(call, resume),
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),
+        Command::Screen(options) => screen::screen(call, options),
         Command::Open(options) => open::open(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),
         Command::Completions(wanted) => completions::script(call, wanted),

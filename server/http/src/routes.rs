@@ -73,6 +73,7 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/projects/{name}/adopt" Guarded None Plain internal::projects::adopt),
         own!(GET "/ws/events" Guarded None Socket ws::events::open),
         own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
+        own!(GET "/ws/pty-screen/{id}" Guarded None Socket ws::pty_screen::open),
     ]);
     table
 }

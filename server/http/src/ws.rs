@@ -7,6 +7,7 @@ pub(crate) mod events;
 mod frames;
 mod handshake;
 mod meter;
+pub(crate) mod pty_screen;
 
 use crate::accept::ConnectionFacts;
 use crate::credential::ActiveCredential;

@@ -8,6 +8,7 @@ use crate::cli::jobs::{Jobs, NamedJob, ResumeJob, StartJob};
 use crate::cli::logs::Logs;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
+use crate::cli::screen::Screen;
 use crate::cli::strays::Strays;
 use crate::cli::write::{Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -148,6 +149,14 @@ Examples:
   svc logs api               the last 64 KiB
   svc logs api -n 20 -f      the last 20 lines, then new ones until Ctrl-C")]
     Logs(Logs),
+    /// Print what the terminal of an Interactive Session shows, secrets masked.
+    #[command(after_help = "\
+The rows as text, once. Works without a running server, and after the end for the last screen.
+
+Examples:
+  svc screen api
+  svc screen 3f2a --json     rows, cursor and state, for a program")]
+    Screen(Screen),
     /// Issue, list, rotate and revoke the named tokens of programs.
     #[command(
         name = "api-token",
@@ -256,6 +265,7 @@ impl Command {
             | Self::Resume(Resume { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })
+            | Self::Screen(Screen { json, .. })
             | Self::Open(Open { json, .. }) => *json,
         }
     }

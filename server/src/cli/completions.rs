@@ -236,6 +236,7 @@ mod tests {
             ("resume", "instance"),
             ("forget", "instance"),
             ("logs", "instance"),
+            ("screen", "instance"),
             ("open", "instance"),
         ] {
             assert!(has(name, argument, &command), "{name} {argument}");

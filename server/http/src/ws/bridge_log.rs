@@ -64,7 +64,7 @@ fn close_code(error: &AppError) -> Option<u16> {
 }
 
 /// The code of the refusal; for an ambiguous reference the ids that match.
-fn reason(error: &AppError) -> String {
+pub(super) fn reason(error: &AppError) -> String {
     if error.candidates.is_empty() {
         return error.code.as_str().to_owned();
     }

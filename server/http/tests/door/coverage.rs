@@ -226,6 +226,7 @@ const TABLE: &[Row] = &[
     Row { route: "POST /api/projects/{name}/adopt", asks: &[(Known, 409), (Unknown, 404)] },
     Row { route: "GET /ws/events", asks: &[(Known, 426)] },
     Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
+    Row { route: "GET /ws/pty-screen/{id}", asks: &[(Unknown, 426), (BadQuery("format=x"), 422)] },
 ];
 
 /// Depends on whether the page is built.
