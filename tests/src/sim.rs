@@ -30,9 +30,11 @@ mod profile;
 mod registry;
 mod remote;
 mod signals;
+mod terminal;
 mod texts;
 mod transcript;
 mod trust;
+mod tui;
 mod values;
 mod worker;
 mod worktree;
@@ -77,7 +79,7 @@ enum Form {
     Bystander,
     /// `--remote-control`: an interactive session.
     Interactive,
-    /// Needs a terminal, which this build does not simulate.
+    /// `setup-token`, which this build does not simulate.
     Terminal,
     Unknown,
 }
@@ -229,9 +231,9 @@ impl Double {
             Form::Interactive if !std::io::stdin().is_terminal() => {
                 Err(Failure::agent(texts::NO_INPUT))
             }
-            Form::Interactive | Form::Terminal => Err(Failure::agent(
-                "svc-agent-sim: what needs a terminal is not simulated by this build; use \
-                 remote-control, --bg or --print",
+            Form::Interactive => terminal::run(self),
+            Form::Terminal => Err(Failure::agent(
+                "svc-agent-sim: setup-token is not simulated by this build; use auth login",
             )),
             Form::Unknown => Err(self.unknown_form()),
         }

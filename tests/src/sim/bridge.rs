@@ -1,9 +1,9 @@
 //! The standard bridge: the start checks in the agent's order, then the main loop.
 
-mod agenda;
+pub(super) mod agenda;
 mod args;
 mod engine;
-mod noise;
+pub(super) mod noise;
 mod registration;
 mod screen;
 mod sessions;

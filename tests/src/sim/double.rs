@@ -6,7 +6,7 @@ use super::profile::Profile;
 use std::path::PathBuf;
 
 /// What one start knows about itself.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Double {
     pub(crate) home: AgentHome,
     pub(crate) knobs: Knobs,

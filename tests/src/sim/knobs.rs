@@ -16,6 +16,7 @@ use super::failure::Failure;
 use super::files;
 use super::home::AgentHome;
 use super::hosted::Hosted;
+use super::tui::Tui;
 use super::values::{
     AgentsOutput, Ansi, Auth, Bg, ChildMode, ExitSignal, Fatal, JobStep, LogTarget, Login,
     PointerKind, PoisonOn, Ready, RegistryKind, Turn, WorktreeKind,
@@ -49,6 +50,8 @@ pub(crate) struct Knobs {
     pub(crate) fatal: Option<Fatal>,
     pub(crate) ignore_sigint: bool,
     pub(crate) ignore_sigterm: bool,
+    /// An interactive session lives on when its terminal hangs up.
+    pub(crate) ignore_sighup: bool,
     pub(crate) shutdown_ms: u64,
     pub(crate) children: u32,
     pub(crate) child_mode: ChildMode,
@@ -94,6 +97,13 @@ pub(crate) struct Knobs {
     pub(crate) memory_mb: u64,
     pub(crate) cpu: u8,
     pub(crate) record_env: Vec<String>,
+    /// The interactive form does not get its remote link, and goes on.
+    pub(crate) rc_ignored: bool,
+    /// The interactive form asks whether the directory is trusted, even if it is.
+    pub(crate) trust_dialog: bool,
+    /// The interactive form begins with the questions of a first start.
+    pub(crate) onboarding: bool,
+    pub(crate) tui: Tui,
     /// Period of the lines a quiet bridge writes; 0 writes the markers only.
     pub(crate) chatter_ms: u64,
     /// Counts the starts of this form and directory, for scenarios.
@@ -116,6 +126,7 @@ impl Default for Knobs {
             fatal: None,
             ignore_sigint: false,
             ignore_sigterm: false,
+            ignore_sighup: false,
             shutdown_ms: 0,
             children: 0,
             child_mode: ChildMode::SameGroup,
@@ -157,6 +168,10 @@ impl Default for Knobs {
             memory_mb: 0,
             cpu: 0,
             record_env: Vec::new(),
+            rc_ignored: false,
+            trust_dialog: false,
+            onboarding: false,
+            tui: Tui::default(),
             chatter_ms: 0,
             start_number: None,
         }

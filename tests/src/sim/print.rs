@@ -88,7 +88,7 @@ enum Event {
 pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     let words = Words::parse(&double.args)?;
     if let Some(name) = &words.worktree {
-        enter_worktree(double, name.as_deref())?;
+        worktree::enter(double, name.as_deref())?;
     }
     let streams = words.input == "stream-json";
     if streams && words.output != "stream-json" {
@@ -128,30 +128,6 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         Some(prompt) => Ok(talk.once(&prompt)),
         None => Ok(talk.serve()),
     }
-}
-
-/// `--worktree NAME`: creates or reuses a worktree, and enters it.
-fn enter_worktree(double: &Double, name: Option<&str>) -> Result<(), Failure> {
-    let cwd = double.cwd.display();
-    let Some(root) = super::trust::git_root(&double.cwd) else {
-        return Err(Failure::agent(format!(
-            "Error: Can only use --worktree in a git repository, but {cwd} is not a git \
-             repository. Configure a WorktreeCreate hook in settings.json to use --worktree with \
-             other VCS systems."
-        )));
-    };
-    let drawn = || Draw::new(double.knobs.seed, &["worktree"]).uuid();
-    let name = name.map_or_else(drawn, |name| name.replace('/', "+"));
-    if name == "." || name == ".." || name.is_empty() {
-        return Err(Failure::agent(format!("Error creating worktree: invalid name {name:?}")));
-    }
-    let path = root.join(".claude/worktrees").join(&name);
-    if !path.join(".git").exists() {
-        worktree::create(double, &name)
-            .map_err(|cause| Failure::agent(format!("Error creating worktree: {cause}")))?;
-    }
-    std::env::set_current_dir(&path)
-        .map_err(|e| Failure::agent(format!("Error: cannot enter {}: {e}", path.display())))
 }
 
 struct Talk<'a> {

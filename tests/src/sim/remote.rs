@@ -35,7 +35,7 @@ struct Environment {
     serving: Option<Serving>,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Serving {
     pid: u32,
     start: Option<String>,
@@ -48,6 +48,11 @@ struct Session {
     state: SessionState,
     /// A device connected and no bridge has taken the work yet.
     pending: bool,
+    /// The conversation of an interactive session, which has no environment.
+    #[serde(default)]
+    conversation: Option<String>,
+    #[serde(default)]
+    serving: Option<Serving>,
 }
 
 /// Life of a session on the service.
@@ -144,6 +149,8 @@ impl Server {
             title: title.to_owned(),
             state: SessionState::Active,
             pending: false,
+            conversation: None,
+            serving: None,
         };
         state.sessions.insert(id.clone(), session);
         id
@@ -158,9 +165,44 @@ impl Server {
                 title: title.to_owned(),
                 state: SessionState::Active,
                 pending: false,
+                conversation: None,
+                serving: None,
             };
             state.sessions.insert(id.clone(), session);
             id
+        })
+    }
+
+    /// Attaches the caller to the session of a conversation, or to a new one.
+    /// True if the session was there before.
+    pub(crate) fn attach(
+        &self,
+        dir: &Path,
+        title: &str,
+        conversation: &str,
+    ) -> Result<(String, bool), Failure> {
+        self.change(|state| {
+            let serving = Some(Serving { pid: std::process::id(), start: process::own_start() });
+            let known = state.sessions.iter_mut().find(|(_, session)| {
+                session.conversation.as_deref() == Some(conversation)
+                    && session.state != SessionState::Deleted
+            });
+            if let Some((id, session)) = known {
+                session.state = SessionState::Active;
+                session.serving = serving;
+                return (id.clone(), true);
+            }
+            let id = self.draw(state, "session", dir).id("session_");
+            let session = Session {
+                environment: String::new(),
+                title: title.to_owned(),
+                state: SessionState::Active,
+                pending: false,
+                conversation: Some(conversation.to_owned()),
+                serving,
+            };
+            state.sessions.insert(id.clone(), session);
+            (id, false)
         })
     }
 
@@ -266,8 +308,9 @@ impl Server {
             let entry = state.sessions.get_mut(&session)?;
             entry.pending = true;
             entry.state = SessionState::Active;
+            let own = entry.serving.clone();
             let environment = entry.environment.clone();
-            Some((session, state.serving(&environment)))
+            Some((session, own.or_else(|| state.serving(&environment))))
         })?;
         found.ok_or_else(|| unknown(target))
     }
@@ -277,8 +320,9 @@ impl Server {
             let entry = state.sessions.get_mut(session)?;
             entry.state = to;
             entry.pending = false;
+            let own = entry.serving.clone();
             let environment = entry.environment.clone();
-            Some((session.to_owned(), state.serving(&environment)))
+            Some((session.to_owned(), own.or_else(|| state.serving(&environment))))
         })?;
         found.ok_or_else(|| unknown(session))
     }
@@ -286,8 +330,7 @@ impl Server {
 
 impl State {
     fn serving(&self, environment: &str) -> Option<Serving> {
-        let serving = self.environments.get(environment)?.serving.as_ref()?;
-        Some(Serving { pid: serving.pid, start: serving.start.clone() })
+        self.environments.get(environment)?.serving.clone()
     }
 }
 

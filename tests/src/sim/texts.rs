@@ -51,6 +51,18 @@ pub(super) const AUTH_STATE: &str = "\
 pub(super) const WORKTREE_NEEDS_GIT: &str = "Error: Worktree mode requires a git repository or \
     WorktreeCreate hooks configured. Use --spawn=session for single-session mode.";
 
+/// `--worktree` in a directory that nobody trusted.
+pub(super) const WORKTREE_NEEDS_TRUST: &str = "Error creating worktree: Workspace trust not yet \
+    accepted. Run `claude` once in this directory and accept the trust dialog, then retry with \
+    --worktree.";
+
+/// Why the flag form gets no remote link, in front of `--rc flag ignored.`.
+pub(super) const RC_LOGIN: &str = "Remote Control requires a claude.ai subscription. Run `claude \
+    auth login` to sign in with your claude.ai account.";
+
+/// The same for an organization that does not allow it.
+pub(super) const RC_POLICY: &str = "Remote Control is disabled by your organization's policy.";
+
 pub(super) const ORG_POLICY: &str =
     "Error: Remote Control is disabled by your organization's policy.";
 

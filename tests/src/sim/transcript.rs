@@ -16,6 +16,8 @@ use super::{files, trust};
 pub(crate) enum Source {
     Remote,
     Background,
+    /// Somebody at a terminal.
+    Interactive,
 }
 
 /// Writes the turns of one session.
@@ -43,8 +45,39 @@ impl Transcript {
         }
     }
 
+    /// The transcript of a conversation that may have turns already.
+    pub(crate) fn resume(double: &Double, session: &str, source: Source) -> Self {
+        let mut transcript = Self::new(double, session, source);
+        let records = transcript.records();
+        if !records.is_empty() {
+            let last = records.iter().rev().find_map(|record| record.get("uuid")?.as_str());
+            transcript.parent = last.map(str::to_owned);
+            // Another stream than that of the process that wrote the turns before.
+            let count = records.len().to_string();
+            transcript.draw = Draw::new(double.knobs.seed, &["transcript", session, &count]);
+        }
+        transcript
+    }
+
     pub(crate) fn file(&self) -> &Path {
         &self.file
+    }
+
+    /// What the file holds.
+    pub(crate) fn records(&self) -> Vec<Value> {
+        let text = fs::read_to_string(&self.file).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Begins with the turns of another conversation, which is left as it is.
+    pub(crate) fn copy_from(&self, source: &Self) -> std::io::Result<()> {
+        for mut record in source.records() {
+            if let Some(fields) = record.as_object_mut() {
+                fields.insert("sessionId".into(), json!(self.session));
+            }
+            files::append(&self.file, format!("{record}\n").as_bytes())?;
+        }
+        Ok(())
     }
 
     /// Appends a turn and returns its message as it goes to the stream as well.

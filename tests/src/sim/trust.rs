@@ -31,7 +31,13 @@ pub(crate) fn git_root(cwd: &Path) -> Option<PathBuf> {
 
 /// The checked-out branch, `HEAD` when there is none.
 pub(crate) fn branch(cwd: &Path) -> String {
-    let head = git_root(cwd).and_then(|root| fs::read_to_string(root.join(".git/HEAD")).ok());
+    let head = git_root(cwd).and_then(|root| {
+        let git = root.join(".git");
+        // In a worktree this is a file that names the directory.
+        let elsewhere = fs::read_to_string(&git).ok();
+        let dir = elsewhere.as_deref().and_then(|text| text.trim().strip_prefix("gitdir: "));
+        fs::read_to_string(dir.map_or(git, |dir| root.join(dir)).join("HEAD")).ok()
+    });
     head.as_deref()
         .and_then(|head| head.trim().strip_prefix("ref: refs/heads/"))
         .unwrap_or("HEAD")

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::double::Double;
+use super::failure::Failure;
+use super::ids::Draw;
 use super::trust::git_root;
 use super::values::WorktreeKind;
 
@@ -52,6 +54,31 @@ pub(crate) fn create(double: &Double, name: &str) -> Result<Worktree, String> {
             .map_err(|e| e.to_string())?;
     }
     Ok(Worktree { path, root, branch, base })
+}
+
+/// `--worktree NAME`: creates or reuses a worktree, enters it and returns its path.
+pub(crate) fn enter(double: &Double, name: Option<&str>) -> Result<PathBuf, Failure> {
+    let cwd = double.cwd.display();
+    let Some(root) = git_root(&double.cwd) else {
+        return Err(Failure::agent(format!(
+            "Error: Can only use --worktree in a git repository, but {cwd} is not a git \
+             repository. Configure a WorktreeCreate hook in settings.json to use --worktree with \
+             other VCS systems."
+        )));
+    };
+    let drawn = || Draw::new(double.knobs.seed, &["worktree"]).uuid();
+    let name = name.map_or_else(drawn, |name| name.replace('/', "+"));
+    if name == "." || name == ".." || name.is_empty() {
+        return Err(Failure::agent(format!("Error creating worktree: invalid name {name:?}")));
+    }
+    let path = root.join(".claude/worktrees").join(&name);
+    if !path.join(".git").exists() {
+        create(double, &name)
+            .map_err(|cause| Failure::agent(format!("Error creating worktree: {cause}")))?;
+    }
+    std::env::set_current_dir(&path)
+        .map_err(|e| Failure::agent(format!("Error: cannot enter {}: {e}", path.display())))?;
+    Ok(path)
 }
 
 impl Worktree {

@@ -5,39 +5,39 @@ use std::time::Instant;
 
 /// Pending actions; equal times come out in the order they were added.
 #[derive(Debug)]
-pub(super) struct Agenda<T> {
+pub(crate) struct Agenda<T> {
     entries: Vec<(Instant, T)>,
 }
 
 impl<T: Copy + PartialEq> Agenda<T> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { entries: Vec::new() }
     }
 
-    pub(super) fn at(&mut self, time: Instant, action: T) {
+    pub(crate) fn at(&mut self, time: Instant, action: T) {
         let place = self.entries.partition_point(|(due, _)| *due <= time);
         self.entries.insert(place, (time, action));
     }
 
-    pub(super) fn after_ms(&mut self, ms: u64, action: T) {
+    pub(crate) fn after_ms(&mut self, ms: u64, action: T) {
         self.at(later(ms), action);
     }
 
-    pub(super) fn remove(&mut self, action: T) {
+    pub(crate) fn remove(&mut self, action: T) {
         self.entries.retain(|(_, other)| *other != action);
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.entries.clear();
     }
 
     /// When the next action is due.
-    pub(super) fn next(&self) -> Option<Instant> {
+    pub(crate) fn next(&self) -> Option<Instant> {
         self.entries.first().map(|(due, _)| *due)
     }
 
     /// Takes the next action if its time has come.
-    pub(super) fn take_due(&mut self, now: Instant) -> Option<T> {
+    pub(crate) fn take_due(&mut self, now: Instant) -> Option<T> {
         (self.next()? <= now).then(|| self.entries.remove(0).1)
     }
 }

@@ -15,7 +15,7 @@ use crate::sim::values::Ansi;
 pub(super) const FLOOD_STEP_MS: u64 = 10;
 
 /// The disturbances that come before the markers.
-pub(super) fn opening(log: &DebugLog, knobs: &Knobs) {
+pub(crate) fn opening(log: &DebugLog, knobs: &Knobs) {
     if knobs.split_utf8 {
         log.debug("[bridge:title] derived title for session_none: 日本語 🚀 café");
     }
