@@ -85,6 +85,20 @@ impl Terminal {
         }
     }
 
+    /// Waits until the program has written `part`.
+    #[track_caller]
+    pub fn until_bytes(&self, part: &str) {
+        let (lock, changed) = &*self.shown;
+        let shown = lock.lock().expect("no reader panics");
+        let absent = |shown: &mut Shown| {
+            let found = shown.bytes.windows(part.len()).any(|at| at == part.as_bytes());
+            !found && !shown.over
+        };
+        let (shown, late) =
+            changed.wait_timeout_while(shown, DEADLINE, absent).expect("no reader panics");
+        assert!(!late.timed_out() && !shown.over, "{part:?} did not come");
+    }
+
     /// Waits until the program has closed the terminal; returns all bytes it wrote.
     #[track_caller]
     pub fn until_over(&self) -> Vec<u8> {
