@@ -19,6 +19,7 @@ mod hosted;
 mod ids;
 mod jobs;
 mod knobs;
+mod link;
 mod load;
 mod login;
 mod mcp;

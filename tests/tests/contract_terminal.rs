@@ -1,4 +1,4 @@
-//! The contract with the agent's interactive form, as far as it holds without an account.
+//! The contract with the agent's interactive form, without an account.
 //!
 //! Checked with the simulator, and with a real agent when `SVC_CONTRACT_AGENT` names its
 //! executable.

@@ -450,3 +450,69 @@ fn a_resumed_session_that_is_gone_poisons_the_start_and_a_new_one_does_not() {
     let line = bridge.until(poison);
     assert!(line.contains(&format!("[bridge:ws] sessionId={session} <<< ")), "{line}");
 }
+
+#[test]
+fn a_script_says_how_the_link_is_in_the_lines_of_the_agent() {
+    let mut stage = Stage::new(PROGRAM);
+    let project = stage.project("demo");
+    let script = json!([
+        [0, { "poll": 100 }],
+        [0, { "connection_error": { "elapsed_s": 12, "cause": "ECONNREFUSED" } }],
+        [0, { "poll_status": 503 }],
+        [0, { "reconnected": 14 }],
+        [0, { "unauthorized": {} }],
+        [0, { "slept": 3600 }],
+        [0, { "heartbeat_failed": { "session": "session_01SIMx" } }],
+        [0, { "at_capacity": [4, 4] }],
+        [0, { "perm": { "tool": "Bash", "session": "session_01SIMx" } }],
+        [0, { "activity": { "what": "tool_start Bash ls", "session": null } }],
+        [0, { "skipping": "no tokens" }],
+        [0, { "line": "[bridge:work] anything" }],
+        [0, { "give_up": 10 }],
+    ])
+    .to_string();
+    for verbose in [true, false] {
+        let flags: &[&str] = if verbose { &["same-dir", "--verbose"] } else { &["same-dir"] };
+        let mut bridge = stage.bridge(&project, flags, &[NOW, ("link", &script)]);
+        assert_eq!(bridge.process.wait().code(), Some(1));
+        let (log, output) = (bridge.text(), read(&bridge.output));
+        for line in [
+            "[bridge:api] GET .../work/poll -> 200 (no work, 100 consecutive empty polls)",
+            "[bridge:api] GET .../work/poll -> 503",
+            "[bridge:poll] Reconnected after 14s",
+            "[bridge:api] poll: 401 received",
+            "Retry after refresh also got 401",
+            "[bridge:work] Detected system sleep (3600s gap), resetting error budget",
+            "[bridge:heartbeat] Failed for sessionId=session_01SIMx",
+            "[bridge:work] At capacity (4/4), cannot spawn new session",
+            "[bridge:perm] sessionId=session_01SIMx tool=Bash request_id=req_sim (not auto-",
+            " tool_start Bash ls",
+            "[bridge:repl] Skipping: no tokens",
+            "[bridge:work] anything",
+        ] {
+            assert!(log.contains(line), "{line}: {log}");
+        }
+        assert_eq!(output.contains("retrying in 2.0s (12s elapsed): ECONNREFUSED"), verbose);
+        assert!(output.contains("Server unreachable for 10 minutes, giving up."), "{output}");
+    }
+}
+
+#[test]
+fn a_death_leaves_the_conversations_of_all_that_were_attached() {
+    let mut stage = Stage::new(PROGRAM);
+    let project = stage.project("demo");
+    let mut bridge = stage.bridge(&project, &[], &[]);
+    bridge.until_ready();
+    let sessions = stage.remote(&["connect", project.to_str().unwrap(), "4"]);
+    assert_eq!(sessions.lines().count(), 4);
+    let conversations = || {
+        let dir = stage.pointer_file(&project);
+        let entries = fs::read_dir(dir.parent().unwrap()).unwrap();
+        let names = entries.map(|entry| entry.unwrap().path());
+        names.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).count()
+    };
+    stage.until("four transcripts", || (conversations() == 4).then_some(()));
+    bridge.signal(Signal::KILL);
+    assert_eq!(bridge.process.wait_signal(), Some(9));
+    assert_eq!(conversations(), 4);
+}

@@ -3,6 +3,7 @@
 #[expect(dead_code, reason = "each test program uses a part of the stage")]
 #[path = "support/stage.rs"]
 mod stage;
+#[expect(dead_code, reason = "each test program uses a part of it")]
 #[path = "support/terminal.rs"]
 mod terminal;
 
@@ -389,4 +390,27 @@ fn a_deleted_remote_session_ends_the_link_and_no_more() {
     terminal.until("Remote Control disconnected");
     let log = read(&log);
     assert!(log.contains("\"reason\":\"deleted\""), "{log}");
+}
+
+#[test]
+fn a_script_says_how_the_link_of_a_session_is() {
+    let mut stage = Stage::new(PROGRAM);
+    let project = stage.project("demo");
+    let script = json!([
+        [0, { "state": { "state": "reconnecting", "detail": "socket closed" } }],
+        [0, { "sdk_state": "closed" }],
+        [0, { "failed": { "detail": "gone", "was_connected": true } }],
+        [0, { "out": "a line on the screen" }],
+    ])
+    .to_string();
+    let (terminal, log) = start(&stage, &project, &[], &[("link", &script)]);
+    terminal.until("a line on the screen");
+    let log = read(&log);
+    for line in [
+        "[bridge:repl] handleStateChange state=reconnecting detail=\"socket closed\"",
+        "[bridge:sdk] State change: closed",
+        "[bridge:repl] notifyBridgeFailed detail=\"gone\" stateKey=sim wasConnected=true",
+    ] {
+        assert!(log.contains(line), "{line}: {log}");
+    }
 }

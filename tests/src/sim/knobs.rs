@@ -16,6 +16,7 @@ use super::failure::Failure;
 use super::files;
 use super::home::AgentHome;
 use super::hosted::Hosted;
+use super::link::LinkStep;
 use super::tui::Tui;
 use super::values::{
     AgentsOutput, Ansi, Auth, Bg, ChildMode, ExitSignal, Fatal, JobStep, LogTarget, Login,
@@ -104,6 +105,8 @@ pub(crate) struct Knobs {
     /// The interactive form begins with the questions of a first start.
     pub(crate) onboarding: bool,
     pub(crate) tui: Tui,
+    /// What is said about the remote link, each with its time since readiness.
+    pub(crate) link: Vec<LinkStep>,
     /// Period of the lines a quiet bridge writes; 0 writes the markers only.
     pub(crate) chatter_ms: u64,
     /// Counts the starts of this form and directory, for scenarios.
@@ -172,6 +175,7 @@ impl Default for Knobs {
             trust_dialog: false,
             onboarding: false,
             tui: Tui::default(),
+            link: Vec::new(),
             chatter_ms: 0,
             start_number: None,
         }

@@ -17,8 +17,8 @@ use super::home::AgentHome;
 use super::ids::Draw;
 use super::{files, process, signals};
 
-const USAGE: &str = "usage: svc-agent-sim remote connect SESSION|ENVIRONMENT|DIRECTORY, or \
-                     remote archive|delete|end SESSION, or remote show";
+const USAGE: &str = "usage: svc-agent-sim remote connect SESSION|ENVIRONMENT|DIRECTORY \
+                     [COUNT], or remote archive|delete|end SESSION, or remote show";
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct State {
@@ -274,6 +274,13 @@ pub(crate) fn command(args: &[String]) -> Result<u8, Failure> {
             return Ok(0);
         }
         ["connect", target] => server.connect(target)?,
+        ["connect", target, count] => {
+            let count: u32 = count.parse().map_err(|_| Failure::refused(USAGE))?;
+            for _ in 1..count {
+                print(&format!("{}\n", server.connect(target)?.0));
+            }
+            server.connect(target)?
+        }
         ["end", session] => server.finish(session, SessionState::Ended)?,
         ["archive", session] => server.finish(session, SessionState::Archived)?,
         ["delete", session] => server.finish(session, SessionState::Deleted)?,

@@ -16,6 +16,7 @@ use crate::sim::console::{after, later, say};
 use crate::sim::debug_log::DebugLog;
 use crate::sim::double::Double;
 use crate::sim::failure::Failure;
+use crate::sim::link::{Outcome, Voice};
 use crate::sim::pointer;
 use crate::sim::registry::Entry;
 use crate::sim::remote::{Server, SessionState};
@@ -49,6 +50,8 @@ pub(super) enum Act {
     Tamper,
     KillWorkers,
     Leave,
+    /// A step of knob `link`, by its place.
+    Link(usize),
 }
 
 /// How the process ends, once it is decided.
@@ -222,6 +225,7 @@ impl<'a> Engine<'a> {
             Act::Tamper => self.tamper(),
             Act::KillWorkers => self.sessions.kill(),
             Act::Leave => return self.leave_if_alone(),
+            Act::Link(at) => return self.say_link(at),
         }
         None
     }
@@ -250,6 +254,9 @@ impl<'a> Engine<'a> {
         }
         if let Some(ms) = knobs.leak_ms {
             self.agenda.after_ms(ms, Act::Leak);
+        }
+        for (at, step) in knobs.link.iter().enumerate() {
+            self.at_ready_plus(step.0, Act::Link(at));
         }
         match self.plan_poison() {
             Ok(()) => {}
@@ -296,6 +303,28 @@ impl<'a> Engine<'a> {
         self.memory.push(load::hold_memory(knobs.leak_mb));
         if let Some(ms) = knobs.leak_ms {
             self.agenda.after_ms(ms, Act::Leak);
+        }
+    }
+
+    /// Knob `link`.
+    fn say_link(&mut self, at: usize) -> Option<End> {
+        let step = self.double.knobs.link.get(at)?;
+        let names = self.sessions.names();
+        let voice = Voice {
+            log: &self.log,
+            verbose: self.args.verbose,
+            session: names.first().or(self.initial.as_ref()).map(String::as_str),
+        };
+        match voice.say(&step.1, screen::status) {
+            Outcome::GoOn => None,
+            Outcome::Silence => {
+                self.agenda.remove(Act::Chatter);
+                None
+            }
+            Outcome::End => {
+                self.unregister();
+                Some(Ok(1))
+            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! The loop of an interactive session: turns, remote link, keys and the end.
 
+mod link;
+
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -16,13 +18,12 @@ use crate::sim::bridge::agenda::Agenda;
 use crate::sim::bridge::noise;
 use crate::sim::calls;
 use crate::sim::console::{after, pause, say};
-use crate::sim::debug_log::{DebugLog, Level};
+use crate::sim::debug_log::DebugLog;
 use crate::sim::double::Double;
 use crate::sim::files;
 use crate::sim::registry::{Entry, Status};
 use crate::sim::remote::{Server, SessionState};
-use crate::sim::texts;
-use crate::sim::values::{ExitSignal, Fatal, Ready, Role, Turn};
+use crate::sim::values::{ExitSignal, Role, Turn};
 
 /// Longest wait for the answers to the queries.
 const ANSWERS_MS: u64 = 200;
@@ -59,6 +60,8 @@ enum Act {
     Storm,
     Poison,
     Fail,
+    /// A step of knob `link`, by its place.
+    Link(usize),
 }
 
 /// How the process ends.
@@ -352,6 +355,7 @@ impl<'a> Session<'a> {
                 self.show();
             }
             Act::Storm => self.storm(),
+            Act::Link(at) => return self.say_link(at),
             Act::Poison => self.end_link("archived"),
             Act::Fail => {
                 if let Some(text) = &self.double.knobs.stderr_text {
@@ -364,72 +368,15 @@ impl<'a> Session<'a> {
         None
     }
 
-    /// Brings the remote link up, or says why there is none.
-    fn connect(&mut self) {
-        let knobs = &self.double.knobs;
-        let refusal = match knobs.fatal {
-            Some(Fatal::OrgPolicy) => Some(texts::RC_POLICY),
-            Some(Fatal::Login) => Some(texts::RC_LOGIN),
-            _ if knobs.rc_ignored || !knobs.auth.allows_remote_control() => Some(texts::RC_LOGIN),
-            _ => None,
-        };
-        if let Some(reason) = refusal {
-            let yellow = format!("\x1b[33m{reason}\x1b[39m\n\x1b[33m--rc flag ignored.\x1b[39m");
-            self.log.line(Level::Warn, &format!("[stderr] {yellow}"));
-            self.link = "Not logged in · Run /login";
-        } else if knobs.fatal == Some(Fatal::AlreadyServed) {
-            self.log.debug(
-                "[bridge:repl] notifyBridgeFailed detail=\"already served\" wasConnected=false",
-            );
-            self.link = "Remote Control failed";
-        } else if knobs.ready != Ready::Never {
-            self.attach();
-        }
-        self.show();
-        self.after_ready();
-    }
-
-    fn attach(&mut self) {
-        let knobs = &self.double.knobs;
-        let title = self.args.name.clone().unwrap_or_default();
-        let attached = self.server.attach(&self.double.cwd, &title, &self.conversation.id);
-        let Ok((id, known)) = attached else {
-            self.log.debug("[bridge:repl] handleStateChange state=failed detail=\"no service\"");
-            return;
-        };
-        // Without these lines only the screen tells; without the address only the lines do.
-        if knobs.ready != Ready::NoPollLoop && knobs.ready != Ready::NoSession {
-            if known && self.conversation.resumed {
-                self.log.debug(&format!("[remote-bridge] Reattaching to session {id}"));
-                self.log.debug(&format!("[remote-bridge] Unarchive {id} status=200"));
-            } else {
-                self.log.debug(&format!("[remote-bridge] Created session {id}"));
-            }
-            self.log.debug(&format!("[bridge:repl] Hook initialized, session={id}"));
-            self.log.debug("[bridge:repl] handleStateChange state=ready detail=\"\"");
-            self.log.debug("[bridge:repl] handleStateChange state=connected detail=\"\"");
-            self.log.debug("[bridge:sdk] State change: connected");
-        }
-        if knobs.ready != Ready::NoEnv && knobs.ready != Ready::NoSession && !knobs.tui.bare {
-            let text = format!(
-                "/remote-control is active · Continue here, on your phone, or at \
-                 https://claude.ai/code/{id}"
-            );
-            self.screen.print([Line::new(DIM, 2, text)]);
-        }
-        self.link = "Remote Control active";
-        if let Some(ms) = knobs.poison_ms.filter(|_| known) {
-            self.agenda.after_ms(ms, Act::Poison);
-        }
-        self.remote = Some(id);
-    }
-
     fn after_ready(&mut self) {
         let knobs = &self.double.knobs;
         if let Some(ms) = knobs.exit_after_ready_ms {
             self.agenda.after_ms(ms, Act::Fail);
         }
         self.agenda.after_ms(0, Act::Script);
+        for (at, step) in knobs.link.iter().enumerate() {
+            self.agenda.after_ms(step.0, Act::Link(at));
+        }
         self.plan_turn();
         if knobs.tui.storm_lines_per_s > 0 {
             self.storm = (Instant::now(), 0);
@@ -541,31 +488,6 @@ impl<'a> Session<'a> {
         };
         if !self.double.knobs.tui.bare {
             self.screen.show(Block { above, typed: self.typed.clone(), status });
-        }
-    }
-
-    /// Another device changed the remote session.
-    fn look_at_service(&mut self) {
-        let state =
-            self.remote.as_ref().and_then(|id| self.server.session_state(id).ok().flatten());
-        match state {
-            Some(SessionState::Archived | SessionState::Ended) => self.end_link("archived"),
-            Some(SessionState::Deleted) => self.end_link("deleted"),
-            Some(SessionState::Active) | None => {}
-        }
-    }
-
-    fn end_link(&mut self, reason: &str) {
-        if let Some(id) = self.remote.take() {
-            self.log.debug(&format!(
-                "[bridge:ws] sessionId={id} <<< {{\"type\":\"control_request\",\"request\":\
-                 {{\"subtype\":\"end_session\",\"reason\":\"{reason}\"}}}}"
-            ));
-            self.log.debug(&format!(
-                "[bridge:repl] handleStateChange state=failed detail=\"session {reason}\""
-            ));
-            self.link = "Remote Control disconnected";
-            self.show();
         }
     }
 
