@@ -395,6 +395,66 @@ words! {
     }
 }
 
+words! {
+    /// What is known about the remote link of a bridge (`agent-cli` §3.5).
+    LinkState {
+        /// The remote service answered at the last sign.
+        Up = "up",
+        /// Evidence says that the remote service is not reached.
+        Down = "down",
+        /// Nothing is known: no success yet, or silence for too long.
+        Unknown = "unknown",
+    }
+}
+
+words! {
+    /// What the sessions of a bridge do (`agent-cli` §3.5).
+    ActivityState {
+        /// A session works.
+        Working = "working",
+        /// A session waits for a permission.
+        Blocked = "blocked",
+        /// Sessions are attached, and none works.
+        Idle = "idle",
+    }
+}
+
+words! {
+    /// Where a value about link or activity was read.
+    EvidenceSource {
+        /// A line of the agent's debug file.
+        DebugFile = "debug_file",
+        /// A line of the captured output.
+        Output = "output",
+        /// Nothing was written for too long.
+        Silence = "silence",
+    }
+}
+
+words! {
+    /// What is done about a lost remote link.
+    HealMode {
+        /// Nothing; the link is still shown.
+        Off = "off",
+        /// One notice for each loss.
+        Notify = "notify",
+        /// A notice, and one restart once the agent has given up.
+        Restart = "restart",
+    }
+}
+
+words! {
+    /// What became of a conversation whose process died.
+    StrandedState {
+        /// What is typed into it reaches nobody.
+        Stranded = "stranded",
+        /// A new session goes on with it.
+        Continued = "continued",
+        /// Somebody decided to leave it.
+        Dismissed = "dismissed",
+    }
+}
+
 impl BridgeStatus {
     /// Whether a process is expected to exist.
     #[must_use]

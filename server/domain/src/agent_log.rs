@@ -1,13 +1,14 @@
 //! What the agent writes to its debug file and its output (`agent-cli` §3.2, §3.3).
 //!
 //! `lines` joins bytes to lines, `marker` reads one line, and `evidence` sums up the lines of one
-//! generation. Reading files belongs to the caller. The link and activity lines of §3.5 are not
-//! read, because nothing needs them yet.
+//! generation. `report` sums up what they say about the remote link and the attached sessions
+//! (§3.5). Reading files belongs to the caller.
 
 pub mod evidence;
 pub mod lines;
 pub mod marker;
 mod poison;
+pub mod report;
 
 use std::fmt;
 

@@ -108,9 +108,9 @@ pub(crate) enum Source<'a> {
     Continuation,
 }
 
-/// The text after the time and the level of an entry.
+/// The time of an entry, and the text after its time and level.
 /// The header looks like `2026-03-01T10:20:30.123Z [DEBUG] `.
-fn after_header(raw: &str) -> Option<&str> {
+pub(crate) fn header(raw: &str) -> Option<(&str, &str)> {
     const TIME: &[u8] = b"0000-00-00T00:00:00.000Z [";
     let (time, rest) = raw.split_at_checked(TIME.len())?;
     let fits = |(byte, shape): (u8, &u8)| match shape {
@@ -120,12 +120,14 @@ fn after_header(raw: &str) -> Option<&str> {
     if !time.bytes().zip(TIME).all(fits) {
         return None;
     }
-    ["DEBUG] ", "INFO] ", "WARN] ", "ERROR] "].iter().find_map(|level| rest.strip_prefix(level))
+    let levels = ["DEBUG] ", "INFO] ", "WARN] ", "ERROR] "];
+    let text = levels.iter().find_map(|level| rest.strip_prefix(level))?;
+    Some((time.strip_suffix(" [")?, text))
 }
 
 /// Classifies a line by its beginning. `raw` still has its escape sequences.
 pub(crate) fn source(raw: &str) -> Source<'_> {
-    let Some(text) = after_header(raw) else {
+    let Some((_, text)) = header(raw) else {
         return Source::Continuation;
     };
     let tagged = text
