@@ -7,6 +7,8 @@ use crate::rotation::{Copying, Cut, Limits, Plan, Trouble, plan};
 use std::time::Duration;
 use svc_domain::agent_log::evidence::{Evidence, Readiness};
 use svc_domain::agent_log::lines::{LogLines, LogPiece};
+use svc_domain::agent_log::report::LogReport;
+use svc_shared::Timestamp;
 use svc_watch::{Pace, Subscription, Watcher};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -31,6 +33,9 @@ const ROUND: u64 = 8 * 1024 * 1024;
 /// Otherwise a flood would fill the disk while it is read.
 const FLOOD: u64 = 8 * 1024 * 1024;
 
+/// Bytes at the end of a file that a process that only looks reads.
+const RECENT: u64 = 256 * 1024;
+
 /// Attempts to find a moment without writes before a log is truncated.
 const TRIES: u32 = 64;
 
@@ -39,6 +44,7 @@ const TRIES: u32 = 64;
 #[derive(Debug)]
 pub struct DebugWatch {
     evidence: watch::Receiver<Evidence>,
+    report: watch::Receiver<LogReport>,
     trouble: watch::Receiver<Option<Trouble>>,
     catch_up: mpsc::Sender<oneshot::Sender<Evidence>>,
     task: JoinHandle<()>,
@@ -61,12 +67,13 @@ impl DebugWatch {
     ) -> Self {
         let (tx, evidence) = watch::channel(before.clone());
         let (trouble_tx, trouble) = watch::channel(None);
+        let (report_tx, report) = watch::channel(LogReport::default());
         // Full only while several callers wait for one round. Then the next caller waits too.
         let (catch_up, requests) = mpsc::channel(8);
         let woken = [set.agent_file(), set.output_file()].map(|p| watcher.file(&p, Pace::START));
         let logs = Logs::new(set, before, limits);
-        let task = tokio::spawn(follow(logs, woken, (tx, trouble_tx), requests));
-        Self { evidence, trouble, catch_up, task }
+        let task = tokio::spawn(follow(logs, woken, (tx, trouble_tx, report_tx), requests));
+        Self { evidence, report, trouble, catch_up, task }
     }
 
     /// The evidence in the lines read so far.
@@ -79,6 +86,12 @@ impl DebugWatch {
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<Evidence> {
         self.evidence.clone()
+    }
+
+    /// Reports link and activity whenever a reader can see a change of them.
+    #[must_use]
+    pub fn report(&self) -> watch::Receiver<LogReport> {
+        self.report.clone()
     }
 
     /// Reports when the files cannot be kept small or whole, and when they can again.
@@ -113,6 +126,61 @@ pub fn scan(set: &LogSet) -> Evidence {
     logs.concluded()
 }
 
+/// What a whole set says about link and sessions, the rotated files included. Blocks.
+/// For a generation that has ended. Memory is bounded; the time is that of reading the files.
+#[must_use]
+pub fn whole_report(set: &LogSet) -> LogReport {
+    let mut report = LogReport::default();
+    let mut lines = LogLines::new();
+    let mut buffer = vec![0; CHUNK];
+    let debug = set.agent_file();
+    for path in crate::rotation::rotated(&debug).into_iter().chain([debug]) {
+        let written_by = last_write(&path);
+        let mut file = GrowingFile::new(path, 0);
+        while let ReadResult::Bytes(read) = file.read(&mut buffer) {
+            let chunk = buffer.get(..read).unwrap_or_default();
+            lines.feed(chunk, |piece| report.debug_line(piece, written_by));
+        }
+    }
+    lines.finish(|piece| report.debug_line(piece, None));
+    report
+}
+
+/// What the ends of both files say about link and sessions. Blocks for some hundred KiB.
+/// For a process that only looks.
+#[must_use]
+pub fn recent_report(set: &LogSet) -> LogReport {
+    let mut report = LogReport::default();
+    let (debug, output) = (set.agent_file(), set.output_file());
+    let written_by = last_write(&debug);
+    read_end(debug, |piece| report.debug_line(piece, written_by));
+    let written_by = last_write(&output);
+    read_end(output, |piece| report.output_line(piece, written_by));
+    report
+}
+
+fn read_end(path: std::path::PathBuf, mut each: impl FnMut(LogPiece<'_>)) {
+    let len = std::fs::metadata(&path).map_or(0, |facts| facts.len());
+    let mut file = GrowingFile::new(path, len.saturating_sub(RECENT));
+    let mut lines = LogLines::new();
+    let mut buffer = vec![0; CHUNK];
+    let mut left = 2 * RECENT;
+    while let ReadResult::Bytes(read) = file.read(&mut buffer) {
+        lines.feed(buffer.get(..read).unwrap_or_default(), &mut each);
+        left = left.saturating_sub(read as u64);
+        if left == 0 {
+            break;
+        }
+    }
+}
+
+/// When a file was last written.
+fn last_write(path: &std::path::Path) -> Option<Timestamp> {
+    let modified = std::fs::metadata(path).ok()?.modified().ok()?;
+    let since = modified.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some(Timestamp::from_millis(i64::try_from(since.as_millis()).ok()?))
+}
+
 /// The evidence in the rotated files of a set. Blocks.
 #[must_use]
 pub fn rotated(set: &LogSet) -> Evidence {
@@ -128,10 +196,12 @@ pub fn rotated(set: &LogSet) -> Evidence {
     evidence
 }
 
+type Senders = (watch::Sender<Evidence>, watch::Sender<Option<Trouble>>, watch::Sender<LogReport>);
+
 async fn follow(
     mut logs: Logs,
     [mut debug, mut output]: [Subscription; 2],
-    (tx, trouble): (watch::Sender<Evidence>, watch::Sender<Option<Trouble>>),
+    (tx, trouble, report): Senders,
     mut requests: mpsc::Receiver<oneshot::Sender<Evidence>>,
 ) {
     let mut asked: Vec<oneshot::Sender<Evidence>> = Vec::new();
@@ -150,6 +220,13 @@ async fn follow(
             let changed = *known != logs.evidence;
             if changed {
                 known.clone_from(&logs.evidence);
+            }
+            changed
+        });
+        report.send_if_modified(|known| {
+            let changed = known.version() != logs.report.version();
+            if changed {
+                known.clone_from(&logs.report);
             }
             changed
         });
@@ -196,6 +273,7 @@ struct Logs {
     /// The redacted copy of the debug file, if there is one.
     mirror: Option<Mirror>,
     evidence: Evidence,
+    report: LogReport,
     limits: Option<Limits>,
     trouble: Option<Trouble>,
 }
@@ -336,21 +414,36 @@ impl Logs {
             output: Reader::new(set.output_file()),
             mirror,
             evidence,
+            report: LogReport::default(),
             limits,
             trouble: None,
         }
     }
 
     fn round(&mut self) -> bool {
-        let Self { debug, output, mirror, evidence, limits, trouble } = self;
-        let mut more = debug.round(|piece| evidence.debug_line(piece));
-        more |= output.round(|piece| evidence.output_line(piece));
+        let Self { debug, output, mirror, evidence, report, limits, trouble } = self;
+        let by = last_write(debug.file.path());
+        let mut more = debug.round(|piece| {
+            evidence.debug_line(piece);
+            report.debug_line(piece, by);
+        });
+        let written_at = last_write(output.file.path());
+        more |= output.round(|piece| {
+            evidence.output_line(piece);
+            report.output_line(piece, written_at);
+        });
         if let Some(mirror) = mirror {
             more |= mirror.round();
         }
         if let Some(limits) = *limits {
-            debug.keep_small(limits, mirror.as_mut(), |piece| evidence.debug_line(piece));
-            output.keep_small(limits, None, |piece| evidence.output_line(piece));
+            debug.keep_small(limits, mirror.as_mut(), |piece| {
+                evidence.debug_line(piece);
+                report.debug_line(piece, None);
+            });
+            output.keep_small(limits, None, |piece| {
+                evidence.output_line(piece);
+                report.output_line(piece, written_at);
+            });
             let of_mirror = mirror.as_ref().and_then(Mirror::trouble);
             *trouble = debug.trouble.or(output.trouble).or(of_mirror);
         }

@@ -27,6 +27,7 @@ pub mod run;
 pub mod session_list;
 pub mod settings;
 mod stamp;
+pub mod transcript;
 pub mod trust;
 pub mod version;
 
