@@ -59,6 +59,14 @@ impl Transcript {
         transcript
     }
 
+    /// Begins with the turns of another session of the same directory, as a fork does.
+    pub(crate) fn inherit(&self, source: &str) {
+        let from = self.file.with_file_name(format!("{source}.jsonl"));
+        if let Ok(turns) = fs::read(from) {
+            let _ = files::append(&self.file, &turns); // a full disk fails the next turn too
+        }
+    }
+
     pub(crate) fn file(&self) -> &Path {
         &self.file
     }

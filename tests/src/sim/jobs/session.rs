@@ -149,6 +149,9 @@ impl<'a> Play<'a> {
         let title = title.into_iter().flatten().find(|text| !text.is_empty()).unwrap_or_default();
         let entry = Entry::register_job(double, &words.session, record.id(), title);
         let transcript = Transcript::new(double, &words.session, Source::Background);
+        if let Some(source) = words.resume.as_ref().filter(|_| words.fork) {
+            transcript.inherit(source);
+        }
         let logged_out = !double.knobs.auth.allows_remote_control();
         let door = words.door.as_ref().filter(|_| !logged_out).and_then(|title| {
             Server::new(&double.home, double.knobs.seed).open_door(&double.cwd, title).ok()
