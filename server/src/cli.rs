@@ -22,6 +22,7 @@ mod read;
 mod run;
 mod screen;
 mod setup;
+mod stranded;
 mod strays;
 mod work;
 mod write;
@@ -108,6 +109,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Projects(listing) => read::projects(call, listing),
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),
+        Command::Stranded(options) => stranded::stranded(call, options),
         Command::Strays(options) => strays::strays(call, options),
         Command::Jobs(command) => jobs::run(call, command),
         Command::Start(start) => write::start(call, start),

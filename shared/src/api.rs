@@ -3,5 +3,7 @@
 pub mod health;
 pub mod instances;
 pub mod jobs;
+pub mod link;
 pub mod projects;
 pub mod sessions;
+pub mod stranded;

@@ -65,6 +65,18 @@ pub fn instance_action(reference: &str, verb: &str) -> String {
     format!("{API}/instances/{}/{verb}", segment(reference))
 }
 
+/// `/api/stranded`
+#[must_use]
+pub fn stranded() -> String {
+    format!("{API}/stranded")
+}
+
+/// `/api/stranded/{reference}/{verb}`: `continue`, `dismiss`.
+#[must_use]
+pub fn stranded_action(reference: &str, verb: &str) -> String {
+    format!("{API}/stranded/{}/{verb}", segment(reference))
+}
+
 /// `/api/projects`
 #[must_use]
 pub fn projects() -> String {

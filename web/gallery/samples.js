@@ -50,6 +50,9 @@ const SAMPLES = {
   "resume_blocked": null,
   "reuse_expires_at": null,
   "has_log": true,
+  "link": { "state": "up", "since": "2026-03-01T10:20:30.000Z", "reason": null, "source": "debug_file" },
+  "activity": null,
+  "stranded": 0,
   "pending_permissions": [],
   "last_event_seq": 0
  },

@@ -14,7 +14,7 @@ use crate::model::wire::{self, Unreadable};
 use crate::page::Page;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
-use crate::text::ready::strays;
+use crate::text::ready::{stranded as stranded_words, strays};
 use crate::text::{launch as launch_words, page as page_words, session as words};
 use gloo_net::http::Method;
 use leptos::prelude::*;
@@ -22,6 +22,7 @@ use leptos::task::spawn_local;
 use std::collections::HashSet;
 use svc_shared::api::instances::{Instance, PatchInstance, ResumeRequest, SpawnResult};
 use svc_shared::api::jobs::ResumeAgentResult;
+use svc_shared::api::stranded::ContinuedSession;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::TrustAllRequest;
 use svc_shared::paths;
@@ -308,6 +309,26 @@ impl Page {
         self.write(Write { after: Some(|page| page.ready.ask_anew()), ..write });
     }
 
+    /// Continues a stranded conversation as a background session.
+    pub fn continue_stranded(self, reference: &str, object: String) {
+        let path = paths::stranded_action(reference, "continue");
+        let about = stranded(reference);
+        let act = stranded_words::CONTINUE;
+        self.write(Write::new(about, act, object, Method::POST, path, |write, text| {
+            let done = wire::read::<ContinuedSession>(text)?;
+            said(stranded_words::continued(&write.object, &done.job_id))
+        }));
+    }
+
+    /// Takes a stranded conversation off the list.
+    pub fn dismiss_stranded(self, reference: &str, object: String) {
+        let path = paths::stranded_action(reference, "dismiss");
+        let (about, act) = (stranded(reference), stranded_words::DISMISS);
+        self.write(Write::new(about, act, object, Method::POST, path, |write, _| {
+            said(stranded_words::dismissed(&write.object))
+        }));
+    }
+
     /// Takes over the bridge of a project that was started elsewhere.
     pub fn manage(self, project: String) {
         let path = paths::project_action(&project, "adopt");
@@ -357,6 +378,11 @@ impl Page {
 /// Body of a resume that acknowledges an untrusted folder.
 fn trusting() -> String {
     wire::written(&ResumeRequest { trust: Some(true) })
+}
+
+/// What a request about a stranded conversation is pending as.
+pub fn stranded(reference: &str) -> String {
+    format!("stranded-{reference}")
 }
 
 /// What a request about such a process is pending as.

@@ -25,6 +25,7 @@ pub mod prefs;
 pub mod project;
 mod project_row;
 pub mod projects;
+mod remote;
 mod row;
 mod rows;
 pub mod session;

@@ -126,7 +126,7 @@ pub fn scan(set: &LogSet) -> Evidence {
     logs.concluded()
 }
 
-/// What a whole set says about link and sessions, the rotated files included. Blocks.
+/// What a whole set says, the rotated files included. Blocks.
 /// For a generation that has ended. Memory is bounded; the time is that of reading the files.
 #[must_use]
 pub fn whole_report(set: &LogSet) -> LogReport {
@@ -146,7 +146,7 @@ pub fn whole_report(set: &LogSet) -> LogReport {
     report
 }
 
-/// What the ends of both files say about link and sessions. Blocks for some hundred KiB.
+/// What the ends of both files say. Blocks for some hundred KiB.
 /// For a process that only looks.
 #[must_use]
 pub fn recent_report(set: &LogSet) -> LogReport {

@@ -40,7 +40,7 @@ pub struct Head {
     pub title: Option<String>,
 }
 
-/// Directories with transcripts of a project and of its worktrees. Blocks for one directory.
+/// Directories with transcripts of a project and its worktrees. Blocks.
 /// Different paths can share a name, so a transcript counts only if its `cwd` fits.
 fn directories(home: &AgentHome, project: &Path) -> Vec<PathBuf> {
     let Some(path) = project.to_str() else { return Vec::new() };

@@ -15,6 +15,7 @@ use crate::read_model::ReadModel;
 use crate::read_model::look::Instances;
 use crate::read_model::project_row::ProjectRows;
 use crate::sessions::Sessions;
+use crate::stranded::StrandedSessions;
 use crate::supervise::Supervisor;
 use crate::terminal::Terminals;
 use crate::{AppError, Parts};
@@ -140,6 +141,12 @@ impl App {
     #[must_use]
     pub fn strays(&self) -> &Arc<Strays> {
         &self.0.strays
+    }
+
+    /// Conversations whose bridge died.
+    #[must_use]
+    pub fn stranded(&self) -> &Arc<StrandedSessions> {
+        &self.0.stranded
     }
 
     /// Examines the installation.

@@ -2,6 +2,7 @@
 
 pub(crate) mod admissions;
 pub(crate) mod adopt;
+pub(crate) mod attached;
 pub(crate) mod circumstances;
 pub(crate) mod ends;
 pub(crate) mod family;

@@ -6,6 +6,7 @@ use crate::auth::{Auth, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::admissions::Admissions;
 use crate::bridges::adopt::Adopter;
+use crate::bridges::attached::Attached;
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::family::Families;
 use crate::bridges::forget::Forget;
@@ -36,6 +37,7 @@ use crate::projects::catalog::Catalog;
 use crate::projects::trusting::{ProjectService, Trust};
 use crate::read_model::ReadModel;
 use crate::read_model::facts::FactReader;
+use crate::read_model::links::Links;
 use crate::read_model::look::Instances;
 use crate::read_model::project_row::ProjectRows;
 use crate::read_model::publish::{Publisher, Turns};
@@ -44,9 +46,12 @@ use crate::read_model::view::View;
 use crate::registry::Registry;
 use crate::registry::copies::Copies;
 use crate::sessions::pointers::Pointers;
+use crate::sessions::seen::SeenSessions;
 use crate::sessions::{SessionScan, Sessions};
+use crate::stranded::StrandedSessions;
 use crate::supervise::Supervision;
 use crate::supervise::change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
+use crate::supervise::healer::Healer;
 use crate::supervise::reconcile::Reconciler;
 use crate::supervise::sampler::Sampler;
 use crate::supervise::watchers::Watchers;
@@ -78,6 +83,7 @@ pub(crate) struct UseCases {
     pub logs: Arc<Logs>,
     pub terminals: Terminals,
     pub strays: Arc<Strays>,
+    pub stranded: Arc<StrandedSessions>,
     pub doctor: Arc<Examiner>,
     pub history: History,
     pub preferences: Preferences,
@@ -98,8 +104,15 @@ impl UseCases {
         let refs = Arc::new(SessionRefs(parts.refs));
         let catalog = Arc::new(Catalog(parts.projects));
         let copies = Arc::new(Copies::default());
+        let links = Arc::new(Links::new(Arc::clone(&config), is_server));
+        let seen: Arc<SeenSessions> = Arc::default();
         let records = Arc::new(Records {
-            facts: FactReader::new(Arc::clone(&config), Arc::clone(&agent), Arc::clone(&host)),
+            facts: FactReader::new(
+                Arc::clone(&config),
+                Arc::clone(&agent),
+                Arc::clone(&host),
+                Arc::clone(&links),
+            ),
             view: View { config: Arc::clone(&config), refs: Arc::clone(&refs) },
             projects: Arc::clone(&catalog),
             copies: Arc::clone(&copies),
@@ -196,6 +209,7 @@ impl UseCases {
             refs: Arc::clone(&refs),
             finder: Arc::clone(&finder),
             memory: Default::default(),
+            seen: Arc::clone(&seen),
         });
         let sessions = Arc::new(Sessions {
             scan: Arc::clone(&scan),
@@ -246,6 +260,11 @@ impl UseCases {
             config: Arc::clone(&config),
             transitions: Arc::clone(&transitions),
             families: Arc::clone(&families),
+            attached: Arc::new(Attached {
+                config: Arc::clone(&config),
+                agent: Arc::clone(&agent),
+                seen,
+            }),
         });
         let launcher = Arc::new(Launcher {
             config: Arc::clone(&config),
@@ -265,6 +284,7 @@ impl UseCases {
             terminator: Arc::clone(&terminator),
             ends: Arc::clone(&ends),
             retention: Arc::clone(&retention),
+            links: Arc::clone(&links),
             tasks: tasks.clone(),
             watched: Default::default(),
         });
@@ -358,7 +378,19 @@ impl UseCases {
             metrics: Arc::clone(&metrics),
             read_model: Arc::clone(&read_model),
         };
+        let stranded = Arc::new(StrandedSessions {
+            state_dir: config.state_dir.clone(),
+            registry: Arc::clone(&registry),
+            refs: Arc::clone(&refs),
+            agent: Arc::clone(&agent),
+            jobs: Arc::clone(&jobs),
+            locks: Arc::clone(&locks),
+            clock: Arc::clone(&clock),
+            tasks: tasks.clone(),
+        });
         let supervision = Arc::new(Supervision {
+            healer: Healer { links, stop: Arc::clone(&stop), starter: Arc::clone(&starter) },
+            stranded: Arc::clone(&stranded),
             reconciler: Arc::new(Reconciler {
                 host,
                 locks,
@@ -427,6 +459,7 @@ impl UseCases {
             logs,
             terminals,
             strays,
+            stranded,
             doctor,
             history,
             metrics,

@@ -5,6 +5,7 @@
 //! the same look at files, roster, session registry and process table.
 
 pub(crate) mod ask;
+pub(crate) mod continue_conversation;
 mod dispatch;
 mod resume;
 mod stop;

@@ -24,6 +24,7 @@ mod projects;
 pub mod read_model;
 mod registry;
 mod sessions;
+mod stranded;
 mod supervise;
 mod tasks;
 mod terminal;

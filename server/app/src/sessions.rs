@@ -1,6 +1,7 @@
 //! Working sessions of the agent: whose they are.
 
 pub(crate) mod pointers;
+pub(crate) mod seen;
 
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
@@ -19,11 +20,13 @@ use svc_agent::registry::{Entry, Reading, Registry};
 use svc_agent::session_list::CliSession;
 use svc_config::Config;
 use svc_domain::adoption::{Unrecorded, unrecorded};
+use svc_domain::agent_log::RemoteId;
 use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, attribute};
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
 use svc_domain::redact::redact_text;
 use svc_domain::same_session::{Sharer, Worker, sentence, shared};
+use svc_domain::stranded::Registered;
 use svc_ports::ProcessHost;
 use svc_ports::process::ProcessFacts;
 use svc_projects::{Project, Projects};
@@ -199,6 +202,7 @@ pub(crate) struct SessionScan {
     pub refs: Arc<SessionRefs>,
     pub finder: Arc<Finder>,
     pub memory: SessionMemory,
+    pub seen: Arc<seen::SeenSessions>,
 }
 
 impl SessionScan {
@@ -238,6 +242,7 @@ impl SessionScan {
         let mut listed: HashSet<Pid> = HashSet::new();
         let mut workers: Vec<Worker<'_>> = Vec::new();
         let mut is_anything_live = false;
+        let mut seen = owners.nothing_seen();
         for entry in &entries {
             listed.insert(entry.pid);
             let process = ProcessIdentity {
@@ -256,6 +261,12 @@ impl SessionScan {
             let session =
                 SessionFacts { is_background: entry.is_background(), cwd: &entry.cwd, descent };
             let attribution = attribute(session, &owners.candidates());
+            if let (Verdict::Same, Attribution::Tracked(owner)) = (verdict, attribution)
+                && owners.owner(entry.pid).is_none()
+            {
+                let sessions = seen.entry(owner.clone()).or_default();
+                sessions.extend(registered(entry));
+            }
             lists.add(attribution, &projects, &entry.cwd, || {
                 self.working_session(entry, attribution)
             });
@@ -263,6 +274,7 @@ impl SessionScan {
                 workers.push(worker(&entry.session_id, process, &entry.cwd, attribution));
             }
         }
+        self.seen.saw(seen);
         self.memory.saw(is_anything_live, unusable);
         // The CLI decides about existence, where it could be asked of late.
         let period = self.config.claude.agents_json_poll_interval;
@@ -388,6 +400,16 @@ impl SessionScan {
     }
 }
 
+/// A conversation whose process was proven to belong to a bridge.
+fn registered(entry: &Entry) -> Option<Registered> {
+    Some(Registered {
+        pid: u32::try_from(entry.pid.get()).ok()?,
+        conversation: RemoteId::new(&entry.session_id),
+        started_at: entry.started_at,
+        is_proven: true,
+    })
+}
+
 fn words(attribution: Attribution<'_>) -> (&'static str, Option<InstanceId>) {
     match attribution {
         Attribution::Tracked(owner) => ("tracked", Some(owner.clone())),
@@ -452,6 +474,12 @@ impl Owners {
             .filter_map(|(at, (bridge, _))| Some((bridge.process.as_ref()?.pid.get(), at)))
             .collect();
         Self { bridges, by_pid }
+    }
+
+    /// Every bridge whose process was just proven, with no session yet.
+    fn nothing_seen(&self) -> HashMap<InstanceId, Vec<Registered>> {
+        let readable = self.bridges.iter().filter(|(_, is_readable)| *is_readable);
+        readable.map(|(bridge, _)| (bridge.id.clone(), Vec::new())).collect()
     }
 
     fn candidates(&self) -> Vec<Candidate<'_>> {

@@ -7,7 +7,9 @@
 
 mod bridge_watch;
 pub(crate) mod change_watch;
+pub(crate) mod healer;
 mod job_watch;
+mod link_watch;
 pub(crate) mod reconcile;
 mod relaunch;
 pub(crate) mod sampler;
@@ -16,7 +18,9 @@ pub(crate) mod watchers;
 use crate::AppError;
 use crate::jobs::Jobs;
 use crate::ops::reserve;
+use crate::stranded::StrandedSessions;
 use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
+use healer::Healer;
 use reconcile::Reconciler;
 use sampler::Sampler;
 use std::sync::Arc;
@@ -29,6 +33,8 @@ pub(crate) struct Supervision {
     pub sessions: SessionWatch,
     pub sampler: Sampler,
     pub housekeeping: Housekeeping,
+    pub healer: Healer,
+    pub stranded: Arc<StrandedSessions>,
     pub jobs: Arc<Jobs>,
 }
 
@@ -63,6 +69,9 @@ impl Supervision {
         tasks.spawn(async move { of.sampler.run().await });
         let of = this();
         tasks.spawn(async move { of.housekeeping.run().await });
+        let of = this();
+        tasks.spawn(async move { of.healer.run().await });
+        self.stranded.settle().await?;
         // Before anything can fill the disk.
         let of = this();
         tasks.spawn(async move { reserve::make_room(&of.writes.state_dir).await });

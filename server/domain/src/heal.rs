@@ -7,7 +7,8 @@ use svc_shared::status::{ActivityState, HealMode, LinkState};
 
 use crate::agent_log::report::{Activity, Link, Loss};
 
-/// The agent tries for ten minutes by itself; half a minute more, because it names the end late.
+/// How long a link is lost before a restart.
+/// The agent tries for ten minutes by itself, and names the end late.
 pub const UNREACHABLE: Duration = Duration::from_secs(10 * 60 + 30);
 
 /// The agent renews a refused token by itself, which takes a few requests.

@@ -14,7 +14,8 @@ use crate::agent_log::RemoteId;
 use crate::agent_log::report::{LoggedSession, Stage};
 use crate::jobs::is_session_id;
 
-/// Most conversations recorded of one death; the agent's own cap on sessions is lower.
+/// Most conversations recorded of one death.
+/// The agent's own cap on sessions is lower.
 pub const MOST: usize = 1_024;
 
 /// How much earlier than the line of its start a process may have left a trace.

@@ -9,6 +9,7 @@ use crate::cli::logs::Logs;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
 use crate::cli::screen::Screen;
+use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
 use crate::cli::write::{Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -101,6 +102,20 @@ Examples:
     /// List the working sessions of the agent, whoever started them.
     #[command(after_help = "Examples:\n  svc sessions\n  svc sessions --json")]
     Sessions(Listing),
+    /// List conversations whose bridge died, continue or dismiss one.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+A conversation is stranded when the bridge that served it died and was not stopped on purpose.
+What is typed into it reaches nobody. `continue` starts a background job with its transcript.
+
+Examples:
+  svc stranded
+  svc stranded --all --json
+  svc stranded continue 0123456789abcdef
+  svc stranded dismiss 0123456789abcdef"
+    )]
+    Stranded(Stranded),
     /// List processes of bridges that no live bridge answers for, or kill one.
     #[command(after_help = "\
 What is left of ended bridges, and a second agent under one launch. Only what is listed is killed.
@@ -252,6 +267,7 @@ impl Command {
             | Self::Projects(Listing { json })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })
+            | Self::Stranded(Stranded { json, .. })
             | Self::Strays(Strays { json, .. })
             | Self::Migrate(Listing { json })
             | Self::Jobs(

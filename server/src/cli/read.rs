@@ -13,7 +13,7 @@ use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::cause;
-use svc_shared::status::{BridgeStatus, ResumeMode, TrustState};
+use svc_shared::status::{ActivityState, BridgeStatus, ResumeMode, TrustState};
 
 /// `svc projects`.
 pub(crate) fn projects(call: &Call, listing: &Listing) -> Result<Exit, End> {
@@ -91,7 +91,7 @@ fn instance_row(instance: &Instance, now: Timestamp) -> [Cell; 7] {
         mode.into(),
         Cell::toned(&instance.status.to_string(), tone(instance)),
         age(now, instance.status_since).into(),
-        why(instance).into(),
+        why(instance, now).into(),
         label.into(),
     ]
 }
@@ -107,13 +107,34 @@ fn age(now: Timestamp, then: Timestamp) -> String {
     }
 }
 
+/// What a person should know of a bridge that runs.
+fn link_and_work(instance: &Instance, now: Timestamp) -> String {
+    let mut known = Vec::new();
+    if instance.link.is_down() {
+        let since = instance.link.since.map_or("-".to_owned(), |since| age(now, since));
+        let reason = instance.link.reason.as_deref().unwrap_or("no reason is known");
+        known.push(format!("link lost {since} ago: {reason}"));
+    }
+    let blocked = instance.activity.as_ref();
+    if let Some(waits) = blocked.filter(|now| now.state.is(&ActivityState::Blocked)) {
+        known.push(match &waits.tool {
+            Some(tool) => format!("waiting for permission: {tool}"),
+            None => "waiting for permission".to_owned(),
+        });
+    }
+    if instance.stranded > 0 {
+        known.push(format!("{} stranded (svc stranded)", instance.stranded));
+    }
+    if known.is_empty() { "-".to_owned() } else { known.join("; ") }
+}
+
 /// Why it ended or is held, in the words of the page.
-fn why(instance: &Instance) -> String {
+fn why(instance: &Instance, now: Timestamp) -> String {
     if let Some(held) = &instance.quarantined {
         return format!("held: {}", held.code);
     }
     if instance.is_live() {
-        return "-".to_owned();
+        return link_and_work(instance, now);
     }
     let reason = instance.exit_reason.as_ref().and_then(|reason| match reason.known() {
         Some(known) => cause::reason(*known).map(str::to_owned),

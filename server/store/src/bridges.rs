@@ -4,6 +4,7 @@ use crate::error::StoreError;
 use crate::history::{self, HistoryRow};
 use crate::row::{self, BridgeRow};
 use crate::store::Store;
+use crate::stranded::{self, NewStranded};
 use futures_util::{Stream, TryStreamExt as _};
 use sqlx::sqlite::SqliteRow;
 use sqlx::{FromRow, Row, Sqlite};
@@ -52,6 +53,8 @@ pub struct Stored {
     pub number: i64,
     /// Compared at the next write.
     pub revision: i64,
+    /// Conversations of dead generations that nobody has continued or dismissed.
+    pub stranded: u32,
     /// The record, or what is known of a row that cannot be understood.
     pub content: Content,
 }
@@ -143,6 +146,8 @@ pub struct Along<'a> {
     pub history: &'a [HistoryRow],
     /// Announcements that the writer would make; each is made once for a generation.
     pub announcements: &'a [Lifecycle],
+    /// Conversations that hung on the generation that ends.
+    pub stranded: &'a [NewStranded],
 }
 
 /// Limits that are counted in the transaction of a write that leaves a row live.
@@ -183,7 +188,9 @@ fn stored(row: &SqliteRow) -> Result<Stored, sqlx::Error> {
     };
     // 0, which no row of ours has, when it is of another type.
     let revision = row.try_get("revision").unwrap_or(0);
-    Ok(Stored { number: row.try_get("number")?, revision, content })
+    let stranded = row.try_get::<i64, _>("stranded").ok().and_then(|n| u32::try_from(n).ok());
+    let stranded = stranded.unwrap_or_default();
+    Ok(Stored { number: row.try_get("number")?, revision, stranded, content })
 }
 
 /// The value of a text column, also where it holds no valid text.
@@ -323,7 +330,7 @@ impl Store {
         }
         transaction.commit().await?;
         let content = Content::Bridge(Box::new(bridge.clone()));
-        Ok((Inserted::Yes, Some(Stored { number, revision: 1, content })))
+        Ok((Inserted::Yes, Some(Stored { number, revision: 1, stranded: 0, content })))
     }
 
     /// Whether no bridge was ever recorded, or all are forgotten.
@@ -375,7 +382,7 @@ impl Store {
         cap: Cap,
         now: Timestamp,
     ) -> Result<Saved, StoreError> {
-        let along = Along { history, announcements: &[] };
+        let along = Along { history, announcements: &[], stranded: &[] };
         Ok(self.save_with(revision, next, along, cap, now).await?.0)
     }
 
@@ -425,6 +432,9 @@ impl Store {
         for event in along.history {
             history::insert(&mut transaction, event).await?;
         }
+        for one in along.stranded {
+            stranded::insert(&mut transaction, next, one, now).await?;
+        }
         let mut claimed = Vec::new();
         for event in along.announcements {
             let query = sqlx::query(ANNOUNCE)
@@ -458,6 +468,7 @@ impl Store {
             return Ok(false);
         }
         sqlx::query(DROP_ANNOUNCEMENTS).bind(id.as_str()).execute(&mut *transaction).await?;
+        stranded::drop_of(&mut transaction, id).await?;
         transaction.commit().await?;
         Ok(true)
     }

@@ -19,6 +19,7 @@ mod schema;
 mod snapshot;
 mod statements;
 mod store;
+mod stranded;
 mod ui_prefs;
 
 pub use access::{SignInRow, TokenRow};
@@ -29,4 +30,5 @@ pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use open::Access;
 pub use open_error::OpenError;
 pub use store::{ForeignWrites, Store, Watch};
+pub use stranded::{NewStranded, Stranded, StrandedChange};
 pub use ui_prefs::UiPrefsRow;

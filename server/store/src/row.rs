@@ -59,7 +59,10 @@ macro_rules! bridge_row {
             ($rest:literal) => {
                 concat!(
                     "SELECT number, revision, ", stringify!($key),
-                    $(", ", stringify!($column),)+ " FROM bridges ", $rest
+                    $(", ", stringify!($column),)+
+                    ", (SELECT COUNT(*) FROM stranded_sessions AS stranded \
+                     WHERE stranded.instance_id = bridges.instance_id \
+                     AND stranded.state = 'stranded') AS stranded FROM bridges ", $rest
                 )
             };
         }

@@ -1,10 +1,15 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
-use crate::{access, bridges, history, ui_prefs};
+use crate::{access, bridges, history, stranded, ui_prefs};
 
 /// Every statement on our tables.
 ///
 /// A database in which one of them cannot be prepared has another schema, whatever version it
 /// claims.
-pub(crate) const STATEMENTS: &[&[&str]] =
-    &[access::STATEMENTS, bridges::STATEMENTS, history::STATEMENTS, ui_prefs::STATEMENTS];
+pub(crate) const STATEMENTS: &[&[&str]] = &[
+    access::STATEMENTS,
+    bridges::STATEMENTS,
+    history::STATEMENTS,
+    stranded::STATEMENTS,
+    ui_prefs::STATEMENTS,
+];

@@ -1,5 +1,6 @@
 //! The instance record and the bodies that launch, resume and change it.
 
+use crate::api::link::{Activity, Link};
 use crate::ids::{InstanceId, SessionRef};
 use crate::status::{
     BridgeStatus, Channel, ConnectKind, ExitReason, LaunchMode, NotCreated, Origin, PermissionMode,
@@ -137,6 +138,12 @@ pub struct Instance {
     pub reuse_expires_at: Option<Timestamp>,
     /// A log can be read now.
     pub has_log: bool,
+    /// The remote link. It never decides about `status`.
+    pub link: Link,
+    /// What its sessions do; null without one.
+    pub activity: Option<Activity>,
+    /// Conversations of dead generations that nobody has continued or dismissed.
+    pub stranded: u32,
     /// Direct Sessions; empty for bridges.
     pub pending_permissions: Vec<PendingPermission>,
     /// Direct Sessions; 0 for bridges.

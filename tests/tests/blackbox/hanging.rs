@@ -9,7 +9,7 @@ use serde_json::json;
 const AT_ONCE: usize = 6;
 
 /// Routes that may read files. `{id}` is a running bridge.
-const READERS: [&str; 24] = [
+const READERS: [&str; 25] = [
     "GET /api/v1/projects",
     "GET /api/v1/sessions",
     "GET /api/v1/sessions/tracked",
@@ -23,6 +23,7 @@ const READERS: [&str; 24] = [
     "GET /api/doctor",
     "GET /api/login-status",
     "GET /api/ui-prefs",
+    "GET /api/stranded",
     "GET /api/strays",
     "GET /api/metrics",
     "GET /api/history",

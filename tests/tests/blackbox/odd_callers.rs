@@ -12,11 +12,12 @@ use std::process::Stdio;
 use svc_skip::skip;
 
 /// Arguments and exit code of each command.
-const MATRIX: [(&[&str], i32); 17] = [
+const MATRIX: [(&[&str], i32); 18] = [
     (&["status", "--json"], 0),
     (&["status"], 0),
     (&["projects", "--json"], 0),
     (&["sessions", "--json"], 0),
+    (&["stranded", "--json"], 0),
     (&["strays", "--json"], 0),
     (&["jobs", "list", "--json"], 0),
     (&["config", "check"], 0),

@@ -3,6 +3,7 @@
 use svc_shared::Timestamp;
 use svc_shared::api::instances::{ConnectInfo, Instance, Restart};
 use svc_shared::api::jobs::BackgroundJob;
+use svc_shared::api::link::Link;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::{AuthInfo, Bootstrap, Check, Defaults, Features, Limits, Preflight};
@@ -63,6 +64,9 @@ pub fn bridge(project: &str, status: BridgeStatus) -> Instance {
         resume_blocked: None,
         reuse_expires_at: None,
         has_log: true,
+        link: Link::unknown(),
+        activity: None,
+        stranded: 0,
         pending_permissions: Vec::new(),
         last_event_seq: 0,
     }

@@ -51,5 +51,59 @@ pub mod strays {
         format!("Process {object} is gone")
     }
 }
+/// Conversations whose bridge died.
+pub mod stranded {
+    /// Name of their list.
+    pub const LIST: &str = "Stranded conversations";
+    /// Under the name.
+    pub const WHY: &str = "Their bridge died. What is typed into them reaches nobody. Continue \
+                           each as a background session with its whole history.";
+    /// Button.
+    pub const CONTINUE: &str = "Continue";
+    /// Button.
+    pub const DISMISS: &str = "Dismiss";
+    /// A conversation without a readable turn.
+    pub const NO_TITLE: &str = "Conversation without a first message";
+    /// Before the time of the death.
+    pub const SINCE: &str = "stranded for ";
+    /// Fact of a row.
+    #[must_use]
+    pub fn count(n: u32) -> String {
+        match n {
+            1 => "1 conversation is stranded: what is typed into it reaches nobody".to_owned(),
+            _ => format!("{n} conversations are stranded: what is typed into them reaches nobody"),
+        }
+    }
+    /// A conversation as messages name it.
+    #[must_use]
+    pub fn object(title: &str) -> String {
+        format!("“{title}”")
+    }
+    /// Outcome.
+    #[must_use]
+    pub fn continued(object: &str, job: &str) -> String {
+        format!("{object} continues as background session {job}")
+    }
+    /// Outcome.
+    #[must_use]
+    pub fn dismissed(object: &str) -> String {
+        format!("{object} is off the list")
+    }
+}
+/// The remote link of a bridge.
+pub mod link {
+    /// Before how long the link has been lost.
+    pub const LOST: &str = "Link lost ";
+    /// After it.
+    pub const AGO: &str = " ago";
+    /// A session asks for a permission.
+    #[must_use]
+    pub fn waits(tool: Option<&str>) -> String {
+        match tool {
+            Some(tool) => format!("Waiting for permission: {tool}"),
+            None => "Waiting for permission".to_owned(),
+        }
+    }
+}
 /// Before the time of the run.
 pub const AS_OF: &str = "Checked ";

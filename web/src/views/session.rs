@@ -24,6 +24,7 @@ use crate::views::copy::Copyable;
 use crate::views::details::Details;
 use crate::views::home::Loading;
 use crate::views::log::LogPanel;
+use crate::views::remote::{RemoteFacts, StrandedList};
 use crate::views::session_row::Chips;
 use crate::views::tabs::{self, Tab, Tabs};
 use crate::views::times::{Age, When};
@@ -133,6 +134,7 @@ fn Known(id: String) -> impl IntoView {
         <article class="session-view" data-testid="session" data-row=id.clone() data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
+            <StrandedList bridge=bridge />
             <Tabs tabs=TABS at=at label=words::TABS />
             {dynamic(move || {
                 let tab = at.get();
@@ -212,6 +214,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
                     view! { <span><When at=since /></span> }.into_any()
                 })}
                 <span class="badge">{kind}</span> <Chips bridge=bridge />
+                <RemoteFacts bridge=bridge />
                 {dynamic(move || is_live.get().then(|| (curve(uses), figure(uses))))}
                 <span class="ids end">
                     {words::ID} " " <Copyable shown=id.short() full=id.as_str() what=words::ID />

@@ -12,6 +12,7 @@ use crate::reactive::{derived, dynamic, memo};
 use crate::text::{cause as cause_words, page::link, session as said, status as words};
 use crate::views::actions::{ActionLayout, Actions};
 use crate::views::cause::CauseLine;
+use crate::views::remote::RemoteFacts;
 use crate::views::row::{Inside, Row, fact};
 use crate::views::times::{Age, When};
 use crate::views::usage::{curve, figure, used};
@@ -148,6 +149,7 @@ fn Facts(bridge: Signal<Arc<Instance>>, section: Section) -> impl IntoView {
     view! {
         {dynamic(move || last_seen.get().as_deref().map(fact))}
         {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
+        <RemoteFacts bridge=bridge />
         {(section == Section::Live).then(|| view! { <LiveFacts bridge=bridge since=since /> })}
         {(section != Section::Live).then(|| view! { <span class="fact"><When at=ended /></span> })}
         {dynamic(move || bridge.get().notice.as_ref().map(|notice| view! {

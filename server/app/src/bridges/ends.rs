@@ -2,6 +2,7 @@
 //! A stop, the watcher of its process, the reconciler, or a start that failed.
 
 use crate::AppError;
+use crate::bridges::attached::Attached;
 use crate::bridges::family::Families;
 use crate::bridges::transition::{Changed, Transitions};
 use crate::log_files;
@@ -39,6 +40,7 @@ pub(crate) struct EndRecorder {
     pub config: Arc<Config>,
     pub transitions: Arc<Transitions>,
     pub families: Arc<Families>,
+    pub attached: Arc<Attached>,
 }
 
 impl EndRecorder {
@@ -48,8 +50,28 @@ impl EndRecorder {
     /// # Errors
     /// The row cannot be written.
     pub async fn record(&self, bridge: &Bridge, noticed: Noticed) -> Result<Changed, AppError> {
+        let is_death = match noticed {
+            Noticed::Exited(_) | Noticed::FoundGone | Noticed::HostRestarted => {
+                !bridge.intentional_stop()
+            }
+            Noticed::Stopped { .. }
+            | Noticed::LaunchInterrupted
+            | Noticed::GraceOver { .. }
+            | Noticed::Poisoned
+            | Noticed::Alive(_) => false,
+        };
+        // Before anything that the bridge left behind is ended: ending it clears its traces.
+        let stranded = match is_death {
+            true => self.attached.of(bridge, self.transitions.clock.now()).await,
+            false => Vec::new(),
+        };
         let fact = self.fact(bridge, noticed).await;
-        self.transitions.observe(&bridge.id, bridge.generation, fact).await
+        let (id, generation) = (&bridge.id, bridge.generation);
+        let changed = self.transitions.observe_end(id, generation, fact, stranded).await;
+        if changed.is_ok() {
+            self.attached.seen.forget(id);
+        }
+        changed
     }
 
     async fn fact(&self, bridge: &Bridge, noticed: Noticed) -> Fact {

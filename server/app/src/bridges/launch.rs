@@ -28,7 +28,7 @@ use svc_ports::ProcessHost;
 use svc_ports::process::{Enclosed, LaunchError, LaunchSpec};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_shared::status::{BridgeStatus, ExitReason, PermissionMode, SpawnMode};
+use svc_shared::status::{BridgeStatus, ExitReason, HealMode, PermissionMode, SpawnMode};
 
 /// Why nothing can be asked for a scope.
 const NO_MANAGER: &str = "no systemd can be asked here";
@@ -106,7 +106,8 @@ impl Launcher {
             permission_mode: request.permission_mode,
             session_name_prefix: defaults.session_name_prefix.as_deref(),
             capacity: defaults.capacity,
-            verbose: defaults.verbose,
+            // Without it a lost link is told of only when it is back.
+            verbose: defaults.verbose || self.config.claude.heal != HealMode::Off,
         }
         .args();
         let args = match args {

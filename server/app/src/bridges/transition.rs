@@ -10,11 +10,13 @@ use std::sync::Arc;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Command, Refusal, decide};
 use svc_domain::effect::{Effect, Lifecycle, Step};
+use svc_domain::log_escape::quoted;
 use svc_domain::observe::{Fact, observe};
 use svc_ports::Clock;
 use svc_shared::ids::InstanceId;
-use svc_store::{Along, Cap, Content, HistoryRow, Saved, StoreError, Stored};
-use tracing::{error, info};
+use svc_shared::status::ExitReason;
+use svc_store::{Along, Cap, Content, HistoryRow, NewStranded, Saved, StoreError, Stored};
+use tracing::{error, info, warn};
 
 /// Tries against a row that others write at the same time.
 const TRIES: u32 = 20;
@@ -52,7 +54,20 @@ impl Transitions {
         generation: u32,
         fact: Fact,
     ) -> Result<Changed, AppError> {
-        self.change(id, Cap::default(), |bridge, now| {
+        self.observe_end(id, generation, fact, Vec::new()).await
+    }
+
+    /// Applies a fact that can be the end of a generation.
+    /// The conversations that hung on it are recorded in the same transaction, unless the
+    /// generation was stopped on purpose or ended with its session.
+    pub async fn observe_end(
+        &self,
+        id: &InstanceId,
+        generation: u32,
+        fact: Fact,
+        attached: Vec<NewStranded>,
+    ) -> Result<Changed, AppError> {
+        self.change(id, Cap::default(), &attached, |bridge, now| {
             if bridge.generation == generation {
                 Ok(Some(observe(bridge, fact.clone(), now)))
             } else {
@@ -69,13 +84,15 @@ impl Transitions {
         command: Command,
         cap: Cap,
     ) -> Result<Changed, AppError> {
-        self.change(id, cap, |bridge, now| decide(bridge, command.clone(), now).map(Some)).await
+        self.change(id, cap, &[], |bridge, now| decide(bridge, command.clone(), now).map(Some))
+            .await
     }
 
     async fn change(
         &self,
         id: &InstanceId,
         cap: Cap,
+        attached: &[NewStranded],
         rule: impl Fn(&Bridge, svc_shared::Timestamp) -> Result<Option<Step>, Refusal>,
     ) -> Result<Changed, AppError> {
         // The copy is mostly current, and the save compares: only what the copy says against a
@@ -112,7 +129,11 @@ impl Transitions {
             };
             let history = self.history_of(&next, &effects, now);
             let announcements = self.announcements(&effects);
-            let along = Along { history: &history, announcements: &announcements };
+            let is_death = next.ended().is_some_and(|ended| {
+                !ended.intentional && ended.reason != Some(ExitReason::SessionEnded)
+            });
+            let stranded = if is_death { attached } else { &[] };
+            let along = Along { history: &history, announcements: &announcements, stranded };
             let saved =
                 self.registry.store.save_with(stored.revision, &next, along, cap, now).await?;
             let (saved, announcements) = saved;
@@ -124,11 +145,22 @@ impl Transitions {
             };
             log_transition(bridge, &next);
             let content = Content::Bridge(next.clone());
+            let count = stored.stranded;
+            let stored = match stranded {
+                [] => Stored { revision, content, ..stored },
+                // The database knows how many of them were recorded before.
+                _ => match self.registry.store.bridge(id).await? {
+                    Some(stored) => stored,
+                    None => Stored { revision, content, ..stored },
+                },
+            };
             // Before readers see the end: whoever sees it may scrape at once.
             if effects.contains(&Effect::CountCrash) {
                 self.registry.copies.count_crash(&next.project);
             }
-            let known = self.registry.learn(Stored { revision, content, ..stored }).await;
+            let count = stored.stranded.saturating_sub(count);
+            let known = self.registry.learn(stored).await;
+            self.tell_of_stranded(&next, count);
             for event in announcements {
                 self.announce(&next, event);
             }
@@ -170,6 +202,24 @@ impl Transitions {
             Effect::Remember(_) | Effect::CountCrash => None,
         });
         if self.registry.has_readers() { events.collect() } else { Vec::new() }
+    }
+
+    /// One notice for all conversations of a death.
+    fn tell_of_stranded(&self, bridge: &Bridge, count: u32) {
+        if count == 0 || !self.registry.has_readers() {
+            return;
+        }
+        let (are, them) = match count {
+            1 => ("1 conversation is".to_owned(), "it"),
+            _ => (format!("{count} conversations are"), "them"),
+        };
+        let text = format!(
+            "{are} stranded, because the bridge {} died: what is typed into {them} reaches \
+             nobody. Continue {them} on the page of the session or with `svc stranded`.",
+            quoted(bridge.label())
+        );
+        warn!(bridge.id = %bridge.id, "{text}");
+        self.read_model.notice("warn", "stranded", &text);
     }
 
     /// Events leave from the process that won the swap, after the record is durable.

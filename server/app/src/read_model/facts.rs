@@ -3,6 +3,7 @@
 
 use crate::agent::Agent;
 use crate::log_files;
+use crate::read_model::links::{Links, Shown};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_config::Config;
@@ -39,6 +40,8 @@ pub(crate) struct Facts {
     pub occupied: HashSet<ProjectName>,
     /// Live Server Mode bridges without a row, as they were last seen.
     pub unmanaged: HashMap<ProjectName, Unrecorded>,
+    /// Links of live rows, as far as they are known.
+    pub links: HashMap<InstanceId, Shown>,
 }
 
 /// Reads the facts of rows, and remembers what cannot have changed.
@@ -46,6 +49,7 @@ pub(crate) struct FactReader {
     config: Arc<Config>,
     agent: Arc<Agent>,
     host: Arc<dyn ProcessHost>,
+    pub links: Arc<Links>,
     rows: Mutex<HashMap<InstanceId, (u32, Phase, RowFacts)>>,
     unmanaged: Mutex<HashMap<ProjectName, Unrecorded>>,
 }
@@ -55,8 +59,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl FactReader {
-    pub fn new(config: Arc<Config>, agent: Arc<Agent>, host: Arc<dyn ProcessHost>) -> Self {
-        Self { config, agent, host, rows: Mutex::default(), unmanaged: Mutex::default() }
+    pub fn new(
+        config: Arc<Config>,
+        agent: Arc<Agent>,
+        host: Arc<dyn ProcessHost>,
+        links: Arc<Links>,
+    ) -> Self {
+        let (rows, unmanaged) = (Mutex::default(), Mutex::default());
+        Self { config, agent, host, links, rows, unmanaged }
     }
 
     /// The facts of these rows.
@@ -73,12 +83,16 @@ impl FactReader {
             trusted: HashSet::new(),
             inherits_bypass: HashSet::new(),
             unmanaged: self.unmanaged(),
+            links: HashMap::new(),
             projects,
             occupied,
         };
         let (mut asked, mut asked_to_inherit) = (HashSet::new(), HashSet::new());
         for bridge in bridges {
             facts.rows.insert(bridge.id.clone(), self.of_row(bridge));
+            if let Some(shown) = self.links.of(bridge) {
+                facts.links.insert(bridge.id.clone(), shown);
+            }
             let Some(project) = facts.projects.get(&bridge.project).filter(|_| !bridge.is_live())
             else {
                 continue;

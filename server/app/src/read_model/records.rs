@@ -68,7 +68,8 @@ impl Records {
         blocking(move || {
             let occupied = this.copies.occupied();
             let facts = this.facts.read(std::iter::once(&bridge), this.projects.all(), occupied);
-            this.view.of_bridge(&bridge, &facts)
+            let stranded = this.copies.stored(&bridge.id).map_or(0, |stored| stored.stranded);
+            this.view.of_bridge(&bridge, stranded, &facts)
         })
         .await
     }

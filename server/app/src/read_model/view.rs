@@ -3,12 +3,14 @@
 
 use crate::auth::refs::SessionRefs;
 use crate::read_model::facts::Facts;
+use crate::read_model::links::{activity_record, link_record};
 use std::sync::Arc;
 use svc_config::Config;
 use svc_domain::admission::bypass_obstacle;
 use svc_domain::adoption::Unrecorded;
 use svc_domain::bridge::{Bridge, Outcome};
 use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
+use svc_shared::api::link::Link;
 use svc_shared::status::{
     BridgeStatus, Channel, ConnectKind, Origin, PermissionMode, Phase, QuarantineCode,
     QuarantineKind, RestartPolicy, RestartState, ResumeBlocked, ResumeMode, SandboxMode, SpawnMode,
@@ -54,18 +56,19 @@ impl View {
     /// The record of a row.
     pub fn instance(&self, stored: &Stored, facts: &Facts) -> Option<Instance> {
         match &stored.content {
-            Content::Bridge(bridge) => Some(self.of_bridge(bridge, facts)),
+            Content::Bridge(bridge) => Some(self.of_bridge(bridge, stored.stranded, facts)),
             Content::Corrupt { id, project, .. } => corrupt(id, project),
         }
     }
 
-    pub fn of_bridge(&self, bridge: &Bridge, facts: &Facts) -> Instance {
+    pub fn of_bridge(&self, bridge: &Bridge, stranded: u32, facts: &Facts) -> Instance {
         let read = facts.rows.get(&bridge.id).cloned().unwrap_or_default();
         let blocked = self.blocked(bridge, facts);
         let ended = bridge.ended();
         let live = bridge.is_live();
         let shows_detail =
             ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
+        let shown = facts.links.get(&bridge.id);
         let environment = bridge.anchor.environment_id.as_deref();
         Instance {
             instance_id: bridge.id.clone(),
@@ -106,6 +109,9 @@ impl View {
             resume_blocked: blocked.map(Word::from),
             reuse_expires_at: read.reuse_expires_at,
             has_log: read.has_log,
+            link: link_record(shown),
+            activity: activity_record(shown),
+            stranded,
             pending_permissions: Vec::new(),
             last_event_seq: 0,
         }
@@ -196,6 +202,9 @@ fn corrupt(id: &str, project: &str) -> Option<Instance> {
         resume_blocked: Some(ResumeBlocked::Quarantined.into()),
         reuse_expires_at: None,
         has_log: false,
+        link: Link::unknown(),
+        activity: None,
+        stranded: 0,
         pending_permissions: Vec::new(),
         last_event_seq: 0,
     })

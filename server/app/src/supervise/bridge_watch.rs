@@ -4,6 +4,7 @@
 use crate::bridges::ends::Noticed;
 use crate::bridges::terminator::Ended;
 use crate::failpoint::hit;
+use crate::supervise::link_watch::LinkWatch;
 use crate::supervise::watchers::Watchers;
 use crate::{AppError, log_files};
 use std::future::Future;
@@ -86,6 +87,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
     let log = DebugWatch::start(&this.watcher, &set, before, this.retention.limits());
     let mut changes = log.changes();
     let mut trouble = log.trouble();
+    let mut link = LinkWatch::new(this, &bridge, log.report());
     let mut grace = grace(this, &bridge);
     let mut reattached = never();
     let mut is_patient = false;
@@ -130,6 +132,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
                     tokio::time::sleep(Duration::from_secs(2)).await;
                 }
             }
+            () = link.due() => link.judge(this).await,
             Ok(()) = trouble.changed() => {
                 let trouble = *trouble.borrow_and_update();
                 advise_about_log(this, id, generation, trouble).await?;

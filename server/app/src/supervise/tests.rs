@@ -128,7 +128,7 @@ async fn h111_a_bridge_found_ready_again_needs_no_database() {
     let anchor = Anchor { session_id: Some("session_1".into()), ..Anchor::default() };
     let running = Bridge { process: Some(identity.clone()), anchor, ..bridge(tree.path()) };
     let content = Content::Bridge(Box::new(running.clone()));
-    app.copies().learn(Stored { number: 1, revision: 1, content });
+    app.copies().learn(Stored { number: 1, revision: 1, stranded: 0, content });
     // A hundred of them would wait for one another behind a slow disk, and some in vain.
     app.registry().store.close().await;
     let watchers = &app.supervision().reconciler.watchers;

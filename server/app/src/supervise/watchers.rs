@@ -7,6 +7,7 @@ use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Transitions;
 use crate::locks::Locks;
 use crate::logs::retention::Retention;
+use crate::read_model::links::Links;
 use crate::registry::Registry;
 use crate::supervise::bridge_watch;
 use crate::tasks::Tasks;
@@ -28,6 +29,7 @@ pub(crate) struct Watchers {
     pub terminator: Arc<Terminator>,
     pub ends: Arc<EndRecorder>,
     pub retention: Arc<Retention>,
+    pub links: Arc<Links>,
     pub tasks: Tasks,
     pub watched: Watched,
 }

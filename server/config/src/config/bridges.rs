@@ -7,7 +7,7 @@ use crate::secret::Secret;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use svc_shared::status::{PermissionMode, RestartPolicy, ResumeMode, SpawnMode};
+use svc_shared::status::{HealMode, PermissionMode, RestartPolicy, ResumeMode, SpawnMode};
 
 section! {
     /// The agent program and its bridges.
@@ -50,6 +50,9 @@ section! {
         /// Own systemd scope per bridge: where possible, never, or always.
         /// `require` starts no bridge without one.
         scope: ScopeUse = one_of(ScopeUse::WORDS) => is("auto"), File Restart;
+        /// What happens when a remote link is lost: nothing, a notice, or a restart.
+        /// Other than `off` starts bridges with more output, which tells of a loss at once.
+        heal: HealMode = one_of(HealMode::WORDS) => is("notify"), Basic Live;
     }
 }
 

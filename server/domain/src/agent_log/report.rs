@@ -1,4 +1,4 @@
-//! What the lines say about the remote link and the attached sessions (`agent-cli` §3.5).
+//! What the lines say about link and attached sessions (`agent-cli` §3.5).
 //!
 //! Seen in agent 2.1.197. Nothing here decides about the status of a bridge. Texts of conversations
 //! are in some of these lines: only the words that the agent itself puts before them are read.

@@ -1,3 +1,5 @@
+//! The join of log, registry and transcripts.
+
 use proptest::prelude::*;
 use svc_shared::status::ActivityState;
 
@@ -99,8 +101,7 @@ fn transcripts_are_taken_only_where_nothing_is_ambiguous() {
 }
 
 proptest! {
-    /// Whatever sources lack, nothing is named twice, nothing finished is named, and nothing is
-    /// named that was not attached.
+    /// Whatever sources lack, only attached conversations are named, and once.
     #[test]
     fn the_join_names_attached_conversations_once(
         sessions in prop::collection::vec((0_u8..3, any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>()), 0..12),

@@ -133,7 +133,10 @@ pub fn instance(id: &str, project: &str, status: &str) -> Instance {
         "exit_reason": "unknown", "quarantined": {"kind": "identity", "code": "unkillable"},
         "restart": {"policy": "never", "state": "idle", "attempt": 0, "crashes_in_window": 0},
         "intentional_stop": false, "adopted": false, "is_orphan": false, "resumable": false,
-        "resume_blocked": "still_live", "has_log": false, "pending_permissions": [],
+        "resume_blocked": "still_live", "has_log": false,
+        "link": { "state": "unknown", "since": null, "reason": null, "source": null },
+        "activity": null,
+        "stranded": 0, "pending_permissions": [],
         "last_event_seq": 0
     }))
     .unwrap()

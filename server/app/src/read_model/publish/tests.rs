@@ -14,7 +14,12 @@ use svc_store::{Content, Stored};
 
 fn row(number: i64, revision: i64, bridge: Bridge) -> Stored {
     let id = format!("b0000000-0000-4000-8000-{number:012}").parse().unwrap();
-    Stored { number, revision, content: Content::Bridge(Box::new(Bridge { id, ..bridge })) }
+    Stored {
+        number,
+        revision,
+        stranded: 0,
+        content: Content::Bridge(Box::new(Bridge { id, ..bridge })),
+    }
 }
 
 fn ended(tree: &Path) -> Bridge {

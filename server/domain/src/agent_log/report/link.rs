@@ -1,4 +1,4 @@
-//! The remote link: `down` only by evidence, never by silence (`agent-cli` §3.5, H107).
+//! The remote link: `down` only by evidence, never by silence (H107).
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::agent_log::marker::message;
 /// Silence of a bridge below capacity after which `up` becomes `unknown`.
 pub const SILENCE: Duration = Duration::from_secs(15 * 60);
 
-/// Signs of life are noted in steps of this size, so that not every line is a change.
+/// Signs of life are noted in steps, so that not every line is a change.
 const STEP: Duration = Duration::from_secs(60);
 
 /// Most characters kept of a reason.
@@ -41,7 +41,8 @@ pub struct Link {
 /// A kind of loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// The remote service is not reached or answers with an error. The agent tries again.
+    /// The remote service is not reached or answers with an error.
+    /// The agent tries again.
     Unreachable,
     /// The login is refused.
     Login,

@@ -1,3 +1,5 @@
+//! Link and activity: tables of lines, cuts anywhere, and forged lines.
+
 use proptest::prelude::*;
 use svc_shared::status::{ActivityState, LinkState};
 
@@ -223,8 +225,8 @@ proptest! {
         prop_assert_eq!(read(log.as_bytes(), &cuts), read(log.as_bytes(), &[]));
     }
 
-    /// What a conversation says, also over several lines and with times of its own, is never
-    /// believed of the link or of a session.
+    /// What a conversation says is never believed of the link or of a session.
+    /// Also not over several lines, and with times of its own.
     #[test]
     fn h107_conversation_text_never_changes_link_or_session(
         forged in prop::collection::vec(

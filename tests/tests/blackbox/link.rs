@@ -1,0 +1,131 @@
+//! The remote link of a running bridge: what its log says, and nothing else.
+
+use crate::harness::{Events, World};
+use serde_json::json;
+use std::io::Write as _;
+use std::path::PathBuf;
+use svc_shared::api::instances::Instance;
+
+/// The debug file of the project's bridge, and the file with its output.
+fn logs(world: &World) -> (PathBuf, PathBuf) {
+    let start = world.starts("app").pop().expect("a start");
+    let argv: Vec<&str> =
+        start["argv"].as_array().unwrap().iter().filter_map(|v| v.as_str()).collect();
+    let at = argv.iter().position(|word| *word == "--debug-file").expect("a debug file");
+    let debug = PathBuf::from(argv[at + 1]);
+    let stem =
+        debug.file_name().unwrap().to_string_lossy().replace(".raw.log", "").replace(".log", "");
+    (debug.clone(), debug.with_file_name(format!("{stem}.stderr.log")))
+}
+
+fn append(path: &PathBuf, text: &str) {
+    let mut file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
+
+/// A line of the debug file, written now.
+fn line(text: &str) -> String {
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_millis();
+    let at = svc_shared::Timestamp::from_millis(i64::try_from(now).unwrap());
+    format!("{at} [DEBUG] {text}\n")
+}
+
+async fn until_link(page: &mut Events, state: &str) -> Instance {
+    page.until("a link", |records| {
+        let mut rows = records.instances.values();
+        rows.find(|row| row.link.state.to_string() == state).map(|row| (**row).clone())
+    })
+    .await
+}
+
+/// H107: a bridge that lives while its link is dead.
+#[tokio::test]
+async fn h107_a_lost_link_is_shown_and_told_once_and_the_status_stays() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    let row = server.client.run("app").await;
+    let id = row.instance_id.to_string();
+    let mut page = server.events().await;
+    let (debug, output) = logs(&world);
+    let start = world.starts("app").pop().unwrap();
+    assert!(start["argv"].as_array().unwrap().contains(&json!("--verbose")));
+    append(
+        &debug,
+        &line("[bridge:api] GET .../work/poll -> 200 (no work, 1 consecutive empty polls)"),
+    );
+    let up = until_link(&mut page, "up").await;
+    assert!(up.link.since.is_some() && up.link.reason.is_none());
+
+    append(
+        &output,
+        "[10:20:30] Connection error, retrying in 8s (14s elapsed): connect ECONNREFUSED\n",
+    );
+    let down = until_link(&mut page, "down").await;
+    assert_eq!(
+        down.link.reason.as_deref(),
+        Some("the remote service is not reached: connect ECONNREFUSED")
+    );
+    assert_eq!(down.link.source.unwrap().to_string(), "output");
+    assert_eq!(down.status.to_string(), "running");
+    let told = |log: &[String]| {
+        log.iter().filter(|line| line.contains("has lost its remote link")).count()
+    };
+    append(
+        &output,
+        "[10:20:40] Connection error, retrying in 16s (24s elapsed): connect ECONNREFUSED\n",
+    );
+    let listed = world.cli(&["status", "--json"]).await.ok().json();
+    assert_eq!(listed[0]["link"]["state"], "down", "{listed}");
+
+    // What a conversation says is not believed.
+    let forged = line("[bridge:poll] Reconnected after 2s").replace("20", "19");
+    append(&debug, &line(&format!("[bridge:activity] sessionId=session_1 text look:\n{forged}")));
+    let asks = "[bridge:perm] sessionId=session_1 tool=Bash request_id=r (not auto-approving)";
+    append(&debug, &line(asks));
+    let blocked = page
+        .until("a question", |state| {
+            let row = state.instances.get(&id)?;
+            let activity = row.activity.as_ref()?;
+            (activity.state.to_string() == "blocked").then(|| (**row).clone())
+        })
+        .await;
+    assert_eq!(blocked.activity.unwrap().tool.as_deref(), Some("Bash"));
+    assert_eq!(blocked.link.state.to_string(), "down");
+
+    append(&debug, &line("[bridge:poll] Reconnected after 30s"));
+    append(&output, "Reconnected after 30s\n");
+    let back = until_link(&mut page, "up").await;
+    assert_eq!((back.status.to_string(), back.generation), ("running".into(), 1));
+    assert_eq!(told(&server.said()), 1, "{:?}", server.said());
+    // A service that starts again reads it from the log.
+    server.kill().await;
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    until_link(&mut page, "up").await;
+}
+
+/// H107: with `heal: restart`, a bridge whose agent has given up is restarted once.
+#[tokio::test]
+async fn h107_a_bridge_that_gave_up_is_restarted_once_when_no_session_works() {
+    let world = World::with(json!({ "claude": { "heal": "restart" } }));
+    world.project("app");
+    let server = world.serve().await;
+    server.client.run("app").await;
+    let mut page = server.events().await;
+    let (debug, output) = logs(&world);
+    append(
+        &debug,
+        &line("[bridge:api] GET .../work/poll -> 200 (no work, 1 consecutive empty polls)"),
+    );
+    until_link(&mut page, "up").await;
+    append(&output, "[10:20:30] Server unreachable for 10 minutes, giving up.\n");
+    let next = page
+        .until("the next generation", |state| {
+            let mut rows = state.instances.values();
+            rows.find(|row| row.generation == 2 && row.status.to_string() == "running")
+                .map(|row| (**row).clone())
+        })
+        .await;
+    assert_eq!(next.stranded, 0);
+}
