@@ -115,6 +115,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Start(start) => write::start(call, start),
         Command::Stop(named) => write::stop(call, named),
         Command::Resume(resume) => write::resume(call, resume),
+        Command::RestartPolicy(wanted) => write::restart_policy(call, wanted),
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),
         Command::Screen(options) => screen::screen(call, options),

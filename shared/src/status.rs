@@ -362,6 +362,18 @@ words! {
 }
 
 words! {
+    /// What happens with a bridge that a reboot of the machine ended.
+    AfterReboot {
+        /// A person is offered to restore it.
+        Offer = "offer",
+        /// It is resumed when the service starts.
+        Resume = "resume",
+        /// Nothing.
+        Never = "never",
+    }
+}
+
+words! {
     /// Where the restart policy stands.
     RestartState {
         /// Nothing pending.

@@ -261,7 +261,10 @@ impl Page {
         };
         let act = words::act::RENAME;
         self.write(Write {
-            body: Some(wire::written(&PatchInstance { label: Some(label) })),
+            body: Some(wire::written(&PatchInstance {
+                label: Some(label),
+                ..PatchInstance::default()
+            })),
             ..Write::new(target.id, act, target.project, Method::PATCH, path, done)
         });
     }

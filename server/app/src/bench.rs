@@ -58,6 +58,8 @@ pub(crate) fn bridge(tree: &Path) -> Bridge {
         anchor: Anchor::default(),
         notice: None,
         quarantine: None,
+        restarts: Default::default(),
+        reboot: Default::default(),
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod admissions;
 pub(crate) mod adopt;
 pub(crate) mod attached;
+pub(crate) mod change;
 pub(crate) mod circumstances;
 pub(crate) mod ends;
 pub(crate) mod family;
@@ -12,8 +13,9 @@ pub(crate) mod lookup;
 pub(crate) mod options;
 mod preflight;
 pub(crate) mod readiness;
-pub(crate) mod rename;
 pub(crate) mod requests;
+pub(crate) mod restart_rules;
+pub(crate) mod restarting;
 mod resume;
 pub(crate) mod spawn;
 pub(crate) mod stop;
@@ -25,14 +27,15 @@ pub(crate) mod wrong_end;
 
 use crate::AppError;
 use adopt::Adopter;
+use change::ChangeRow;
 use forget::Forget;
-use rename::Rename;
+use restarting::Restarting;
 use spawn::Starter;
 use std::sync::Arc;
 use std::time::Duration;
 use stop::StopBridge;
 use svc_shared::api::instances::{
-    Instance, PatchInstance, ResumeRequest, SpawnRequest, SpawnResult,
+    Instance, PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest, SpawnResult,
 };
 use svc_shared::internal::Forgotten;
 
@@ -42,7 +45,8 @@ pub struct Bridges {
     pub(crate) stop: Arc<StopBridge>,
     pub(crate) adopter: Arc<Adopter>,
     pub(crate) forget: Arc<Forget>,
-    pub(crate) rename: Arc<Rename>,
+    pub(crate) change: Arc<ChangeRow>,
+    pub(crate) restarting: Arc<Restarting>,
 }
 
 impl Bridges {
@@ -97,15 +101,34 @@ impl Bridges {
         self.forget.forget(reference).await
     }
 
-    /// Renames a bridge; a blank label means the project name.
+    /// Changes what a row says about its bridge: its name, and what happens by itself.
     ///
     /// # Errors
-    /// The name breaks a rule, or the row cannot be written.
-    pub async fn rename(
+    /// A value breaks a rule, or the row cannot be written.
+    pub async fn change(
         &self,
         reference: &str,
         request: PatchInstance,
     ) -> Result<Instance, AppError> {
-        self.rename.rename(reference, request).await
+        self.change.change(reference, request).await
+    }
+
+    /// Ends the pause after too many crashes.
+    /// Also starts the bridge if that is asked for. Without a pause nothing changes.
+    ///
+    /// # Errors
+    /// The row is held because of doubt about its process, or the start is refused.
+    pub async fn release(
+        &self,
+        reference: &str,
+        request: ReleaseRequest,
+    ) -> Result<Instance, AppError> {
+        let released = self.restarting.release(reference).await?;
+        if !request.start.unwrap_or(false) || released.is_live() {
+            return Ok(released);
+        }
+        let id = released.instance_id.to_string();
+        let started = self.starter.resume(&id, ResumeRequest::default(), Duration::ZERO).await?;
+        Ok(started.instance)
     }
 }

@@ -7,14 +7,15 @@ use crate::bridges::Bridges;
 use crate::bridges::admissions::Admissions;
 use crate::bridges::adopt::Adopter;
 use crate::bridges::attached::Attached;
+use crate::bridges::change::ChangeRow;
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::family::Families;
 use crate::bridges::forget::Forget;
 use crate::bridges::launch::Launcher;
 use crate::bridges::lookup::Lookup;
 use crate::bridges::readiness::Readiness;
-use crate::bridges::rename::Rename;
 use crate::bridges::requests::Requests;
+use crate::bridges::restarting::Restarting;
 use crate::bridges::spawn::Starter;
 use crate::bridges::stop::StopBridge;
 use crate::bridges::strays::Strays;
@@ -53,6 +54,7 @@ use crate::supervise::Supervision;
 use crate::supervise::change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use crate::supervise::healer::Healer;
 use crate::supervise::reconcile::Reconciler;
+use crate::supervise::restarter::Restarter;
 use crate::supervise::sampler::Sampler;
 use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
@@ -245,6 +247,7 @@ impl UseCases {
         });
         let families = Arc::new(Families::new(Arc::clone(&host)));
         let transitions = Arc::new(Transitions {
+            config: Arc::clone(&config),
             registry: Arc::clone(&registry),
             clock: Arc::clone(&clock),
             refs: Arc::clone(&refs),
@@ -325,7 +328,19 @@ impl UseCases {
             watchers: Arc::clone(&watchers),
         });
         let forget = Arc::new(Forget { requests: Arc::clone(&requests), finder });
-        let rename = Arc::new(Rename { requests, transitions });
+        let restarting = Arc::new(Restarting {
+            requests: Arc::clone(&requests),
+            transitions: Arc::clone(&transitions),
+        });
+        let restarter = Arc::new(Restarter {
+            config: Arc::clone(&config),
+            agent: Arc::clone(&agent),
+            starter: Arc::clone(&starter),
+            watcher: watcher.clone(),
+            tasks: tasks.clone(),
+            progress: Arc::default(),
+        });
+        let change = Arc::new(ChangeRow { requests, restarting: Arc::clone(&restarting) });
         let instances = Arc::new(Instances {
             lookup,
             records,
@@ -399,6 +414,7 @@ impl UseCases {
                 watchers: Arc::clone(&watchers),
                 tasks: tasks.clone(),
             }),
+            restarter,
             writes: WriteWatch {
                 state_dir: config.state_dir.clone(),
                 registry: Arc::clone(&registry),
@@ -441,7 +457,7 @@ impl UseCases {
         });
         Self {
             preferences: Preferences { store },
-            bridges: Bridges { starter, stop, adopter, forget, rename },
+            bridges: Bridges { starter, stop, adopter, forget, change, restarting },
             config,
             role,
             registry,

@@ -12,6 +12,7 @@ mod job_watch;
 mod link_watch;
 pub(crate) mod reconcile;
 mod relaunch;
+pub(crate) mod restarter;
 pub(crate) mod sampler;
 pub(crate) mod watchers;
 
@@ -22,12 +23,14 @@ use crate::stranded::StrandedSessions;
 use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use healer::Healer;
 use reconcile::Reconciler;
+use restarter::Restarter;
 use sampler::Sampler;
 use std::sync::Arc;
 
 /// The standing tasks of the service.
 pub(crate) struct Supervision {
     pub reconciler: Arc<Reconciler>,
+    pub restarter: Arc<Restarter>,
     pub writes: WriteWatch,
     pub surroundings: Surroundings,
     pub sessions: SessionWatch,
@@ -58,6 +61,8 @@ impl Supervision {
         let this = || Arc::clone(self);
         let of = this();
         tasks.spawn(async move { of.reconciler.run().await });
+        let restarter = Arc::clone(&self.restarter);
+        tasks.spawn(async move { restarter.run().await });
         let of = this();
         tasks.spawn(async move { of.writes.run(listener, writes).await });
         let of = this();

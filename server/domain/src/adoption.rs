@@ -81,10 +81,12 @@ pub fn unrecorded(found: &PointedAt, record: Option<(&Bridge, Verdict)>) -> Unre
         return match may_resume(bridge, Some(verdict)) {
             Ok(()) => Unrecorded::Nothing,
             Err(Refusal::Held(code)) => Unrecorded::Held { id, code },
-            Err(Refusal::Live | Refusal::NoRelaunch) if verdict == Verdict::Unknown => {
+            Err(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue)
+                if verdict == Verdict::Unknown =>
+            {
                 Unrecorded::MayBeLive(id)
             }
-            Err(Refusal::Live | Refusal::NoRelaunch) => {
+            Err(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue) => {
                 Unrecorded::WronglyEnded { id, is_stopping: bridge.intentional_stop() }
             }
         };

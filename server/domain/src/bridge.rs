@@ -3,6 +3,7 @@
 use crate::argv::Argv;
 use crate::conversation::ConversationId;
 use crate::identity::{LaunchId, ProcessIdentity};
+use crate::restart::{Reboot, Restarts};
 use crate::worktree::WorktreeName;
 use std::path::PathBuf;
 use svc_shared::Timestamp;
@@ -56,6 +57,10 @@ pub struct Bridge {
     pub notice: Option<String>,
     /// Why nothing may be signalled or deleted.
     pub quarantine: Option<QuarantineCode>,
+    /// Automatic restarts.
+    pub restarts: Restarts,
+    /// What is done after a reboot.
+    pub reboot: Reboot,
 }
 
 /// One start of the agent.
@@ -201,6 +206,8 @@ impl Bridge {
             anchor: Anchor::default(),
             notice: None,
             quarantine: None,
+            restarts: Restarts::default(),
+            reboot: Reboot::default(),
         }
     }
 

@@ -3,8 +3,9 @@
 use crate::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
 use crate::effect::Step;
 use crate::identity::Verdict;
+use crate::restart::{Reboot, Restarts};
 use svc_shared::Timestamp;
-use svc_shared::status::{Origin, QuarantineCode};
+use svc_shared::status::{AfterReboot, Origin, QuarantineCode, RestartPolicy};
 
 /// What somebody wants of a bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +19,28 @@ pub enum Command {
         /// Until when it must be ready.
         deadline: Option<Timestamp>,
     },
+    /// Start the next generation because a restart is due, without anybody's request.
+    Restart {
+        /// The new generation's launch.
+        launch: Launch,
+        /// Until when it must be ready.
+        deadline: Option<Timestamp>,
+    },
+    /// Try a restart that is due at another time.
+    Postpone(Restarts),
+    /// Give up a restart that is due: only a person can make it possible.
+    CallOff {
+        /// Why, as a sentence for the row.
+        why: String,
+    },
+    /// End the pause after too many crashes, without a start.
+    Release,
+    /// Set the row's own restart policy; `None` follows the configuration.
+    SetRestart(Option<RestartPolicy>),
+    /// Set what is done with the row after a reboot; `None` follows the configuration.
+    SetAfterReboot(Option<AfterReboot>),
+    /// Do not offer to restore this generation again.
+    DeclineRestore,
     /// Start once more after a poisoned session, without its remote session.
     Relaunch {
         /// The new generation's launch.
@@ -48,6 +71,9 @@ pub enum Refusal {
     /// It is not starting, or was relaunched before, or is being stopped.
     #[error("the bridge cannot be relaunched")]
     NoRelaunch,
+    /// No restart is due any more: somebody stopped it or was faster.
+    #[error("no restart of the bridge is due")]
+    NotDue,
 }
 
 /// What the record becomes when the command is carried out.
@@ -64,6 +90,26 @@ pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step,
             held(bridge)?;
             resume(bridge, launch, deadline, now)
         }
+        Command::Restart { launch, deadline } => {
+            held(bridge)?;
+            restart(bridge, launch, deadline, now)
+        }
+        Command::Postpone(restarts) => {
+            is_due(bridge)?;
+            Ok(becomes(Bridge { restarts, ..bridge.clone() }))
+        }
+        Command::CallOff { why } => {
+            is_due(bridge)?;
+            let restarts = bridge.restarts.cleared();
+            Ok(becomes(Bridge { restarts, notice: Some(why), ..bridge.clone() }))
+        }
+        Command::Release => Ok(release(bridge)),
+        Command::SetRestart(policy) => Ok(set_restart(bridge, policy)),
+        Command::SetAfterReboot(choice) => {
+            let reboot = Reboot { choice, ..bridge.reboot.clone() };
+            Ok(changed(bridge, Bridge { reboot, ..bridge.clone() }))
+        }
+        Command::DeclineRestore => Ok(decline_restore(bridge)),
         Command::Relaunch { launch, deadline } => relaunch(bridge, launch, deadline, now),
         Command::Withdraw { generation, before } => Ok(withdraw(bridge, generation, *before)),
         Command::Rename(name) => Ok(rename(bridge, name)),
@@ -104,14 +150,17 @@ fn held(bridge: &Bridge) -> Result<(), Refusal> {
 /// Records the intent, so that the end counts as a stop and never as a crash.
 fn stop(bridge: &Bridge) -> Step {
     match &bridge.state {
+        // Nothing runs; what would start by itself does not any more.
+        State::Ended(_) if bridge.restarts.next_at.is_some() => {
+            let restarts = bridge.restarts.cleared();
+            let reboot = Reboot { declined: true, ..bridge.reboot.clone() };
+            becomes(Bridge { restarts, reboot, notice: None, ..bridge.clone() })
+        }
         State::Ended(_) => Step::Unchanged,
         State::Live(live) if live.stop_requested => Step::Unchanged,
         State::Live(live) => {
             let state = State::Live(Live { stage: live.stage, stop_requested: true });
-            Step::Becomes {
-                next: Box::new(Bridge { state, ..bridge.clone() }),
-                effects: Vec::new(),
-            }
+            becomes(Bridge { state, ..bridge.clone() })
         }
     }
 }
@@ -125,8 +174,60 @@ fn resume(
     if bridge.is_live() {
         return Err(Refusal::Live);
     }
-    let next = next_generation(bridge, launch, deadline, now);
-    Ok(Step::Becomes { next: Box::new(next), effects: Vec::new() })
+    // A person's start ends every pause and every count.
+    let restarts = bridge.restarts.cleared();
+    Ok(becomes(Bridge { restarts, ..next_generation(bridge, launch, deadline, now) }))
+}
+
+fn is_due(bridge: &Bridge) -> Result<(), Refusal> {
+    let is_due = !bridge.is_live() && bridge.restarts.next_at.is_some();
+    if is_due { Ok(()) } else { Err(Refusal::NotDue) }
+}
+
+fn restart(
+    bridge: &Bridge,
+    launch: Launch,
+    deadline: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<Step, Refusal> {
+    is_due(bridge)?;
+    let old = &bridge.restarts;
+    let restarts =
+        Restarts { attempt: old.attempt.saturating_add(1), next_at: None, ..old.clone() };
+    Ok(becomes(Bridge { restarts, ..next_generation(bridge, launch, deadline, now) }))
+}
+
+fn release(bridge: &Bridge) -> Step {
+    if bridge.restarts.quarantined_at.is_none() {
+        return Step::Unchanged;
+    }
+    becomes(Bridge { restarts: bridge.restarts.cleared(), ..bridge.clone() })
+}
+
+fn set_restart(bridge: &Bridge, policy: Option<RestartPolicy>) -> Step {
+    let kept = match policy {
+        // Nobody wants what is pending any more.
+        Some(RestartPolicy::Never) => bridge.restarts.cleared(),
+        Some(RestartPolicy::OnCrash | RestartPolicy::Always) | None => bridge.restarts.clone(),
+    };
+    let restarts = Restarts { policy, ..kept };
+    changed(bridge, Bridge { restarts, ..bridge.clone() })
+}
+
+fn decline_restore(bridge: &Bridge) -> Step {
+    if bridge.is_live() {
+        return Step::Unchanged;
+    }
+    let reboot = Reboot { declined: true, ..bridge.reboot.clone() };
+    changed(bridge, Bridge { reboot, ..bridge.clone() })
+}
+
+fn becomes(next: Bridge) -> Step {
+    Step::Becomes { next: Box::new(next), effects: Vec::new() }
+}
+
+fn changed(bridge: &Bridge, next: Bridge) -> Step {
+    if bridge == &next { Step::Unchanged } else { becomes(next) }
 }
 
 fn relaunch(
@@ -161,8 +262,7 @@ fn withdraw(bridge: &Bridge, generation: u32, before: Bridge) -> Step {
         return Step::Unchanged;
     }
     // A name that was given meanwhile stays.
-    let next = Bridge { custom_name: bridge.custom_name.clone(), ..before };
-    Step::Becomes { next: Box::new(next), effects: Vec::new() }
+    becomes(Bridge { custom_name: bridge.custom_name.clone(), ..before })
 }
 
 fn next_generation(
@@ -182,6 +282,7 @@ fn next_generation(
         keeper: None,
         anchor: Anchor::default(),
         notice: None,
+        reboot: Reboot { declined: false, ..bridge.reboot.clone() },
         ..bridge.clone()
     }
 }
@@ -190,8 +291,5 @@ fn rename(bridge: &Bridge, name: Option<String>) -> Step {
     if bridge.custom_name == name {
         return Step::Unchanged;
     }
-    Step::Becomes {
-        next: Box::new(Bridge { custom_name: name, ..bridge.clone() }),
-        effects: Vec::new(),
-    }
+    becomes(Bridge { custom_name: name, ..bridge.clone() })
 }

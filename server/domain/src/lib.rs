@@ -24,6 +24,7 @@ pub mod peer;
 pub mod posture;
 pub mod prefix;
 pub mod redact;
+pub mod restart;
 pub mod retention;
 pub mod root_path;
 pub mod same_session;

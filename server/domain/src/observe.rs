@@ -5,6 +5,7 @@ use crate::ceiling::says_why_ended;
 use crate::conversation::ConversationId;
 use crate::effect::{Effect, History, Lifecycle, Step};
 use crate::identity::ProcessIdentity;
+use crate::restart::Restarts;
 use svc_shared::Timestamp;
 use svc_shared::status::{ExitReason, Origin, QuarantineCode, SpawnMode};
 
@@ -59,6 +60,8 @@ pub enum Fact {
     Certain,
     /// Advice for the operator; `None` clears it.
     Notice(Option<String>),
+    /// It has run for long enough to count as stable.
+    Steady,
 }
 
 /// Evidence about an end.
@@ -107,6 +110,7 @@ pub fn observe(bridge: &Bridge, fact: Fact, now: Timestamp) -> Step {
         Fact::Doubt(code) => doubt(bridge, Some(code)),
         Fact::Certain => doubt(bridge, None),
         Fact::Notice(notice) => advise(bridge, notice),
+        Fact::Steady => steady(bridge),
     }
 }
 
@@ -343,8 +347,10 @@ fn found_alive(bridge: &Bridge, now: Timestamp) -> Step {
         None => Stage::Ready,
     };
     let state = State::Live(Live { stage, stop_requested: ended.intentional });
-    let next = Bridge { state, origin: Origin::Adopted, status_since: now, ..bridge.clone() };
-    becomes(next, Vec::new())
+    // What lives need not be started.
+    let restarts = Restarts { next_at: None, ..bridge.restarts.clone() };
+    let origin = Origin::Adopted;
+    becomes(Bridge { state, origin, status_since: now, restarts, ..bridge.clone() }, Vec::new())
 }
 
 fn poisoned(bridge: &Bridge) -> Step {
@@ -387,4 +393,13 @@ fn advise(bridge: &Bridge, notice: Option<String>) -> Step {
         return Step::Unchanged;
     }
     becomes(Bridge { notice, ..bridge.clone() }, Vec::new())
+}
+
+/// Forgets the crashes and restarts before a stable run.
+fn steady(bridge: &Bridge) -> Step {
+    let restarts = bridge.restarts.cleared();
+    if bridge.live().map(|live| live.stage) != Some(Stage::Ready) || restarts == bridge.restarts {
+        return Step::Unchanged;
+    }
+    becomes(Bridge { restarts, ..bridge.clone() }, Vec::new())
 }

@@ -58,6 +58,8 @@ fn bridge(stage: Stage) -> Bridge {
         anchor: Anchor::default(),
         notice: None,
         quarantine: None,
+        restarts: Default::default(),
+        reboot: Default::default(),
     }
 }
 

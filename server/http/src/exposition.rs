@@ -3,6 +3,7 @@
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
 use prometheus::{GaugeVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, TextEncoder};
+use std::collections::BTreeMap;
 use svc_app::{Figures, VERSION};
 
 /// Media type of the text.
@@ -27,16 +28,11 @@ pub(crate) fn text(figures: &Figures) -> prometheus::Result<String> {
     let mut families = family(info)?;
     families.extend(family(bridges)?);
     families.extend(family(projects)?);
-    if !figures.crashes.is_empty() {
-        let crashes = IntCounterVec::new(
-            Opts::new("svc_bridge_crashes_total", "Crashes since the service started."),
-            &["project"],
-        )?;
-        for (project, count) in &figures.crashes {
-            crashes.with_label_values(&[project]).inc_by(*count);
-        }
-        families.extend(family(crashes)?);
-    }
+    let crashes = Opts::new("svc_bridge_crashes_total", "Crashes since the service started.");
+    families.extend(by_project(crashes, &figures.crashes)?);
+    let restarts =
+        Opts::new("svc_bridge_restarts_total", "Automatic restarts since the service started.");
+    families.extend(by_project(restarts, &figures.restarts)?);
     if !figures.usage.is_empty() {
         let cpu = GaugeVec::new(
             Opts::new(
@@ -57,6 +53,21 @@ pub(crate) fn text(figures: &Figures) -> prometheus::Result<String> {
         families.extend(family(memory)?);
     }
     TextEncoder::new().encode_to_string(&families)
+}
+
+/// A counter of each project; no family without a project.
+fn by_project(
+    options: Opts,
+    counts: &BTreeMap<String, u64>,
+) -> prometheus::Result<Vec<MetricFamily>> {
+    if counts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let counter = IntCounterVec::new(options, &["project"])?;
+    for (project, count) in counts {
+        counter.with_label_values(&[project]).inc_by(*count);
+    }
+    family(counter)
 }
 
 /// One family with its samples in order.
@@ -84,6 +95,7 @@ mod tests {
             bridges: [("running", 2), ("crashed", 1)].into(),
             projects: 500,
             crashes: [("b \"x\"".to_owned(), 3), ("a\\".to_owned(), 1)].into(),
+            restarts: [("api".to_owned(), 2)].into(),
             usage: [("api".to_owned(), used)].into(),
         };
         let expected = format!(
@@ -101,6 +113,9 @@ mod tests {
              # TYPE svc_bridge_crashes_total counter\n\
              svc_bridge_crashes_total{{project=\"a\\\\\"}} 1\n\
              svc_bridge_crashes_total{{project=\"b \\\"x\\\"\"}} 3\n\
+             # HELP svc_bridge_restarts_total Automatic restarts since the service started.\n\
+             # TYPE svc_bridge_restarts_total counter\n\
+             svc_bridge_restarts_total{{project=\"api\"}} 2\n\
              # HELP svc_bridge_cpu_percent Processor time of live bridges with everything they \
              started; 100 is one core.\n\
              # TYPE svc_bridge_cpu_percent gauge\n\
@@ -110,7 +125,8 @@ mod tests {
              svc_bridge_rss_bytes{{project=\"api\"}} 4096\n"
         );
         assert_eq!(text(&figures).unwrap(), expected);
-        let quiet = Figures { crashes: Default::default(), usage: Default::default(), ..figures };
+        let (crashes, restarts, usage) = Default::default();
+        let quiet = Figures { crashes, restarts, usage, ..figures };
         assert!(!text(&quiet).unwrap().contains("svc_bridge_"));
     }
 }

@@ -13,7 +13,10 @@ use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 use std::sync::Arc;
 use svc_shared::error::ErrorCode;
-use svc_shared::status::{Channel, LaunchMode, PermissionMode, ResumeMode, SandboxMode, SpawnMode};
+use svc_shared::status::{
+    AfterReboot, Channel, LaunchMode, PermissionMode, RestartPolicy, ResumeMode, SandboxMode,
+    SpawnMode,
+};
 
 /// Schemas of bodies that callers send: open, every optional member may be null.
 const REQUESTS: [&str; 3] = ["SpawnRequest", "ResumeRequest", "DispatchRequest"];
@@ -167,6 +170,8 @@ fn limits(schemas: &mut Map<String, Value>) {
         ("SpawnRequest", "permission_mode", modes.clone()),
         ("SpawnRequest", "resume_mode", words(ResumeMode::ALL, ResumeMode::as_str)),
         ("SpawnRequest", "sandbox", words(SandboxMode::ALL, SandboxMode::as_str)),
+        ("SpawnRequest", "restart", words(RestartPolicy::ALL, RestartPolicy::as_str)),
+        ("SpawnRequest", "after_reboot", words(AfterReboot::ALL, AfterReboot::as_str)),
         ("SpawnRequest", "conversation", reference.clone()),
         ("SpawnRequest", "resume_session_id", json!({"pattern": uuid})),
         ("DispatchRequest", "project", json!({"minLength": 1, "maxLength": 255})),

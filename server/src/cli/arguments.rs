@@ -11,7 +11,7 @@ use crate::cli::options::{Listing, Named};
 use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
-use crate::cli::write::{Resume, Start};
+use crate::cli::write::{RestartPolicy, Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -147,14 +147,33 @@ Examples:
   svc start api
   svc start api --wait                      until it runs; exit 1 if it does not
   svc start api --spawn-mode worktree --permission-mode acceptEdits
+  svc start api --restart on-crash          start it again after a crash
   svc start api --trust                     trust the directory first")]
     Start(Start),
     /// Stop a bridge.
     #[command(after_help = "Examples:\n  svc stop api\n  svc stop 3f2a")]
     Stop(Named),
     /// Start an ended bridge again, in the same record.
-    #[command(after_help = "Examples:\n  svc resume api\n  svc resume 3f2a --json")]
+    #[command(after_help = "\
+Also ends the pause of a bridge that crashed too often to be restarted by itself.
+
+Examples:
+  svc resume api
+  svc resume 3f2a --json")]
     Resume(Resume),
+    /// Set when a bridge is started again by itself.
+    #[command(
+        name = "restart-policy",
+        after_help = "\
+`on-crash` after a crash, `always` also after an exit with code 0 and after a reboot. `svc stop`
+ends a restart that is due; `svc status` shows it.
+
+Examples:
+  svc restart-policy api on-crash
+  svc restart-policy 3f2a inherit           follow the configuration again
+  svc restart-policy api --after-reboot resume"
+    )]
+    RestartPolicy(RestartPolicy),
     /// Remove the record of an ended bridge.
     #[command(after_help = "Examples:\n  svc forget 3f2a")]
     Forget(Named),
@@ -279,6 +298,7 @@ impl Command {
             | Self::Start(Start { json, .. })
             | Self::Stop(Named { json, .. })
             | Self::Resume(Resume { json, .. })
+            | Self::RestartPolicy(RestartPolicy { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })
             | Self::Screen(Screen { json, .. })

@@ -130,7 +130,15 @@ fn link_and_work(instance: &Instance, now: Timestamp) -> String {
 
 /// Why it ended or is held, in the words of the page.
 fn why(instance: &Instance, now: Timestamp) -> String {
-    if let Some(held) = &instance.quarantined {
+    let cause = cause_of(instance, now);
+    match instance.restart.sentence(now) {
+        Some(restart) if !instance.is_live() => format!("{cause}; {restart}"),
+        Some(_) | None => cause,
+    }
+}
+
+fn cause_of(instance: &Instance, now: Timestamp) -> String {
+    if let Some(held) = instance.quarantined.as_ref().filter(|held| !held.is_crash_loop()) {
         return format!("held: {}", held.code);
     }
     if instance.is_live() {

@@ -10,7 +10,9 @@ use serde::Serialize;
 use serde_json::json;
 use std::time::Duration;
 use svc_app::App;
-use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest, SpawnResult};
+use svc_shared::api::instances::{
+    Instance, PatchInstance, ResumeRequest, SpawnRequest, SpawnResult,
+};
 use svc_shared::status::{BridgeStatus, NotCreated};
 use tokio::time::Instant;
 
@@ -45,6 +47,12 @@ pub(crate) struct Start {
     /// `default`, `on` or `off`; checked, has no effect.
     #[arg(long, value_name = "MODE")]
     pub(crate) sandbox: Option<String>,
+    /// When it is started again by itself: `never`, `on-crash` or `always`.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) restart: Option<String>,
+    /// What happens after a reboot: `offer`, `resume` or `never`.
+    #[arg(long, value_name = "CHOICE")]
+    pub(crate) after_reboot: Option<String>,
     /// Trust the directory first, if it is not trusted.
     #[arg(long)]
     pub(crate) trust: bool,
@@ -92,6 +100,8 @@ fn request(start: &Start) -> SpawnRequest {
         permission_mode: start.permission_mode.clone(),
         name: start.name.clone(),
         sandbox: start.sandbox.clone(),
+        restart: start.restart.clone(),
+        after_reboot: start.after_reboot.clone(),
         trust: start.trust.then_some(true),
         ..SpawnRequest::default()
     }
@@ -208,6 +218,40 @@ pub(crate) fn stop(call: &Call, named: &Named) -> Result<Exit, End> {
     } else {
         let (id, project) = (instance.instance_id.short(), &instance.project);
         call.output.line(&format!("stopped {id} ({project}) status={}", instance.status))?;
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RestartPolicy {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// `never`, `on-crash`, `always`, or `inherit` for what the configuration says.
+    #[arg(required_unless_present = "after_reboot")]
+    pub(crate) policy: Option<String>,
+    /// What happens after a reboot: `offer`, `resume`, `never` or `inherit`.
+    #[arg(long, value_name = "CHOICE")]
+    pub(crate) after_reboot: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `svc restart-policy`.
+pub(crate) fn restart_policy(call: &Call, wanted: &RestartPolicy) -> Result<Exit, End> {
+    let own = |word: &String| (word != "inherit").then(|| word.clone());
+    let request = PatchInstance {
+        restart: wanted.policy.as_ref().map(own),
+        after_reboot: wanted.after_reboot.as_ref().map(own),
+        ..PatchInstance::default()
+    };
+    let instance =
+        act(call, async |app| Ok(app.bridges().change(&wanted.instance, request).await?))?;
+    if wanted.json {
+        call.output.json(&instance)?;
+    } else {
+        let (id, project) = (instance.instance_id.short(), &instance.project);
+        call.output.line(&format!("{id} ({project}) restart={}", instance.restart.policy))?;
     }
     Ok(Exit::Done)
 }

@@ -114,5 +114,7 @@ fn bridge(number: u32) -> Result<Bridge, Box<dyn Error>> {
         anchor: Anchor { environment_id: Some("env_01".repeat(5)), session_id: None },
         notice: None,
         quarantine: None,
+        restarts: Default::default(),
+        reboot: Default::default(),
     })
 }

@@ -7,8 +7,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use svc_domain::bridge::{Anchor, Bridge, Ended, Launch, Live, Outcome, Stage, State};
 use svc_domain::identity::{Pid, ProcessIdentity};
+use svc_domain::restart::{Reboot, Restarts};
 use svc_shared::Timestamp;
-use svc_shared::status::{BridgeStatus, ExitReason, Phase, QuarantineCode};
+use svc_shared::status::{
+    AfterReboot, BridgeStatus, ExitReason, Phase, QuarantineCode, RestartPolicy,
+};
 
 /// Declares the row of a bridge and every statement that names all of its columns.
 ///
@@ -114,6 +117,13 @@ bridge_row! {
     error_detail: Option<String>,
     notice: Option<String>,
     quarantine_code: Option<String>,
+    restart_policy: Option<String>,
+    restart_attempt: i64,
+    next_restart_at: Option<i64>,
+    restart_quarantined_at: Option<i64>,
+    crash_times: String,
+    after_reboot: Option<String>,
+    restore_declined: bool,
 }
 
 pub(crate) const SELECT_ALL: &str = select!("ORDER BY number");
@@ -145,6 +155,11 @@ impl TryFrom<BridgeRow> for Bridge {
         let process = row.process()?;
         let keeper = row.keeper()?;
         let launch = row.launch()?;
+        let restarts = row.restarts()?;
+        let reboot = Reboot {
+            choice: maybe::<AfterReboot>("after_reboot", row.after_reboot.as_deref())?,
+            declined: row.restore_declined,
+        };
         Ok(Self {
             id: word("instance_id", &row.instance_id)?,
             project: word("project", &row.project)?,
@@ -166,6 +181,8 @@ impl TryFrom<BridgeRow> for Bridge {
             anchor: Anchor { environment_id: row.environment_id, session_id: row.session_id },
             notice: row.notice,
             quarantine: maybe::<QuarantineCode>("quarantine_code", row.quarantine_code.as_deref())?,
+            restarts,
+            reboot,
         })
     }
 }
@@ -248,6 +265,18 @@ impl BridgeRow {
         identity(columns, self.keeper_pid, self.keeper_start_ticks, boot_id)
     }
 
+    fn restarts(&self) -> Result<Restarts, Corrupt> {
+        let crashes: Vec<i64> =
+            serde_json::from_str(&self.crash_times).map_err(|_| Corrupt("crash_times"))?;
+        Ok(Restarts {
+            policy: maybe::<RestartPolicy>("restart_policy", self.restart_policy.as_deref())?,
+            attempt: u32::try_from(self.restart_attempt).map_err(|_| Corrupt("restart_attempt"))?,
+            next_at: self.next_restart_at.map(Timestamp::from_millis),
+            quarantined_at: self.restart_quarantined_at.map(Timestamp::from_millis),
+            crashes: crashes.into_iter().map(Timestamp::from_millis).collect(),
+        })
+    }
+
     fn launch(&self) -> Result<Option<Launch>, Corrupt> {
         let Some(id) = &self.launch_id else {
             let nothing = self.argv.is_none() && self.log_stem.is_none();
@@ -321,6 +350,16 @@ impl TryFrom<&Bridge> for BridgeRow {
             error_detail: ended.and_then(|ended| ended.detail.clone()),
             notice: bridge.notice.clone(),
             quarantine_code: bridge.quarantine.map(|code| code.to_string()),
+            restart_policy: bridge.restarts.policy.map(|policy| policy.to_string()),
+            restart_attempt: i64::from(bridge.restarts.attempt),
+            next_restart_at: bridge.restarts.next_at.map(Timestamp::as_millis),
+            restart_quarantined_at: bridge.restarts.quarantined_at.map(Timestamp::as_millis),
+            crash_times: {
+                let times = bridge.restarts.crashes.iter().map(|at| at.as_millis());
+                serde_json::json!(times.collect::<Vec<_>>()).to_string()
+            },
+            after_reboot: bridge.reboot.choice.map(|choice| choice.to_string()),
+            restore_declined: bridge.reboot.declined,
         })
     }
 }

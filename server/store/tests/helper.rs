@@ -79,6 +79,8 @@ fn bridge(number: u32, project: &str, state: State) -> Result<Bridge, Box<dyn Er
         anchor: Anchor::default(),
         notice: None,
         quarantine: None,
+        restarts: Default::default(),
+        reboot: Default::default(),
     })
 }
 

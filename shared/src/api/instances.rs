@@ -30,6 +30,14 @@ pub struct Quarantine {
     pub code: String,
 }
 
+impl Quarantine {
+    /// Whether only the automatic restarts are suspended. A person may do everything.
+    #[must_use]
+    pub fn is_crash_loop(&self) -> bool {
+        self.kind.is(&QuarantineKind::CrashLoop)
+    }
+}
+
 /// Restart policy of a row and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(poem_openapi::Object))]
@@ -44,6 +52,32 @@ pub struct Restart {
     pub next_at: Option<Timestamp>,
     /// Crashes counted in the window.
     pub crashes_in_window: u32,
+}
+
+impl Restart {
+    /// What happens by itself, as a sentence; `None` when nothing does.
+    #[must_use]
+    pub fn sentence(&self, now: Timestamp) -> Option<String> {
+        match self.state.known()? {
+            RestartState::Idle => None,
+            RestartState::Waiting => {
+                let attempt = self.attempt.saturating_add(1);
+                let wait = self.next_at?.since(now).as_millis().div_ceil(1000);
+                Some(match wait {
+                    0 => format!("restarts now, attempt {attempt}"),
+                    1..=119 => format!("restarts in {wait} s, attempt {attempt}"),
+                    _ => format!("restarts in {} min, attempt {attempt}", wait / 60),
+                })
+            }
+            RestartState::Quarantined => {
+                let crashes = match self.crashes_in_window {
+                    1 => "1 crash".to_owned(),
+                    many => format!("{many} crashes"),
+                };
+                Some(format!("gave up after {crashes} in a short time; Resume tries again"))
+            }
+        }
+    }
 }
 
 /// A tool request that waits for an answer (Direct Sessions).
@@ -201,6 +235,12 @@ pub struct SpawnRequest {
     /// The same by the agent's own id; Interactive Sessions only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume_session_id: Option<String>,
+    /// `never`, `on-crash` or `always`; null follows the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restart: Option<String>,
+    /// `offer`, `resume` or `never`; null follows the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_reboot: Option<String>,
 }
 
 /// Optional body of a resume.
@@ -212,13 +252,26 @@ pub struct ResumeRequest {
     pub trust: Option<bool>,
 }
 
-/// Body of a rename.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(poem_openapi::Object))]
+/// Body of a change of a row. An absent member stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct PatchInstance {
     /// New session name; blank means the project name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
+    /// Restart policy of the row; null follows the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restart: Option<Option<String>>,
+    /// What is done after a reboot; null follows the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub after_reboot: Option<Option<String>>,
+}
+
+/// Optional body of a release.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct ReleaseRequest {
+    /// Start the bridge as well.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<bool>,
 }
 
 /// What a launch or a resume did.

@@ -109,10 +109,12 @@ fn remember(double: &Double) -> Result<(), Failure> {
         "expiresAt": now.saturating_add(YEAR_MS), "scopes": ["user:inference"],
         "subscriptionType": "max",
     }});
-    files::replace(&double.home.dir().join(".credentials.json"), credentials.to_string().as_bytes())
+    let made = json!({ "at": now }).to_string();
+    // Whoever watches the credentials finds the login made.
+    files::replace(&double.home.mark().join(MADE), made.as_bytes())
         .and_then(|()| {
-            let made = json!({ "at": now }).to_string();
-            files::replace(&double.home.mark().join(MADE), made.as_bytes())
+            let file = double.home.dir().join(".credentials.json");
+            files::replace(&file, credentials.to_string().as_bytes())
         })
         .map_err(|e| Failure::refused(format!("cannot write the login: {e}")))
 }

@@ -6,9 +6,9 @@ use qrcode::{EcLevel, QrCode};
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Nothing restarts a bridge yet, so no row promises it.
+/// A row promises what is done, also where the configuration has several answers.
 #[tokio::test]
-async fn a_row_shows_no_restart_policy_that_nothing_carries_out() {
+async fn a_row_shows_the_restart_policy_that_is_carried_out() {
     let world = World::with(json!({
         "restart": { "policy": "on-crash" },
         "projects": { "app": { "restart": "always" } },
@@ -16,7 +16,7 @@ async fn a_row_shows_no_restart_policy_that_nothing_carries_out() {
     world.project("app");
     let server = world.serve().await;
     let row = server.client.run("app").await;
-    assert_eq!(row.restart.policy.to_string(), "never");
+    assert_eq!(row.restart.policy.to_string(), "always");
 }
 
 #[tokio::test]

@@ -58,6 +58,7 @@ mod readiness;
 mod real_agent;
 mod reserve;
 mod restart_crowd;
+mod restarts;
 mod same_session;
 mod samples;
 mod secrets;

@@ -43,7 +43,7 @@ impl Forget {
             match may_forget(&bridge, process) {
                 Ok(()) => {}
                 Err(Refusal::Held(code)) => return Err(held(&bridge, code)),
-                Err(Refusal::Live | Refusal::NoRelaunch) => {
+                Err(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue) => {
                     return Err(AppError::new(
                         ErrorCode::StillLive,
                         Class::Conflict,

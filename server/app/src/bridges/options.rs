@@ -5,7 +5,8 @@ use svc_config::Config;
 use svc_domain::log_escape::quoted;
 use svc_shared::api::instances::{Kind, SpawnRequest};
 use svc_shared::status::{
-    Channel, LaunchMode, PermissionMode, ResumeMode, SandboxMode, SpawnMode, UnknownWord,
+    AfterReboot, Channel, LaunchMode, PermissionMode, RestartPolicy, ResumeMode, SandboxMode,
+    SpawnMode, UnknownWord,
 };
 use svc_shared::text::session_name;
 
@@ -17,10 +18,13 @@ pub(crate) struct Options {
     pub permission_mode: PermissionMode,
     pub custom_name: Option<String>,
     pub trust: bool,
+    pub restart: Option<RestartPolicy>,
+    pub after_reboot: Option<AfterReboot>,
     pub warnings: Vec<String>,
 }
 
-fn word<T: std::str::FromStr<Err = UnknownWord>>(
+/// The word of an optional field; without one the configuration decides.
+pub(crate) fn own_word<T: std::str::FromStr<Err = UnknownWord>>(
     field: &str,
     raw: Option<&str>,
 ) -> Result<Option<T>, AppError> {
@@ -35,16 +39,16 @@ fn word<T: std::str::FromStr<Err = UnknownWord>>(
 pub(crate) fn options(config: &Config, request: &SpawnRequest) -> Result<Options, AppError> {
     let mut warnings = Vec::new();
     let kind = kind(config, request, &mut warnings)?;
-    let spawn_mode = word("spawn_mode", request.spawn_mode.as_deref())?
+    let spawn_mode = own_word("spawn_mode", request.spawn_mode.as_deref())?
         .unwrap_or(config.instance_defaults.spawn_mode);
-    let permission_mode = word("permission_mode", request.permission_mode.as_deref())?
+    let permission_mode = own_word("permission_mode", request.permission_mode.as_deref())?
         .unwrap_or(config.instance_defaults.permission_mode);
     let custom_name = match request.name.as_deref() {
         None => None,
         Some(raw) => session_name(raw)
             .map_err(|bad| AppError::invalid(format!("`name` cannot be used: {bad}")))?,
     };
-    if word::<SandboxMode>("sandbox", request.sandbox.as_deref())?
+    if own_word::<SandboxMode>("sandbox", request.sandbox.as_deref())?
         .is_some_and(|sandbox| sandbox != SandboxMode::Default)
     {
         warnings.push("`sandbox` has no effect in this version; it stays at `default`".to_owned());
@@ -61,6 +65,8 @@ pub(crate) fn options(config: &Config, request: &SpawnRequest) -> Result<Options
         permission_mode,
         custom_name,
         trust: request.trust.unwrap_or(false),
+        restart: own_word("restart", request.restart.as_deref())?,
+        after_reboot: own_word("after_reboot", request.after_reboot.as_deref())?,
         warnings,
     })
 }
@@ -70,9 +76,9 @@ fn kind(
     request: &SpawnRequest,
     warnings: &mut Vec<String>,
 ) -> Result<Kind, AppError> {
-    let mode: Option<LaunchMode> = word("mode", request.mode.as_deref())?;
-    let channel: Option<Channel> = word("channel", request.channel.as_deref())?;
-    let resume: Option<ResumeMode> = word("resume_mode", request.resume_mode.as_deref())?;
+    let mode: Option<LaunchMode> = own_word("mode", request.mode.as_deref())?;
+    let channel: Option<Channel> = own_word("channel", request.channel.as_deref())?;
+    let resume: Option<ResumeMode> = own_word("resume_mode", request.resume_mode.as_deref())?;
     let contradiction = |field: &str| {
         AppError::invalid(format!("`mode` and `{field}` contradict each other; give only one"))
     };

@@ -35,7 +35,26 @@ impl Starter {
         let (this, reference) = (Arc::clone(self), reference.to_owned());
         self.requests
             .tasks
-            .complete(async move { this.resume_now(&reference, &request, wait).await })
+            .complete(async move { this.resume_now(&reference, &request, wait, By::Person).await })
+            .await
+    }
+
+    /// The same because a restart is due.
+    /// Nobody waits for the bridge, and nothing is granted.
+    ///
+    /// # Errors
+    /// The row is unchanged.
+    pub(crate) async fn restart(
+        self: &Arc<Self>,
+        id: &InstanceId,
+    ) -> Result<SpawnResult, AppError> {
+        let (this, id) = (Arc::clone(self), id.clone());
+        let request = ResumeRequest::default();
+        self.requests
+            .tasks
+            .complete(async move {
+                this.resume_now(id.as_str(), &request, Duration::ZERO, By::Policy).await
+            })
             .await
     }
 
@@ -44,6 +63,7 @@ impl Starter {
         reference: &str,
         request: &ResumeRequest,
         wait: Duration,
+        by: By,
     ) -> Result<SpawnResult, AppError> {
         let (target, lock) =
             self.requests.locked(reference, crate::bridges::lookup::Wanted::LiveOrNewest).await?;
@@ -101,7 +121,7 @@ impl Starter {
             },
             Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
         };
-        let launched = self.next_generation(&target, &project, grant_trust).await?;
+        let launched = self.next_generation(&target, &project, grant_trust, by).await?;
         drop(lock);
         match launched {
             Launched::Yes => {
@@ -142,6 +162,7 @@ impl Starter {
         target: &Bridge,
         project: &Project,
         grant_trust: bool,
+        by: By,
     ) -> Result<Launched, AppError> {
         let prepared = self
             .launcher
@@ -152,8 +173,11 @@ impl Starter {
                 permission_mode: target.permission_mode,
             })
             .await?;
-        let command =
-            Command::Resume { launch: prepared.launch.clone(), deadline: self.launcher.deadline() };
+        let (launch, deadline) = (prepared.launch.clone(), self.launcher.deadline());
+        let command = match by {
+            By::Person => Command::Resume { launch, deadline },
+            By::Policy => Command::Restart { launch, deadline },
+        };
         self.registry().copies.own(&target.id, &prepared.launch.id);
         match self.launcher.transitions.command(&target.id, command, self.admissions.cap()).await? {
             Changed::Now(known) => {
@@ -171,9 +195,8 @@ impl Starter {
             Changed::Late => Err(crate::bridges::lookup::unknown_instance(target.id.as_str())),
             Changed::Corrupt => Err(crate::bridges::lookup::corrupt(target.id.as_str())),
             Changed::Refused(Refusal::Held(code)) => Err(held(target, code)),
-            Changed::Refused(Refusal::Live | Refusal::NoRelaunch) | Changed::Occupied => {
-                Ok(Launched::Occupied)
-            }
+            Changed::Refused(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue)
+            | Changed::Occupied => Ok(Launched::Occupied),
             Changed::CapReached => Err(self.admissions.cap_reached(&target.project)),
         }
     }
@@ -226,6 +249,15 @@ impl Starter {
             },
         })
     }
+}
+
+/// Who has a bridge resumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Somebody who asked for it.
+    Person,
+    /// The restart that is due.
+    Policy,
 }
 
 enum Launched {

@@ -14,6 +14,7 @@ use std::time::Duration;
 use svc_domain::admission::Wanted;
 use svc_domain::argv::reads_as_option;
 use svc_domain::bridge::{Beginning, Bridge, Live, Stage, State};
+use svc_domain::restart::{Reboot, Restarts};
 use svc_projects::Project;
 use svc_shared::api::instances::{Kind, Outcome, SpawnRequest, SpawnResult};
 use svc_shared::error::ErrorCode;
@@ -136,6 +137,8 @@ impl Starter {
             permission_mode: options.permission_mode,
             started_at: Some(now),
             launch: Some(prepared.launch.clone()),
+            restarts: Restarts { policy: options.restart, ..Restarts::default() },
+            reboot: Reboot { choice: options.after_reboot, ..Reboot::default() },
             ..Bridge::begin(Beginning {
                 id: new_instance_id()?,
                 project: project.name.clone(),

@@ -41,7 +41,8 @@ impl StopBridge {
     async fn stop_now(&self, reference: &str) -> Result<Instance, AppError> {
         reserve::make_room(&self.terminator.config.state_dir).await;
         let target = self.requests.lookup.bridge(reference, Wanted::Live).await?;
-        if !target.is_live() && target.quarantine.is_none() {
+        let is_over = !target.is_live() && target.restarts.next_at.is_none();
+        if is_over && target.quarantine.is_none() {
             return self.requests.records.of(&target).await;
         }
         let _lock = self.requests.locks.project(&target.cwd).await?;
@@ -53,7 +54,7 @@ impl StopBridge {
                     return Err(crate::bridges::lookup::corrupt(target.id.as_str()));
                 }
                 Changed::Late
-                | Changed::Refused(Refusal::Live | Refusal::NoRelaunch)
+                | Changed::Refused(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue)
                 | Changed::Occupied
                 | Changed::CapReached => {
                     return Err(crate::bridges::lookup::unknown_instance(reference));

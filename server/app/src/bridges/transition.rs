@@ -3,15 +3,18 @@
 
 use crate::AppError;
 use crate::auth::refs::SessionRefs;
+use crate::bridges::restart_rules::rules;
 use crate::read_model::ReadModel;
 use crate::registry::Registry;
 use crate::registry::copies::Known;
 use std::sync::Arc;
+use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Command, Refusal, decide};
 use svc_domain::effect::{Effect, Lifecycle, Step};
 use svc_domain::log_escape::quoted;
 use svc_domain::observe::{Fact, observe};
+use svc_domain::restart::{Chance, follow};
 use svc_ports::Clock;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::ExitReason;
@@ -40,6 +43,7 @@ pub(crate) enum Changed {
 
 /// Decides and writes changes of rows.
 pub(crate) struct Transitions {
+    pub config: Arc<Config>,
     pub registry: Arc<Registry>,
     pub clock: Arc<dyn Clock>,
     pub refs: Arc<SessionRefs>,
@@ -127,6 +131,8 @@ impl Transitions {
                 }
                 Ok(Some(Step::Becomes { next, effects })) => (next, effects),
             };
+            // In the same write as the end: a restart is neither forgotten nor made twice.
+            let (next, effects) = self.judged(bridge, *next, effects, now)?;
             let history = self.history_of(&next, &effects, now);
             let announcements = self.announcements(&effects);
             let is_death = next.ended().is_some_and(|ended| {
@@ -168,6 +174,25 @@ impl Transitions {
             return Ok(known.map_or(Changed::Late, |known| Changed::Now(Box::new(known))));
         }
         Err(AppError::busy("the row is written by too many at once; try again"))
+    }
+
+    /// Judges whether an end makes a restart due, or was the last one.
+    fn judged(
+        &self,
+        before: &Bridge,
+        next: Bridge,
+        mut effects: Vec<Effect>,
+        now: svc_shared::Timestamp,
+    ) -> Result<(Box<Bridge>, Vec<Effect>), AppError> {
+        let rules = rules(&self.config, &next.project);
+        let next = follow(before, next, &rules, chance()?, now);
+        let crash = Effect::Announce(Lifecycle::Crash);
+        // Whoever waits for the bridge is told once that it stays down, also if the last restart
+        // failed before the bridge was ready.
+        if gave_up(before, &next) && !effects.contains(&crash) {
+            effects.push(crash);
+        }
+        Ok((Box::new(next), effects))
     }
 
     /// What of the effects is kept in the history.
@@ -225,7 +250,7 @@ impl Transitions {
     /// Events leave from the process that won the swap, after the record is durable.
     /// Their delivery is best effort.
     fn announce(&self, bridge: &Bridge, event: Lifecycle) {
-        let data = serde_json::json!({
+        let mut data = serde_json::json!({
             "event": event.as_str(),
             "instance_id": bridge.id,
             "project": bridge.project,
@@ -235,8 +260,22 @@ impl Transitions {
             "spawn_mode": bridge.spawn_mode,
             "session_ref": self.refs.of(bridge),
         });
+        let gave_up = event == Lifecycle::Crash && bridge.restarts.quarantined_at.is_some();
+        if let Some(members) = data.as_object_mut().filter(|_| gave_up) {
+            members.insert("restart_quarantined".to_owned(), true.into());
+        }
         self.read_model.happened(event.as_str(), data);
     }
+}
+
+fn gave_up(before: &Bridge, after: &Bridge) -> bool {
+    before.restarts.quarantined_at.is_none() && after.restarts.quarantined_at.is_some()
+}
+
+/// A random number for the spread of delays.
+pub(crate) fn chance() -> Result<Chance, AppError> {
+    let random = getrandom::u32().map_err(|error| AppError::internal(error.to_string()))?;
+    Ok(Chance::of(random))
 }
 
 fn log_transition(before: &Bridge, after: &Bridge) {
@@ -257,6 +296,18 @@ fn log_transition(before: &Bridge, after: &Bridge) {
             .map(|reason| format!(" ({reason})"))
             .unwrap_or_default()
     );
+    if gave_up(before, after) {
+        warn!(
+            bridge.id = %after.id,
+            project.name = %after.project,
+            "bridge {} of `{}` crashed {} times in a short time and is not restarted any more; \
+             `svc resume {}` tries again",
+            after.id.short(),
+            svc_domain::log_escape::escape(after.project.as_str()),
+            after.restarts.crashes.len(),
+            after.id.short(),
+        );
+    }
 }
 
 impl From<StoreError> for AppError {

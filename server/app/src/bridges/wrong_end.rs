@@ -34,7 +34,9 @@ impl WrongEnds {
         match may_resume(bridge, process) {
             Ok(()) => Ok(false),
             Err(Refusal::Held(code)) => Err(held(bridge, code)),
-            Err(Refusal::Live | Refusal::NoRelaunch) if process == Some(Verdict::Unknown) => {
+            Err(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue)
+                if process == Some(Verdict::Unknown) =>
+            {
                 Err(AppError::new(
                     ErrorCode::StillLive,
                     Class::Conflict,
@@ -45,7 +47,7 @@ impl WrongEnds {
                     ),
                 ))
             }
-            Err(Refusal::Live | Refusal::NoRelaunch) => Ok(true),
+            Err(Refusal::Live | Refusal::NoRelaunch | Refusal::NotDue) => Ok(true),
         }
     }
 

@@ -25,6 +25,8 @@ pub struct Figures {
     /// Crashes since this process began, by project.
     /// Also of bridges that were forgotten since.
     pub crashes: BTreeMap<String, u64>,
+    /// Automatic restarts since this process began, by project.
+    pub restarts: BTreeMap<String, u64>,
     /// Use of the live bridges by project; empty while nothing was measured lately.
     pub usage: BTreeMap<String, Usage>,
 }
@@ -43,6 +45,7 @@ impl Metrics {
             bridges,
             projects: u64::try_from(self.catalog.all().len()).unwrap_or(u64::MAX),
             crashes: self.copies.crashes(),
+            restarts: self.copies.restarts(),
             usage: self.use_by_project(),
         }
     }

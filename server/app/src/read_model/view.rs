@@ -2,6 +2,7 @@
 //! Reads nothing and changes nothing.
 
 use crate::auth::refs::SessionRefs;
+use crate::bridges::restart_rules::rules;
 use crate::read_model::facts::Facts;
 use crate::read_model::links::{activity_record, link_record};
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use svc_config::Config;
 use svc_domain::admission::bypass_obstacle;
 use svc_domain::adoption::Unrecorded;
 use svc_domain::bridge::{Bridge, Outcome};
+use svc_domain::restart::{Restarts, policy};
 use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
 use svc_shared::api::link::Link;
 use svc_shared::status::{
@@ -96,8 +98,8 @@ impl View {
             exit_signal: ended.and_then(|ended| ended.exit_signal),
             phase: bridge.phase().into(),
             origin: bridge.origin.into(),
-            quarantined: bridge.quarantine.map(quarantine),
-            restart: no_restart(),
+            quarantined: bridge.quarantine.map(quarantine).or_else(|| crash_loop(bridge)),
+            restart: self.restart(bridge),
             intentional_stop: bridge.intentional_stop(),
             adopted: bridge.origin != Origin::Spawned,
             is_orphan: false,
@@ -114,6 +116,23 @@ impl View {
             stranded,
             pending_permissions: Vec::new(),
             last_event_seq: 0,
+        }
+    }
+
+    /// The policy that is carried out, and where it stands.
+    fn restart(&self, bridge: &Bridge) -> Restart {
+        let Restarts { attempt, next_at, quarantined_at, crashes, .. } = &bridge.restarts;
+        let state = match (quarantined_at, next_at) {
+            (Some(_), _) => RestartState::Quarantined,
+            (None, Some(_)) => RestartState::Waiting,
+            (None, None) => RestartState::Idle,
+        };
+        Restart {
+            policy: policy(bridge, &rules(&self.config, &bridge.project)).into(),
+            state: state.into(),
+            attempt: *attempt,
+            next_at: *next_at,
+            crashes_in_window: u32::try_from(crashes.len()).unwrap_or(u32::MAX),
         }
     }
 
@@ -148,8 +167,15 @@ fn quarantine(code: QuarantineCode) -> Quarantine {
     Quarantine { kind: QuarantineKind::Identity.into(), code: code.to_string() }
 }
 
-/// No bridge is ever restarted by itself, whatever the configuration asks for.
-/// A row shows only what is carried out.
+/// The pause after too many crashes; a person's Resume ends it.
+fn crash_loop(bridge: &Bridge) -> Option<Quarantine> {
+    bridge.restarts.quarantined_at.map(|_| Quarantine {
+        kind: QuarantineKind::CrashLoop.into(),
+        code: "restart_quarantined".to_owned(),
+    })
+}
+
+/// A row that cannot be understood is not restarted by itself.
 fn no_restart() -> Restart {
     Restart {
         policy: RestartPolicy::Never.into(),

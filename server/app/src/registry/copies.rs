@@ -44,6 +44,7 @@ pub(crate) struct Known {
 pub(crate) struct Copies {
     rows: Mutex<Rows>,
     crashes: Mutex<HashMap<String, u64>>,
+    restarts: Mutex<HashMap<String, u64>>,
     seen: Mutex<Seen>,
     changes: watch::Sender<u64>,
 }
@@ -90,7 +91,13 @@ const OTHERS: &str = "";
 impl Default for Copies {
     fn default() -> Self {
         let changes = watch::Sender::new(0);
-        Self { rows: Mutex::default(), crashes: Mutex::default(), seen: Mutex::default(), changes }
+        Self {
+            rows: Mutex::default(),
+            crashes: Mutex::default(),
+            restarts: Mutex::default(),
+            seen: Mutex::default(),
+            changes,
+        }
     }
 }
 
@@ -419,6 +426,12 @@ impl Copies {
             .cloned()
     }
 
+    /// Shows every readable row, in the order of registration, without copying it.
+    pub fn each(&self, mut see: impl FnMut(&Bridge)) {
+        let rows = lock(&self.rows);
+        rows.by_number.values().filter_map(|stored| stored.bridge()).for_each(&mut see);
+    }
+
     /// How many bridges fit.
     pub fn count(&self, fits: impl Fn(&Bridge) -> bool) -> usize {
         let rows = lock(&self.rows);
@@ -461,17 +474,30 @@ impl Copies {
 
     /// Counts a crash since the start of this process.
     pub fn count_crash(&self, project: &ProjectName) {
-        let mut crashes = lock(&self.crashes);
-        let is_known = crashes.contains_key(project.as_str());
-        let name = if is_known || crashes.len() < CRASHED { project.as_str() } else { OTHERS };
-        *crashes.entry(name.to_owned()).or_default() += 1;
+        count(&self.crashes, project);
+    }
+
+    /// Counts an automatic restart since the start of this process.
+    pub fn count_restart(&self, project: &ProjectName) {
+        count(&self.restarts, project);
     }
 
     /// Crashes since the start of this process, by project.
     pub fn crashes(&self) -> BTreeMap<String, u64> {
-        let crashes = lock(&self.crashes);
-        crashes.iter().map(|(project, count)| (project.clone(), *count)).collect()
+        lock(&self.crashes).iter().map(|(project, count)| (project.clone(), *count)).collect()
     }
+
+    /// Automatic restarts since the start of this process, by project.
+    pub fn restarts(&self) -> BTreeMap<String, u64> {
+        lock(&self.restarts).iter().map(|(project, count)| (project.clone(), *count)).collect()
+    }
+}
+
+fn count(counts: &Mutex<HashMap<String, u64>>, project: &ProjectName) {
+    let mut counts = lock(counts);
+    let is_known = counts.contains_key(project.as_str());
+    let name = if is_known || counts.len() < CRASHED { project.as_str() } else { OTHERS };
+    *counts.entry(name.to_owned()).or_default() += 1;
 }
 
 #[cfg(test)]

@@ -7,7 +7,9 @@ use crate::secret::Secret;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
-use svc_shared::status::{HealMode, PermissionMode, RestartPolicy, ResumeMode, SpawnMode};
+use svc_shared::status::{
+    AfterReboot, HealMode, PermissionMode, RestartPolicy, ResumeMode, SpawnMode,
+};
 
 section! {
     /// The agent program and its bridges.
@@ -31,6 +33,9 @@ section! {
         resume_recap_max_chars: u32 = int(500) => num(8000), Basic Live planned;
         /// Mode of new bridges.
         launch_mode: ResumeMode = one_of(ResumeMode::WORDS) => is("standard"), Basic Live;
+        /// What happens with bridges that a reboot of the machine ended.
+        /// `offer` asks a person, `resume` resumes them when the service starts.
+        after_reboot: AfterReboot = one_of(AfterReboot::WORDS) => is("offer"), Basic Live;
         /// Live terminal view of interactive sessions.
         pty_screen_enabled: bool = BOOL => OFF, Basic Live;
         /// Typing into an interactive session from the page; needs `pty_screen_enabled`.
@@ -94,7 +99,7 @@ section! {
         /// Whether this project may run without permission checks.
         allow_bypass_permissions: bool = BOOL => OFF, File Live;
         /// Restart policy of this project; null inherits restart.policy.
-        restart: Option<RestartPolicy> = one_of(RestartPolicy::WORDS) => NULL, File Live planned;
+        restart: Option<RestartPolicy> = one_of(RestartPolicy::WORDS) => NULL, File Live;
     }
 }
 
@@ -102,26 +107,26 @@ section! {
     /// Automatic restart.
     Restart "restart." {
         /// Default restart policy.
-        policy: RestartPolicy = one_of(RestartPolicy::WORDS) => is("never"), Basic Live planned;
+        policy: RestartPolicy = one_of(RestartPolicy::WORDS) => is("never"), Basic Live;
         /// Delay before the first restart.
         initial_delay as "initial_delay_seconds": Duration = seconds(Range::above(0.0))
-            => real(2.0), Basic Live planned;
+            => real(2.0), Basic Live;
         /// Longest delay before a restart.
         /// Never below the first.
         max_delay as "max_delay_seconds": Duration = seconds(Range::above(0.0))
-            => real(300.0), Basic Live planned;
+            => real(300.0), Basic Live;
         /// Factor on the delay after every restart.
-        multiplier: f64 = float(Range::at_least(1.0).up_to(10.0)) => real(2.0), Basic Live planned;
+        multiplier: f64 = float(Range::at_least(1.0).up_to(10.0)) => real(2.0), Basic Live;
         /// Random part of the delay, relative.
-        jitter: f64 = float(Range::at_least(0.0).up_to(1.0)) => real(0.2), Basic Live planned;
+        jitter: f64 = float(Range::at_least(0.0).up_to(1.0)) => real(0.2), Basic Live;
         /// Crashes within the window after which restarts end.
-        max_crashes: u32 = int(1) => num(5), Basic Live planned;
+        max_crashes: u32 = int(1) => num(5), Basic Live;
         /// Window in which crashes are counted.
         window as "window_seconds": Duration = seconds(Range::above(0.0))
-            => real(600.0), Basic Live planned;
+            => real(600.0), Basic Live;
         /// Running time that resets the delay and the count.
         stable_after as "stable_after_seconds": Duration = seconds(Range::above(0.0))
-            => real(120.0), Basic Live planned;
+            => real(120.0), Basic Live;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Refusal, echo};
 use serde_json::{Map, Value};
-use svc_shared::api::instances::{PatchInstance, ResumeRequest, SpawnRequest};
+use svc_shared::api::instances::{PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest};
 use svc_shared::error::SchemaProblem;
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
@@ -78,6 +78,11 @@ impl Fields {
             Some(Value::String(text)) => Some(self.checked(name, text)),
             Some(_) => self.wrong(name, "must be a string or null", "string_type"),
         }
+    }
+
+    /// A text or null, which differs from absence.
+    fn nullable_text(&mut self, name: &'static str) -> Option<Option<String>> {
+        self.members.contains_key(name).then(|| self.text(name))
     }
 
     /// A switch; null and absence are the same.
@@ -160,6 +165,8 @@ impl FromFields for SpawnRequest {
             sandbox: fields.text("sandbox"),
             conversation: fields.text("conversation"),
             resume_session_id: fields.text("resume_session_id"),
+            restart: fields.text("restart"),
+            after_reboot: fields.text("after_reboot"),
         }
     }
 }
@@ -172,7 +179,17 @@ impl FromFields for ResumeRequest {
 
 impl FromFields for PatchInstance {
     fn take(fields: &mut Fields) -> Self {
-        Self { label: fields.text("label") }
+        Self {
+            label: fields.text("label"),
+            restart: fields.nullable_text("restart"),
+            after_reboot: fields.nullable_text("after_reboot"),
+        }
+    }
+}
+
+impl FromFields for ReleaseRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self { start: fields.flag("start") }
     }
 }
 

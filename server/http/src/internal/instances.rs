@@ -9,7 +9,7 @@ use crate::target::Query;
 use poem::Response;
 use poem::http::{StatusCode, header};
 use svc_app::LogQuery;
-use svc_shared::api::instances::PatchInstance;
+use svc_shared::api::instances::{PatchInstance, ReleaseRequest};
 use svc_shared::internal::LogPage;
 
 /// Bytes of a log page when the caller says nothing.
@@ -61,8 +61,16 @@ pub(crate) async fn forget(call: Call) -> Result<Response, Refusal> {
     Ok(reply::json(StatusCode::OK, &forgotten))
 }
 
-pub(crate) async fn rename(mut call: Call) -> Result<Response, Refusal> {
+pub(crate) async fn change(mut call: Call) -> Result<Response, Refusal> {
     let (request, _): (PatchInstance, _) = fields::read(call.body.take())?;
-    let instance = call.context.app.bridges().rename(call.param(), request).await?;
+    let instance = call.context.app.bridges().change(call.param(), request).await?;
+    Ok(reply::json(StatusCode::OK, &instance))
+}
+
+/// Ends the pause after too many crashes.
+/// Also starts the bridge if that is asked for.
+pub(crate) async fn release(mut call: Call) -> Result<Response, Refusal> {
+    let (request, _): (ReleaseRequest, _) = fields::read(call.body.take())?;
+    let instance = call.context.app.bridges().release(call.param(), request).await?;
     Ok(reply::json(StatusCode::OK, &instance))
 }

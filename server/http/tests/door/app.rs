@@ -125,6 +125,8 @@ fn ended(id: &str, project: &str, outcome: Outcome, tree: &Path) -> Bridge {
         anchor: Anchor::default(),
         notice: None,
         quarantine: None,
+        restarts: Default::default(),
+        reboot: Default::default(),
     }
 }
 

@@ -176,6 +176,10 @@ const TABLE: &[Row] = &[
             (KnownBody(r#"{"label":"nightly"}"#), 200),
             (KnownBody(r#"{"label":"--help"}"#), 422),
             (KnownBody(r#"{"label":5}"#), 422),
+            (KnownBody(r#"{"restart":"on-crash","after_reboot":null}"#), 200),
+            (KnownBody(r#"{"restart":"sometimes"}"#), 422),
+            (KnownBody(r#"{"after_reboot":true}"#), 422),
+            (KnownBody("{}"), 422),
             (Body(r#"{"label":"nightly"}"#), 404),
             (PlainBody, 415),
             (LargeBody, 413),
@@ -201,6 +205,15 @@ const TABLE: &[Row] = &[
     Row {
         route: "POST /api/instances/{id}/forget",
         asks: &[(Known, 200), (Known, 404), (Unknown, 404), (Ambiguous, 409)],
+    },
+    Row {
+        route: "POST /api/instances/{id}/release",
+        asks: &[
+            (Unknown, 404),
+            (Ambiguous, 409),
+            (Body(r#"{"start":false}"#), 404),
+            (Body(r#"{"start":"now"}"#), 422),
+        ],
     },
     Row { route: "GET /api/projects/preflight", asks: &[(Known, 200)] },
     Row {

@@ -52,6 +52,8 @@ fn bridge(number: u32) -> Bridge {
         anchor: Anchor::default(),
         notice: None,
         quarantine: None,
+        restarts: Default::default(),
+        reboot: Default::default(),
     }
 }
 

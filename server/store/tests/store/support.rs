@@ -89,6 +89,8 @@ pub fn bridge(number: u32, project: &str, state: State) -> Bridge {
         },
         notice: Some("advice".to_owned()),
         quarantine: None,
+        restarts: Default::default(),
+        reboot: Default::default(),
     }
 }
 
