@@ -15,6 +15,7 @@ mod fuzz;
 mod pins;
 mod precompress;
 mod progress;
+mod redaction;
 mod rows;
 mod run;
 mod skips;
@@ -70,6 +71,8 @@ cargo xtask COMMAND
                           release build, then requests, latencies, memory, processor time and
                           endurance as a table with budgets; at most 15 minutes
                           (--short: debug build, only that every answer is right)
+  redaction               a corpus of planted secrets, judged by our redaction, secretlint and
+                          detect-secrets; writes the table of docs/security.md, prints the speed
   times                   release build, then how long the page takes, as a table; only printed
   ci                      test, then smoke; the release is built beside the tests
   doctor                  shows what is needed and what is there; changes nothing
@@ -135,6 +138,10 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
             return smoke::run(progress, &workspace);
         }
         Some("bench") => return bench::run(progress, &workspace, &args),
+        Some("redaction") => {
+            no_more(&args)?;
+            return redaction::run(progress, &workspace);
+        }
         Some("times") => {
             no_more(&args)?;
             return times::run(progress, &workspace);

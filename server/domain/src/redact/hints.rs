@@ -5,15 +5,16 @@
 
 use std::sync::LazyLock;
 
+use super::forms;
 use crate::words::{Kinds, Words};
+use memchr::memmem;
 
 /// A set of rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Hints(u32);
+pub(super) struct Rules(u32);
 
-impl Hints {
+impl Rules {
     pub const NONE: Self = Self(0);
-    pub const ALL: Self = Self(u32::MAX);
     pub const IDENTIFIER: Self = Self(1);
     pub const UUID: Self = Self(1 << 1);
     pub const GITHUB: Self = Self(1 << 2);
@@ -31,88 +32,110 @@ impl Hints {
     pub const BASIC: Self = Self(1 << 14);
     pub const KEY_VALUE: Self = Self(1 << 15);
     pub const PEM: Self = Self(1 << 16);
-    /// The forms of `forms` that no other rule's words lead to.
-    pub const FORM: Self = Self(1 << 17);
+
+    /// Whether one of `others` is among these.
+    pub fn name(self, others: Self) -> bool {
+        self.0 & others.0 != 0
+    }
 
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
+}
+
+/// The rules and the forms that can match a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Hints {
+    rules: Rules,
+    /// One bit for each of `forms`, by its number.
+    forms: u128,
+}
+
+const _: () = assert!(forms::COUNT <= 128, "a form has no bit of its own");
+
+impl Hints {
+    pub const NONE: Self = Self { rules: Rules::NONE, forms: 0 };
+    pub const ALL: Self = Self { rules: Rules(u32::MAX), forms: u128::MAX };
+
+    const fn of_rules(rules: Rules) -> Self {
+        Self { rules, forms: 0 }
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self { rules: self.rules.and(other.rules), forms: self.forms | other.forms }
+    }
 
     /// Whether one of `rules` is among these.
-    pub fn name(self, rules: Self) -> bool {
-        self.0 & rules.0 != 0
+    pub fn name(self, rules: Rules) -> bool {
+        self.rules.name(rules)
+    }
+
+    /// The numbers of the forms that are worth asking.
+    pub fn forms(self) -> impl Iterator<Item = usize> {
+        let mut left = self.forms;
+        std::iter::from_fn(move || {
+            let number = usize::try_from(left.trailing_zeros()).ok().filter(|_| left != 0)?;
+            left &= left - 1;
+            Some(number)
+        })
     }
 }
 
 /// Every match of a rule contains one of its words, in any case of ASCII letters.
-const WORDS: [(&str, Hints); 63] = [
-    ("env_", Hints::IDENTIFIER),
-    ("cse_", Hints::IDENTIFIER),
+const WORDS: [(&str, Rules); 30] = [
+    ("env_", Rules::IDENTIFIER),
+    ("cse_", Rules::IDENTIFIER),
     // Of `session_` and `svc_elevation_`.
-    ("ion_", Hints::IDENTIFIER.and(Hints::COOKIE)),
-    ("ghp_", Hints::GITHUB),
-    ("gho_", Hints::GITHUB),
-    ("ghu_", Hints::GITHUB),
-    ("ghs_", Hints::GITHUB),
-    ("ghr_", Hints::GITHUB),
-    ("_pat_", Hints::PAT.and(Hints::FORM)),
-    ("glpat-", Hints::GITLAB),
-    ("akia", Hints::AWS),
-    ("asia", Hints::AWS),
-    ("sk-", Hints::SK),
-    ("xox", Hints::SLACK),
-    ("eyj", Hints::JWT),
-    ("aiza", Hints::GOOGLE),
-    ("://", Hints::URL_USER),
-    ("bearer", Hints::BEARER),
-    ("auth", Hints::KEY_VALUE.and(Hints::BASIC)),
-    ("token", Hints::KEY_VALUE.and(Hints::QUERY)),
-    ("secret", Hints::KEY_VALUE.and(Hints::QUERY)),
-    ("pass", Hints::KEY_VALUE.and(Hints::QUERY)),
-    ("key", Hints::KEY_VALUE.and(Hints::QUERY)),
-    ("credential", Hints::KEY_VALUE),
-    ("private", Hints::PEM),
-    ("sig=", Hints::QUERY),
-    ("signature=", Hints::QUERY),
-    ("pwd", Hints::KEY_VALUE.and(Hints::QUERY)),
-    ("code=", Hints::QUERY),
-    ("k_live_", Hints::FORM),
-    ("k_test_", Hints::FORM),
-    ("whsec_", Hints::FORM),
-    ("npm_", Hints::FORM),
-    ("xapp-", Hints::FORM),
-    ("hooks.slack", Hints::FORM),
-    ("/webhooks/", Hints::FORM),
-    ("ya29.", Hints::FORM),
-    ("gocspx-", Hints::FORM),
-    ("1//0", Hints::FORM),
-    ("hf_", Hints::FORM),
-    ("sg.", Hints::FORM),
-    ("pypi-", Hints::FORM),
-    ("hvs.", Hints::FORM),
-    ("hvb.", Hints::FORM),
-    (".atlasv1.", Hints::FORM),
-    ("gldt-", Hints::FORM),
-    ("glrt", Hints::FORM),
-    ("glft-", Hints::FORM),
-    ("glsoat-", Hints::FORM),
-    ("glptt-", Hints::FORM),
-    ("gr1348941", Hints::FORM),
-    ("shp", Hints::FORM),
-    ("ctt3", Hints::FORM),
-    ("att3", Hints::FORM),
-    (":aa", Hints::FORM),
-    ("_v1_", Hints::FORM),
-    ("glsa_", Hints::FORM),
-    ("lin_", Hints::FORM),
-    ("cookie", Hints::FORM),
-    ("response=", Hints::FORM),
-    ("-u ", Hints::FORM),
-    ("-user", Hints::FORM),
-    ("curl", Hints::FORM),
+    ("ion_", Rules::IDENTIFIER.and(Rules::COOKIE)),
+    ("ghp_", Rules::GITHUB),
+    ("gho_", Rules::GITHUB),
+    ("ghu_", Rules::GITHUB),
+    ("ghs_", Rules::GITHUB),
+    ("ghr_", Rules::GITHUB),
+    ("_pat_", Rules::PAT),
+    ("glpat-", Rules::GITLAB),
+    ("akia", Rules::AWS),
+    ("asia", Rules::AWS),
+    ("sk-", Rules::SK),
+    ("xox", Rules::SLACK),
+    ("eyj", Rules::JWT),
+    ("aiza", Rules::GOOGLE),
+    ("://", Rules::URL_USER),
+    ("bearer", Rules::BEARER),
+    ("auth", Rules::KEY_VALUE.and(Rules::BASIC)),
+    ("token", Rules::KEY_VALUE.and(Rules::QUERY)),
+    ("secret", Rules::KEY_VALUE.and(Rules::QUERY)),
+    ("pass", Rules::KEY_VALUE.and(Rules::QUERY)),
+    ("key", Rules::KEY_VALUE.and(Rules::QUERY)),
+    ("credential", Rules::KEY_VALUE),
+    ("contrasena", Rules::KEY_VALUE),
+    ("private", Rules::PEM),
+    ("sig=", Rules::QUERY),
+    ("signature=", Rules::QUERY),
+    ("pwd", Rules::KEY_VALUE.and(Rules::QUERY)),
+    ("code=", Rules::QUERY),
 ];
 
-static SEARCH: LazyLock<Words> = LazyLock::new(|| Words::new(WORDS.map(|(word, _)| word)));
+/// All words, those of the forms too, and what each leads to.
+static LEADS: LazyLock<Vec<(&str, Hints)>> = LazyLock::new(|| {
+    let mut leads: Vec<(&str, Hints)> =
+        WORDS.iter().map(|(word, rules)| (*word, Hints::of_rules(*rules))).collect();
+    leads.iter_mut().for_each(|(_, hints)| hints.forms = forms::with(hints.rules));
+    for (word, number) in forms::own_words() {
+        let form = Hints { rules: Rules::NONE, forms: 1 << number };
+        match leads.iter_mut().find(|(other, _)| *other == word) {
+            Some((_, hints)) => *hints = hints.and(form),
+            None => leads.push((word, form)),
+        }
+    }
+    leads
+});
+
+static SEARCH: LazyLock<Words> = LazyLock::new(|| Words::new(LEADS.iter().map(|(word, _)| *word)));
+
+/// Two characters that hint at a form, and the bit of that form.
+static PARTS: LazyLock<Vec<(memmem::Finder<'static>, u128)>> = LazyLock::new(forms::parts);
+static WITH_DOTS: LazyLock<u128> = LazyLock::new(forms::with_dots);
 
 /// What one look at a text says.
 #[derive(Debug, Clone, Copy)]
@@ -137,11 +160,20 @@ impl Scan {
             return Self { rules: Hints::ALL, kinds };
         }
         let mut rules = Hints::NONE;
+        let leads = LEADS.as_slice();
         SEARCH.find(text, |word| {
-            rules = rules.and(WORDS.get(word).map_or(Hints::ALL, |(_, rules)| *rules));
+            rules = rules.and(leads.get(word).map_or(Hints::ALL, |(_, hints)| *hints));
         });
         if may_hold_uuid(text.as_bytes()) {
-            rules = rules.and(Hints::UUID);
+            rules = rules.and(Hints::of_rules(Rules::UUID));
+        }
+        for (part, forms) in PARTS.iter() {
+            if part.find(text.as_bytes()).is_some() {
+                rules.forms |= *forms;
+            }
+        }
+        if may_hold_discord(text.as_bytes()) {
+            rules.forms |= *WITH_DOTS;
         }
         Self { rules, kinds }
     }
@@ -153,28 +185,36 @@ fn may_hold_uuid(bytes: &[u8]) -> bool {
     memchr::memchr_iter(b'-', bytes).any(|at| dash(at + 5) && dash(at + 10) && dash(at + 15))
 }
 
+/// Whether two dots stand as far apart as those of a Discord token.
+fn may_hold_discord(bytes: &[u8]) -> bool {
+    memchr::memchr_iter(b'.', bytes).any(|at| bytes.get(at + 7) == Some(&b'.'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn no_word_hides_another() {
-        for (at, (word, _)) in WORDS.iter().enumerate() {
+        for (at, (word, _)) in LEADS.iter().enumerate() {
             assert!((3..=64).contains(&word.len()), "{word}");
-            let mut others = WORDS.iter().enumerate().filter(|(other, _)| *other != at);
+            assert_eq!(*word, word.to_ascii_lowercase(), "compared in lower case");
+            let mut others = LEADS.iter().enumerate().filter(|(other, _)| *other != at);
             assert!(others.all(|(_, (other, _))| !other.starts_with(word)), "{word}");
         }
     }
 
     #[test]
     fn each_word_names_its_rules() {
-        for (word, rules) in WORDS {
+        for (word, hints) in LEADS.iter() {
             let scan = Scan::of(&format!("x{}x", word.to_ascii_uppercase()));
-            assert_eq!(scan.rules.0 & rules.0, rules.0, "{word}");
+            assert_eq!(scan.rules, scan.rules.and(*hints), "{word}");
         }
         assert_eq!(Scan::of("an ordinary line").rules, Hints::NONE);
         assert_eq!(Scan::of("2026-03-01T10:20:30.123Z ten-four-1-2-3").rules, Hints::NONE);
-        assert!(Scan::of("x12345678-1234-1234-1234-x").rules.name(Hints::UUID));
+        assert!(Scan::of("x12345678-1234-1234-1234-x").rules.name(Rules::UUID));
+        assert_eq!(Scan::of("x.sixsix.y").rules.forms, *WITH_DOTS);
+        assert_eq!(Scan::of("x SKx").rules.forms().count(), 1);
         assert_eq!(Scan::of("?to\u{212a}en=1").rules, Hints::ALL);
     }
 }

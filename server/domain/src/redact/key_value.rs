@@ -7,7 +7,7 @@ const VALUE: usize = 8;
 
 /// Words that mark the key of a secret.
 /// Keys are compared in lower case with `_` for `-` and `.`.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 31] = [
     "token",
     "secret",
     "password",
@@ -18,6 +18,28 @@ const WORDS: [&str; 10] = [
     "access_key",
     "private_key",
     "credential",
+    // Names that detect-secrets, gitleaks and common programs use.
+    "passwort",
+    "contrasena",
+    "dbpass",
+    "userpass",
+    "keypass",
+    "storepass",
+    "accesskey",
+    "privatekey",
+    "priv_key",
+    "encryption_key",
+    "encryptionkey",
+    "signing_key",
+    "signingkey",
+    "master_key",
+    "masterkey",
+    "service_key",
+    "account_key",
+    "client_key",
+    "database_key",
+    "db_key",
+    "storage_key",
 ];
 
 /// Finds the values of secret keys.

@@ -1,11 +1,11 @@
-//! Masks private keys in PEM form from BEGIN to END, over any number of lines.
+//! Masks private keys over any number of lines: in PEM form from BEGIN to END, and in that of `PuTTY`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::hints::Hints;
+use super::hints::{Hints, Rules};
 use super::rules::pattern;
 use super::span::Span;
 
@@ -27,6 +27,9 @@ pub(super) fn marks(text: &str) -> impl Iterator<Item = (Range<usize>, bool)> {
         Some((whole.range(), kind.as_str() == "BEGIN"))
     })
 }
+
+/// The line of a `PuTTY` key file that says how many lines of the private part follow.
+static PUTTY: LazyLock<Regex> = LazyLock::new(|| pattern(r"Private-Lines: *([0-9]{1,9})"));
 
 /// What earlier lines said.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -57,7 +60,12 @@ impl Pem {
 
     /// Begins a line.
     pub fn line(self, clean: &str) -> PemLine {
-        PemLine { before: self, looks_like_body: self.continues_with(clean), ends: None }
+        PemLine {
+            before: self,
+            looks_like_body: self.continues_with(clean),
+            ends: None,
+            follow: None,
+        }
     }
 
     fn continues_with(self, clean: &str) -> bool {
@@ -83,6 +91,8 @@ pub(super) struct PemLine {
     looks_like_body: bool,
     /// Whether a block is open at the end of the line, as far as any form had a mark.
     ends: Option<bool>,
+    /// How many lines of a private part follow.
+    follow: Option<u16>,
 }
 
 impl PemLine {
@@ -98,7 +108,13 @@ impl PemLine {
             Pem::Outside | Pem::Body => None,
         };
         let mut seen = false;
-        let marks = hints.name(Hints::PEM).then(|| marks(text));
+        if hints.name(Rules::PEM)
+            && let Some(count) = PUTTY.captures(text).and_then(|found| found.get(1))
+        {
+            let count = count.as_str().parse().unwrap_or(BLOCK_LINES).min(BLOCK_LINES);
+            self.follow = self.follow.max(Some(count));
+        }
+        let marks = hints.name(Rules::PEM).then(|| marks(text));
         for (mark, begins) in marks.into_iter().flatten() {
             seen = true;
             if begins {
@@ -122,6 +138,11 @@ impl PemLine {
 
     /// What the next line is to know.
     pub fn after(self) -> Pem {
+        if let Some(more) = self.follow.and_then(|count| count.checked_sub(1))
+            && self.ends != Some(true)
+        {
+            return Pem::Block { left: more };
+        }
         match (self.ends, self.before) {
             (Some(true), _) => Pem::Block { left: BLOCK_LINES },
             (Some(false), _) => Pem::Outside,

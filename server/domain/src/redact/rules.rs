@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::forms;
-use super::hints::Hints;
+use super::hints::{Hints, Rules};
 use super::key_value;
 use super::span::Span;
 
@@ -14,10 +14,10 @@ pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
     if hints == Hints::NONE {
         return;
     }
-    if hints.name(Hints::IDENTIFIER) {
+    if hints.name(Rules::IDENTIFIER) {
         identifiers(text, out);
     }
-    if hints.name(Hints::UUID) {
+    if hints.name(Rules::UUID) {
         uuids(text, out);
     }
     for (_, rule) in WHOLE.iter().filter(|(hint, _)| hints.name(*hint)) {
@@ -29,13 +29,13 @@ pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
         }));
     }
     forms::find(text, hints, out);
-    if hints.name(Hints::BEARER) {
+    if hints.name(Rules::BEARER) {
         bearer(text, out);
     }
-    if hints.name(Hints::BASIC) {
+    if hints.name(Rules::BASIC) {
         basic(text, out);
     }
-    if hints.name(Hints::KEY_VALUE) {
+    if hints.name(Rules::KEY_VALUE) {
         key_value::find(text, out);
     }
 }
@@ -48,17 +48,17 @@ pub(crate) fn pattern(source: &str) -> Regex {
 /// Tokens that are masked whole.
 /// Each pattern also takes the beginning of a further token of its kind, so a chain without
 /// separators is one match. There are no word boundaries, so no neighbour can hide a token.
-static WHOLE: LazyLock<Vec<(Hints, Regex)>> = LazyLock::new(|| {
+static WHOLE: LazyLock<Vec<(Rules, Regex)>> = LazyLock::new(|| {
     [
-        (Hints::GITHUB, "gh[pousr]_[A-Za-z0-9_]{16,}"),
-        (Hints::PAT, "github_pat_[A-Za-z0-9_]{20,}"),
-        (Hints::GITLAB, "glpat-[A-Za-z0-9_.-]{16,}"),
-        (Hints::AWS, "A[KS]IA[0-9A-Z]{16,}"),
-        (Hints::SK, "sk-[A-Za-z0-9_-]{16,}"),
-        (Hints::SLACK, "xox[a-z]-[A-Za-z0-9-]{10,}"),
-        (Hints::PAT, "svc_pat_[A-Za-z0-9_-]{16,}"),
-        (Hints::JWT, r"eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*"),
-        (Hints::GOOGLE, "AIza[0-9A-Za-z_-]{35,}"),
+        (Rules::GITHUB, "gh[pousr]_[A-Za-z0-9_]{16,}"),
+        (Rules::PAT, "github_pat_[A-Za-z0-9_]{20,}"),
+        (Rules::GITLAB, "glpat-[A-Za-z0-9_.-]{16,}"),
+        (Rules::AWS, "A[KS]IA[0-9A-Z]{16,}"),
+        (Rules::SK, "sk-[A-Za-z0-9_-]{16,}"),
+        (Rules::SLACK, "xox[a-z]-[A-Za-z0-9-]{10,}"),
+        (Rules::PAT, "svc_pat_[A-Za-z0-9_-]{16,}"),
+        (Rules::JWT, r"eyJ[A-Za-z0-9_-]*\.[A-Za-z0-9_-]+\.[A-Za-z0-9_.-]*"),
+        (Rules::GOOGLE, "AIza[0-9A-Za-z_-]{35,}"),
     ]
     .into_iter()
     .map(|(hint, source)| (hint, pattern(source)))
@@ -66,12 +66,12 @@ static WHOLE: LazyLock<Vec<(Hints, Regex)>> = LazyLock::new(|| {
 });
 
 /// Secrets known by what stands before them: group 1 is masked.
-static VALUE: LazyLock<Vec<(Hints, Regex)>> = LazyLock::new(|| {
+static VALUE: LazyLock<Vec<(Rules, Regex)>> = LazyLock::new(|| {
     [
         // The user part of a URL, up to its last `@` before a slash.
-        (Hints::URL_USER, r#"://([^/\s"'<>]+)@"#),
-        (Hints::QUERY, r#"(?i)[?&#;](?:(?:access|refresh|id)_?token|token|api_?key|key|(?:client_)?secret|sig|signature|passw(?:or)?d|pwd|code)=([^&#\s"'<>]+)"#),
-        (Hints::COOKIE, r#"svc_(?:session|elevation)_[0-9A-Fa-f]+=([^;,\s"']+)"#),
+        (Rules::URL_USER, r#"://([^/\s"'<>]+)@"#),
+        (Rules::QUERY, r#"(?i)[?&#;](?:(?:access|refresh|id)_?token|token|api_?key|key|(?:client_)?secret|sig|signature|passw(?:or)?d|pwd|code)=([^&#\s"'<>]+)"#),
+        (Rules::COOKIE, r#"svc_(?:session|elevation)_[0-9A-Fa-f]+=([^;,\s"']+)"#),
     ]
     .into_iter()
     .map(|(hint, source)| (hint, pattern(source)))

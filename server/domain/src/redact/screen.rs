@@ -11,7 +11,7 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-use super::hints::{Hints, Scan};
+use super::hints::{Rules, Scan};
 use super::pem::{self, Pem, PemLine};
 use super::span::Span;
 use reading::{Blanks, Panes, Reading, Segment};
@@ -166,7 +166,7 @@ fn key_blocks<S>(rows: &[Row<S>], pane: &[Segment], cover: &mut Cover) {
     let cut = Reading::of(rows, pane, Blanks::Never);
     let mut marks: Vec<(Position, Position, bool)> = Vec::new();
     for reading in [&cut, &Reading::of(rows, pane, Blanks::Always)] {
-        if Scan::of(reading.text()).rules.name(Hints::PEM) {
+        if Scan::of(reading.text()).rules.name(Rules::PEM) {
             marks.extend(pem::marks(reading.text()).filter_map(|(bytes, begins)| {
                 let mut places = reading.places(bytes);
                 let first = places.next()?;

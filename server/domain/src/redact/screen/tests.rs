@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::super::forms::FORMS;
+use super::super::forms;
 use super::super::tests::SAMPLES;
 use super::*;
 
@@ -43,7 +43,7 @@ fn redacted(rows: &[&str]) -> Vec<String> {
 ///
 /// A screen has no tabs.
 fn secrets() -> Vec<(String, &'static str)> {
-    let forms = FORMS.iter().flat_map(|form| form.masked);
+    let forms = forms::all().flat_map(|form| form.masked);
     let all = SAMPLES.iter().copied().chain(forms);
     all.map(|(text, secret)| (text.replace('\t', "  "), secret)).collect()
 }
