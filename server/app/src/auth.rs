@@ -17,7 +17,7 @@ pub(crate) mod ticket;
 mod tokens;
 
 pub use identity::{Caller, Channel, Claim, Identity};
-pub use password::hash_password;
+pub use password::{LONGEST_PASSWORD, SHORTEST_PASSWORD, hash_password};
 pub use sign_in::{SignInError, Visitor};
 pub use tokens::{IssuedToken, NamedToken, Tokens, new_token};
 

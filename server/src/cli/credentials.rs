@@ -6,12 +6,12 @@ use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::options::Listing;
-use crate::cli::work::act;
+use crate::cli::work::{act, end};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::time::Duration;
-use svc_app::auth::{self, IssuedToken};
+use svc_app::auth::{self, IssuedToken, LONGEST_PASSWORD, SHORTEST_PASSWORD};
 use svc_app::{App, AppError};
 use svc_domain::scope::Scope;
 use svc_shared::Timestamp;
@@ -70,11 +70,6 @@ pub(crate) struct HashPassword {
     pub(crate) json: bool,
 }
 
-/// Passwords shorter than this are warned about, in characters.
-const SHORT: usize = 8;
-/// Longest password that can ever match, bytes.
-const LONGEST: usize = 1024;
-
 /// `svc api-token …`.
 pub(crate) fn api_token(call: &Call, verb: &ApiToken) -> Result<Exit, End> {
     match verb {
@@ -88,7 +83,7 @@ pub(crate) fn api_token(call: &Call, verb: &ApiToken) -> Result<Exit, End> {
         }
         ApiToken::Revoke(named) => {
             let label = label(named)?;
-            act(call, async |app| Ok(app.tokens().revoke(&label).await.map_err(refused)?))?;
+            end(call, async |app| Ok(app.tokens().revoke(&label).await.map_err(refused)?))?;
             if named.json {
                 call.output.json(&json!({"label": label, "revoked": true}))?;
             } else {
@@ -260,13 +255,16 @@ pub(crate) fn hash_password(call: &Call, options: &HashPassword) -> Result<Exit,
     if again.is_some_and(|again| again != password) {
         return Err(usage("the passwords don't match; try again".to_owned()));
     }
-    if password.len() > LONGEST {
+    if password.len() > LONGEST_PASSWORD {
         return Err(usage(format!(
-            "the password is longer than {LONGEST} bytes; use a shorter one"
+            "the password is longer than {LONGEST_PASSWORD} bytes; use a shorter one"
         )));
     }
-    if String::from_utf8_lossy(&password).chars().count() < SHORT {
-        call.output.note(&format!("warning: the password has fewer than {SHORT} characters"));
+    if String::from_utf8_lossy(&password).chars().count() < SHORTEST_PASSWORD {
+        call.output.note(&format!(
+            "warning: the password has fewer than {SHORTEST_PASSWORD} characters; a longer one is \
+             harder to guess, and the first-run page takes no shorter one"
+        ));
     }
     let hash = auth::hash_password(&password).map_err(End::of_machine)?;
     if options.json {

@@ -11,8 +11,12 @@ use tokio::sync::Semaphore;
 const AT_ONCE: usize = 2;
 /// Checks that may wait.
 const WAITING: usize = 8;
+/// Least length of a new password, in characters (OWASP ASVS 2.1.1).
+///
+/// A hash made earlier, of a shorter password, goes on working.
+pub const SHORTEST_PASSWORD: usize = 12;
 /// Longest password that is looked at, bytes.
-const LONGEST: usize = 1024;
+pub const LONGEST_PASSWORD: usize = 1024;
 /// Memory (KiB), passes and lanes of the hashes we make.
 const COST: (u32, u32, u32) = (65_536, 3, 4);
 /// Stands in for a hash that is not there or is none.
@@ -45,7 +49,7 @@ impl Passwords {
 
     /// Whether it is the password. With `is_open` false none is, at the same cost.
     pub(super) async fn verify(&self, password: Vec<u8>, is_open: bool) -> Result<bool, Crowded> {
-        if password.len() > LONGEST {
+        if password.len() > LONGEST_PASSWORD {
             return Ok(false);
         }
         let inside = Inside::enter(&self.inside)?;

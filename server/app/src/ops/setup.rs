@@ -2,7 +2,7 @@
 //!
 //! See `command-line` §9 and H26.
 
-use crate::auth::{hash_password, same_text};
+use crate::auth::{LONGEST_PASSWORD, SHORTEST_PASSWORD, hash_password, same_text};
 use crate::failpoint::hit;
 use crate::ops::audit::{Actor, AuditLog, Change, Scope, Surface};
 use base64::Engine as _;
@@ -26,10 +26,6 @@ use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-/// Shortest password that is taken, in characters.
-const SHORTEST: usize = 8;
-/// Longest, in bytes: what a sign-in looks at.
-const LONGEST: usize = 1024;
 /// Stands where the hash of the password will be while everything else is examined.
 const NO_HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$c3RhbmQtaW4tc2FsdC0xNg\
      $AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -526,10 +522,10 @@ fn judge_password(answers: &SetupAnswers) -> BTreeMap<&'static str, String> {
     let password = &answers.password;
     if password.is_empty() {
         wrong.insert("password", "is required".to_owned());
-    } else if password.chars().count() < SHORTEST {
-        wrong.insert("password", format!("must have at least {SHORTEST} characters"));
-    } else if password.len() > LONGEST {
-        wrong.insert("password", format!("must have at most {LONGEST} bytes"));
+    } else if password.chars().count() < SHORTEST_PASSWORD {
+        wrong.insert("password", format!("must have at least {SHORTEST_PASSWORD} characters"));
+    } else if password.len() > LONGEST_PASSWORD {
+        wrong.insert("password", format!("must have at most {LONGEST_PASSWORD} bytes"));
     }
     if answers.confirm != *password {
         wrong.insert("confirm", "Passwords don't match".to_owned());

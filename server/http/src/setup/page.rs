@@ -8,6 +8,7 @@ use poem::Response;
 use poem::http::StatusCode;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use svc_app::auth::SHORTEST_PASSWORD;
 use svc_app::setup::{Setup, SetupAnswers, is_loopback_host};
 
 const TITLE: &str = "Set up svc";
@@ -108,6 +109,9 @@ pub(super) fn form(
             escaped(token)
         );
     }
+    let rule = format!(
+        "At least {SHORTEST_PASSWORD} characters. Whoever knows it runs programs on this machine."
+    );
     let sections = [
         (
             "Projects",
@@ -119,11 +123,7 @@ pub(super) fn form(
             "Where the page is served. 127.0.0.1 is reached from this machine only.",
             format!("<div class=\"row\">\n{}{}</div>\n{warning}", field(&host), field(&port)),
         ),
-        (
-            "Password",
-            "At least 8 characters. Whoever knows it runs programs on this machine.",
-            field(&password) + &field(&confirm),
-        ),
+        ("Password", &rule, field(&password) + &field(&confirm)),
     ];
     for (title, text, fields) in sections {
         let _ = writeln!(
