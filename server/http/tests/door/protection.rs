@@ -119,6 +119,58 @@ async fn h12_replies_of_every_status_are_protected() {
     }
 }
 
+#[tokio::test]
+async fn h12_a_browser_led_to_a_reply_for_programs_stores_it_under_our_name() {
+    let server = Server::with(&configuration(""), ServeOptions::default()).await;
+    server.fill().await;
+    let cookie = signed_in(&server).await;
+    let get = |path: &str| Sent::new("GET", path).header("Cookie", &cookie);
+    for (path, name) in [
+        ("/api/projects", Some("attachment; filename=\"api.json\"")),
+        ("/api/nowhere/%3Cscript%3E.html", Some("attachment; filename=\"api.json\"")),
+        ("/api/v1/instances?x=a.html", Some("attachment; filename=\"api.json\"")),
+        ("/api/state", Some("attachment; filename=\"api.json\"")),
+        ("/ws/events", Some("attachment; filename=\"api.json\"")),
+        // For people, or for probes that show what they get.
+        ("/healthz", None),
+        ("/login", None),
+        ("/ui/p/api", None),
+    ] {
+        let reply = server.send(get(path)).await;
+        assert_eq!(reply.header("content-disposition"), name, "{path}: {}", reply.status);
+    }
+    let refused = server.send(Sent::new("GET", "/api/projects")).await;
+    assert_eq!(refused.status, 401);
+    assert!(refused.header("content-disposition").is_some());
+}
+
+#[tokio::test]
+async fn h12_h15_secure_and_transport_security_follow_what_a_trusted_proxy_says() {
+    let trusting = "  reverse_proxy: {enabled: true, trusted_ips: [127.0.0.1], require_hmac: true, \
+                    shared_secret: 0123456789abcdef0123456789abcdef}\n";
+    for (proxy, protocols, is_https) in [
+        (trusting, &["https"] as &[&str], true),
+        (trusting, &["http"], false),
+        (trusting, &["https", "https"], false),
+        (trusting, &["https, http"], false),
+        (trusting, &[], false),
+        ("", &["https"], false),
+    ] {
+        let server = Server::with(&configuration(proxy), ServeOptions::default()).await;
+        let mut sent = Sent::new("POST", "/login").header("Origin", &own(&server));
+        for protocol in protocols {
+            sent = sent.header("X-Forwarded-Proto", protocol);
+        }
+        let reply = server.send(sent.json(&json!({"password": "correct horse"}))).await;
+        let what = format!("{proxy:?} {protocols:?}: {}", reply.text());
+        assert_eq!(reply.status, 200, "{what}");
+        let cookie = reply.header("set-cookie").unwrap();
+        assert_eq!(cookie.split("; ").any(|word| word == "Secure"), is_https, "{what} {cookie}");
+        let told = reply.header("strict-transport-security");
+        assert_eq!(told, is_https.then_some("max-age=31536000"), "{what}");
+    }
+}
+
 #[test]
 fn inline_code_is_seen_where_there_is_some() {
     for bad in [
