@@ -260,7 +260,12 @@ test('H135: after a sign-out neither the back button nor the storage shows data'
     await Promise.all([own.waitForNavigation(), own.keyboard.press('Enter')]);
   }
   await seen(part('project-row'));
-  await own.goto(`${closed.url}/logout`, { waitUntil: 'load' });
+  // What somebody typed into a launch form and did not send.
+  await own.evaluate(() => sessionStorage.setItem('svc.launch', '/x\n{"prompt":"about app"}'));
+  await Promise.all([
+    own.waitForNavigation({ waitUntil: 'load' }),
+    own.click(part('rail-sign-out')),
+  ]);
   await Promise.all([own.waitForNavigation({ waitUntil: 'load' }), own.click('form button')]);
   assert.equal(new URL(own.url()).pathname, '/login');
   for (let back = 0; back < 2; back += 1) {

@@ -151,13 +151,17 @@ fn put(storage: Result<Option<web_sys::Storage>, JsValue>, key: &str, value: Opt
     }
 }
 
-/// Forgets the values of this page in this browser: those whose keys begin so.
+/// Forgets the values of this page in this browser and this tab.
+///
+/// Those are the values whose keys begin with `prefix`.
 pub fn forget(prefix: &str) {
-    let Ok(Some(storage)) = window().local_storage() else { return };
-    let all = 0..storage.length().unwrap_or(0);
-    let keys: Vec<String> = all.filter_map(|at| storage.key(at).ok().flatten()).collect();
-    for key in keys.iter().filter(|key| key.starts_with(prefix)) {
-        let _ = storage.remove_item(key); // what is there can be removed
+    for storage in [window().local_storage(), window().session_storage()] {
+        let Ok(Some(storage)) = storage else { continue };
+        let all = 0..storage.length().unwrap_or(0);
+        let keys: Vec<String> = all.filter_map(|at| storage.key(at).ok().flatten()).collect();
+        for key in keys.iter().filter(|key| key.starts_with(prefix)) {
+            let _ = storage.remove_item(key); // what is there can be removed
+        }
     }
 }
 
