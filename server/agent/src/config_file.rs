@@ -155,7 +155,8 @@ pub(crate) fn read(path: &Path) -> Result<Option<Content>, TrustError> {
     if facts.len() > SIZE_CAP {
         return Err(content("it is larger than 64 MiB".to_owned()));
     }
-    let mut bytes = Vec::new();
+    // As long as it is: a buffer that grows by doubling takes twice as much.
+    let mut bytes = Vec::with_capacity(usize::try_from(facts.len() + 1).unwrap_or_default());
     file.take(SIZE_CAP).read_to_end(&mut bytes).map_err(unreadable)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

@@ -10,6 +10,7 @@ mod growing_file;
 pub mod home;
 pub mod jobs;
 mod json_edit;
+mod json_part;
 pub mod log_set;
 pub mod log_tail;
 pub mod login;

@@ -3,6 +3,7 @@
 pub use crate::config_file::TrustError;
 use crate::config_file::{Moment, Stamp, read, set_flags};
 use crate::home::AgentHome;
+use crate::json_part::{Wanted, part};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -27,6 +28,20 @@ pub struct AgentConfig {
 /// The content of the file, or what is wrong with it.
 type Reading = Result<Arc<Known>, String>;
 
+/// What is read of the file; the rest is mostly history.
+const WANTED: Wanted = Wanted::Members(&[
+    ("mcpServers", Wanted::Names),
+    (
+        "projects",
+        Wanted::Each(&Wanted::Members(&[
+            ("hasTrustDialogAccepted", Wanted::Whole),
+            ("enabledMcpjsonServers", Wanted::Whole),
+            ("disabledMcpjsonServers", Wanted::Whole),
+            ("mcpServers", Wanted::Names),
+        ])),
+    ),
+]);
+
 /// The part of the file that is used.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Known {
@@ -45,7 +60,7 @@ pub(crate) struct Approvals {
 
 impl Known {
     pub(crate) fn parse(text: &str) -> Result<Self, serde_json::Error> {
-        let document: Value = serde_json::from_str(text)?;
+        let document = part(text, WANTED)?;
         let user_servers = keys(document.get("mcpServers"));
         let mut known = Self { user_servers, ..Self::default() };
         // A value of another type trusts nothing.
