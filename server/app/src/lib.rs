@@ -34,6 +34,7 @@ pub use app::App;
 pub use auth::refs;
 pub use error::{AppError, Class};
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
+pub use ops::reserve::make_room;
 pub use ops::{Actor, Figures, VERSION, acting_as, doctor, legacy, setup};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;

@@ -5,7 +5,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::options::Listing;
 use crate::cli::output::{Cell, Tone};
-use crate::cli::work::{act, look};
+use crate::cli::work::{act, end, look};
 use clap::{Args, Subcommand};
 use std::io::{IsTerminal as _, Read as _};
 use svc_shared::api::instances::ResumeRequest;
@@ -196,7 +196,7 @@ fn from_input() -> Result<String, End> {
 }
 
 fn stop(call: &Call, named: &NamedJob) -> Result<Exit, End> {
-    let result = act(call, async |app| Ok(app.jobs().stop(&named.job).await?))?;
+    let result = end(call, async |app| Ok(app.jobs().stop(&named.job).await?))?;
     if named.json {
         call.output.json(&result)?;
         return Ok(Exit::Done);

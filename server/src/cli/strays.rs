@@ -4,7 +4,7 @@ use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::output::Cell;
-use crate::cli::work::{act, look};
+use crate::cli::work::{end, look};
 use clap::Args;
 use svc_shared::internal::strays::Stray;
 
@@ -21,7 +21,7 @@ pub(crate) struct Strays {
 /// Lists them, or kills one.
 pub(crate) fn strays(call: &Call, options: &Strays) -> Result<Exit, End> {
     if let Some(pid) = options.kill {
-        let killed = act(call, async |app| Ok(app.strays().kill(pid).await?))?;
+        let killed = end(call, async |app| Ok(app.strays().kill(pid).await?))?;
         if options.json {
             call.output.json(&killed)?;
         } else {

@@ -26,10 +26,19 @@ pub(crate) fn act<T>(
     run(call, Kind::Act, work)
 }
 
+/// Runs a command that ends something. It has room for that on a full disk too (H91).
+pub(crate) fn end<T>(
+    call: &Call,
+    work: impl AsyncFnOnce(&App) -> Result<T, End>,
+) -> Result<T, End> {
+    run(call, Kind::End, work)
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Look,
     Act,
+    End,
 }
 
 fn run<T>(
@@ -43,16 +52,20 @@ fn run<T>(
     let around = call.surroundings(&loaded);
     block_on(async {
         let mut signals = Signals::of_command().map_err(End::of_machine)?;
+        if kind == Kind::End {
+            // Without a service, opening the database needs room already.
+            svc_app::make_room(&around.config.state_dir).await;
+        }
         let composed = match kind {
             Kind::Look => compose::reader(&around).await,
-            Kind::Act => compose::command(&around).await,
+            Kind::Act | Kind::End => compose::command(&around).await,
         };
         let app = composed.map_err(Failure::from)?.app;
-        if kind == Kind::Act {
+        if kind != Kind::Look {
             // Otherwise the first bridge that a command starts would bar the way for ever.
             app.legacy().run().await?;
         }
-        if kind == Kind::Act && !compose::is_served(&around).await {
+        if kind != Kind::Look && !compose::is_served(&around).await {
             app.record_ends().await?;
         }
         let asked = tokio::select! {

@@ -4,7 +4,7 @@ use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::options::Named;
-use crate::cli::work::act;
+use crate::cli::work::{act, end};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -212,7 +212,7 @@ impl<'a> Started<'a> {
 
 /// `svc stop`.
 pub(crate) fn stop(call: &Call, named: &Named) -> Result<Exit, End> {
-    let instance = act(call, async |app| Ok(app.bridges().stop(&named.instance).await?))?;
+    let instance = end(call, async |app| Ok(app.bridges().stop(&named.instance).await?))?;
     if named.json {
         call.output.json(&instance)?;
     } else {

@@ -24,7 +24,7 @@ const PLENTY: u64 = svc_domain::admission::MIN_FREE_BYTES;
 /// Keeps space again where there is some.
 ///
 /// Off the threads that serve requests.
-pub(crate) async fn make_room(state_dir: &Path) {
+pub async fn make_room(state_dir: &Path) {
     let state_dir = state_dir.to_owned();
     let made = tokio::task::spawn_blocking(move || make_room_now(&state_dir)).await;
     if let Ok(Err(error)) = made {
