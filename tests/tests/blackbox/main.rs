@@ -23,6 +23,7 @@ mod edge;
 mod ends;
 mod environment;
 mod every_status;
+mod few_descriptors;
 mod figures;
 mod first_run;
 mod foreign_git;

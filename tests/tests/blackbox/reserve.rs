@@ -1,6 +1,6 @@
 //! On a disk that an agent filled, what ends something still works (H91).
 
-use crate::harness::{Server, SmallDisk, World};
+use crate::harness::{Server, SmallDisk, World, gone};
 use reqwest::Method;
 use serde_json::json;
 use std::fs;
@@ -64,10 +64,76 @@ async fn h91_on_a_full_disk_what_ends_something_still_works() {
     drop(server);
 }
 
+#[tokio::test]
+async fn h91_on_a_full_disk_commands_end_things_without_a_service() {
+    let world = World::new();
+    let Some(disk) = SmallDisk::at(&world.state, 150) else {
+        skip!("this user may not mount a small file system");
+    };
+    (0..5).for_each(|n| drop(world.project(&format!("app-{n}"))));
+    let server = world.serve().await;
+    for n in 0..5 {
+        server.client.run(&format!("app-{n}")).await;
+        world.cli(&["api-token", "issue", &format!("t-{n}")]).await.ok();
+    }
+    server.stop().await;
+    for n in 0..5 {
+        fill_up(&disk, n);
+        world.cli(&["stop", &format!("app-{n}")]).await.ok();
+        fill_up(&disk, n + 100);
+        world.cli(&["api-token", "revoke", &format!("t-{n}")]).await.ok();
+    }
+    assert!(world.bridges().is_empty());
+    assert_eq!(world.cli(&["api-token", "list", "--json"]).await.ok().json(), json!([]));
+}
+
 fn again(disk: &SmallDisk, n: usize) -> std::path::PathBuf {
     disk.dir().join(format!("ballast-{n}"))
 }
 
 fn fill_up(disk: &SmallDisk, n: usize) {
     fs::rename(disk.fill(), again(disk, n)).unwrap();
+}
+
+/// Leaves processes of a launch that is over, and returns their pids.
+async fn strays(world: &World, count: usize) -> Vec<i32> {
+    world.project_with("app", json!({ "children": count, "child_mode": "new_session" }));
+    let server = world.serve().await;
+    server.client.run("app").await;
+    let bridge = world.bridges_of("app").remove(0);
+    let of_launch = || {
+        let all = world.trees().into_iter().map(|process| process.pid);
+        all.filter(|pid| *pid != bridge.pid).collect::<Vec<i32>>()
+    };
+    world.until("the children", || (of_launch().len() == count).then_some(())).await;
+    server.kill().await;
+    bridge.signal(rustix::process::Signal::KILL);
+    gone(&bridge).await;
+    // The record says that all of it is over: no start looks for what it left.
+    let edit = "UPDATE bridges SET status = 'stopped', phase = 'exited', ended_at = 2, \
+         intentional_stop = 1, exit_reason = 'operator_stop', revision = revision + 1";
+    world.sql(edit).await.unwrap();
+    of_launch()
+}
+
+#[tokio::test]
+async fn h91_on_a_full_disk_strays_are_killed_with_and_without_a_service() {
+    for is_served in [true, false] {
+        let world = World::new();
+        let Some(disk) = SmallDisk::at(&world.state, 150) else {
+            skip!("this user may not mount a small file system");
+        };
+        let left = strays(&world, 10).await;
+        let server = if is_served { Some(world.serve().await) } else { None };
+        let ballast = disk.fill();
+        // Ten times in a row, each time on a disk without a byte.
+        for (n, pid) in left.iter().enumerate() {
+            world.cli(&["strays", "--kill", &pid.to_string()]).await.ok();
+            assert!(world.trees().iter().all(|process| process.pid != *pid), "{pid}");
+            fill_up(&disk, n);
+        }
+        assert_eq!(world.cli(&["strays", "--json"]).await.ok().json(), json!([]));
+        let _ = fs::remove_file(ballast);
+        drop(server);
+    }
 }
