@@ -172,6 +172,16 @@
         SAMPLES.log.forEach((frame) => this.say(frame));
         return;
       }
+      if (path.includes('/ws/pty-screen/')) {
+        const sample = path.split('sample-')[1] ?? 'live';
+        this.isTerminal = true;
+        if (sample === 'connecting') return;
+        if (sample === 'off') {
+          this.readyState = 3;
+          this.onclose?.(new CloseEvent('close', { code: 4415 }));
+        } else this.say(SAMPLES.terminal[sample]);
+        return;
+      }
       const time = new Date(Date.now()).toISOString();
       const version = SAMPLES.bootstrap.version;
       const at = { boot: 'samples', seq: 1, server_version: version, resumed: true, time };
@@ -194,7 +204,12 @@
     }
 
     send(text) {
-      const { type, on } = JSON.parse(text);
+      const { type, on, from, n } = JSON.parse(text);
+      if (this.isTerminal && type === 'scroll') {
+        const line = (number) => ({ t: `line ${number} above the screen`, fg: 8, bg: null, a: 0, w: 30 });
+        const lines = Array.from({ length: n }, (_, at) => ({ wrapped: false, runs: [line(from + at)] }));
+        setTimeout(() => this.say({ gen: 2, from, oldest: 0, lines }), 0);
+      }
       if (type !== 'samples') return;
       clearInterval(this.samples);
       if (!on || state === 'loading') return;

@@ -73,6 +73,7 @@ fn sheets() -> Vec<AnyView> {
         sheet(words::PROJECTS, view! { <Projects /> }.into_any()),
         sheet(words::CAUSE, parts::cause()),
         sheet(words::SESSION, view! { <Session reference=live /> }.into_any()),
+        sheet(crate::text::terminal::LABEL, parts::terminals()),
         sheet(past::TITLE, view! { <Activity /> }.into_any()),
         sheet(words::READINESS, view! { <Readiness /> }.into_any()),
         sheet(words::FIRST, view! { <Welcome /> }.into_any()),

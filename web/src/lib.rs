@@ -4,7 +4,7 @@
 //! browser only.
 
 pub mod model;
-pub mod text;
+mod text;
 
 #[cfg(target_arch = "wasm32")]
 mod act;
@@ -48,6 +48,8 @@ mod shell;
 mod socket;
 #[cfg(target_arch = "wasm32")]
 mod store;
+#[cfg(target_arch = "wasm32")]
+mod terminal_feed;
 #[cfg(target_arch = "wasm32")]
 mod views;
 #[cfg(target_arch = "wasm32")]

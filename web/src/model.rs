@@ -24,6 +24,7 @@ pub mod shown;
 pub mod state;
 pub mod status;
 pub mod stream;
+pub mod terminal;
 pub mod time;
 pub mod usage;
 pub mod window;

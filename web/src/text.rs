@@ -15,4 +15,5 @@ pub mod prefs;
 pub mod ready;
 pub mod session;
 pub mod status;
+pub mod terminal;
 pub mod usage;

@@ -31,6 +31,8 @@ mod rows;
 pub mod session;
 mod session_row;
 pub mod tabs;
+pub mod terminal;
+mod terminal_bar;
 pub mod times;
 pub mod trust;
 pub mod usage;

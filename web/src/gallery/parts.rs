@@ -19,6 +19,7 @@ use crate::text::session::{act, after, stop_question};
 use crate::text::{keys, launch, page as words};
 use crate::views::cause::CauseCard;
 use crate::views::missing::{Missing, NoStart, WrongAddress};
+use crate::views::terminal::TerminalPanel;
 use leptos::prelude::*;
 
 /// The sample that crashed.
@@ -88,6 +89,17 @@ pub fn dialogs() -> AnyView {
         </div>
     }
     .into_any()
+}
+
+/// The terminal in each of its states.
+pub fn terminals() -> AnyView {
+    let states = ["live", "connecting", "waiting", "exited", "unavailable", "asks", "off"];
+    states
+        .map(|state| {
+            let id = format!("sample-{state}");
+            view! { <TerminalPanel id=id /> }
+        })
+        .into_any()
 }
 
 /// The card above the tabs of a session that ended badly.

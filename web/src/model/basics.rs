@@ -51,6 +51,10 @@ pub struct Basics {
     pub grace_ms: i64,
     /// Most live bridges; `None` without a cap.
     pub max_bridges: Option<u64>,
+    /// Terminals of Interactive Sessions are shown.
+    pub has_terminal: bool,
+    /// … and typed into.
+    pub can_type: bool,
 }
 
 impl Basics {
@@ -95,6 +99,8 @@ impl From<Bootstrap> for Basics {
             labels: labels.collect(),
             grace_ms,
             max_bridges: limits.max_bridges.map(u64::from),
+            has_terminal: all.features.pty_screen,
+            can_type: all.features.terminal_input,
         }
     }
 }
@@ -112,6 +118,7 @@ mod tests {
         whole.auth.method = "cookie".into();
         whole.auth.allowed_origins = vec!["http://localhost:1".into()];
         whole.limits.max_bridges = Some(9);
+        whole.features.pty_screen = true;
         whole.limits.startup_grace_seconds = 2.5;
         whole.permission_labels.insert(
             "plan".into(),
@@ -140,6 +147,8 @@ mod tests {
                 }],
                 grace_ms: 2_500,
                 max_bridges: Some(9),
+                has_terminal: true,
+                can_type: false,
             }
         );
         assert_eq!(read.label("plan").long, "l");

@@ -15,7 +15,7 @@ use crate::parts::icon::{glyph, icon};
 use crate::parts::status::pill;
 use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::page::{link, nav as nav_words, session as words};
-use crate::text::past;
+use crate::text::{past, terminal};
 use crate::text::{session as said, status as status_words};
 use crate::views::actions::{ActionLayout, Actions, Rename, view_instead};
 use crate::views::activity::{Few, Timeline};
@@ -27,15 +27,25 @@ use crate::views::log::LogPanel;
 use crate::views::remote::{RemoteFacts, StrandedList};
 use crate::views::session_row::Chips;
 use crate::views::tabs::{self, Tab, Tabs};
+use crate::views::terminal::TerminalPanel;
 use crate::views::times::{Age, When};
 use crate::views::usage::{curve, figure, used};
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::status::ResumeMode;
 
 const TABS: &[Tab] = &[
     Tab { value: "", id: "tab-log", symbol: "log", label: words::TAB_LOG },
+    Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
+    Tab { value: "details", id: "tab-details", symbol: "list", label: words::TAB_DETAILS },
+];
+
+/// The same with the terminal of an Interactive Session.
+const TERMINAL_TABS: &[Tab] = &[
+    Tab { value: "", id: "tab-log", symbol: "log", label: words::TAB_LOG },
+    Tab { value: "terminal", id: "tab-terminal", symbol: "terminal", label: terminal::LABEL },
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
     Tab { value: "details", id: "tab-details", symbol: "list", label: words::TAB_DETAILS },
 ];
@@ -128,22 +138,26 @@ fn Known(id: String) -> impl IntoView {
             });
         }
     });
-    let at = tabs::chosen(TABS);
+    let is_interactive = bridge.with_untracked(|it| it.resume_mode.is(&ResumeMode::Pty));
+    let has_terminal = page.live.basics.get_untracked().is_some_and(|basics| basics.has_terminal);
+    let all = if is_interactive && has_terminal { TERMINAL_TABS } else { TABS };
+    let at = tabs::chosen(all);
     let own_id = id.clone();
     view! {
         <article class="session-view" data-testid="session" data-row=id.clone() data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
             <StrandedList bridge=bridge />
-            <Tabs tabs=TABS at=at label=words::TABS />
+            <Tabs tabs=all at=at label=words::TABS />
             {dynamic(move || {
-                let tab = at.get();
-                let panel = match tab {
-                    1 => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
-                    2 => view! { <Details bridge=bridge /> }.into_any(),
+                let tab = all.get(at.get());
+                let panel = match tab.map_or("", |tab| tab.value) {
+                    "terminal" => view! { <TerminalPanel id=own_id.clone() /> }.into_any(),
+                    "activity" => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
+                    "details" => view! { <Details bridge=bridge /> }.into_any(),
                     _ => view! { <LogPanel id=own_id.clone() /> }.into_any(),
                 };
-                let named = TABS.get(tab).map(|tab| tab.id);
+                let named = tab.map(|tab| tab.id);
                 view! { <div role="tabpanel" id="panel" aria-labelledby=named>{panel}</div> }
             })}
         </article>
