@@ -19,6 +19,7 @@ mod open;
 mod options;
 mod output;
 mod read;
+mod restore;
 mod run;
 mod screen;
 mod setup;
@@ -115,6 +116,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Start(start) => write::start(call, start),
         Command::Stop(named) => write::stop(call, named),
         Command::Resume(resume) => write::resume(call, resume),
+        Command::RestoreSessions(wanted) => restore::restore_sessions(call, wanted),
         Command::RestartPolicy(wanted) => write::restart_policy(call, wanted),
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),

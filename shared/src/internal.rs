@@ -1,6 +1,7 @@
 //! Bodies of the internal routes: they may change with any version.
 
 pub mod metrics;
+pub mod restore;
 pub mod strays;
 
 use crate::api::health::Health;
@@ -348,6 +349,8 @@ pub struct State {
     pub login: Option<LoginStatus>,
     /// A running sign-in; null without one.
     pub shepherd: Option<serde_json::Value>,
+    /// The restore that runs or ran last; null before the first.
+    pub restore: Option<restore::RestoreJob>,
     /// Bridges per status.
     pub counts: BTreeMap<String, u32>,
 }

@@ -38,11 +38,11 @@ macro_rules! words {
         }
 
         impl std::str::FromStr for $name {
-            type Err = UnknownWord;
-            fn from_str(raw: &str) -> Result<Self, UnknownWord> {
+            type Err = $crate::status::UnknownWord;
+            fn from_str(raw: &str) -> Result<Self, $crate::status::UnknownWord> {
                 match raw {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord { allowed: Self::WORDS }),
+                    _ => Err($crate::status::UnknownWord { allowed: Self::WORDS }),
                 }
             }
         }
@@ -56,6 +56,8 @@ pub struct UnknownWord {
     /// The words that would have been accepted.
     pub allowed: &'static [&'static str],
 }
+
+pub(crate) use words;
 
 words! {
     /// How the terminal of a session stands.

@@ -13,6 +13,7 @@ use crate::api::jobs::BackgroundJob;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
 use crate::internal::metrics::Metrics;
+use crate::internal::restore::RestoreJob;
 use crate::internal::{LoginStatus, PreflightSummary, State};
 use envelope::tagged_frames;
 use serde::{Deserialize, Serialize};
@@ -172,6 +173,8 @@ pub enum Record {
     Login(LoginStatus),
     /// A running sign-in.
     Shepherd(serde_json::Value),
+    /// The restore that runs or ran last.
+    Restore(RestoreJob),
     /// A kind that this version does not know; never sent.
     #[serde(skip)]
     Other,
@@ -193,6 +196,7 @@ impl Record {
             Self::Health(_) => "health",
             Self::Login(_) => "login",
             Self::Shepherd(_) => "shepherd",
+            Self::Restore(_) => "restore",
             Self::Other => "",
         }
     }
@@ -288,6 +292,7 @@ fn put(state: &mut State, id: String, record: Record) {
         Record::Health(v) => state.health = Some(*v),
         Record::Login(v) => state.login = Some(v),
         Record::Shepherd(v) => state.shepherd = Some(v),
+        Record::Restore(v) => state.restore = Some(v),
         Record::Other => {}
     }
 }
@@ -309,6 +314,7 @@ fn delete(state: &mut State, kind: &str, id: &str) {
         "health" => state.health = None,
         "login" => state.login = None,
         "shepherd" => state.shepherd = None,
+        "restore" => state.restore = None,
         _ => {}
     }
 }

@@ -3,6 +3,7 @@
 use crate::auth::{Auth, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::readiness::Readiness;
+use crate::bridges::restore::Restore;
 use crate::bridges::strays::Strays;
 use crate::compose::UseCases;
 use crate::jobs::Jobs;
@@ -135,6 +136,12 @@ impl App {
     #[must_use]
     pub fn terminals(&self) -> &Terminals {
         &self.0.terminals
+    }
+
+    /// Restoring what a reboot of the machine ended.
+    #[must_use]
+    pub fn restore(&self) -> &Arc<Restore> {
+        &self.0.restore
     }
 
     /// Processes that no live bridge answers for.

@@ -16,6 +16,7 @@ pub(crate) mod readiness;
 pub(crate) mod requests;
 pub(crate) mod restart_rules;
 pub(crate) mod restarting;
+pub(crate) mod restore;
 mod resume;
 pub(crate) mod spawn;
 pub(crate) mod stop;

@@ -16,6 +16,7 @@ use crate::bridges::lookup::Lookup;
 use crate::bridges::readiness::Readiness;
 use crate::bridges::requests::Requests;
 use crate::bridges::restarting::Restarting;
+use crate::bridges::restore::Restore;
 use crate::bridges::spawn::Starter;
 use crate::bridges::stop::StopBridge;
 use crate::bridges::strays::Strays;
@@ -54,7 +55,7 @@ use crate::supervise::Supervision;
 use crate::supervise::change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use crate::supervise::healer::Healer;
 use crate::supervise::reconcile::Reconciler;
-use crate::supervise::restarter::Restarter;
+use crate::supervise::restarter::{Progress, Restarter};
 use crate::supervise::sampler::Sampler;
 use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
@@ -84,6 +85,7 @@ pub(crate) struct UseCases {
     pub sessions: Arc<Sessions>,
     pub logs: Arc<Logs>,
     pub terminals: Terminals,
+    pub restore: Arc<Restore>,
     pub strays: Arc<Strays>,
     pub stranded: Arc<StrandedSessions>,
     pub doctor: Arc<Examiner>,
@@ -332,13 +334,23 @@ impl UseCases {
             requests: Arc::clone(&requests),
             transitions: Arc::clone(&transitions),
         });
+        let restarts = Arc::new(Progress::default());
+        let restore = Arc::new(Restore {
+            config: Arc::clone(&config),
+            transitions: Arc::clone(&transitions),
+            records: Arc::clone(&records),
+            read_model: Arc::clone(&read_model),
+            restarts: Arc::clone(&restarts),
+            tasks: tasks.clone(),
+            job: Default::default(),
+        });
         let restarter = Arc::new(Restarter {
             config: Arc::clone(&config),
             agent: Arc::clone(&agent),
             starter: Arc::clone(&starter),
             watcher: watcher.clone(),
             tasks: tasks.clone(),
-            progress: Arc::default(),
+            progress: restarts,
         });
         let change = Arc::new(ChangeRow { requests, restarting: Arc::clone(&restarting) });
         let instances = Arc::new(Instances {
@@ -415,6 +427,7 @@ impl UseCases {
                 tasks: tasks.clone(),
             }),
             restarter,
+            restore: Arc::clone(&restore),
             writes: WriteWatch {
                 state_dir: config.state_dir.clone(),
                 registry: Arc::clone(&registry),
@@ -474,6 +487,7 @@ impl UseCases {
             sessions,
             logs,
             terminals,
+            restore,
             strays,
             stranded,
             doctor,

@@ -32,6 +32,7 @@ mod terminal;
 pub use agent::Agent;
 pub use app::App;
 pub use auth::refs;
+pub use bridges::restore::MOST_AT_ONCE;
 pub use error::{AppError, Class};
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;

@@ -435,6 +435,7 @@ fn is_current(state: &State, id: &str, record: &Record) -> bool {
         Record::Health(v) => state.health.as_ref() == Some(v),
         Record::Login(v) => state.login.as_ref() == Some(v),
         Record::Shepherd(v) => state.shepherd.as_ref() == Some(v),
+        Record::Restore(v) => state.restore.as_ref() == Some(v),
         Record::Other => true,
     }
 }
@@ -452,6 +453,7 @@ fn contains(state: &State, kind: &str, id: &str) -> bool {
         "health" => state.health.is_some(),
         "login" => state.login.is_some(),
         "shepherd" => state.shepherd.is_some(),
+        "restore" => state.restore.is_some(),
         _ => false,
     }
 }

@@ -17,6 +17,7 @@ pub(crate) mod sampler;
 pub(crate) mod watchers;
 
 use crate::AppError;
+use crate::bridges::restore::Restore;
 use crate::jobs::Jobs;
 use crate::ops::reserve;
 use crate::stranded::StrandedSessions;
@@ -31,6 +32,7 @@ use std::sync::Arc;
 pub(crate) struct Supervision {
     pub reconciler: Arc<Reconciler>,
     pub restarter: Arc<Restarter>,
+    pub restore: Arc<Restore>,
     pub writes: WriteWatch,
     pub surroundings: Surroundings,
     pub sessions: SessionWatch,
@@ -61,6 +63,8 @@ impl Supervision {
         let this = || Arc::clone(self);
         let of = this();
         tasks.spawn(async move { of.reconciler.run().await });
+        let restore = Arc::clone(&self.restore);
+        tasks.spawn(async move { restore.run().await });
         let restarter = Arc::clone(&self.restarter);
         tasks.spawn(async move { restarter.run().await });
         let of = this();

@@ -3,7 +3,7 @@
 use crate::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
 use crate::effect::Step;
 use crate::identity::Verdict;
-use crate::restart::{Reboot, Restarts};
+use crate::restart::{Reboot, Restarts, is_ended_by_reboot};
 use svc_shared::Timestamp;
 use svc_shared::status::{AfterReboot, Origin, QuarantineCode, RestartPolicy};
 
@@ -30,8 +30,13 @@ pub enum Command {
     Postpone(Restarts),
     /// Give up a restart that is due: only a person can make it possible.
     CallOff {
-        /// Why, as a sentence for the row.
-        why: String,
+        /// Why, as a sentence for the row; `None` leaves its notice as it is.
+        why: Option<String>,
+    },
+    /// Make the restart of a row due that a reboot ended.
+    Restore {
+        /// When it begins.
+        at: Timestamp,
     },
     /// End the pause after too many crashes, without a start.
     Release,
@@ -101,7 +106,12 @@ pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step,
         Command::CallOff { why } => {
             is_due(bridge)?;
             let restarts = bridge.restarts.cleared();
-            Ok(becomes(Bridge { restarts, notice: Some(why), ..bridge.clone() }))
+            let notice = why.or_else(|| bridge.notice.clone());
+            Ok(becomes(Bridge { restarts, notice, ..bridge.clone() }))
+        }
+        Command::Restore { at } => {
+            held(bridge)?;
+            restore(bridge, at)
         }
         Command::Release => Ok(release(bridge)),
         Command::SetRestart(policy) => Ok(set_restart(bridge, policy)),
@@ -195,6 +205,17 @@ fn restart(
     let restarts =
         Restarts { attempt: old.attempt.saturating_add(1), next_at: None, ..old.clone() };
     Ok(becomes(Bridge { restarts, ..next_generation(bridge, launch, deadline, now) }))
+}
+
+fn restore(bridge: &Bridge, at: Timestamp) -> Result<Step, Refusal> {
+    if bridge.is_live() {
+        return Err(Refusal::Live);
+    }
+    if !is_ended_by_reboot(bridge) {
+        return Err(Refusal::NotDue);
+    }
+    let restarts = Restarts { next_at: Some(at), ..bridge.restarts.clone() };
+    Ok(becomes(Bridge { restarts, notice: None, ..bridge.clone() }))
 }
 
 fn release(bridge: &Bridge) -> Step {

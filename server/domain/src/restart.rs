@@ -125,13 +125,18 @@ pub fn after_reboot(bridge: &Bridge, rules: &Rules) -> AfterReboot {
     bridge.reboot.choice.unwrap_or(rules.after_reboot)
 }
 
+/// Whether a reboot of the machine was the last end of the row.
+#[must_use]
+pub fn is_ended_by_reboot(bridge: &Bridge) -> bool {
+    bridge
+        .ended()
+        .is_some_and(|ended| ended.reason == Some(ExitReason::HostRestarted) && !ended.intentional)
+}
+
 /// Whether the row waits for somebody to restore it after a reboot.
 #[must_use]
 pub fn is_restore_candidate(bridge: &Bridge, rules: &Rules) -> bool {
-    let is_rebooted = bridge
-        .ended()
-        .is_some_and(|ended| ended.reason == Some(ExitReason::HostRestarted) && !ended.intentional);
-    is_rebooted
+    is_ended_by_reboot(bridge)
         && !bridge.reboot.declined
         && bridge.restarts.next_at.is_none()
         && after_reboot(bridge, rules) != AfterReboot::Never

@@ -90,8 +90,9 @@ enum Need {
 }
 
 /// First segments below `/api` that every scope may read.
-const READABLE: [&str; 11] = [
+const READABLE: [&str; 12] = [
     "projects",
+    "restore",
     "sessions",
     "instances",
     "agents",
@@ -104,7 +105,7 @@ const READABLE: [&str; 11] = [
     "metrics",
 ];
 /// First segments below `/api` whose changes are operation.
-const OPERABLE: [&str; 3] = ["projects", "instances", "agents"];
+const OPERABLE: [&str; 4] = ["projects", "instances", "agents", "restore"];
 /// First segments elsewhere that every scope may read.
 const PAGES: [&str; 9] =
     ["", "ui", "static", "login", "logout", "healthz", "metrics", "docs", "openapi.json"];

@@ -9,6 +9,7 @@ pub(crate) mod ops;
 pub(crate) mod projects;
 pub(crate) mod qr;
 pub(crate) mod rate;
+pub(crate) mod restore;
 pub(crate) mod stranded;
 pub(crate) mod strays;
 pub(crate) mod ui_prefs;

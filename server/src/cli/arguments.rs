@@ -8,6 +8,7 @@ use crate::cli::jobs::{Jobs, NamedJob, ResumeJob, StartJob};
 use crate::cli::logs::Logs;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
+use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
@@ -174,6 +175,19 @@ Examples:
   svc restart-policy api --after-reboot resume"
     )]
     RestartPolicy(RestartPolicy),
+    /// Restore sessions that a reboot of the machine ended.
+    #[command(
+        name = "restore-sessions",
+        after_help = "\
+Without a name: list what can be restored. At most four start at the same time. Exit 1 when one of
+them does not run in the end.
+
+Examples:
+  svc restore-sessions
+  svc restore-sessions --all
+  svc restore-sessions api 3f2a --json"
+    )]
+    RestoreSessions(RestoreSessions),
     /// Remove the record of an ended bridge.
     #[command(after_help = "Examples:\n  svc forget 3f2a")]
     Forget(Named),
@@ -298,6 +312,7 @@ impl Command {
             | Self::Start(Start { json, .. })
             | Self::Stop(Named { json, .. })
             | Self::Resume(Resume { json, .. })
+            | Self::RestoreSessions(RestoreSessions { json, .. })
             | Self::RestartPolicy(RestartPolicy { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })

@@ -122,6 +122,7 @@ fn record(kind: &str, v: &str) -> serde_json::Result<Record> {
         "health" => Record::Health(read(v)?),
         "login" => Record::Login(read(v)?),
         "shepherd" => Record::Shepherd(read(v)?),
+        "restore" => Record::Restore(read(v)?),
         _ => Record::Other,
     })
 }

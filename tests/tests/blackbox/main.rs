@@ -60,6 +60,7 @@ mod real_agent;
 mod reserve;
 mod restart_crowd;
 mod restarts;
+mod restoring;
 mod same_session;
 mod samples;
 mod secrets;

@@ -11,6 +11,7 @@ use crate::nudge::SAFETY_TICK;
 use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use svc_agent::login::Login;
@@ -55,6 +56,23 @@ pub(crate) struct Progress {
     paused: Mutex<bool>,
     /// Something ended.
     wake: Notify,
+    /// How many may start at the same time; 0 is the usual number.
+    at_once: AtomicUsize,
+}
+
+impl Progress {
+    /// Lets so many bridges start at the same time.
+    pub fn allow(&self, at_once: usize) {
+        self.at_once.store(at_once, Ordering::Relaxed);
+        self.wake.notify_one();
+    }
+
+    fn at_once(&self) -> usize {
+        match self.at_once.load(Ordering::Relaxed) {
+            0 => AT_ONCE,
+            more => more,
+        }
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -129,7 +147,7 @@ impl Restarter {
         let starting =
             copies.count_live(|bridge| is_starting(bridge) && !busy.contains_key(&bridge.id));
         let own = busy.values().filter(|until| until.is_none()).count();
-        let mut free = AT_ONCE.saturating_sub(starting + own);
+        let mut free = self.progress.at_once().saturating_sub(starting + own);
         let mut plan = Plan::default();
         let mut wait = |wait: Duration| {
             plan.next = Some(plan.next.map_or(wait, |next| next.min(wait)));
@@ -238,7 +256,7 @@ impl Restarter {
 
     async fn call_off(&self, bridge: &Bridge, why: String) -> Result<(), AppError> {
         warn!(bridge.id = %bridge.id, "bridge {} is not restarted: {why}", bridge.id.short());
-        self.command(bridge, Command::CallOff { why: format!("not restarted: {why}") }).await
+        self.command(bridge, Command::CallOff { why: Some(format!("not restarted: {why}")) }).await
     }
 
     /// A row that is not due any more has been decided about by somebody else.

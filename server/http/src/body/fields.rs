@@ -4,6 +4,7 @@ use crate::error::{Refusal, echo};
 use serde_json::{Map, Value};
 use svc_shared::api::instances::{PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest};
 use svc_shared::error::SchemaProblem;
+use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
 /// Most unknown names reported one by one.
@@ -134,6 +135,14 @@ impl Fields {
         }
     }
 
+    /// A count; null and absence are the same.
+    fn count(&mut self, name: &'static str) -> Option<u64> {
+        match self.members.get(name) {
+            None | Some(Value::Null) => None,
+            Some(_) => Some(self.required_count(name)),
+        }
+    }
+
     fn checked(&mut self, name: &'static str, text: String) -> String {
         if text.contains('\0') {
             self.with_nul.get_or_insert(name);
@@ -190,6 +199,18 @@ impl FromFields for PatchInstance {
 impl FromFields for ReleaseRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { start: fields.flag("start") }
+    }
+}
+
+impl FromFields for RestoreRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self { ids: fields.required_texts("ids"), parallel: fields.count("parallel") }
+    }
+}
+
+impl FromFields for DismissRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self { ids: fields.required_texts("ids") }
     }
 }
 

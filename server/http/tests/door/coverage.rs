@@ -147,6 +147,28 @@ const TABLE: &[Row] = &[
     },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
+    Row { route: "GET /api/restore", asks: &[(Known, 200)] },
+    Row {
+        route: "POST /api/restore",
+        asks: &[
+            (Body(r#"{"ids":[]}"#), 422),
+            (Body(r#"{"ids":["x"],"parallel":5}"#), 422),
+            (Body(r#"{"ids":["x"],"parallel":"two"}"#), 422),
+            (Body(r#"{"ids":["b0000000-0000-4000-8000-000000000099"]}"#), 404),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row { route: "POST /api/restore/cancel", asks: &[(Known, 409)] },
+    Row {
+        route: "POST /api/restore/dismiss",
+        asks: &[
+            (Body("{}"), 422),
+            (Body(r#"{"ids":["x"]}"#), 404),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /api/strays", asks: &[(Known, 200)] },
     // 200 needs a process: in the black-box tests.
     Row {
