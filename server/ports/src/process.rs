@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 use std::time::Duration;
 use svc_domain::identity::{BootId, LaunchId, Pid, ProcessIdentity, Verdict};
+use svc_shared::ids::{InstanceId, ProjectName};
 
 /// What to start, and how it is held until its identity is recorded.
 #[derive(Debug, Clone)]
@@ -28,6 +29,40 @@ pub struct LaunchSpec {
     pub output: PathBuf,
     /// Where the launcher writes the identity file.
     pub identity_file: PathBuf,
+    /// With it the agent runs on a terminal that a keeper holds.
+    ///
+    /// Nothing is written to `output` then,
+    /// and the host sets `TERM` and `COLORTERM` and removes `COLUMNS` and `LINES`.
+    pub terminal: Option<TerminalSpec>,
+}
+
+/// The terminal of a launch, and what its keeper needs to know.
+#[derive(Debug, Clone)]
+pub struct TerminalSpec {
+    /// Columns at the start.
+    pub cols: u16,
+    /// Rows at the start.
+    pub rows: u16,
+    /// Lines kept above the screen; 0 for none.
+    pub scrollback_lines: u32,
+    /// Where the keeper writes its record.
+    pub sidecar: PathBuf,
+    /// Directory for the keeper's socket.
+    ///
+    /// The keeper takes another if the path would be too long.
+    pub socket_dir: PathBuf,
+    /// File for the keeper's own messages, created if it is missing.
+    pub keeper_log: PathBuf,
+    /// The instance that the session belongs to.
+    pub instance_id: InstanceId,
+    /// Its project.
+    pub project: ProjectName,
+    /// Name of its worktree.
+    pub worktree: Option<String>,
+    /// The agent's debug file.
+    pub debug_file: Option<PathBuf>,
+    /// Whether the keeper writes what clients type to the terminal.
+    pub input_allowed: bool,
 }
 
 /// Why nothing was started.
@@ -56,6 +91,11 @@ pub enum LaunchError {
 pub trait HeldLaunch: Send {
     /// Identity of the process that will be the agent; its pid does not change.
     fn identity(&self) -> &ProcessIdentity;
+
+    /// Identity of the keeper, if the launch has a terminal.
+    fn keeper(&self) -> Option<&ProcessIdentity> {
+        None
+    }
 
     /// Lets it become the agent.
     ///
@@ -216,6 +256,7 @@ pub trait ProcessHost: Send + Sync {
     fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts>;
 
     /// All processes that are left of a launch, deepest first.
+    /// With a control group this includes the keeper, which the caller knows by its identity.
     /// These are the processes with its id, those in the session of its first process (`first`,
     /// which may be gone), and the descendants of both.
     fn remains(&self, first: Option<&ProcessIdentity>, launch_id: &LaunchId) -> Vec<ProcessFacts>;
@@ -237,12 +278,14 @@ pub trait ProcessHost: Send + Sync {
     /// Live descendants of a process, deepest first, from one snapshot.
     fn descendants(&self, identity: &ProcessIdentity) -> Vec<ProcessFacts>;
 
-    /// Puts a held launch into a control group named after it (at most 2 s).
+    /// Puts a held launch, and its keeper, into a control group (at most 2 s).
+    ///
+    /// The group is named after the launch.
     /// Its descendants stay in there, and the end of the service's own unit does not reach it.
     /// `about` is for people.
     async fn enclose(
         &self,
-        _identity: &ProcessIdentity,
+        _identities: &[&ProcessIdentity],
         _launch_id: &LaunchId,
         _about: &str,
     ) -> Enclosed {

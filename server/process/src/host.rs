@@ -23,6 +23,8 @@ pub struct HostOptions {
     pub proc_root: PathBuf,
     /// The program that is started as launcher.
     pub launcher: LauncherProgram,
+    /// The program that is started as keeper of a terminal.
+    pub keeper: LauncherProgram,
     /// How the end of processes that are not our children is noticed.
     pub exit_watch: ExitWatch,
     /// How long a launcher may take to be ready, and again to become the agent.
@@ -36,6 +38,7 @@ impl Default for HostOptions {
         Self {
             proc_root: PathBuf::from("/proc"),
             launcher: LauncherProgram::default(),
+            keeper: LauncherProgram::keeper(),
             exit_watch: ExitWatch::default(),
             // 2 ms are usual. After ten seconds something hangs, such as a network directory.
             launch_deadline: Duration::from_secs(10),
@@ -53,6 +56,7 @@ pub struct Host {
     table: ProcTable,
     children: Children,
     launcher: LauncherProgram,
+    keeper: LauncherProgram,
     exit_watch: ExitWatch,
     launch_deadline: Duration,
     own_pid: i32,
@@ -71,6 +75,7 @@ impl Host {
             table,
             children: Children::default(),
             launcher: options.launcher,
+            keeper: options.keeper,
             exit_watch: options.exit_watch,
             launch_deadline: options.launch_deadline,
             own_pid,
@@ -130,9 +135,9 @@ impl ProcessHost for Host {
     }
 
     async fn launch(&self, spec: LaunchSpec) -> Result<Box<dyn HeldLaunch>, LaunchError> {
-        let held =
-            launcher::hold(&self.launcher, &self.table, &self.children, self.launch_deadline, spec)
-                .await?;
+        let program = if spec.terminal.is_some() { &self.keeper } else { &self.launcher };
+        let held = launcher::hold(program, &self.table, &self.children, self.launch_deadline, spec)
+            .await?;
         Ok(Box::new(held))
     }
 
@@ -156,7 +161,13 @@ impl ProcessHost for Host {
     }
 
     fn find_launch(&self, launch_id: &LaunchId) -> Option<ProcessFacts> {
-        self.facts(tree::first_of_launch(&self.carriers_of(launch_id))?)
+        let mut carriers = self.carriers_of(launch_id);
+        // A keeper is in the control group of its launch, but only the agent got the id.
+        let carries = |stat: &Stat| self.table.carried_launch(stat.pid).as_ref() == Some(launch_id);
+        if carriers.iter().any(carries) {
+            carriers.retain(carries);
+        }
+        self.facts(tree::first_of_launch(&carriers)?)
     }
 
     fn launch_members(&self, launch_id: &LaunchId) -> Vec<ProcessFacts> {
@@ -220,21 +231,23 @@ impl ProcessHost for Host {
 
     async fn enclose(
         &self,
-        identity: &ProcessIdentity,
+        identities: &[&ProcessIdentity],
         launch_id: &LaunchId,
         about: &str,
     ) -> Enclosed {
-        let pid = identity.pid.get();
-        match self.scopes.enclose(pid, launch_id, about).await {
+        let pids: Vec<i32> = identities.iter().map(|identity| identity.pid.get()).collect();
+        match self.scopes.enclose(&pids, launch_id, about).await {
             Enclosed::Yes => {}
             enclosed @ (Enclosed::NoManager | Enclosed::Failed(_)) => return enclosed,
         }
-        let groups = self.table.control_groups(pid).unwrap_or_default();
-        if enclosure::launch_of(&groups).as_ref() != Some(launch_id) {
-            return Enclosed::Failed("it is not in the scope that systemd made".to_owned());
-        }
-        if let Some(kills) = self.scopes.memory_kills(launch_id, &groups) {
-            self.children.count_memory_kills(identity, kills);
+        for identity in identities {
+            let groups = self.table.control_groups(identity.pid.get()).unwrap_or_default();
+            if enclosure::launch_of(&groups).as_ref() != Some(launch_id) {
+                return Enclosed::Failed("it is not in the scope that systemd made".to_owned());
+            }
+            if let Some(kills) = self.scopes.memory_kills(launch_id, &groups) {
+                self.children.count_memory_kills(identity, kills);
+            }
         }
         Enclosed::Yes
     }

@@ -92,15 +92,15 @@ impl Scopes {
         Self { socket, quiet_until: Mutex::new(None), mounts: OnceLock::new() }
     }
 
-    /// Creates the scope of a launch and puts a process into it.
-    pub(crate) async fn enclose(&self, pid: i32, launch: &LaunchId, about: &str) -> Enclosed {
+    /// Creates the scope of a launch and puts processes into it.
+    pub(crate) async fn enclose(&self, pids: &[i32], launch: &LaunchId, about: &str) -> Enclosed {
         let Some(path) = self.socket.path() else { return Enclosed::NoManager };
         if self.is_quiet() {
             return Enclosed::Failed("systemd did not answer a moment ago".to_owned());
         }
         let made = async {
             let mut manager = Connection::open(path, self.is_system()).await?;
-            manager.start_scope(&enclosure::unit(launch), pid, about).await
+            manager.start_scope(&enclosure::unit(launch), pids, about).await
         };
         match self.bounded(made).await {
             Ok(()) => Enclosed::Yes,
@@ -211,7 +211,7 @@ mod tests {
             ManagerSocket::User(dir.path().to_owned()),
         ] {
             let scopes = Scopes::new(socket);
-            assert_eq!(scopes.enclose(1, &launch(), "x").await, Enclosed::NoManager);
+            assert_eq!(scopes.enclose(&[2], &launch(), "x").await, Enclosed::NoManager);
             assert_eq!(scopes.manager().await, Manager::Absent);
         }
     }
@@ -223,10 +223,10 @@ mod tests {
         let _silent = UnixListener::bind(&path).unwrap();
         let scopes = Scopes::new(ManagerSocket::User(path));
         let began = Instant::now();
-        let Enclosed::Failed(why) = scopes.enclose(1, &launch(), "x").await else { panic!() };
+        let Enclosed::Failed(why) = scopes.enclose(&[2], &launch(), "x").await else { panic!() };
         assert!(why.contains("2 s"), "{why}");
         let waited = began.elapsed();
-        let Enclosed::Failed(_) = scopes.enclose(1, &launch(), "x").await else { panic!() };
+        let Enclosed::Failed(_) = scopes.enclose(&[2], &launch(), "x").await else { panic!() };
         assert_eq!(began.elapsed(), waited, "it is not asked for a while");
         tokio::time::advance(QUIET).await;
         assert!(!scopes.is_quiet(), "it is asked again");
@@ -238,7 +238,7 @@ mod tests {
         let path = dir.path().join("private");
         let _other = UnixListener::bind(&path).unwrap();
         let scopes = Scopes::new(ManagerSocket::System(path));
-        let Enclosed::Failed(why) = scopes.enclose(1, &launch(), "x").await else { panic!() };
+        let Enclosed::Failed(why) = scopes.enclose(&[2], &launch(), "x").await else { panic!() };
         assert!(why.contains("another process"), "{why}");
     }
 }

@@ -181,7 +181,8 @@ impl ProcTable {
         String::from_utf8(self.read(pid, "cgroup").ok()?).ok()
     }
 
-    fn carried_launch(&self, pid: i32) -> Option<LaunchId> {
+    /// The launch whose id is in the environment of a process.
+    pub(crate) fn carried_launch(&self, pid: i32) -> Option<LaunchId> {
         let environment = self.read(pid, "environ").ok()?;
         let prefix = [LAUNCH_ID_VARIABLE.as_bytes(), b"="].concat();
         let value = environment

@@ -74,6 +74,7 @@ fn spec(directory: &Path) -> Result<LaunchSpec, Box<dyn Error>> {
         umask: 0o022,
         output: directory.join("out"),
         identity_file: directory.join("a.launch.json"),
+        terminal: None,
     })
 }
 

@@ -155,6 +155,7 @@ impl Launcher {
             umask: self.umask,
             output: prepared.files.output_file(),
             identity_file: prepared.files.identity_file(),
+            terminal: None,
         };
         let held = match self.host.launch(spec).await {
             Ok(held) => held,
@@ -202,7 +203,7 @@ impl Launcher {
             return Ok(());
         }
         let about = format!("Agent of {} ({})", bridge.project, bridge.id.short());
-        let why = match (self.host.enclose(identity, launch, &about).await, wanted) {
+        let why = match (self.host.enclose(&[identity], launch, &about).await, wanted) {
             (Enclosed::Yes, _) => return Ok(()),
             (Enclosed::NoManager, ScopeUse::Require) => NO_MANAGER.to_owned(),
             (Enclosed::NoManager, ScopeUse::Auto | ScopeUse::Off) => return Ok(()),

@@ -124,6 +124,7 @@ impl AgentRuns {
         let scratch = blocking(move || ScratchDir::create(&run_dir, &name)).await??;
         let spec = LaunchSpec {
             identity_file: scratch.0.join("identity.json"),
+            terminal: None,
             output: scratch.output(),
             launch_id,
             program: question.program,

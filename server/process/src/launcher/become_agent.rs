@@ -66,7 +66,8 @@ struct Prepared {
     args: Vec<CString>,
     env: Vec<CString>,
     umask: Mode,
-    no_input: OwnedFd,
+    /// What becomes standard input.
+    input: OwnedFd,
 }
 
 fn prepare(input: &mut impl BufRead) -> Result<Prepared, String> {
@@ -87,10 +88,15 @@ fn prepare(input: &mut impl BufRead) -> Result<Prepared, String> {
     // A core file of an agent would hold its credentials.
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     setrlimit(Resource::Core, none).map_err(cannot("forbid core files"))?;
-    let no_input = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
-        .map_err(cannot("open /dev/null"))?;
-    let log = open_output(&output)
-        .map_err(|e| format!("cannot open the output file {}: {e}", output.display()))?;
+    let (input, log) = if order.terminal {
+        terminal().map_err(cannot("use the terminal"))?
+    } else {
+        let no_input = open("/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(cannot("open /dev/null"))?;
+        let log = open_output(&output)
+            .map_err(|e| format!("cannot open the output file {}: {e}", output.display()))?;
+        (no_input, log)
+    };
     enter(&cwd)
         .map_err(|e| format!("cannot enter the project directory {}: {e}", cwd.display()))?;
     dup2_stdout(&log).map_err(cannot("redirect standard output"))?;
@@ -99,13 +105,13 @@ fn prepare(input: &mut impl BufRead) -> Result<Prepared, String> {
     let table = ProcTable::open().map_err(cannot("find out who it is"))?;
     let identity = table.own_identity().map_err(cannot("find out who it is"))?;
     identity_file::write(&identity_path, &launch_id, &identity).map_err(|e| chain(&e))?;
-    Ok(Prepared { program, args, env, umask: permission_bits(order.umask), no_input })
+    Ok(Prepared { program, args, env, umask: permission_bits(order.umask), input })
 }
 
 impl Prepared {
     /// Becomes the agent. Returns the error number if that failed.
     fn execute(self) -> i32 {
-        if let Err(error) = dup2_stdin(&self.no_input) {
+        if let Err(error) = dup2_stdin(&self.input) {
             return error.raw_os_error();
         }
         if let Err(error) = nix::sys::signal::SigSet::empty().thread_set_mask() {
@@ -158,6 +164,15 @@ fn chain(error: &dyn std::error::Error) -> String {
     text
 }
 
+/// The terminal at standard error, twice.
+///
+/// It is made the controlling terminal of this session.
+fn terminal() -> io::Result<(OwnedFd, OwnedFd)> {
+    let terminal = fcntl_dupfd_cloexec(io::stderr(), 3)?;
+    rustix::process::ioctl_tiocsctty(&terminal)?;
+    Ok((fcntl_dupfd_cloexec(&terminal, 3)?, terminal))
+}
+
 /// Opens an existing log. Refuses a link, pipe or device in its place.
 fn open_output(path: &Path) -> io::Result<OwnedFd> {
     let wanted = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -185,7 +200,10 @@ fn enter(real_path: &Path) -> io::Result<()> {
 ///
 /// Descriptors of this process are close-on-exec and stay open. The others were inherited, and no
 /// value in this program owns them.
-fn close_inherited() -> io::Result<()> {
+///
+/// # Errors
+/// They cannot be listed, or one cannot be closed.
+pub fn close_inherited() -> io::Result<()> {
     for number in inherited()? {
         match nix::unistd::close(number) {
             Ok(()) | Err(nix::errno::Errno::EBADF) => {}

@@ -1,6 +1,7 @@
 //! The service's side of a launch: starts the launcher and tells it when to go on.
 
 use super::LauncherProgram;
+use super::keeper_order::KeeperOrder;
 use super::order::Order;
 use crate::exit::{self, Children, KillSwitch};
 use crate::table::{LAUNCH_ID_VARIABLE, ProcTable};
@@ -27,6 +28,7 @@ const END_DEADLINE: Duration = Duration::from_secs(2);
 /// process.
 pub(crate) struct Held {
     identity: ProcessIdentity,
+    keeper: Option<ProcessIdentity>,
     program: PathBuf,
     to_launcher: ChildStdin,
     from_launcher: BufReader<ChildStdout>,
@@ -43,13 +45,20 @@ pub(crate) async fn hold(
     deadline: Duration,
     spec: LaunchSpec,
 ) -> Result<Held, LaunchError> {
-    let line = Order::new(&spec).to_line().map_err(LaunchError::Launcher)?;
-    let mut child = Command::new(&launcher.program)
-        .args(&launcher.args)
+    let order = Order::new(&spec);
+    let line = match &spec.terminal {
+        None => order.to_line(),
+        Some(terminal) => KeeperOrder::new(order, terminal).to_line(),
+    };
+    let line = line.map_err(LaunchError::Launcher)?;
+    let mut command = Command::new(&launcher.program);
+    command.args(&launcher.args).env_clear();
+    if spec.terminal.is_none() {
         // By the launch id the launcher can be found before it is the agent. It needs nothing else of
-        // the service's environment.
-        .env_clear()
-        .env(LAUNCH_ID_VARIABLE, spec.launch_id.as_str())
+        // the service's environment. A keeper does not carry the id: it is not the agent.
+        command.env(LAUNCH_ID_VARIABLE, spec.launch_id.as_str());
+    }
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(false)
@@ -61,8 +70,10 @@ pub(crate) async fn hold(
     };
     // An error drops both pipes, which ends the launcher; the runtime collects it.
     let identity = identity?;
+    let keeper = spec.terminal.is_some().then(|| identity.clone());
     let mut held = Held {
         identity: identity.clone(),
+        keeper,
         program: spec.program,
         to_launcher,
         from_launcher: BufReader::new(from_launcher),
@@ -70,7 +81,7 @@ pub(crate) async fn hold(
         children: children.clone(),
         deadline,
     };
-    match timeout(deadline, held.prepare(&line)).await {
+    match timeout(deadline, held.prepare(table, &line)).await {
         Ok(Ok(())) => Ok(held),
         Ok(Err(error)) => {
             held.end().await;
@@ -95,18 +106,37 @@ fn identity_of(child: &Child, table: &ProcTable) -> Result<ProcessIdentity, Laun
     })
 }
 
+/// The launcher that a keeper told of, if it is in the table as the keeper's child.
+fn child_of(keeper: &ProcessIdentity, told: &str, table: &ProcTable) -> Option<ProcessIdentity> {
+    let (pid, start_ticks) = told.split_once(' ')?;
+    let pid = Pid::new(pid.parse().ok()?)?;
+    let start_ticks = start_ticks.parse().ok()?;
+    let stat = table.stat(pid.get()).ok()??;
+    let is_child = stat.parent == keeper.pid.get() && stat.start_ticks == start_ticks;
+    is_child.then(|| ProcessIdentity { pid, start_ticks, boot_id: table.boot_id().clone() })
+}
+
 impl Held {
-    async fn prepare(&mut self, order: &[u8]) -> Result<(), LaunchError> {
+    async fn prepare(&mut self, table: &ProcTable, order: &[u8]) -> Result<(), LaunchError> {
         // If the launcher ended early, the write fails. Its last message explains more.
         let written = self.to_launcher.write_all(order).await;
         let mut line = Vec::new();
         let mut limited = (&mut self.from_launcher).take(MAX_REPLY_BYTES);
         limited.read_until(b'\n', &mut line).await.map_err(LaunchError::Launcher)?;
-        if line == b"ready\n" {
-            return Ok(());
-        }
         let reply = String::from_utf8_lossy(&line);
         let reply = reply.trim();
+        match &self.keeper {
+            None if reply == "ready" => return Ok(()),
+            None => {}
+            Some(keeper) => {
+                if let Some(agent) = reply.strip_prefix("ready ") {
+                    self.identity = child_of(keeper, agent, table).ok_or_else(|| {
+                        LaunchError::NotReady(format!("its keeper said {reply:?}"))
+                    })?;
+                    return Ok(());
+                }
+            }
+        }
         Err(match (reply.strip_prefix("refused "), written) {
             (Some(reason), _) => LaunchError::NotReady(reason.to_owned()),
             (None, Err(error)) => LaunchError::Launcher(error),
@@ -141,7 +171,9 @@ impl Held {
 
     /// Ends the launcher and waits until it is gone.
     async fn end(self) {
-        let Self { identity, to_launcher, kill, children, .. } = self;
+        // The child is the keeper, if there is one. Its end ends the launcher.
+        let Self { identity, keeper, to_launcher, kill, children, .. } = self;
+        let identity = keeper.unwrap_or(identity);
         drop(to_launcher);
         kill.pull();
         if let Some(report) = children.report(&identity)
@@ -156,6 +188,10 @@ impl Held {
 impl HeldLaunch for Held {
     fn identity(&self) -> &ProcessIdentity {
         &self.identity
+    }
+
+    fn keeper(&self) -> Option<&ProcessIdentity> {
+        self.keeper.as_ref()
     }
 
     async fn go(mut self: Box<Self>) -> Result<(), LaunchError> {

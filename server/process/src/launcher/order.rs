@@ -21,7 +21,7 @@ pub(super) enum RawText {
 }
 
 impl RawText {
-    fn new(text: &OsStr) -> Self {
+    pub(super) fn new(text: &OsStr) -> Self {
         match text.to_str() {
             Some(text) => Self::Text(text.to_owned()),
             None => Self::Bytes { hex: hex::encode(text.as_bytes()) },
@@ -38,6 +38,25 @@ impl RawText {
     }
 }
 
+/// What describes a terminal in the environment, whoever set it.
+const OF_TERMINALS: [&str; 4] = ["TERM", "COLORTERM", "COLUMNS", "LINES"];
+
+/// The environment of the agent.
+///
+/// On a terminal it describes the one that the keeper emulates.
+///
+/// `COLUMNS` and `LINES` would hide later changes of the size.
+fn environment(spec: &LaunchSpec) -> impl Iterator<Item = (&OsStr, &OsStr)> {
+    let on_terminal = spec.terminal.is_some();
+    let given = spec.env.iter().map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let given = given.filter(move |(name, _)| {
+        !on_terminal || !OF_TERMINALS.iter().any(|of_terminal| name == of_terminal)
+    });
+    let ours = [("TERM", "xterm-256color"), ("COLORTERM", "truecolor")];
+    let ours = ours.into_iter().filter(move |_| on_terminal);
+    given.chain(ours.map(|(name, value)| (OsStr::new(name), OsStr::new(value))))
+}
+
 /// Everything a launcher needs to know.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
@@ -49,6 +68,9 @@ pub(super) struct Order {
     pub(super) umask: u32,
     pub(super) output: RawText,
     pub(super) identity_file: RawText,
+    /// Standard error is the terminal that the agent gets as its own.
+    #[serde(default)]
+    pub(super) terminal: bool,
 }
 
 impl Order {
@@ -57,16 +79,20 @@ impl Order {
             launch_id: spec.launch_id.as_str().to_owned(),
             program: RawText::new(spec.program.as_os_str()),
             args: spec.args.iter().map(|arg| RawText::new(arg)).collect(),
-            env: spec
-                .env
-                .iter()
+            env: environment(spec)
                 .map(|(name, value)| (RawText::new(name), RawText::new(value)))
                 .collect(),
             cwd: RawText::new(spec.cwd.as_os_str()),
             umask: spec.umask,
             output: RawText::new(spec.output.as_os_str()),
             identity_file: RawText::new(spec.identity_file.as_os_str()),
+            terminal: spec.terminal.is_some(),
         }
+    }
+
+    /// Arguments as bytes: the program and what follows it.
+    pub(super) fn argv(&self) -> io::Result<Vec<OsString>> {
+        std::iter::once(&self.program).chain(&self.args).map(RawText::to_os_string).collect()
     }
 
     pub(super) fn to_line(&self) -> io::Result<Vec<u8>> {

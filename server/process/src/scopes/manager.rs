@@ -38,18 +38,18 @@ impl Connection {
         Ok(Self { wire: Wire::authenticate(stream).await? })
     }
 
-    /// Creates a scope with one process, and waits until the process is in it.
+    /// Creates a scope with these processes, and waits until they are in it.
     pub(super) async fn start_scope(
         &mut self,
         unit: &str,
-        pid: i32,
+        pids: &[i32],
         about: &str,
     ) -> Result<(), Failure> {
-        let pid = u32::try_from(pid).unwrap_or_default();
+        let pids: Vec<u32> = pids.iter().filter_map(|pid| u32::try_from(*pid).ok()).collect();
         let mut properties: Properties<'_> = vec![
             ("Description", Value::from(about)),
             ("Slice", Value::from(svc_domain::enclosure::SLICE)),
-            ("PIDs", Value::from(vec![pid])),
+            ("PIDs", Value::from(pids)),
             ("CollectMode", Value::from("inactive-or-failed")),
             ("KillMode", Value::from("control-group")),
             ("TimeoutStopUSec", Value::from(SHUTDOWN_LIMIT)),

@@ -69,6 +69,7 @@ impl Workspace {
             umask: 0o027,
             output: self.path("out"),
             identity_file: self.path("a.launch.json"),
+            terminal: None,
         }
     }
 
