@@ -8,6 +8,11 @@ fn main() -> ExitCode {
         return svc_process::launcher::run();
     }
     svc_process::signal_state::settle();
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == "__keeper__") {
+        svc_process::process_umask::harden();
+        svc_server::safety::no_core_dumps();
+        return svc_keeper::run(&svc_process::launcher::LauncherProgram::default());
+    }
     let umask = svc_process::process_umask::harden();
     svc_server::safety::no_core_dumps();
     svc_server::cli::main(umask)

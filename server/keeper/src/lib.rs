@@ -9,4 +9,8 @@ pub mod message;
 pub mod screen;
 pub mod sidecar;
 
+mod emulator;
 mod frame;
+mod run;
+
+pub use run::run;

@@ -119,7 +119,7 @@ impl Attrs {
 }
 
 /// Neighbouring cells that look alike. On the wire: `[text, fg, bg, attrs, cells]`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(from = "RunWire", into = "RunWire")]
 pub struct Run {
     /// Text without control characters.
