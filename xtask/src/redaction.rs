@@ -1,4 +1,4 @@
-//! `cargo xtask redaction`: judges redaction beside two other scanners on the same corpus.
+//! `cargo xtask redaction`: judges redaction beside two other scanners.
 //!
 //! The corpus is generated from a fixed seed. A scanner that cannot be installed is left out, and
 //! the command says so; the table of the documentation is written only with both.

@@ -1,4 +1,4 @@
-//! What redaction masks of five hundred planted secrets, and what it touches without need.
+//! What redaction masks of five hundred planted secrets, and what in vain.
 #![expect(clippy::expect_used, reason = "a helper that cannot go on fails its test")]
 
 #[path = "../examples/redaction/corpus.rs"]
@@ -6,8 +6,9 @@ mod corpus;
 #[path = "../examples/redaction/judge.rs"]
 mod judge;
 
-/// Row 8 of the attack: at least 98 % of the secrets are masked and at most 1 % of ordinary lines
-/// are touched. These are the figures themselves, so a form that is lost is noticed by its name.
+/// At least 98 % of the secrets are masked, at most 1 % of lines in vain.
+///
+/// These are the figures themselves, so a form that is lost is noticed by its name.
 #[test]
 fn h65_of_five_hundred_planted_secrets_every_one_is_masked() {
     let ours = judge::ours();

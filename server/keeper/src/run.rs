@@ -8,11 +8,14 @@
 mod agent;
 mod client;
 mod keeper;
+mod machine;
 mod publish;
+mod report;
 mod setup;
 mod socket;
 mod watch;
 
+use report::cannot;
 use setup::Setup;
 use std::fs::File;
 use std::io::{self, BufRead as _, Read as _, Write as _};
@@ -46,15 +49,6 @@ pub fn run(launcher: &LauncherProgram) -> ExitCode {
     drop(reply); // tells the service that the agent runs
     started.run();
     ExitCode::SUCCESS
-}
-
-/// Says a line to the keeper's own log.
-fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}"); // a full disk: the log is not worth the session
-}
-
-fn cannot<E: std::fmt::Display>(what: &'static str) -> impl FnOnce(E) -> String {
-    move |error| format!("refused cannot {what}: {error}")
 }
 
 /// Everything up to the exec of the agent. The reason as a line for the service.

@@ -26,7 +26,9 @@ pub(crate) fn act<T>(
     run(call, Kind::Act, work)
 }
 
-/// Runs a command that ends something. It has room for that on a full disk too (H91).
+/// Runs a command that ends something.
+///
+/// It has room for that on a full disk too (H91).
 pub(crate) fn end<T>(
     call: &Call,
     work: impl AsyncFnOnce(&App) -> Result<T, End>,

@@ -11,10 +11,10 @@ use tokio::sync::Semaphore;
 const AT_ONCE: usize = 2;
 /// Checks that may wait.
 const WAITING: usize = 8;
-/// Least length of a new password, in characters (OWASP ASVS 2.1.1).
+/// Least length of a new password, in characters.
 ///
 /// A hash made earlier, of a shorter password, goes on working.
-pub const SHORTEST_PASSWORD: usize = 12;
+pub const SHORTEST_PASSWORD: usize = 8;
 /// Longest password that is looked at, bytes.
 pub const LONGEST_PASSWORD: usize = 1024;
 /// Memory (KiB), passes and lanes of the hashes we make.

@@ -1,4 +1,4 @@
-//! Judges redaction on the corpus: what is masked of it, and what is touched without need.
+//! Counts what redaction masks of the corpus, and what it touches in vain.
 
 use crate::corpus::{Harmless, Planted, harmless, planted};
 use svc_domain::redact::redact_text;

@@ -1,5 +1,6 @@
-//! Judges redaction and two other scanners on the same corpus; `cargo xtask redaction` runs it.
+//! Judges redaction and two other scanners on the same corpus.
 //!
+//! `cargo xtask redaction` runs it.
 //! `write DIR` writes the corpus, `judge DIR [NOTE]` reads what the scanners said there, prints
 //! the table and puts it into the note, `speed` measures how fast text is redacted.
 #![expect(clippy::print_stdout, reason = "a program for a person")]

@@ -11,8 +11,8 @@ use std::sync::LazyLock;
 use memchr::memmem;
 use regex::Regex;
 
-use super::hints::{Hints, Rules};
-use super::rules::pattern;
+use super::pattern::pattern;
+use super::rule_set::Rules;
 use super::span::Span;
 
 /// One form of a secret.
@@ -22,7 +22,7 @@ pub(super) struct Form {
     pub source: &'static str,
     /// When the pattern is worth asking.
     asked: Asked,
-    /// What is masked: the group `v`, `w` or `x` where there is one, else the whole match.
+    /// Its shape; the group `v`, `w` or `x` is masked, else the whole match.
     pattern: &'static str,
     /// Texts that hold one, and the part that must not be seen.
     #[cfg(test)]
@@ -114,9 +114,9 @@ fn of(is_meant: impl Fn(&Asked) -> bool) -> u128 {
 static PATTERNS: LazyLock<Vec<Regex>> =
     LazyLock::new(|| all().map(|form| pattern(form.pattern)).collect());
 
-/// Finds every form that `hints` makes worth asking.
-pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
-    for rule in hints.forms().filter_map(|number| PATTERNS.get(number)) {
+/// Finds every form of these numbers.
+pub(super) fn find(text: &str, numbers: impl Iterator<Item = usize>, out: &mut Vec<Span>) {
+    for rule in numbers.filter_map(|number| PATTERNS.get(number)) {
         if rule.captures_len() == 1 {
             out.extend(rule.find_iter(text).map(|it| Span::secret(it.start(), it.end())));
             continue;

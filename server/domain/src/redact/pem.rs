@@ -1,12 +1,15 @@
-//! Masks private keys over any number of lines: in PEM form from BEGIN to END, and in that of `PuTTY`.
+//! Masks private keys over any number of lines.
+//!
+//! In PEM form from BEGIN to END, and in the form of `PuTTY`.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::hints::{Hints, Rules};
-use super::rules::pattern;
+use super::hints::Hints;
+use super::pattern::pattern;
+use super::rule_set::Rules;
 use super::span::Span;
 
 /// Most lines of a block without an END.
@@ -28,7 +31,7 @@ pub(super) fn marks(text: &str) -> impl Iterator<Item = (Range<usize>, bool)> {
     })
 }
 
-/// The line of a `PuTTY` key file that says how many lines of the private part follow.
+/// How many lines of the private part follow in a `PuTTY` key file.
 static PUTTY: LazyLock<Regex> = LazyLock::new(|| pattern(r"Private-Lines: *([0-9]{1,9})"));
 
 /// What earlier lines said.

@@ -5,8 +5,10 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::forms;
-use super::hints::{Hints, Rules};
+use super::hints::Hints;
 use super::key_value;
+use super::pattern::pattern;
+use super::rule_set::Rules;
 use super::span::Span;
 
 /// Finds everything to mask in one text, of which `hints` is true.
@@ -28,7 +30,7 @@ pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
             found.get(1).map(|value| Span::secret(value.start(), value.end()))
         }));
     }
-    forms::find(text, hints, out);
+    forms::find(text, hints.forms(), out);
     if hints.name(Rules::BEARER) {
         bearer(text, out);
     }
@@ -38,11 +40,6 @@ pub(super) fn find(text: &str, hints: Hints, out: &mut Vec<Span>) {
     if hints.name(Rules::KEY_VALUE) {
         key_value::find(text, out);
     }
-}
-
-#[expect(clippy::expect_used, reason = "the patterns are constants; the tests compile each")]
-pub(crate) fn pattern(source: &str) -> Regex {
-    Regex::new(source).expect("a constant pattern compiles")
 }
 
 /// Tokens that are masked whole.

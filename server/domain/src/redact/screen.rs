@@ -11,8 +11,9 @@ mod reading;
 #[cfg(test)]
 mod tests;
 
-use super::hints::{Rules, Scan};
+use super::hints::Scan;
 use super::pem::{self, Pem, PemLine};
+use super::rule_set::Rules;
 use super::span::Span;
 use reading::{Blanks, Panes, Reading, Segment};
 use svc_shared::characters::{is_invisible, rewrite_invisible};

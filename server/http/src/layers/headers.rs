@@ -45,7 +45,7 @@ pub(crate) fn apply(
     }
 }
 
-/// Makes a browser that is led to a reply for programs store it instead of showing it.
+/// Makes a browser store a reply for programs instead of showing it.
 ///
 /// Scripts and pictures of the page are served as before. The name is ours in every case.
 pub(crate) fn keep_from_view(headers: &mut HeaderMap) {

@@ -123,14 +123,14 @@ async fn h26_wrong_fields_are_named_and_passwords_not_shown_again() {
     let mut wrong = workspace.form();
     wrong["projects_root"] = json!("/nowhere/at/all");
     wrong["port"] = json!(70_000);
-    wrong["password"] = json!("elevenchars");
+    wrong["password"] = json!("secret7");
     let reply = send(address, Sent::new("POST", "/setup").json(&wrong)).await;
     assert_eq!(reply.status, 400);
     let errors = reply.json()["errors"].clone();
     for (field, words) in [
         ("projects_root", "cannot be used"),
         ("port", "1 to 65535"),
-        ("password", "at least 12"),
+        ("password", "at least 8"),
         ("confirm", "don't match"),
     ] {
         assert!(errors[field].as_str().unwrap().contains(words), "{errors}");

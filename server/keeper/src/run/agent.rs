@@ -1,6 +1,6 @@
 //! The agent as the keeper's child: held, started, stopped, collected.
 
-use super::setup::Terminal;
+use super::machine::Terminal;
 use rustix::process::{Pid as RawPid, Signal, WaitOptions, kill_process_group, wait};
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -6,8 +6,10 @@ mod conversation;
 
 use super::agent::{Agent, End};
 use super::client::{Client, STALL_LIMIT};
+use super::machine;
 use super::publish::Published;
-use super::{say, setup, socket, watch};
+use super::report::say;
+use super::{socket, watch};
 use crate::emulator::Emulator;
 use crate::message::{Counters, ErrorCode, FromKeeper, Phase, SessionState};
 use crate::screen::Size;
@@ -388,7 +390,7 @@ impl Keeper {
         self.state.exit_code = end.code;
         self.state.exit_signal = end.signal;
         self.parts.sidecar.exit =
-            Some(ExitRecord { code: end.code, signal: end.signal, at: setup::now() });
+            Some(ExitRecord { code: end.code, signal: end.signal, at: machine::now() });
         self.tell(now);
         self.final_until = Some(now + FINAL);
         self.served_after_end = self.clients.iter().any(|client| client.role.is_some());

@@ -2,29 +2,23 @@
 
 use super::agent::Agent;
 use super::keeper::{Keeper, Parts};
-use super::{cannot, say, socket};
+use super::machine::{Terminal, now, window};
+use super::report::{cannot, say};
+use super::socket;
 use crate::message::{KEEPER_PROTOCOLS, Phase, ProcessWire, on_wire};
 use crate::screen::Size;
 use crate::sidecar::{AgentRecord, Begin, KeeperRecord, Sidecar, Token};
 use rustix::fs::{Mode, OFlags, fcntl_setfl, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, unlockpt};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
-use rustix::termios::{InputModes, OptionalActions, Winsize, tcgetattr, tcsetattr, tcsetwinsize};
+use rustix::termios::{InputModes, OptionalActions, tcgetattr, tcsetattr, tcsetwinsize};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 use svc_domain::identity::ProcessIdentity;
 use svc_process::launcher::{KeeperOrder, KeeperTerminal};
 use svc_process::table::ProcTable;
-use svc_shared::Timestamp;
-
-/// The end of the terminal that the agent gets.
-pub(super) struct Terminal {
-    pub(super) master: OwnedFd,
-    pub(super) slave: OwnedFd,
-}
 
 pub(super) struct Setup {
     pub(super) terminal: Terminal,
@@ -34,17 +28,6 @@ pub(super) struct Setup {
     signals: UnixStream,
     sidecar: Sidecar,
     null: OwnedFd,
-}
-
-/// Now, on the clock that people read.
-pub(super) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
-}
-
-/// Size of a terminal as the kernel takes it.
-pub(super) fn window(size: Size) -> Winsize {
-    Winsize { ws_row: size.rows(), ws_col: size.cols(), ws_xpixel: 0, ws_ypixel: 0 }
 }
 
 impl Setup {

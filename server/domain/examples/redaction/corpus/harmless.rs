@@ -4,10 +4,10 @@ use super::{Dice, Harmless};
 
 /// How often each kind is drawn.
 const EACH: usize = 56;
-/// Lines as long and as mixed as those of a key are masked on purpose, so they are few here.
+/// Lines as mixed as those of a key: masked on purpose, so they are few.
 const EACH_WRAPPED: usize = 4;
 
-/// Draws every kind in turn, as lines of different kinds follow each other in a log.
+/// Draws every kind in turn, as they follow each other in a log.
 pub(super) fn all(dice: &mut Dice) -> Vec<Harmless> {
     let mut out = Vec::new();
     for _ in 0..EACH {

@@ -1,6 +1,8 @@
-//! Secrets that are known by what stands around them: headers, commands, files, addresses.
+//! Secrets that are known by what stands around them.
+//!
+//! In headers, commands, files and addresses.
 
-use super::super::hints::Rules;
+use super::super::rule_set::Rules;
 use super::{Asked, Form, forms, rule, words};
 
 #[rustfmt::skip]

@@ -1,7 +1,8 @@
 //! What clients say and are answered.
 
 use super::super::client::{Client, Received, Subscribed};
-use super::super::{say, setup};
+use super::super::machine::window;
+use super::super::report::say;
 use super::{FRAME, Keeper, MOST_INPUT, SECOND_INTERRUPT, Stop};
 use crate::message::{
     Counters, ErrorCode, FromKeeper, KEEPER_PROTOCOLS, MAX_CLIENTS, MAX_FPS, MAX_INPUT_BYTES,
@@ -156,7 +157,7 @@ impl Keeper {
     }
 
     fn resize(&mut self, size: Size) {
-        if let Err(error) = rustix::termios::tcsetwinsize(&self.parts.master, setup::window(size)) {
+        if let Err(error) = rustix::termios::tcsetwinsize(&self.parts.master, window(size)) {
             say(&format!("the terminal did not take its new size: {error}"));
         }
         self.parts.size = size;
