@@ -242,7 +242,9 @@ pub fn TerminalPanel(
             let below = body.scroll_height() - body.scroll_top();
             browser::after_paint(move || {
                 if body.is_connected() {
-                    body.set_scroll_top(body.scroll_height() - below);
+                    // Whoever asks for earlier lines at the live screen sees some of them.
+                    let near = reader.end(&body) - 2 * AT_END_PX;
+                    body.set_scroll_top((body.scroll_height() - below).min(near));
                 }
             });
         }
