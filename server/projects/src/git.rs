@@ -3,8 +3,11 @@
 //! The content of a repository is not trusted. Reading ends at files that are too large or not
 //! regular, and at references that are not valid or take more than a few steps.
 
+mod command;
 mod elsewhere;
 
+pub use command::GitError;
+pub(crate) use command::ReadOnlyGit;
 pub(crate) use elsewhere::leads_elsewhere;
 
 use rustix::fs::{Mode, OFlags};
@@ -132,7 +135,7 @@ fn read_line(file: &Path) -> Option<String> {
 /// Reads a regular file. `None` if it is longer than `limit` bytes.
 ///
 /// A pipe or a device is an error at once.
-fn read_bounded(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn read_bounded(path: &Path, limit: usize) -> io::Result<Option<Vec<u8>>> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
     if !file.metadata()?.is_file() {

@@ -5,6 +5,7 @@
 //! may work in a project (trust) and what happens there.
 
 mod catalog;
+pub mod changes;
 mod discovery;
 mod examine;
 mod git;

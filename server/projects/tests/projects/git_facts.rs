@@ -7,7 +7,7 @@ use std::process::Command;
 
 /// Runs git with no configuration but the repository's own.
 #[track_caller]
-fn git(dir: &Path, line: &str) -> bool {
+pub fn git(dir: &Path, line: &str) -> bool {
     let status = Command::new("git")
         .args(line.split(' '))
         .current_dir(dir)

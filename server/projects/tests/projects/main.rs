@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that cannot set up fails its test")]
 
+mod changes;
 mod git_facts;
 mod scanning;
 mod support;
