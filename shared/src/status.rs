@@ -306,6 +306,10 @@ words! {
         Orphan = "orphan",
         /// Automatic and manual actions are suspended.
         Quarantined = "quarantined",
+        /// The session works in a git worktree, and the project is no repository now.
+        NotGit = "not_git",
+        /// No terminal can be made on this machine.
+        PtyUnavailable = "pty_unavailable",
     }
 }
 

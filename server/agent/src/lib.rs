@@ -29,6 +29,7 @@ pub mod session_list;
 pub mod settings;
 mod stamp;
 pub mod transcript;
+pub mod transcripts;
 pub mod trust;
 pub mod version;
 

@@ -117,6 +117,20 @@ pub fn read(dir: &Path) -> Vec<Entry> {
     }
 }
 
+/// The entry of one process, if there is a usable one. Blocks for one small file.
+#[must_use]
+pub fn entry_of(dir: &Path, pid: Pid) -> Option<Entry> {
+    let path = entry_file(dir, pid);
+    let facts = fs::symlink_metadata(&path).ok()?;
+    read_entry(&path, i64::from(pid.get()), &facts)
+}
+
+/// The file of the entry of one process.
+#[must_use]
+pub fn entry_file(dir: &Path, pid: Pid) -> PathBuf {
+    dir.join(format!("{}.json", pid.get()))
+}
+
 impl Registry {
     /// Nothing is read yet.
     #[must_use]

@@ -2,6 +2,7 @@
 
 use crate::auth::{Auth, Tokens};
 use crate::bridges::Bridges;
+use crate::bridges::keeper_list::KeeperList;
 use crate::bridges::readiness::Readiness;
 use crate::bridges::restore::Restore;
 use crate::bridges::strays::Strays;
@@ -142,6 +143,12 @@ impl App {
     #[must_use]
     pub fn restore(&self) -> &Arc<Restore> {
         &self.0.restore
+    }
+
+    /// The keepers of Interactive Sessions that live.
+    #[must_use]
+    pub fn keepers(&self) -> &Arc<KeeperList> {
+        &self.0.keeper_list
     }
 
     /// Processes that no live bridge answers for.

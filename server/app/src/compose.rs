@@ -8,9 +8,12 @@ use crate::bridges::admissions::Admissions;
 use crate::bridges::adopt::Adopter;
 use crate::bridges::attached::Attached;
 use crate::bridges::change::ChangeRow;
+use crate::bridges::conversations::Conversations;
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::family::Families;
 use crate::bridges::forget::Forget;
+use crate::bridges::keeper_list::KeeperList;
+use crate::bridges::keepers::Keepers;
 use crate::bridges::launch::Launcher;
 use crate::bridges::lookup::Lookup;
 use crate::bridges::readiness::Readiness;
@@ -88,6 +91,7 @@ pub(crate) struct UseCases {
     pub restore: Arc<Restore>,
     pub strays: Arc<Strays>,
     pub stranded: Arc<StrandedSessions>,
+    pub keeper_list: Arc<KeeperList>,
     pub doctor: Arc<Examiner>,
     pub history: History,
     pub preferences: Preferences,
@@ -255,10 +259,22 @@ impl UseCases {
             refs: Arc::clone(&refs),
             read_model: Arc::clone(&read_model),
         });
+        let keepers = Arc::new(Keepers {
+            config: Arc::clone(&config),
+            host: Arc::clone(&host),
+            open: Default::default(),
+        });
+        let conversations = Arc::new(Conversations {
+            agent: Arc::clone(&agent),
+            catalog: Arc::clone(&catalog),
+            refs: Arc::clone(&refs),
+            transitions: Arc::clone(&transitions),
+        });
         let terminator = Arc::new(Terminator {
             config: Arc::clone(&config),
             host: Arc::clone(&host),
             families: Arc::clone(&families),
+            keepers: Arc::clone(&keepers),
             under_way: Arc::default(),
         });
         let ends = Arc::new(EndRecorder {
@@ -270,6 +286,7 @@ impl UseCases {
                 agent: Arc::clone(&agent),
                 seen,
             }),
+            keepers: Arc::clone(&keepers),
         });
         let launcher = Arc::new(Launcher {
             config: Arc::clone(&config),
@@ -288,6 +305,8 @@ impl UseCases {
             launcher: Arc::clone(&launcher),
             terminator: Arc::clone(&terminator),
             ends: Arc::clone(&ends),
+            keepers: Arc::clone(&keepers),
+            conversations: Arc::clone(&conversations),
             retention: Arc::clone(&retention),
             links: Arc::clone(&links),
             tasks: tasks.clone(),
@@ -304,6 +323,7 @@ impl UseCases {
             transitions: Arc::clone(&transitions),
             terminator,
             ends: Arc::clone(&ends),
+            conversations: Arc::clone(&conversations),
         });
         let wrong_ends = Arc::new(WrongEnds {
             host: Arc::clone(&host),
@@ -328,6 +348,7 @@ impl UseCases {
             },
             launcher,
             watchers: Arc::clone(&watchers),
+            conversations,
         });
         let forget = Arc::new(Forget { requests: Arc::clone(&requests), finder });
         let restarting = Arc::new(Restarting {
@@ -367,6 +388,13 @@ impl UseCases {
             registry: Arc::clone(&registry),
             catalog: Arc::clone(&catalog),
             clock: Arc::clone(&clock),
+            doctor: Arc::clone(&last),
+        });
+        let keeper_list = Arc::new(KeeperList {
+            config: Arc::clone(&config),
+            host: Arc::clone(&host),
+            registry: Arc::clone(&registry),
+            refs: Arc::clone(&refs),
             doctor: Arc::clone(&last),
         });
         let doctor = Arc::new(Examiner {
@@ -490,6 +518,7 @@ impl UseCases {
             restore,
             strays,
             stranded,
+            keeper_list,
             doctor,
             history,
             metrics,

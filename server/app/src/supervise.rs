@@ -9,11 +9,13 @@ mod bridge_watch;
 pub(crate) mod change_watch;
 pub(crate) mod healer;
 mod job_watch;
+mod keeper_watch;
 mod link_watch;
 pub(crate) mod reconcile;
 mod relaunch;
 pub(crate) mod restarter;
 pub(crate) mod sampler;
+mod session_watch;
 pub(crate) mod watchers;
 
 use crate::AppError;

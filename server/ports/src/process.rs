@@ -124,6 +124,8 @@ pub struct ExitReport {
 pub enum Signal {
     /// The orderly end.
     Interrupt,
+    /// The orderly end of a process of our own.
+    Terminate,
     /// The last resort.
     Kill,
 }

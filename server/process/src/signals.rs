@@ -46,6 +46,7 @@ pub(crate) fn send(
     let leads = stat.group == stat.pid;
     let raw_signal = match signal {
         Signal::Interrupt => RawSignal::INT,
+        Signal::Terminate => RawSignal::TERM,
         Signal::Kill => RawSignal::KILL,
     };
     let sent = match (target, descriptor) {

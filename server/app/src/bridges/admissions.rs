@@ -7,7 +7,7 @@ use crate::bridges::readiness::Readiness;
 use crate::bridges::wrong_end::WrongEnds;
 use crate::projects::trusting::Trust;
 use std::sync::Arc;
-use svc_domain::admission::{Admission, Obstacle, Wanted};
+use svc_domain::admission::{Admission, Circumstances, Obstacle, Picked, Wanted};
 use svc_projects::Project;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_store::Cap;
@@ -38,10 +38,12 @@ impl Admissions {
         &self,
         project: &Project,
         wanted: Wanted,
+        picked: Picked,
     ) -> Result<Admitted, AppError> {
         for _ in 0..LOOKS {
             let live = self.adopter.transitions.registry.live().await?;
             let now = self.readiness.circumstances_now(project, wanted, live).await?;
+            let now = Circumstances { picked, ..now };
             let found = match judged(&project.name, wanted, &now)? {
                 Admission::Launch { grant_trust } => return Ok(Admitted::Launch { grant_trust }),
                 Admission::Reuse(id) => return Ok(Admitted::Reuse(id)),

@@ -22,7 +22,7 @@ pub(crate) struct Scene {
     occupied: HashMap<ProjectName, InstanceId>,
     live_bridges: u32,
     program: Program,
-    has_terminal: bool,
+    pub has_terminal: bool,
     disk_has_room: bool,
 }
 

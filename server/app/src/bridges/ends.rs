@@ -4,6 +4,7 @@
 use crate::AppError;
 use crate::bridges::attached::Attached;
 use crate::bridges::family::Families;
+use crate::bridges::keepers::{Keepers, Left, left_of};
 use crate::bridges::transition::{Changed, Transitions};
 use crate::log_files;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use svc_ports::process::ExitReport;
 use svc_shared::status::{ExitReason, QuarantineCode};
 
 /// How the end of a bridge was noticed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Noticed {
     /// A stop ended its process.
     Stopped { report: ExitReport, forced: bool },
@@ -29,6 +30,8 @@ pub(crate) enum Noticed {
     LaunchInterrupted,
     /// It did not register within the grace of a start and was ended.
     GraceOver { report: ExitReport, forced: bool },
+    /// The agent said that it cannot become ready, and was ended.
+    Refused { reason: ExitReason, detail: Option<String>, report: ExitReport },
     /// Its remote session is gone, and it was started once without it already.
     Poisoned,
     /// It did not end.
@@ -41,6 +44,7 @@ pub(crate) struct EndRecorder {
     pub transitions: Arc<Transitions>,
     pub families: Arc<Families>,
     pub attached: Arc<Attached>,
+    pub keepers: Arc<Keepers>,
 }
 
 impl EndRecorder {
@@ -57,6 +61,7 @@ impl EndRecorder {
             Noticed::Stopped { .. }
             | Noticed::LaunchInterrupted
             | Noticed::GraceOver { .. }
+            | Noticed::Refused { .. }
             | Noticed::Poisoned
             | Noticed::Alive(_) => false,
         };
@@ -76,21 +81,33 @@ impl EndRecorder {
 
     async fn fact(&self, bridge: &Bridge, noticed: Noticed) -> Fact {
         match noticed {
-            Noticed::Stopped { report, forced } => Fact::Exited(Cause {
-                exit_code: report.code,
-                exit_signal: report.signal.or(forced.then_some(9)),
-                forced,
-                ..Cause::plain(ExitReason::OperatorStop)
-            }),
+            Noticed::Stopped { report, forced } => {
+                let (report, _) = self.seen_by_keeper(bridge, report).await;
+                // The keeper kills, too, what does not end in time.
+                let forced = forced || bridge.is_interactive() && report.signal == Some(9);
+                Fact::Exited(Cause {
+                    exit_code: report.code,
+                    exit_signal: report.signal.or(forced.then_some(9)),
+                    forced,
+                    ..Cause::plain(ExitReason::OperatorStop)
+                })
+            }
             Noticed::Exited(report) => {
                 let stopped = bridge.intentional_stop();
+                let (report, is_lost) = self.seen_by_keeper(bridge, report).await;
                 let cause = self.cause(bridge, report, stopped).await;
                 self.families.kill_leftovers(bridge).await;
-                Fact::Exited(Cause { forced: stopped && report.signal == Some(9), ..cause })
+                let reason = if is_lost { ExitReason::KeeperLost } else { cause.reason };
+                let forced = stopped && report.signal == Some(9);
+                Fact::Exited(Cause { reason, forced, ..cause })
             }
             Noticed::FoundGone => {
+                let (report, is_lost) = self.seen_by_keeper(bridge, ExitReport::default()).await;
+                let cause = self.cause(bridge, report, false).await;
                 self.families.kill_leftovers(bridge).await;
-                Fact::FoundGone(self.cause_of(bridge, ExitReason::DiedUnsupervised).await)
+                let reason =
+                    if is_lost { ExitReason::KeeperLost } else { ExitReason::DiedUnsupervised };
+                Fact::FoundGone(Cause { reason, ..cause })
             }
             Noticed::HostRestarted => Fact::HostRestarted,
             Noticed::LaunchInterrupted => {
@@ -101,11 +118,29 @@ impl EndRecorder {
                 let cause = self.cause(bridge, report, true).await;
                 Fact::GraceExpired(Cause { reason: ExitReason::NotRegistered, forced, ..cause })
             }
+            Noticed::Refused { reason, detail, report } => {
+                let (report, _) = self.seen_by_keeper(bridge, report).await;
+                let cause = self.cause(bridge, report, true).await;
+                Fact::Refused(Cause { reason, detail: detail.or(cause.detail), ..cause })
+            }
             Noticed::Poisoned => {
                 let cause = self.cause_of(bridge, ExitReason::PoisonedSession).await;
                 Fact::Exited(Cause { exit_code: None, exit_signal: None, ..cause })
             }
             Noticed::Alive(code) => Fact::Doubt(code),
+        }
+    }
+
+    /// How a session's agent ended as its keeper saw it, and whether the keeper was lost with it.
+    /// The agent is the keeper's child: nobody else can collect its exit status.
+    async fn seen_by_keeper(&self, bridge: &Bridge, report: ExitReport) -> (ExitReport, bool) {
+        if !bridge.is_interactive() {
+            return (report, false);
+        }
+        match left_of(&self.keepers, bridge).await {
+            Left::Seen(seen) => (ExitReport { oom_kill: report.oom_kill, ..seen }, false),
+            Left::Nothing => (report, true),
+            Left::Unknown => (report, false),
         }
     }
 
@@ -132,8 +167,15 @@ impl EndRecorder {
 
     async fn last_words(&self, bridge: &Bridge) -> (String, String) {
         let Some(set) = log_files::set_of(&self.config, bridge) else { return Default::default() };
-        tokio::task::spawn_blocking(move || (set.debug_tail(), set.output_tail()))
-            .await
-            .unwrap_or_default()
+        let (keepers, bridge) = (Arc::clone(&self.keepers), bridge.clone());
+        tokio::task::spawn_blocking(move || {
+            let printed = match bridge.is_interactive() {
+                true => keepers.last_lines(&bridge),
+                false => set.output_tail(),
+            };
+            (set.debug_tail(), printed)
+        })
+        .await
+        .unwrap_or_default()
     }
 }

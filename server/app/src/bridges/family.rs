@@ -154,7 +154,10 @@ impl Families {
             known.extend(found.into_iter().map(|process| process.identity));
         }
         known.retain(|process| {
-            Some(process) != bridge.process.as_ref() && self.host.probe(process) == Verdict::Same
+            Some(process) != bridge.process.as_ref()
+                // It ends by itself after its agent, and has the last words of it.
+                && Some(process) != bridge.keeper.as_ref()
+                && self.host.probe(process) == Verdict::Same
         });
         known.iter().cloned().collect()
     }

@@ -20,15 +20,25 @@ use std::time::Duration;
 use svc_agent::log_set::LogSet;
 use svc_config::Config;
 use svc_config::ScopeUse;
-use svc_domain::argv::{Argv, ServerMode};
+use svc_domain::argv::{Argv, Interactive, ServerMode};
 use svc_domain::bridge::{Bridge, Launch};
+use svc_domain::conversation::TakeUp;
 use svc_domain::identity::{LaunchId, ProcessIdentity};
 use svc_domain::observe::{Cause, Fact};
+use svc_domain::worktree::WorktreeName;
 use svc_ports::ProcessHost;
-use svc_ports::process::{Enclosed, LaunchError, LaunchSpec};
+use svc_ports::process::{Enclosed, LaunchError, LaunchSpec, TerminalSpec};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_shared::status::{BridgeStatus, ExitReason, HealMode, PermissionMode, SpawnMode};
+use svc_shared::status::{
+    BridgeStatus, ExitReason, HealMode, PermissionMode, ResumeMode, SpawnMode,
+};
+
+/// Size of a new terminal (`agent-cli` §15.1).
+const COLUMNS: u16 = 120;
+const ROWS: u16 = 40;
+/// Lines kept above the screen (`agent-cli` §15.2).
+const SCROLLBACK_LINES: u32 = 2000;
 
 /// Why nothing can be asked for a scope.
 const NO_MANAGER: &str = "no systemd can be asked here";
@@ -55,9 +65,29 @@ impl Drop for Prepared {
 /// The options of the agent that a row carries.
 pub(crate) struct LaunchRequest<'a> {
     pub project: &'a ProjectName,
-    pub label: &'a str,
-    pub spawn_mode: SpawnMode,
     pub permission_mode: PermissionMode,
+    pub form: Form<'a>,
+}
+
+/// What is particular to one kind of bridge.
+pub(crate) enum Form<'a> {
+    /// Server Mode.
+    Server { label: &'a str, spawn_mode: SpawnMode },
+    /// Interactive Session.
+    Session { worktree: Option<&'a WorktreeName>, take_up: &'a TakeUp },
+}
+
+impl<'a> LaunchRequest<'a> {
+    /// The launch of a row that exists; `take_up` is for Interactive Sessions.
+    pub fn of(bridge: &'a Bridge, take_up: &'a TakeUp) -> Self {
+        let form = match bridge.resume_mode {
+            ResumeMode::Standard => {
+                Form::Server { label: bridge.label(), spawn_mode: bridge.spawn_mode }
+            }
+            ResumeMode::Pty => Form::Session { worktree: bridge.worktree.as_ref(), take_up },
+        };
+        Self { project: &bridge.project, permission_mode: bridge.permission_mode, form }
+    }
 }
 
 /// Starts the agent for rows.
@@ -99,17 +129,24 @@ impl Launcher {
             AppError::invalid("`state_dir` is not valid UTF-8; choose another state directory")
         })?;
         let defaults = &self.config.instance_defaults;
-        let args = ServerMode {
-            name: request.label,
-            debug_file,
-            spawn_mode: request.spawn_mode,
-            permission_mode: request.permission_mode,
-            session_name_prefix: defaults.session_name_prefix.as_deref(),
-            capacity: defaults.capacity,
-            // Without it a lost link is told of only when it is back.
-            verbose: defaults.verbose || self.config.claude.heal != HealMode::Off,
-        }
-        .args();
+        let permission_mode = request.permission_mode;
+        let args = match request.form {
+            Form::Server { label, spawn_mode } => ServerMode {
+                name: label,
+                debug_file,
+                spawn_mode,
+                permission_mode,
+                session_name_prefix: defaults.session_name_prefix.as_deref(),
+                capacity: defaults.capacity,
+                // Without it a lost link is told of only when it is back.
+                verbose: defaults.verbose || self.config.claude.heal != HealMode::Off,
+            }
+            .args(),
+            Form::Session { worktree, take_up } => {
+                let project = request.project.as_str();
+                Interactive { project, debug_file, permission_mode, worktree, take_up }.args()
+            }
+        };
         let args = match args {
             Ok(args) => args,
             Err(bad) => {
@@ -155,15 +192,15 @@ impl Launcher {
             umask: self.umask,
             output: prepared.files.output_file(),
             identity_file: prepared.files.identity_file(),
-            terminal: None,
+            terminal: bridge.is_interactive().then(|| self.terminal(bridge, &prepared.files)),
         };
         let held = match self.host.launch(spec).await {
             Ok(held) => held,
             Err(error) => return self.not_started(id, generation, &error).await,
         };
         hit("spawn.after_fork").await;
-        let identity = held.identity().clone();
-        let fact = Fact::Held { agent: identity.clone(), keeper: None };
+        let (identity, keeper) = (held.identity().clone(), held.keeper().cloned());
+        let fact = Fact::Held { agent: identity.clone(), keeper: keeper.clone() };
         match self.transitions.observe(id, generation, fact).await? {
             Changed::Now(known)
                 if known.bridge.is_live() && known.bridge.process.as_ref() == Some(&identity) => {}
@@ -177,7 +214,8 @@ impl Launcher {
             | Changed::CapReached => return Ok(false),
         }
         hit("spawn.after_pid_saved").await;
-        if let Err(why) = self.enclose(bridge, &identity, &prepared.launch.id).await {
+        let processes: Vec<&ProcessIdentity> = std::iter::once(&identity).chain(&keeper).collect();
+        if let Err(why) = self.enclose(bridge, &processes, &prepared.launch.id).await {
             drop(held);
             let error = LaunchError::NotReady(why);
             return self.not_started(id, generation, &error).await;
@@ -190,12 +228,30 @@ impl Launcher {
         Ok(true)
     }
 
+    /// The terminal of an Interactive Session.
+    fn terminal(&self, bridge: &Bridge, files: &LogSet) -> TerminalSpec {
+        let beside = |end: &str| files.directory().join(format!("{}{end}", files.stem()));
+        TerminalSpec {
+            cols: COLUMNS,
+            rows: ROWS,
+            scrollback_lines: SCROLLBACK_LINES,
+            sidecar: beside(svc_keeper::sidecar::SUFFIX),
+            socket_dir: self.config.state_dir.join("run").join("k"),
+            keeper_log: beside(".keeper.log"),
+            instance_id: bridge.id.clone(),
+            project: bridge.project.clone(),
+            worktree: bridge.worktree.as_ref().map(ToString::to_string),
+            debug_file: Some(files.agent_file()),
+            input_allowed: self.config.claude.terminal_input,
+        }
+    }
+
     /// Gives a held launch a scope of its own, as far as that is wanted and possible.
     /// The reason why it must not be started without one.
     async fn enclose(
         &self,
         bridge: &Bridge,
-        identity: &ProcessIdentity,
+        processes: &[&ProcessIdentity],
         launch: &LaunchId,
     ) -> Result<(), String> {
         let wanted = self.config.claude.scope;
@@ -203,7 +259,7 @@ impl Launcher {
             return Ok(());
         }
         let about = format!("Agent of {} ({})", bridge.project, bridge.id.short());
-        let why = match (self.host.enclose(&[identity], launch, &about).await, wanted) {
+        let why = match (self.host.enclose(processes, launch, &about).await, wanted) {
             (Enclosed::Yes, _) => return Ok(()),
             (Enclosed::NoManager, ScopeUse::Require) => NO_MANAGER.to_owned(),
             (Enclosed::NoManager, ScopeUse::Auto | ScopeUse::Off) => return Ok(()),

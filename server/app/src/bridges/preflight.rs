@@ -77,7 +77,12 @@ impl Readiness {
         scene: &Scene,
         unrecorded: Unrecorded,
     ) -> (Wanted, Circumstances) {
-        let wanted = self.default_wanted(&project.name, ResumeMode::Standard);
+        let mode = match self.config.claude.launch_mode {
+            // A launch falls back to Server Mode.
+            ResumeMode::Pty if !scene.has_terminal => ResumeMode::Standard,
+            mode => mode,
+        };
+        let wanted = self.default_wanted(&project.name, mode);
         (wanted, self.circumstances(project, wanted, scene, unrecorded))
     }
 
@@ -134,6 +139,13 @@ struct Report<'a> {
 impl Report<'_> {
     fn preflight(&self) -> Preflight {
         let found = obstacles(self.wanted, self.now);
+        let standard = Wanted { resume_mode: ResumeMode::Standard, ..self.wanted };
+        let session = Wanted {
+            resume_mode: ResumeMode::Pty,
+            // A worktree is a choice of its own in the dialog.
+            spawn_mode: SpawnMode::SameDir,
+            ..self.wanted
+        };
         let worktree = Wanted { spawn_mode: SpawnMode::Worktree, ..self.wanted };
         let with_commit = Circumstances {
             has_commit: self.has_commit,
@@ -141,9 +153,9 @@ impl Report<'_> {
             ..self.now.clone()
         };
         let launch = BTreeMap::from([
-            ("standard".to_owned(), verdict(&found)),
+            ("standard".to_owned(), verdict(&obstacles(standard, self.now))),
             ("worktree".to_owned(), verdict(&obstacles(worktree, &with_commit))),
-            ("pty".to_owned(), no("pty_unavailable")),
+            ("pty".to_owned(), verdict(&obstacles(session, self.now))),
             ("hosted".to_owned(), no("hosted_unavailable")),
             ("background".to_owned(), verdict(&job_obstacles(self.wanted, &self.now.of_a_job()))),
         ]);
@@ -301,6 +313,7 @@ fn verdict(found: &[Obstacle]) -> LaunchVerdict {
     match found.first() {
         None => LaunchVerdict { ok: true, code: None },
         Some(Obstacle::NotGit | Obstacle::NoCommit | Obstacle::ForeignGit(_)) => no("not_git"),
+        Some(Obstacle::NoTerminal) => no("pty_unavailable"),
         Some(obstacle) => no(code(obstacle).as_str()),
     }
 }

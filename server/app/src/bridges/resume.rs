@@ -1,22 +1,22 @@
 //! Use-case: start the next generation of an ended bridge, in the same row.
 
+use crate::AppError;
 use crate::bridges::circumstances::refuse;
 use crate::bridges::launch::LaunchRequest;
 use crate::bridges::spawn::Starter;
 use crate::bridges::stop::held;
 use crate::bridges::transition::Changed;
 use crate::projects::catalog::unknown_project;
-use crate::{AppError, Class};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_domain::admission::{Admission, Obstacle, Wanted, admit};
 use svc_domain::argv::reads_as_option;
-use svc_domain::bridge::Bridge;
+use svc_domain::bridge::{Bridge, Outcome as EndedAs};
+use svc_domain::conversation::TakeUp;
 use svc_domain::decide::{Command, Refusal};
 use svc_domain::identity::Pid;
 use svc_projects::Project;
 use svc_shared::api::instances::{Outcome, ResumeRequest, SpawnResult};
-use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{NotCreated, ResumeMode};
 use svc_store::Cap;
@@ -84,17 +84,6 @@ impl Starter {
                 return self.declined(&bridge, &bridge.id, NotCreated::AlreadyRunning).await;
             }
         }
-        match target.resume_mode {
-            ResumeMode::Standard => {}
-            ResumeMode::Pty => {
-                return Err(AppError::new(
-                    ErrorCode::NotResumable,
-                    Class::Conflict,
-                    "Interactive Sessions are not part of this build; resume it with a build \
-                     that has them",
-                ));
-            }
-        }
         let project = self
             .requests
             .lookup
@@ -121,16 +110,14 @@ impl Starter {
             },
             Admission::Refused(obstacle) => return Err(refuse(&project.name, &obstacle)),
         };
-        let launched = self.next_generation(&target, &project, grant_trust, by).await?;
+        let take_up = self.conversations.take_up(&target).await?;
+        let warnings = begins_anew(&target, &take_up);
+        let launched = self.next_generation(&target, &project, &take_up, grant_trust, by).await?;
         drop(lock);
         match launched {
             Launched::Yes => {
-                let outcome = Outcome {
-                    created: true,
-                    reason: None,
-                    reason_code: None,
-                    warnings: Vec::new(),
-                };
+                let warnings = warnings.into_iter().map(str::to_owned).collect();
+                let outcome = Outcome { created: true, reason: None, reason_code: None, warnings };
                 self.result(&target.id, outcome, wait).await
             }
             Launched::Occupied => {
@@ -151,7 +138,10 @@ impl Starter {
             spawn_mode: target.spawn_mode,
             permission_mode: target.permission_mode,
             trust: request.trust.unwrap_or(false),
-            name_reads_as_option: reads_as_option(target.label()),
+            name_reads_as_option: reads_as_option(match target.resume_mode {
+                ResumeMode::Standard => target.label(),
+                ResumeMode::Pty => target.project.as_str(),
+            }),
         };
         let now = self.admissions.readiness.circumstances_now(project, wanted, live).await?;
         Ok(admit(wanted, &now))
@@ -161,18 +151,11 @@ impl Starter {
         &self,
         target: &Bridge,
         project: &Project,
+        take_up: &TakeUp,
         grant_trust: bool,
         by: By,
     ) -> Result<Launched, AppError> {
-        let prepared = self
-            .launcher
-            .prepare(LaunchRequest {
-                project: &target.project,
-                label: target.label(),
-                spawn_mode: target.spawn_mode,
-                permission_mode: target.permission_mode,
-            })
-            .await?;
+        let prepared = self.launcher.prepare(LaunchRequest::of(target, take_up)).await?;
         let (launch, deadline) = (prepared.launch.clone(), self.launcher.deadline());
         let command = match by {
             By::Person => Command::Resume { launch, deadline },
@@ -258,6 +241,16 @@ enum By {
     Person,
     /// The restart that is due.
     Policy,
+}
+
+/// What the caller of a resume should know when no conversation goes on.
+/// A session that was never ready has none, and nobody expects one.
+fn begins_anew(target: &Bridge, take_up: &TakeUp) -> Option<&'static str> {
+    let was_ready = target.ended().is_some_and(|ended| ended.outcome != EndedAs::Failed);
+    (target.is_interactive() && was_ready && *take_up == TakeUp::New).then_some(
+        "nothing of the earlier conversation is left where the agent keeps it, so the session \
+         begins a new one",
+    )
 }
 
 enum Launched {

@@ -1,25 +1,30 @@
 //! Use-case: launch a bridge in a project, or hand out the one that is live.
 
 use crate::bridges::admissions::{Admissions, Admitted};
-use crate::bridges::launch::{LaunchRequest, Launcher};
+use crate::bridges::circumstances::has_terminal;
+use crate::bridges::conversations::Conversations;
+use crate::bridges::launch::{Form, LaunchRequest, Launcher};
 use crate::bridges::lookup::unknown_instance;
 use crate::bridges::options::{Options, options};
 use crate::bridges::requests::Requests;
 use crate::failpoint::hit;
 use crate::registry::Registry;
 use crate::supervise::watchers::Watchers;
+use crate::tasks::blocking;
 use crate::{AppError, Class};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::admission::Wanted;
+use svc_domain::admission::{Wanted, advice};
 use svc_domain::argv::reads_as_option;
 use svc_domain::bridge::{Beginning, Bridge, Live, Stage, State};
+use svc_domain::conversation::TakeUp;
 use svc_domain::restart::{Reboot, Restarts};
+use svc_domain::worktree::WorktreeName;
 use svc_projects::Project;
 use svc_shared::api::instances::{Kind, Outcome, SpawnRequest, SpawnResult};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
-use svc_shared::status::{NotCreated, Origin, ResumeMode};
+use svc_shared::status::{NotCreated, Origin, ResumeMode, SpawnMode};
 use svc_store::Inserted;
 
 /// Starts bridges, and revives ended ones.
@@ -28,6 +33,7 @@ pub(crate) struct Starter {
     pub admissions: Admissions,
     pub launcher: Arc<Launcher>,
     pub watchers: Arc<Watchers>,
+    pub conversations: Arc<Conversations>,
 }
 
 impl Starter {
@@ -52,22 +58,28 @@ impl Starter {
         request: SpawnRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let options = self.options_of_kind(&request)?;
+        let (options, resume_mode) = self.options_of_kind(&request).await?;
         let project = self.requests.lookup.catalog.named(&request.project)?;
+        let (picked, take_up) = self.conversations.picked(&project, options.pick.clone()).await?;
+        // The agent shows a session under the project's name.
+        let name = match resume_mode {
+            ResumeMode::Standard => options.custom_name.as_deref(),
+            ResumeMode::Pty => None,
+        };
         let wanted = Wanted {
-            resume_mode: ResumeMode::Standard,
+            resume_mode,
             spawn_mode: options.spawn_mode,
             permission_mode: options.permission_mode,
             trust: options.trust,
-            name_reads_as_option: reads_as_option(
-                options.custom_name.as_deref().unwrap_or(project.name.as_str()),
-            ),
+            name_reads_as_option: reads_as_option(name.unwrap_or(project.name.as_str())),
         };
         let lock = self.requests.locks.project(&project.path).await?;
-        let warnings = options.warnings.clone();
-        match self.admissions.admitted(&project, wanted).await? {
+        let mut warnings = options.warnings.clone();
+        match self.admissions.admitted(&project, wanted, picked).await? {
             Admitted::Launch { grant_trust } => {
-                let id = self.record_and_start(&project, &options, grant_trust).await?;
+                warnings.extend(advice(wanted).map(str::to_owned));
+                let session = Some(&take_up).filter(|_| resume_mode == ResumeMode::Pty);
+                let id = self.record_and_start(&project, &options, session, grant_trust).await?;
                 drop(lock);
                 let outcome = Outcome { created: true, reason: None, reason_code: None, warnings };
                 self.result(&id, outcome, wait).await
@@ -97,10 +109,14 @@ impl Starter {
         self.registry().copies.bridge(id).ok_or_else(|| unknown_instance(reference))
     }
 
-    fn options_of_kind(&self, request: &SpawnRequest) -> Result<Options, AppError> {
-        let options = options(&self.admissions.readiness.config, request)?;
+    async fn options_of_kind(
+        &self,
+        request: &SpawnRequest,
+    ) -> Result<(Options, ResumeMode), AppError> {
+        let has_terminal = blocking(has_terminal).await?;
+        let options = options(&self.admissions.readiness.config, request, has_terminal)?;
         match options.kind {
-            Kind::Bridge(_) => Ok(options),
+            Kind::Bridge(mode) => Ok((options, mode)),
             Kind::Hosted => Err(AppError::new(
                 ErrorCode::HostedUnavailable,
                 Class::Unavailable,
@@ -114,18 +130,21 @@ impl Starter {
         &self,
         project: &Project,
         options: &Options,
+        session: Option<&TakeUp>,
         grant_trust: bool,
     ) -> Result<InstanceId, AppError> {
+        let id = new_instance_id()?;
         let label = options.custom_name.as_deref().unwrap_or(project.name.as_str());
-        let prepared = self
-            .launcher
-            .prepare(LaunchRequest {
-                project: &project.name,
-                label,
-                spawn_mode: options.spawn_mode,
-                permission_mode: options.permission_mode,
-            })
-            .await?;
+        let spawn_mode = options.spawn_mode;
+        let worktree =
+            (session.is_some() && spawn_mode == SpawnMode::Worktree).then(|| WorktreeName::of(&id));
+        let form = match session {
+            None => Form::Server { label, spawn_mode },
+            Some(take_up) => Form::Session { worktree: worktree.as_ref(), take_up },
+        };
+        let permission_mode = options.permission_mode;
+        let request = LaunchRequest { project: &project.name, permission_mode, form };
+        let prepared = self.launcher.prepare(request).await?;
         let now = self.launcher.transitions.clock.now();
         let state = State::Live(Live {
             stage: Stage::Launching { deadline: self.launcher.deadline() },
@@ -133,14 +152,16 @@ impl Starter {
         });
         let bridge = Bridge {
             custom_name: options.custom_name.clone(),
-            spawn_mode: options.spawn_mode,
-            permission_mode: options.permission_mode,
+            resume_mode: if session.is_some() { ResumeMode::Pty } else { ResumeMode::Standard },
+            spawn_mode,
+            permission_mode,
+            worktree,
             started_at: Some(now),
             launch: Some(prepared.launch.clone()),
             restarts: Restarts { policy: options.restart, ..Restarts::default() },
             reboot: Reboot { choice: options.after_reboot, ..Reboot::default() },
             ..Bridge::begin(Beginning {
-                id: new_instance_id()?,
+                id,
                 project: project.name.clone(),
                 cwd: project.path.clone(),
                 origin: Origin::Spawned,

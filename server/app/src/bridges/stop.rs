@@ -1,5 +1,6 @@
 //! Use-case: end a bridge, orderly first, and prove that it is gone.
 
+use crate::bridges::conversations::Conversations;
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::ends::Noticed;
 use crate::bridges::lookup::Wanted;
@@ -8,6 +9,7 @@ use crate::bridges::terminator::Ended;
 use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
+use crate::bridges::worktrees;
 use crate::failpoint::hit;
 use crate::ops::reserve;
 use crate::{AppError, Class};
@@ -25,6 +27,7 @@ pub(crate) struct StopBridge {
     pub transitions: Arc<Transitions>,
     pub terminator: Arc<Terminator>,
     pub ends: Arc<EndRecorder>,
+    pub conversations: Arc<Conversations>,
 }
 
 impl StopBridge {
@@ -70,6 +73,9 @@ impl StopBridge {
     /// Carries out a stop whose intent is recorded. The caller holds the project lock.
     pub(crate) async fn finish(&self, bridge: &Bridge) -> Result<Instance, AppError> {
         let _mark = self.terminator.under_way.mark(&bridge.id);
+        if let Err(error) = self.conversations.learn(bridge).await {
+            tracing::warn!(bridge.id = %bridge.id, error = %error, "the conversation is not known");
+        }
         let ended = match &bridge.process {
             Some(identity) => self.terminator.end(bridge, identity).await,
             None => self.terminator.end_unrecorded(bridge).await,
@@ -77,12 +83,18 @@ impl StopBridge {
         let noticed = match ended {
             Ended::Gone { report, forced } => {
                 hit("stop.before_record").await;
+                self.terminator.keepers.finish(bridge).await;
+                worktrees::unlock(bridge).await;
                 Noticed::Stopped { report, forced }
             }
             Ended::Alive(code) => Noticed::Alive(code),
         };
+        let doubt = match &noticed {
+            Noticed::Alive(code) => Some(*code),
+            _ => None,
+        };
         let after = self.ends.record(bridge, noticed).await?;
-        if let Noticed::Alive(code) = noticed {
+        if let Some(code) = doubt {
             return Err(still_live(bridge, code));
         }
         hit("stop.after_record").await;

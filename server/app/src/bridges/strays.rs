@@ -1,5 +1,6 @@
 //! Use-cases: processes of bridges that no live bridge answers for, and their end.
 
+use crate::bridges::keepers::is_keeper;
 use crate::ops::doctor::last::LastAnswer;
 use crate::projects::catalog::Catalog;
 use crate::registry::Registry;
@@ -108,6 +109,10 @@ impl Strays {
         let mut found = Vec::new();
         for Carrier { launch, facts, resident_bytes, age } in carriers {
             let bridge = of_launch.get(launch).copied();
+            // With a scope it carries the id as well; it has a list of its own.
+            if is_keeper(facts) {
+                continue;
+            }
             let owner = match bridge {
                 Some(bridge) if bridge.is_live() => Owner::Live(bridge.process.as_ref()),
                 Some(_) => Owner::Over,

@@ -2,6 +2,7 @@
 //! An orderly signal first, then force, then the proof that they are gone.
 
 use crate::bridges::family::Families;
+use crate::bridges::keepers::Keepers;
 use crate::bridges::unmanaged::seen;
 use crate::failpoint::hit;
 use std::collections::HashMap;
@@ -20,6 +21,9 @@ use tracing::warn;
 /// How long a killed process may take to disappear.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 
+/// Between the two orderly signals to a session (`agent-cli` §4.7).
+const SECOND_INTERRUPT: Duration = Duration::from_millis(400);
+
 /// How ending a process went.
 pub(crate) enum Ended {
     /// It is gone.
@@ -33,6 +37,7 @@ pub(crate) struct Terminator {
     pub config: Arc<Config>,
     pub host: Arc<dyn ProcessHost>,
     pub families: Arc<Families>,
+    pub keepers: Arc<Keepers>,
     /// Rows whose end this process carries out.
     /// The watcher of such a row does not record it.
     pub under_way: Arc<UnderWay>,
@@ -70,7 +75,7 @@ impl Terminator {
         tokio::pin!(exit);
         // Who dropped the launch id can only be told by its parent, and only while that lives.
         self.families.remember(bridge, identity).await;
-        match self.host.signal(identity, Signal::Interrupt, Target::Group) {
+        match self.interrupt(bridge, identity).await {
             Signalled::Sent => {}
             Signalled::Gone => {
                 let report = tokio::time::timeout(AFTER_KILL, exit).await.unwrap_or_default();
@@ -82,6 +87,13 @@ impl Terminator {
         }
         hit("stop.after_term").await;
         let grace = self.config.claude.stop_grace;
+        if bridge.is_interactive()
+            && tokio::time::timeout(SECOND_INTERRUPT, &mut exit).await.is_err()
+        {
+            // With a turn open, the first one only asks whether it is meant. A keeper that was asked
+            // to end it sends the second one, too: one more changes nothing.
+            let _ = self.host.signal(identity, Signal::Interrupt, Target::Group); // judged below
+        }
         if let Ok(report) = tokio::time::timeout(grace, &mut exit).await {
             hit("stop.after_exit").await;
             self.families.kill_leftovers(bridge).await;
@@ -114,6 +126,19 @@ impl Terminator {
             }
             Err(_) => Ended::Alive(QuarantineCode::Unkillable),
         }
+    }
+}
+
+impl Terminator {
+    /// Asks a process to end: a session through its keeper, while this process is connected to it.
+    async fn interrupt(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Signalled {
+        if bridge.is_interactive()
+            && let Some(commands) = self.keepers.controller(&bridge.id)
+            && commands.stop(self.config.claude.stop_grace).await.is_ok()
+        {
+            return Signalled::Sent;
+        }
+        self.host.signal(identity, Signal::Interrupt, Target::Group)
     }
 }
 

@@ -2,6 +2,7 @@
 //! Read from files and the process table, handed on as values.
 
 use crate::agent::Agent;
+use crate::bridges::circumstances::has_terminal;
 use crate::log_files;
 use crate::read_model::links::{Links, Shown};
 use std::collections::{HashMap, HashSet};
@@ -42,6 +43,8 @@ pub(crate) struct Facts {
     pub unmanaged: HashMap<ProjectName, Unrecorded>,
     /// Links of live rows, as far as they are known.
     pub links: HashMap<InstanceId, Shown>,
+    /// A terminal can be made; asked only where an Interactive Session could be resumed.
+    pub has_terminal: bool,
 }
 
 /// Reads the facts of rows, and remembers what cannot have changed.
@@ -84,6 +87,7 @@ impl FactReader {
             inherits_bypass: HashSet::new(),
             unmanaged: self.unmanaged(),
             links: HashMap::new(),
+            has_terminal: false,
             projects,
             occupied,
         };
@@ -103,7 +107,12 @@ impl FactReader {
             {
                 facts.inherits_bypass.insert(bridge.project.clone());
             }
-            if !facts.occupied.contains(&bridge.project)
+            if bridge.is_interactive() && !facts.has_terminal {
+                facts.has_terminal = has_terminal();
+            }
+            // A session runs beside a Server Mode bridge.
+            let may_resume = bridge.is_interactive() || !facts.occupied.contains(&bridge.project);
+            if may_resume
                 && asked.insert(&bridge.project)
                 && self.agent.trust(&project.path, project.git_root.as_deref()) == Trust::Granted
             {

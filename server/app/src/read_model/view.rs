@@ -35,24 +35,28 @@ impl View {
         if bridge.is_live() {
             return Some(ResumeBlocked::StillLive);
         }
-        match bridge.resume_mode {
-            ResumeMode::Standard => {}
-            ResumeMode::Pty => return Some(ResumeBlocked::HostedUnavailable),
-        }
         // In the order of a resume.
         let Some(project) = facts.projects.get(&bridge.project) else {
             return Some(ResumeBlocked::UnknownProject);
         };
+        if bridge.worktree.is_some() && !project.is_git_repo() {
+            return Some(ResumeBlocked::NotGit);
+        }
         let is_allowed = self.config.project(&project.name).allow_bypass_permissions;
         let inherits = facts.inherits_bypass.contains(&project.name);
         if bypass_obstacle(bridge.permission_mode, is_allowed, inherits).is_some() {
             return Some(ResumeBlocked::BypassForbidden);
         }
-        if facts.occupied.contains(&bridge.project) || facts.unmanaged.contains_key(&bridge.project)
-        {
+        let is_occupied = facts.occupied.contains(&bridge.project)
+            || facts.unmanaged.contains_key(&bridge.project);
+        // A session runs beside whatever is there.
+        if is_occupied && !bridge.is_interactive() {
             return Some(ResumeBlocked::StandardAlreadyLive);
         }
-        (!facts.trusted.contains(&bridge.project)).then_some(ResumeBlocked::NotTrusted)
+        if !facts.trusted.contains(&bridge.project) {
+            return Some(ResumeBlocked::NotTrusted);
+        }
+        (bridge.is_interactive() && !facts.has_terminal).then_some(ResumeBlocked::PtyUnavailable)
     }
 
     /// The record of a row.
@@ -86,9 +90,9 @@ impl View {
             environment_ref: environment.and_then(|raw| self.refs.environment(raw)),
             connect: connect_info(bridge),
             process_id: None,
-            worktree_name: None,
+            worktree_name: bridge.worktree.as_ref().map(ToString::to_string),
             bridge_pid: bridge.process.as_ref().filter(|_| live).map(|p| p.pid.get()),
-            keeper_pid: None,
+            keeper_pid: bridge.keeper.as_ref().filter(|_| live).map(|p| p.pid.get()),
             agent_pid: None,
             status_since: bridge.status_since,
             started_at: bridge.started_at,
@@ -141,7 +145,8 @@ impl View {
             return Some("the project directory is gone; the bridge still runs".to_owned());
         }
         // Said before the click: a Resume would be declined because of it.
-        let unmanaged = facts.unmanaged.get(&bridge.project).filter(|_| !bridge.is_live());
+        let is_in_the_way = !bridge.is_live() && !bridge.is_interactive();
+        let unmanaged = facts.unmanaged.get(&bridge.project).filter(|_| is_in_the_way);
         unmanaged.and_then(Unrecorded::pid).map_or_else(
             || bridge.notice.clone(),
             |pid| {

@@ -5,6 +5,7 @@ use crate::bridges::ends::Noticed;
 use crate::bridges::terminator::Ended;
 use crate::failpoint::hit;
 use crate::supervise::link_watch::LinkWatch;
+use crate::supervise::session_watch::{News, Session};
 use crate::supervise::watchers::Watchers;
 use crate::{AppError, log_files};
 use std::future::Future;
@@ -79,7 +80,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
     let Some(set) = set else {
         // An adopted bridge that logs elsewhere: only its exit can be seen.
         tokio::select! {
-            report = exited => return on_exit(this, &bridge, report, None).await,
+            report = exited => return on_exit(this, &bridge, report, None, None).await,
             () = this.tasks.shutdown().cancelled() => return Ok(()),
         }
     };
@@ -91,13 +92,34 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
     let mut grace = grace(this, &bridge);
     let mut reattached = never();
     let mut is_patient = false;
+    let mut session = Session::start(this, &bridge);
+    this.conversations.learn(&bridge).await?;
+    let mut hang_up = never();
     loop {
-        let evidence = log.evidence();
+        let mut evidence = log.evidence();
+        let mut refusal = None;
+        if let Some(known) = this.registry().copies.bridge(id)
+            && let Some(session) = &session
+        {
+            if session.readiness(&known, &evidence) == Ok(true) && !evidence.attached {
+                // The screen may quote a link: a refusal that is written already counts more.
+                evidence = log.caught_up().await;
+            }
+            refusal = session.readiness(&known, &evidence).err();
+        }
+        if let Some(refusal) = refusal
+            && this.refused(&bridge, refusal).await?
+        {
+            return Ok(());
+        }
         match this.registry().copies.bridge(id).filter(|bridge| bridge.generation == generation) {
             None => return Ok(()),
-            Some(bridge) => match judge(&bridge, &evidence) {
+            Some(bridge) => match judge(&bridge, &evidence, session.as_ref()) {
                 Judgement::Wait => {}
-                Judgement::Ready => on_ready(this, &bridge, identity, &evidence).await?,
+                Judgement::Ready => {
+                    let anchor = anchor_of(&evidence, session.as_ref());
+                    on_ready(this, &bridge, identity, anchor).await?;
+                }
                 Judgement::ReadyUnlessPoisoned if is_patient => {}
                 Judgement::ReadyUnlessPoisoned => {
                     is_patient = true;
@@ -109,7 +131,8 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
                 }
                 Judgement::PoisonedAtWork => {
                     // Whoever finds it runs must know that before the advice.
-                    on_ready(this, &bridge, identity, &evidence).await?;
+                    let anchor = anchor_of(&evidence, session.as_ref());
+                    on_ready(this, &bridge, identity, anchor).await?;
                     this.transitions().observe(id, generation, Fact::Poisoned).await?;
                 }
             },
@@ -122,7 +145,26 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
         }
         tokio::select! {
             report = &mut exited => {
-                return on_exit(this, &bridge, report, Some(log)).await;
+                if let Some(session) = &mut session {
+                    session.concluded().await;
+                }
+                return on_exit(this, &bridge, report, Some(log), session.as_ref()).await;
+            }
+            news = news_of(session.as_mut()) => match news {
+                News::Keeper => {
+                    let known = this.registry().copies.bridge(id);
+                    if let (Some(known), Some(session)) = (known, &session) {
+                        this.judge_keeper(&known, session).await?;
+                        if known.keeper.is_some() && session.has_lost_its_keeper() {
+                            hang_up = after(Session::hang_up());
+                        }
+                    }
+                }
+                News::Entry => this.conversations.learn(&bridge).await?,
+            },
+            () = &mut hang_up => {
+                hang_up = never();
+                this.terminal_lost(&bridge).await?;
             }
             changed = changes.changed() => {
                 if changed.is_err() {
@@ -141,7 +183,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
                 reattached = never();
                 let evidence = log.evidence();
                 if evidence.readiness() == Readiness::ReadyAfterReattach {
-                    on_ready(this, &bridge, identity, &evidence).await?;
+                    on_ready(this, &bridge, identity, evidence.anchor()).await?;
                 }
             }
             () = &mut grace => {
@@ -189,8 +231,33 @@ enum Judgement {
     PoisonedAtWork,
 }
 
-fn judge(bridge: &Bridge, evidence: &Evidence) -> Judgement {
+/// Waits for the next change around a session; for ever without one.
+async fn news_of(session: Option<&mut Session>) -> News {
+    match session {
+        Some(session) => session.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What the agent registered, from its log or from its terminal.
+fn anchor_of(evidence: &Evidence, session: Option<&Session>) -> Anchor {
+    let anchor = evidence.anchor();
+    let shown = || session.and_then(Session::remote_session);
+    Anchor { session_id: anchor.session_id.or_else(shown), ..anchor }
+}
+
+fn judge(bridge: &Bridge, evidence: &Evidence, session: Option<&Session>) -> Judgement {
     let Some(live) = bridge.live() else { return Judgement::Wait };
+    if let Some(session) = session {
+        return match session.readiness(bridge, evidence) {
+            Ok(true) if evidence.poisoned && live.stage == Stage::Ready => {
+                Judgement::PoisonedAtWork
+            }
+            Ok(true) => Judgement::Ready,
+            // A refusal is carried out with the lock of the project in hand.
+            Ok(false) | Err(_) => Judgement::Wait,
+        };
+    }
     let is_ready = match live.stage {
         Stage::Ready => true,
         Stage::Launching { .. } | Stage::Registering { .. } => false,
@@ -220,14 +287,14 @@ pub(super) async fn on_ready(
     this: &Arc<Watchers>,
     bridge: &Bridge,
     identity: &ProcessIdentity,
-    evidence: &Evidence,
+    mut anchor: Anchor,
 ) -> Result<(), AppError> {
     // A log can outlive its process; only the very process of this generation can be ready.
     if this.launcher.host.probe(identity) != Verdict::Same {
         return Ok(());
     }
-    let mut anchor = evidence.anchor();
-    if anchor.session_id.is_none() && bridge.anchor.session_id.is_none() {
+    let is_known = anchor.session_id.is_some() || bridge.anchor.session_id.is_some();
+    if !is_known && !bridge.is_interactive() {
         anchor.session_id = session_of_pointer(this, bridge, &anchor).await;
     }
     let registered = Fact::Registered(anchor);
@@ -269,6 +336,7 @@ async fn on_exit(
     bridge: &Bridge,
     report: ExitReport,
     log: Option<DebugWatch>,
+    session: Option<&Session>,
 ) -> Result<(), AppError> {
     let (id, generation) = (&bridge.id, bridge.generation);
     if let Some(log) = log {
@@ -276,10 +344,11 @@ async fn on_exit(
         let evidence = log.caught_up().await;
         if let Some(bridge) =
             this.registry().copies.bridge(id).filter(|bridge| bridge.generation == generation)
-            && let Judgement::Ready | Judgement::ReadyUnlessPoisoned = judge(&bridge, &evidence)
+            && let Judgement::Ready | Judgement::ReadyUnlessPoisoned =
+                judge(&bridge, &evidence, session)
             && !bridge.intentional_stop()
         {
-            let anchor = evidence.anchor();
+            let anchor = anchor_of(&evidence, session);
             this.transitions().observe(id, generation, Fact::Registered(anchor)).await?;
         }
     }

@@ -192,7 +192,7 @@ async fn alive(
     if this.watchers.watches(&bridge.id, bridge.generation) && !live.stop_requested {
         return Ok(());
     }
-    if live.stop_requested && bridge.quarantine.is_none() {
+    if live.stop_requested && bridge.doubt().is_none() {
         return finish_stop(this, bridge).await;
     }
     match live.stage {
@@ -294,7 +294,7 @@ async fn unfinished_launch(this: &Reconciler, bridge: &Bridge) -> Result<(), App
             wake_after(this, facts.identity);
             return Ok(());
         }
-        let fact = Fact::Held { agent: facts.identity, keeper: None };
+        let fact = Fact::Held { agent: facts.identity, keeper: current.keeper.clone() };
         this.ends.transitions.observe(&current.id, current.generation, fact).await?;
         this.ends.transitions.observe(&current.id, current.generation, Fact::TakenOver).await?;
         this.watchers.watch(&current.id, current.generation);

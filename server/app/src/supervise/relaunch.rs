@@ -8,6 +8,7 @@ use crate::bridges::transition::Changed;
 use crate::supervise::watchers::Watchers;
 use std::sync::Arc;
 use svc_domain::bridge::Bridge;
+use svc_domain::conversation::TakeUp;
 use svc_domain::decide::Command;
 use tracing::{error, info};
 
@@ -57,15 +58,7 @@ impl Watchers {
         if let Ok(Err(error)) = stripped {
             tracing::warn!(error = %error, "the agent's pointer stays as it is");
         }
-        let prepared = self
-            .launcher
-            .prepare(LaunchRequest {
-                project: &current.project,
-                label: current.label(),
-                spawn_mode: current.spawn_mode,
-                permission_mode: current.permission_mode,
-            })
-            .await?;
+        let prepared = self.launcher.prepare(LaunchRequest::of(&current, &TakeUp::New)).await?;
         let command = Command::Relaunch {
             launch: prepared.launch.clone(),
             deadline: self.launcher.deadline(),

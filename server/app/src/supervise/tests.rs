@@ -6,7 +6,7 @@ use crate::App;
 use crate::bench::{Sleeper, Still, app, bridge, launch};
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::agent_log::evidence::Evidence;
+
 use svc_domain::bridge::{Anchor, Bridge};
 use svc_ports::{Clock as _, ProcessHost as _};
 use svc_process::{Host, HostOptions};
@@ -132,7 +132,7 @@ async fn h111_a_bridge_found_ready_again_needs_no_database() {
     // A hundred of them would wait for one another behind a slow disk, and some in vain.
     app.registry().store.close().await;
     let watchers = &app.supervision().reconciler.watchers;
-    on_ready(watchers, &running, &identity, &Evidence::default()).await.unwrap();
+    on_ready(watchers, &running, &identity, Anchor::default()).await.unwrap();
     assert_eq!(app.copies().bridge(&running.id), Some(running));
 }
 

@@ -1,7 +1,9 @@
 //! The tasks that watch live bridges, one for each generation.
 
 use crate::agent::Agent;
+use crate::bridges::conversations::Conversations;
 use crate::bridges::ends::EndRecorder;
+use crate::bridges::keepers::Keepers;
 use crate::bridges::launch::Launcher;
 use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Transitions;
@@ -28,6 +30,8 @@ pub(crate) struct Watchers {
     pub launcher: Arc<Launcher>,
     pub terminator: Arc<Terminator>,
     pub ends: Arc<EndRecorder>,
+    pub keepers: Arc<Keepers>,
+    pub conversations: Arc<Conversations>,
     pub retention: Arc<Retention>,
     pub links: Arc<Links>,
     pub tasks: Tasks,
@@ -131,7 +135,7 @@ impl Watchers {
     pub(super) fn has_open_questions(&self) -> bool {
         self.registry().copies.live().iter().any(|bridge| {
             let is_open_stop = bridge.intentional_stop()
-                && bridge.quarantine.is_none()
+                && bridge.doubt().is_none()
                 && !self.terminator.under_way.contains(&bridge.id);
             is_open_stop || !self.watches(&bridge.id, bridge.generation)
         })

@@ -1,0 +1,185 @@
+//! The keepers of Interactive Sessions: their records, the connections to them, and their ends.
+
+use crate::log_files;
+use crate::tasks::blocking;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use svc_config::Config;
+use svc_domain::bridge::Bridge;
+use svc_domain::identity::Verdict;
+use svc_keeper::client::{Commands, ConnectError, Connection, Options, connect};
+use svc_keeper::message::Role;
+use svc_keeper::sidecar::{FinalScreen, SUFFIX, Sidecar, screen_file};
+use svc_ports::ProcessHost;
+use svc_ports::process::{ExitReport, ProcessFacts, Signal, Signalled, Target};
+use svc_shared::ids::InstanceId;
+use tracing::{debug, warn};
+
+/// How long a keeper may take to end after its agent (`agent-cli` §10).
+const AFTER_AGENT: Duration = Duration::from_secs(2);
+
+/// Lines of the final screen that an end is explained with.
+const LAST_LINES: usize = 40;
+
+/// The argument by which a keeper is known.
+const KEEPER: &str = "__keeper__";
+
+/// Finds keepers, and holds the one controlling connection to each.
+pub(crate) struct Keepers {
+    pub config: Arc<Config>,
+    pub host: Arc<dyn ProcessHost>,
+    pub open: Open,
+}
+
+/// The controlling connections of this process, by instance.
+#[derive(Debug, Default)]
+pub(crate) struct Open(Mutex<HashMap<InstanceId, (u32, Commands)>>);
+
+impl Open {
+    fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, (u32, Commands)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a keeper cannot be reached.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unreachable {
+    /// No record names it, or its process is gone.
+    #[error("the session has no keeper that could be asked")]
+    NoKeeper,
+    /// It was found and did not let us in.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+}
+
+/// What the keeper left behind about the end of its agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// It saw the end.
+    Seen(ExitReport),
+    /// It is gone and has seen nothing.
+    Nothing,
+    /// It lives, or there never was one.
+    Unknown,
+}
+
+impl Keepers {
+    /// The record of a session's keeper, if it is about this very launch.
+    /// Blocks for one small file.
+    pub fn record_of(&self, bridge: &Bridge) -> Option<Sidecar> {
+        let path = self.path_of(bridge)?;
+        match Sidecar::read(&path) {
+            Ok(sidecar) => {
+                let is_its = sidecar.instance_id == bridge.id
+                    && (bridge.keeper.is_none() || sidecar.keeper() == bridge.keeper);
+                is_its.then_some(sidecar)
+            }
+            Err(error) => {
+                debug!(bridge.id = %bridge.id, error = %error, "no usable record of a keeper");
+                None
+            }
+        }
+    }
+
+    fn path_of(&self, bridge: &Bridge) -> Option<PathBuf> {
+        let stem = &bridge.launch.as_ref().filter(|_| bridge.is_interactive())?.log_stem;
+        let set = log_files::set(&self.config, stem)?;
+        Some(set.directory().join(format!("{stem}{SUFFIX}")))
+    }
+
+    /// Connects to the keeper of a session after its process was proven.
+    ///
+    /// # Errors
+    /// See [`Unreachable`].
+    pub async fn connect(&self, bridge: &Bridge, role: Role) -> Result<Connection, Unreachable> {
+        let keeper = bridge.keeper.as_ref().ok_or(Unreachable::NoKeeper)?;
+        let sidecar = self.record_of(bridge).ok_or(Unreachable::NoKeeper)?;
+        if self.host.probe(keeper) != Verdict::Same {
+            return Err(Unreachable::NoKeeper);
+        }
+        Ok(connect(&sidecar, &Options::new(role)).await?)
+    }
+
+    /// The controlling connection to a session, while this process has one.
+    pub fn controller(&self, id: &InstanceId) -> Option<Commands> {
+        self.open.lock().get(id).map(|(_, commands)| commands.clone())
+    }
+
+    /// Remembers a controlling connection.
+    pub fn opened(&self, bridge: &Bridge, commands: Commands) {
+        self.open.lock().insert(bridge.id.clone(), (bridge.generation, commands));
+    }
+
+    /// Forgets the connection of a generation.
+    pub fn closed(&self, bridge: &Bridge) {
+        let mut open = self.open.lock();
+        if open.get(&bridge.id).is_some_and(|(generation, _)| *generation == bridge.generation) {
+            open.remove(&bridge.id);
+        }
+    }
+
+    /// What is known of the end of a session's agent. Blocks for one small file.
+    pub fn left_of(&self, bridge: &Bridge) -> Left {
+        let seen = self.record_of(bridge).and_then(|sidecar| sidecar.exit);
+        if let Some(exit) = seen {
+            let (code, signal) = (exit.code, exit.signal);
+            return Left::Seen(ExitReport { code, signal, oom_kill: false });
+        }
+        let is_gone = bridge
+            .keeper
+            .as_ref()
+            .is_some_and(|keeper| matches!(self.host.probe(keeper), Verdict::Gone(_)));
+        if is_gone { Left::Nothing } else { Left::Unknown }
+    }
+
+    /// The last lines that a session showed. Blocks for one file.
+    pub fn last_lines(&self, bridge: &Bridge) -> String {
+        let screen = self.path_of(bridge).map(|path| FinalScreen::read(&screen_file(&path)));
+        match screen {
+            Some(Ok(screen)) => screen.tail(LAST_LINES).join("\n"),
+            Some(Err(_)) | None => String::new(), // it was killed, or never had a screen
+        }
+    }
+
+    /// Ends the keeper of an agent that is gone: it has two seconds to end by itself.
+    pub async fn finish(&self, bridge: &Bridge) {
+        // It serves its last screen while somebody is connected.
+        self.closed(bridge);
+        let Some(keeper) = &bridge.keeper else { return };
+        let exited = self.host.exited(keeper);
+        tokio::pin!(exited);
+        if tokio::time::timeout(AFTER_AGENT, &mut exited).await.is_ok() {
+            return;
+        }
+        match self.host.signal(keeper, Signal::Kill, Target::Process) {
+            Signalled::Gone => {}
+            Signalled::Sent => {
+                if tokio::time::timeout(AFTER_AGENT, exited).await.is_err() {
+                    warn!(
+                        bridge.id = %bridge.id, agent.pid = keeper.pid.get(),
+                        "the keeper of session {} does not end; see `svc keepers`",
+                        bridge.id.short()
+                    );
+                }
+            }
+            Signalled::NotPermitted | Signalled::Unproven => warn!(
+                bridge.id = %bridge.id, agent.pid = keeper.pid.get(),
+                "the keeper of session {} cannot be ended; see `svc keepers`",
+                bridge.id.short()
+            ),
+        }
+    }
+}
+
+/// What is known of the end of a session's agent, off the threads that serve requests.
+pub(crate) async fn left_of(keepers: &Arc<Keepers>, bridge: &Bridge) -> Left {
+    let (keepers, bridge) = (Arc::clone(keepers), bridge.clone());
+    blocking(move || keepers.left_of(&bridge)).await.unwrap_or(Left::Unknown)
+}
+
+/// Whether a process is a keeper, by the argument that it was started with.
+pub(crate) fn is_keeper(facts: &ProcessFacts) -> bool {
+    facts.argv.get(1).is_some_and(|argument| argument == KEEPER)
+}
