@@ -12,6 +12,7 @@ mod doctor;
 mod exit_code;
 mod failure;
 mod jobs;
+mod keepers;
 mod logs;
 mod manual;
 mod migrate;
@@ -112,6 +113,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Sessions(listing) => read::sessions(call, listing),
         Command::Stranded(options) => stranded::stranded(call, options),
         Command::Strays(options) => strays::strays(call, options),
+        Command::Keepers(options) => keepers::keepers(call, options),
         Command::Jobs(command) => jobs::run(call, command),
         Command::Start(start) => write::start(call, start),
         Command::Stop(named) => write::stop(call, named),

@@ -4,6 +4,7 @@
 
 pub(crate) mod history;
 pub(crate) mod instances;
+pub(crate) mod keepers;
 pub(crate) mod metrics;
 pub(crate) mod ops;
 pub(crate) mod projects;

@@ -72,6 +72,8 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/stranded" Guarded None Plain internal::stranded::list),
         own!(POST "/api/stranded/{ref}/continue" Guarded None Plain internal::stranded::go_on),
         own!(POST "/api/stranded/{ref}/dismiss" Guarded None Plain internal::stranded::dismiss),
+        own!(GET "/api/keepers" Guarded None Plain internal::keepers::list),
+        own!(POST "/api/keepers/{pid}/kill" Guarded None Plain internal::keepers::kill),
         own!(GET "/api/metrics" Guarded None Plain internal::metrics::all),
         own!(GET "/api/projects/{name}/metrics" Guarded None Plain internal::metrics::of_project),
         own!(GET "/api/projects/{name}/row" Ui None Plain internal::projects::row),

@@ -5,6 +5,7 @@ use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;
 use crate::cli::doctor::Doctor;
 use crate::cli::jobs::{Jobs, NamedJob, ResumeJob, StartJob};
+use crate::cli::keepers::Keepers;
 use crate::cli::logs::Logs;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
@@ -125,6 +126,15 @@ Examples:
   svc strays
   svc strays --kill 4242")]
     Strays(Strays),
+    /// List the processes that hold the terminals of sessions, or kill an orphaned one.
+    #[command(after_help = "\
+A keeper outlives the service and ends with its session. It is an orphan when no record of its
+project is left. Only an orphan is killed; --force also takes one whose project has a record.
+
+Examples:
+  svc keepers
+  svc keepers --kill 4242")]
+    Keepers(Keepers),
     /// List, start, stop or resume background jobs of the agent.
     #[command(
         subcommand,
@@ -302,6 +312,7 @@ impl Command {
             | Self::Sessions(Listing { json })
             | Self::Stranded(Stranded { json, .. })
             | Self::Strays(Strays { json, .. })
+            | Self::Keepers(Keepers { json, .. })
             | Self::Migrate(Listing { json })
             | Self::Jobs(
                 Jobs::List(Listing { json })

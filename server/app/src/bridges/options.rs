@@ -50,7 +50,7 @@ pub(crate) fn options(
     has_terminal: bool,
 ) -> Result<Options, AppError> {
     let mut warnings = Vec::new();
-    let wanted = kind(config, request, &mut warnings)?;
+    let wanted = kind(config, request)?;
     let pick = pick(request)?;
     if pick.is_some() && wanted != Kind::Bridge(ResumeMode::Pty) {
         return Err(AppError::invalid(
@@ -116,11 +116,7 @@ fn pick(request: &SpawnRequest) -> Result<Option<Pick>, AppError> {
     }
 }
 
-fn kind(
-    config: &Config,
-    request: &SpawnRequest,
-    warnings: &mut Vec<String>,
-) -> Result<Kind, AppError> {
+fn kind(config: &Config, request: &SpawnRequest) -> Result<Kind, AppError> {
     let mode: Option<LaunchMode> = own_word("mode", request.mode.as_deref())?;
     let channel: Option<Channel> = own_word("channel", request.channel.as_deref())?;
     let resume: Option<ResumeMode> = own_word("resume_mode", request.resume_mode.as_deref())?;

@@ -185,6 +185,12 @@ const TABLE: &[Row] = &[
         route: "POST /api/stranded/{ref}/dismiss",
         asks: &[(Named("0123456789abcdef"), 404), (Named("x"), 422)],
     },
+    Row { route: "GET /api/keepers", asks: &[(Known, 200)] },
+    // 200 needs a process: in the black-box tests.
+    Row {
+        route: "POST /api/keepers/{pid}/kill",
+        asks: &[(Named("4242"), 409), (Named("1"), 409), (Named("x"), 422)],
+    },
     Row { route: "GET /api/metrics", asks: &[(Known, 200), (BadQuery("history=x"), 422)] },
     Row { route: "GET /api/projects/{name}/metrics", asks: &[(Known, 200), (Unknown, 404)] },
     Row { route: "GET /metrics", asks: &[(Known, 200)] },
