@@ -127,8 +127,8 @@ async fn an_unknown_field_is_a_warning_of_the_launch() {
     let launched = server.client.launch_with(body).await.expect(201).json();
     let warnings = launched["warnings"].as_array().unwrap();
     let says = |part: &str| warnings.iter().any(|text| text.as_str().unwrap().contains(part));
-    assert!(says("permision_mode") && says("Server Mode"), "{warnings:?}");
-    assert_eq!(launched["resume_mode"], "standard");
+    assert!(says("permision_mode") && says("worktree"), "{warnings:?}");
+    assert_eq!(launched["resume_mode"], "pty");
 }
 
 /// F19, F20: a refused start leaves neither a grant nor a row.

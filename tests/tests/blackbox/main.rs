@@ -65,6 +65,7 @@ mod same_session;
 mod samples;
 mod secrets;
 mod server_log;
+mod sessions_in_terminals;
 mod shell;
 mod signals;
 mod single_launch;
