@@ -60,6 +60,8 @@ fn refusal(blocked: ResumeBlocked) -> &'static str {
         ResumeBlocked::HostedUnavailable => words::HOSTED,
         ResumeBlocked::Orphan => words::ORPHAN,
         ResumeBlocked::Quarantined => words::QUARANTINED,
+        ResumeBlocked::NotGit => words::NOT_GIT,
+        ResumeBlocked::PtyUnavailable => words::NO_TERMINAL,
     }
 }
 

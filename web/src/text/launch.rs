@@ -149,7 +149,8 @@ pub fn verdict(code: &str) -> String {
         "agent_missing" => "The agent program was not found on this machine.".to_owned(),
         "held_elsewhere" => "Another service or project holds this folder.".to_owned(),
         "disk_full" => "There is too little free space on this machine.".to_owned(),
-        "pty_unavailable" | "hosted_unavailable" => "Not available in this version.".to_owned(),
+        "pty_unavailable" => "No terminal can be made on this machine.".to_owned(),
+        "hosted_unavailable" => "Not available in this version.".to_owned(),
         other => format!("A launch would be refused: {other}."),
     }
 }

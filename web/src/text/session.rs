@@ -124,6 +124,8 @@ pub mod blocked {
     pub const ORPHAN: &str = "kill the surviving process first";
     /// The row is suspended.
     pub const QUARANTINED: &str = "this session is held";
+    pub const NOT_GIT: &str = "it works in a git worktree, and the project is no repository now";
+    pub const NO_TERMINAL: &str = "no terminal can be made on this machine";
 }
 
 /// Outcome of a launch that is ready.
