@@ -1,4 +1,4 @@
-//! `svc keepers`: lists the processes that hold terminals of sessions, and ends one of them.
+//! `svc keepers`: lists the processes that hold terminals, and ends one of them.
 
 use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;

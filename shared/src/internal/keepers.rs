@@ -1,4 +1,4 @@
-//! Keepers, the processes that hold the terminals of sessions: the body of `/api/keepers`.
+//! Processes that hold the terminals of sessions: the body of `/api/keepers`.
 
 use crate::Timestamp;
 use crate::ids::{InstanceId, SessionRef};

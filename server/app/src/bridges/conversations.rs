@@ -1,4 +1,4 @@
-//! The conversations of Interactive Sessions: which one a session holds, and which one a launch takes.
+//! The conversations that Interactive Sessions hold and launches take.
 
 use crate::AppError;
 use crate::agent::Agent;

@@ -131,7 +131,7 @@ impl EndRecorder {
         }
     }
 
-    /// How a session's agent ended as its keeper saw it, and whether the keeper was lost with it.
+    /// How an agent ended as its keeper saw it, and whether the keeper was lost.
     /// The agent is the keeper's child: nobody else can collect its exit status.
     async fn seen_by_keeper(&self, bridge: &Bridge, report: ExitReport) -> (ExitReport, bool) {
         if !bridge.is_interactive() {

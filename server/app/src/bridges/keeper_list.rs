@@ -20,7 +20,7 @@ use svc_shared::error::ErrorCode;
 use svc_shared::internal::keepers::{Keeper, KilledKeeper};
 use svc_store::Content;
 
-/// How long a keeper may take to end after the orderly signal, and again after the kill signal.
+/// How long a keeper may take to end after each of the two signals.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The keepers of this state directory.
@@ -49,7 +49,7 @@ impl KeeperList {
         Ok(self.found().await?.into_iter().map(|found| found.shown).collect())
     }
 
-    /// Ends one keeper that is an orphan at this very moment; with `force` any live one.
+    /// Ends a keeper that is an orphan at this moment; with `force` any live one.
     ///
     /// # Errors
     /// It is none, or lives on.

@@ -1,4 +1,4 @@
-//! The keepers of Interactive Sessions: their records, the connections to them, and their ends.
+//! The keepers of Interactive Sessions: records, connections and ends.
 
 use crate::log_files;
 use crate::tasks::blocking;
@@ -173,7 +173,7 @@ impl Keepers {
     }
 }
 
-/// What is known of the end of a session's agent, off the threads that serve requests.
+/// What is known of the end of a session's agent, asked without blocking.
 pub(crate) async fn left_of(keepers: &Arc<Keepers>, bridge: &Bridge) -> Left {
     let (keepers, bridge) = (Arc::clone(keepers), bridge.clone());
     blocking(move || keepers.left_of(&bridge)).await.unwrap_or(Left::Unknown)

@@ -130,7 +130,8 @@ impl Terminator {
 }
 
 impl Terminator {
-    /// Asks a process to end: a session through its keeper, while this process is connected to it.
+    /// Asks a process to end.
+    /// A session is asked through its keeper, while this process is connected to it.
     async fn interrupt(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Signalled {
         if bridge.is_interactive()
             && let Some(commands) = self.keepers.controller(&bridge.id)

@@ -9,7 +9,7 @@ use tracing::debug;
 /// Longest that git is waited for (`agent-cli` §13).
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Takes away the lock that some agents put on the worktree of a session and leave there.
+/// Takes away the lock that some agents leave on the worktree of a session.
 /// A failure is only logged: most worktrees are not locked.
 pub(crate) async fn unlock(bridge: &Bridge) {
     let Some(worktree) = &bridge.worktree else { return };

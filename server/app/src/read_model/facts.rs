@@ -43,7 +43,7 @@ pub(crate) struct Facts {
     pub unmanaged: HashMap<ProjectName, Unrecorded>,
     /// Links of live rows, as far as they are known.
     pub links: HashMap<InstanceId, Shown>,
-    /// A terminal can be made; asked only where an Interactive Session could be resumed.
+    /// A terminal can be made; asked only where a session could be resumed.
     pub has_terminal: bool,
 }
 

@@ -11,7 +11,7 @@ use svc_keeper::message::{FromKeeper, Phase, Role, SessionState};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// First pause after a connection that failed while the keeper lives; each is twice as long.
+/// First pause after a failed connection; each next one is twice as long.
 const RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
@@ -69,7 +69,7 @@ impl KeeperWatch {
         self.view.clone()
     }
 
-    /// Waits until the keeper has told how its agent ended, or is gone; at most `limit`.
+    /// Waits until the keeper told how its agent ended, or is gone, within `limit`.
     pub async fn concluded(&mut self, limit: Duration) {
         let _ = tokio::time::timeout(limit, self.view.wait_for(View::is_final)).await; // late is fine
     }

@@ -1,5 +1,5 @@
-//! What the watcher of a bridge knows besides its log: for an Interactive Session its keeper, and the
-//! conversation that it holds.
+//! What the watcher of an Interactive Session knows besides its log.
+//! Its keeper, and the conversation that it holds.
 
 use crate::AppError;
 use crate::bridges::ends::Noticed;
