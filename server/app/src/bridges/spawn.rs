@@ -50,7 +50,10 @@ impl Starter {
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
         let this = Arc::clone(self);
-        self.requests.tasks.complete(async move { this.spawn_now(request, wait).await }).await
+        self.requests
+            .tasks
+            .complete(async move { Box::pin(this.spawn_now(request, wait)).await })
+            .await
     }
 
     async fn spawn_now(
