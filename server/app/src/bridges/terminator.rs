@@ -87,14 +87,19 @@ impl Terminator {
         }
         hit("stop.after_term").await;
         let grace = self.config.claude.stop_grace;
-        if bridge.is_interactive()
-            && tokio::time::timeout(SECOND_INTERRUPT, &mut exit).await.is_err()
-        {
-            // With a turn open, the first one only asks whether it is meant. A keeper that was asked
-            // to end it sends the second one, too: one more changes nothing.
-            let _ = self.host.signal(identity, Signal::Interrupt, Target::Group); // judged below
+        let mut ended = None;
+        if bridge.is_interactive() {
+            ended = tokio::time::timeout(SECOND_INTERRUPT, &mut exit).await.ok();
+            if ended.is_none() {
+                // With a turn open, the first one only asks whether it is meant. A keeper that was
+                // asked to end it sends the second one, too: one more changes nothing.
+                let _ = self.host.signal(identity, Signal::Interrupt, Target::Group); // judged below
+            }
         }
-        if let Ok(report) = tokio::time::timeout(grace, &mut exit).await {
+        if ended.is_none() {
+            ended = tokio::time::timeout(grace, &mut exit).await.ok();
+        }
+        if let Some(report) = ended {
             hit("stop.after_exit").await;
             self.families.kill_leftovers(bridge).await;
             return Ended::Gone { report, forced: false };
