@@ -15,6 +15,7 @@ pub(crate) mod reconcile;
 mod relaunch;
 pub(crate) mod restarter;
 pub(crate) mod sampler;
+mod session_facts;
 mod session_watch;
 pub(crate) mod watchers;
 

@@ -92,7 +92,7 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
     let mut grace = grace(this, &bridge);
     let mut reattached = never();
     let mut is_patient = false;
-    let mut session = Session::start(this, &bridge);
+    let mut session = this.session(&bridge);
     this.conversations.learn(&bridge).await?;
     let mut hang_up = never();
     loop {
