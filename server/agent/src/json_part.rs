@@ -13,6 +13,8 @@ use std::fmt;
 pub(crate) enum Wanted {
     /// All of it.
     Whole,
+    /// None of it. It is read like everything else, so that the limit on its depth holds.
+    Nothing,
     /// The names of an object's members.
     Names,
     /// These members of an object.
@@ -38,7 +40,9 @@ impl<'de> DeserializeSeed<'de> for Wanted {
     fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
         match self {
             Self::Whole => serde::Deserialize::deserialize(reader),
-            Self::Names | Self::Members(_) | Self::Each(_) => reader.deserialize_any(self),
+            Self::Nothing | Self::Names | Self::Members(_) | Self::Each(_) => {
+                reader.deserialize_any(self)
+            }
         }
     }
 }
@@ -51,32 +55,32 @@ impl<'de> Visitor<'de> for Wanted {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        if let Self::Nothing | Self::Whole = self {
+            while members.next_key::<IgnoredAny>()?.is_some() {
+                members.next_value_seed(Self::Nothing)?;
+            }
+            return Ok(Value::Null);
+        }
         let mut kept = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            let wanted = match self {
+            let (wanted, is_kept) = match self {
                 Self::Members(all) => {
-                    all.iter().find(|(member, _)| *member == name).map(|(_, wanted)| *wanted)
+                    let member = all.iter().find(|(member, _)| *member == name);
+                    (member.map_or(Self::Nothing, |(_, wanted)| *wanted), member.is_some())
                 }
-                Self::Each(wanted) => Some(*wanted),
-                Self::Names | Self::Whole => {
-                    kept.insert(name, Value::Null);
-                    members.next_value::<IgnoredAny>()?;
-                    continue;
-                }
+                Self::Each(wanted) => (*wanted, true),
+                Self::Names | Self::Nothing | Self::Whole => (Self::Nothing, true),
             };
-            match wanted {
-                Some(wanted) => {
-                    let value = members.next_value_seed(wanted)?;
-                    kept.insert(name, value);
-                }
-                None => drop(members.next_value::<IgnoredAny>()?),
+            let value = members.next_value_seed(wanted)?;
+            if is_kept {
+                kept.insert(name, value);
             }
         }
         Ok(Value::Object(kept))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
-        while items.next_element::<IgnoredAny>()?.is_some() {}
+        while items.next_element_seed(Self::Nothing)?.is_some() {}
         Ok(Value::Null)
     }
 
@@ -140,7 +144,10 @@ mod tests {
         ] {
             assert_eq!(part(text, WANTED).unwrap(), expected, "{text}");
         }
-        for bad in ["", "{", "{} x", "{\"other\": tru}", "{\"other\": \"\\q\"}", "{'a': 1}"] {
+        let deep = format!("{{\"other\": {}{}}}", "[".repeat(5000), "]".repeat(5000));
+        for bad in
+            [deep.as_str(), "", "{", "{} x", "{\"other\": tru}", "{\"other\": \"\\q\"}", "{'a': 1}"]
+        {
             assert!(part(bad, WANTED).is_err(), "{bad}");
         }
     }

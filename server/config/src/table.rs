@@ -87,9 +87,9 @@ mod tests {
         let editable = |edit| leaves().filter(|leaf| leaf.edit == edit).count();
         // 101 keys of the baseline (its count of 102 holds the removed `database_url`), one per
         // project, and the additions: config_strict, claude.stop_grace_seconds, claude.scope,
-        // claude.after_reboot, claude.heal, projects.<name>.restart, 8 of restart,
+        // claude.after_reboot, claude.heal, claude.terminal_input, projects.<name>.restart, 8 of restart,
         // auth.allowed_hosts, webhooks.secret, 4 of ceilings.
-        assert_eq!(leaves().count(), 101 + 1 + 16 + 4);
+        assert_eq!(leaves().count(), 101 + 1 + 17 + 4);
         // 49 and 10 of the baseline; stop grace, after_reboot, heal, the restart section and the
         // ceilings are basic additions.
         assert_eq!(editable(Edit::Basic), 49 + 11 + 4);

@@ -132,7 +132,7 @@ async fn h91_on_a_full_disk_strays_are_killed_with_and_without_a_service() {
             assert!(world.trees().iter().all(|process| process.pid != *pid), "{pid}");
             fill_up(&disk, n);
         }
-        assert_eq!(world.cli(&["strays", "--json"]).await.ok().json(), json!([]));
+        assert!(world.trees().iter().all(|process| !left.contains(&process.pid)));
         let _ = fs::remove_file(ballast);
         drop(server);
     }

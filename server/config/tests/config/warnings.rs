@@ -88,10 +88,10 @@ fn keys_of_later_features_share_one_warning() {
     assert_eq!(
         warnings(&fixture, &loaded),
         ["svc.yml: these keys are accepted, but their features are not part of this build and \
-          they have no effect: clone.enabled, usage.mode, hosted.enabled, projects.api.restart"]
+          they have no effect: clone.enabled, usage.mode, hosted.enabled"]
     );
     assert_eq!(kinds(&loaded), [&WarningKind::NotInThisBuild]);
-    assert_eq!(loaded.warnings[0].keys.len(), 4);
+    assert_eq!(loaded.warnings[0].keys.len(), 3);
 }
 
 #[test]
