@@ -241,6 +241,7 @@ const TABLE: &[Row] = &[
             (Ambiguous, 409),
             (Body(r#"{"start":false}"#), 404),
             (Body(r#"{"start":"now"}"#), 422),
+            (PlainBody, 415),
         ],
     },
     Row { route: "GET /api/projects/preflight", asks: &[(Known, 200)] },
