@@ -13,7 +13,9 @@ use std::fmt;
 pub(crate) enum Wanted {
     /// All of it.
     Whole,
-    /// None of it. It is read like everything else, so that the limit on its depth holds.
+    /// None of it.
+    ///
+    /// It is read like everything else, so that the limit on its depth holds.
     Nothing,
     /// The names of an object's members.
     Names,
