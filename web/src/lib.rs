@@ -4,7 +4,7 @@
 //! browser only.
 
 pub mod model;
-mod text;
+pub mod text;
 
 #[cfg(target_arch = "wasm32")]
 mod act;

@@ -281,6 +281,27 @@ async fn untrusted_projects_and_none_at_all_warn() {
     says(&report(&world).await, "workspace-trust", "warn", "1/2 trusted; not yet: two");
 }
 
+/// Takes back what the last migration did.
+fn before_the_last_migration() -> String {
+    let columns = [
+        "worktree_name",
+        "conversation_id",
+        "keeper_pid",
+        "keeper_start_ticks",
+        "keeper_boot_id",
+        "restart_policy",
+        "restart_attempt",
+        "next_restart_at",
+        "restart_quarantined_at",
+        "crash_times",
+        "after_reboot",
+        "restore_declined",
+        "heal",
+    ];
+    let dropped = columns.map(|column| format!("ALTER TABLE bridges DROP COLUMN {column};"));
+    format!("DROP TABLE stranded_sessions; {} PRAGMA user_version = 7", dropped.concat())
+}
+
 #[tokio::test]
 async fn a_damaged_older_or_newer_database_is_told_apart() {
     let world = World::new();
@@ -289,7 +310,7 @@ async fn a_damaged_older_or_newer_database_is_told_apart() {
     world.cli(&["stop", "app"]).await.ok();
     let db = world.state.join("svc.db");
     let sound = fs::read(&db).unwrap();
-    world.schema("DROP INDEX live_bridges; PRAGMA user_version = 6").await;
+    world.schema(&before_the_last_migration()).await;
     says(&report(&world).await, "db", "warn", "needs");
     fs::write(&db, &sound).unwrap();
     world.schema("PRAGMA user_version = 250").await;

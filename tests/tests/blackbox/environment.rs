@@ -43,7 +43,7 @@ async fn h29_no_value_is_read_as_an_option() {
             assert_eq!(call["argv"][2], name, "verbatim, in the place of the value");
             let words = call["argv"].as_array().unwrap().iter();
             let options = words.filter(|word| word.as_str().unwrap().starts_with("--"));
-            assert_eq!(options.count(), 5, "{call}");
+            assert_eq!(options.count(), 6, "{call}");
         }
         server.client.stop(live(&world).await.as_str()).await.expect(200);
     }
