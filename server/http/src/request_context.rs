@@ -61,9 +61,6 @@ impl RequestContext {
         let policy = response.extensions().get::<Policy>().copied().unwrap_or(Policy::Strict);
         let nonce = self.nonce.as_deref();
         headers::apply(response.headers_mut(), policy, nonce, &self.id, self.is_https);
-        if is_programmatic(local) {
-            headers::keep_from_view(response.headers_mut());
-        }
         access::log(&access::Line {
             request_id: &self.id,
             method: &self.method,

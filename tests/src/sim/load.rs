@@ -1,6 +1,6 @@
 //! Load and company: memory, processor time, and processes that only exist.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(crate) fn start_companion() -> io::Result<Child> {
     start(COMPANION, u64::MAX)
 }
 
-/// Starts a child as knob `child_mode` says and waits for nothing.
+/// Starts a child as knob `child_mode` says, and waits until it is as that says.
 fn start(mode: &str, life_ms: u64) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     if matches!(ChildMode::from_argument(mode), Some(ChildMode::Unmarked | ChildMode::Forsaken)) {
@@ -40,45 +40,65 @@ fn start(mode: &str, life_ms: u64) -> io::Result<Child> {
         let kept = kept.map(|name| (name, std::env::var_os(name).unwrap_or_default()));
         command.env_clear().envs(kept);
     }
-    command
+    let mut child = command
         .arg0("sim-bystander")
         .args([BYSTANDER, mode, &life_ms.to_string()])
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
+        .spawn()?;
+    if let Some(mut settled) = child.stdout.take() {
+        // Whoever sees the starter ready may rely on the child's session and signals.
+        let _ = settled.read(&mut [0; 1])?;
+    }
+    Ok(child)
+}
+
+/// Tells the starter that this process is as it was asked to be.
+fn tell_settled() {
+    let _ = io::stdout().write_all(b"\n"); // a starter that has ended needs no answer
+    let _ = io::stdout().flush();
 }
 
 /// The life of a process started by this module.
 pub(crate) fn bystand(mode: &str, life_ms: Option<&String>) -> Result<u8, Failure> {
     let life_ms: u64 = life_ms.and_then(|ms| ms.parse().ok()).unwrap_or(0);
     match ChildMode::from_argument(mode) {
-        Some(ChildMode::SameGroup) => wait_for_starter(),
+        Some(ChildMode::SameGroup) => {
+            tell_settled();
+            wait_for_starter();
+        }
         Some(ChildMode::NewSession) => {
             leave_session()?;
+            tell_settled();
             std::thread::sleep(Duration::from_millis(life_ms));
         }
         Some(ChildMode::IgnoreSignals) => {
             signals::ignore(&[SIGINT, SIGTERM, SIGHUP]);
+            tell_settled();
             std::thread::sleep(Duration::from_millis(life_ms));
         }
         Some(ChildMode::Unmarked) => {
             signals::ignore(&[SIGINT, SIGTERM, SIGHUP]);
             leave_session()?;
+            tell_settled();
             std::thread::sleep(Duration::from_millis(life_ms));
         }
         Some(ChildMode::Forsaken) => {
             // The child that stays is one of this process, which ends now.
             let stays = start(ChildMode::IgnoreSignals.argument(), life_ms);
             stays.map_err(|e| Failure::refused(format!("cannot start a process: {e}")))?;
+            tell_settled();
         }
         Some(ChildMode::Escaped) => {
             leave_session()?;
             let stays = start(ChildMode::Unmarked.argument(), life_ms);
             stays.map_err(|e| Failure::refused(format!("cannot start a process: {e}")))?;
+            tell_settled();
         }
         None if mode == COMPANION => {
             leave_session()?;
+            tell_settled();
             wait_for_starter();
         }
         None => return Err(Failure::refused(format!("unknown bystander {mode:?}"))),

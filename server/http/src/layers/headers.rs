@@ -45,19 +45,6 @@ pub(crate) fn apply(
     }
 }
 
-/// Makes a browser store a reply for programs instead of showing it.
-///
-/// Scripts and pictures of the page are served as before. The name is ours in every case.
-pub(crate) fn keep_from_view(headers: &mut HeaderMap) {
-    let media = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    let attachment = match media.and_then(|media| media.split(';').next()) {
-        Some("application/json") => "attachment; filename=\"api.json\"",
-        Some("image/svg+xml") => "attachment; filename=\"api.svg\"",
-        Some(_) | None => return,
-    };
-    headers.insert(header::CONTENT_DISPOSITION, HeaderValue::from_static(attachment));
-}
-
 /// The headers of every reply, as lines of a head.
 ///
 /// For replies to what never became a request.

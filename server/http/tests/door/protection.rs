@@ -120,31 +120,6 @@ async fn h12_replies_of_every_status_are_protected() {
 }
 
 #[tokio::test]
-async fn h12_a_browser_led_to_a_reply_for_programs_stores_it_under_our_name() {
-    let server = Server::with(&configuration(""), ServeOptions::default()).await;
-    server.fill().await;
-    let cookie = signed_in(&server).await;
-    let get = |path: &str| Sent::new("GET", path).header("Cookie", &cookie);
-    for (path, name) in [
-        ("/api/projects", Some("attachment; filename=\"api.json\"")),
-        ("/api/nowhere/%3Cscript%3E.html", Some("attachment; filename=\"api.json\"")),
-        ("/api/v1/instances?x=a.html", Some("attachment; filename=\"api.json\"")),
-        ("/api/state", Some("attachment; filename=\"api.json\"")),
-        ("/ws/events", Some("attachment; filename=\"api.json\"")),
-        // For people, or for probes that show what they get.
-        ("/healthz", None),
-        ("/login", None),
-        ("/ui/p/api", None),
-    ] {
-        let reply = server.send(get(path)).await;
-        assert_eq!(reply.header("content-disposition"), name, "{path}: {}", reply.status);
-    }
-    let refused = server.send(Sent::new("GET", "/api/projects")).await;
-    assert_eq!(refused.status, 401);
-    assert!(refused.header("content-disposition").is_some());
-}
-
-#[tokio::test]
 async fn h12_h15_secure_and_transport_security_follow_what_a_trusted_proxy_says() {
     let trusting = "  reverse_proxy: {enabled: true, trusted_ips: [127.0.0.1], require_hmac: true, \
                     shared_secret: 0123456789abcdef0123456789abcdef}\n";
