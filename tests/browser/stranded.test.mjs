@@ -61,7 +61,7 @@ test('the conversations of a killed bridge are named, and continue or go', async
   for (let count = 1; count <= 2; count += 1) {
     await machine.remote('connect', join(machine.root, 'projects', 'web'));
     await until(async () => {
-      const { tracked } = await machine.api('/api/state');
+      const { state: { tracked } } = await machine.api('/api/state');
       return (tracked[bridge.instance_id] ?? []).filter((s) => s.pid !== bridge.bridge_pid).length === count;
     });
   }
