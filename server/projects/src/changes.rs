@@ -1,17 +1,20 @@
 //! What changed in a checkout since a commit: its files, and their lines.
 //!
-//! Git only reads here (`git/command.rs`). Text is returned as it stands in the files: whoever
-//! shows it masks secrets first.
+//! Git only reads here (`git/command.rs`). Secrets in lines and names are masked before anything
+//! is returned, because masking needs the lines before those of one answer.
 
+mod found;
+mod masked;
+mod new_files;
 mod parse;
 
-use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path};
+use std::ffi::OsString;
+use std::path::{Component, Path, PathBuf};
 
-use crate::git::{ReadOnlyGit, leads_elsewhere, read_bounded};
+use crate::git::{GuardedGit, leads_elsewhere};
 
 pub use crate::git::GitError;
+pub use found::{ChangedFile, ChangesError, Kind, Status};
 pub use parse::{Hunk, Line, Sign};
 
 /// Most files of one list.
@@ -43,53 +46,6 @@ pub struct Base {
     pub commit: String,
 }
 
-/// How a file changed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Status {
-    /// It is new, and git knows it.
-    Added,
-    /// Its content or mode is another one.
-    Modified,
-    /// It is gone.
-    Deleted,
-    /// It has another name.
-    Renamed,
-    /// It is new, and git does not know it.
-    Untracked,
-    /// It is a file where a link was, or the reverse.
-    Type,
-}
-
-/// What a changed path is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Lines.
-    Text,
-    /// Something else than lines.
-    Binary,
-    /// A symbolic link.
-    Symlink,
-    /// Another repository.
-    Submodule,
-}
-
-/// One changed file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChangedFile {
-    /// Below the root of the checkout; bytes that are no text are replaced.
-    pub path: String,
-    /// The name before a rename.
-    pub old_path: Option<String>,
-    /// How it changed.
-    pub status: Status,
-    /// Added lines, where git counts them.
-    pub additions: Option<u64>,
-    /// Deleted lines, where git counts them.
-    pub deletions: Option<u64>,
-    /// What it is.
-    pub kind: Kind,
-}
-
 /// All changed files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Changes {
@@ -110,6 +66,10 @@ pub struct FileChange {
     pub hunks: Vec<Hunk>,
     /// The line to ask for next, if there are more.
     pub next_from: Option<usize>,
+    /// Lines of the whole file in which something was masked.
+    pub masked: usize,
+    /// The file is too large: its lines are not read to their end.
+    pub too_large: bool,
 }
 
 /// Which part of which file is asked for.
@@ -123,29 +83,19 @@ pub struct Part<'a> {
     pub from: usize,
 }
 
-/// Why there are no changes to show.
-#[derive(Debug, thiserror::Error)]
-pub enum ChangesError {
-    /// The directory is not the root of a checkout.
-    #[error("the directory is not a git checkout")]
-    NotGit,
-    /// The path would leave the checkout.
-    #[error("the path does not stay below the checkout")]
-    PathEscape,
-    /// The path is not among the changed files.
-    #[error("the file is not among the changed files")]
-    NoSuchFile,
-    /// Git gave no answer.
-    #[error(transparent)]
-    Git(#[from] GitError),
-}
-
 /// Lists what changed in the checkout at `root`.
 ///
 /// # Errors
 /// See [`ChangesError`].
 pub async fn list(root: &Path, against: Against) -> Result<Changes, ChangesError> {
     Checkout::open(root).await?.list(against).await
+}
+
+/// Whether a path can be one of a list: it does not begin at the root and never goes up.
+#[must_use]
+pub fn stays_below(path: &str) -> bool {
+    let inside = |component| matches!(component, Component::Normal(_));
+    !path.is_empty() && Path::new(path).components().all(inside)
 }
 
 /// Reads the changed lines of one file of the list.
@@ -157,28 +107,33 @@ pub async fn file(
     against: Against,
     part: Part<'_>,
 ) -> Result<FileChange, ChangesError> {
-    let inside = |component| matches!(component, Component::Normal(_));
-    if part.path.is_empty() || !Path::new(part.path).components().all(inside) {
+    if !stays_below(part.path) {
         return Err(ChangesError::PathEscape);
     }
     let checkout = Checkout::open(root).await?;
     let changes = checkout.list(against).await?;
     let found = changes.files.into_iter().find(|file| file.path == part.path);
     let file = found.ok_or(ChangesError::NoSuchFile)?;
-    let hunks = match (file.status, file.kind) {
-        (_, Kind::Binary | Kind::Submodule) => Vec::new(),
+    let (mut hunks, too_large) = match (file.status, file.kind) {
+        (_, Kind::Binary | Kind::Submodule) => (Vec::new(), false),
         (Status::Untracked, _) => {
-            let (root, path) = (root.to_owned(), part.path.to_owned());
-            let read = tokio::task::spawn_blocking(move || untracked(&root, &path));
-            parse::whole(&read.await.map_err(|_| ChangesError::NoSuchFile)??)
+            let (root, path) = (root.to_owned(), file.raw.clone());
+            let read = tokio::task::spawn_blocking(move || {
+                new_files::content(&root, &path, 16 * MOST_BYTES)
+            });
+            match read.await.map_err(|_| ChangesError::NoSuchFile)?? {
+                Some(content) => (parse::whole(&content), false),
+                None => (Vec::new(), true),
+            }
         }
         _ => checkout.hunks(&changes.base, &file, part.context).await?,
     };
+    let masked = masked::lines(&mut hunks);
     let (hunks, next_from) = parse::window(hunks, part.from, MOST_LINES, MOST_BYTES);
-    Ok(FileChange { file, hunks, next_from })
+    Ok(FileChange { file, hunks, next_from, masked, too_large })
 }
 
-struct Checkout(ReadOnlyGit);
+struct Checkout(GuardedGit);
 
 impl Checkout {
     async fn open(root: &Path) -> Result<Self, ChangesError> {
@@ -192,7 +147,7 @@ impl Checkout {
             Ok((true, Some(lead))) => return Err(GitError::Refused(lead).into()),
             Ok((true, None)) => {}
         }
-        Ok(Self(ReadOnlyGit::open(root).await?))
+        Ok(Self(GuardedGit::open(root).await?))
     }
 
     async fn list(&self, against: Against) -> Result<Changes, ChangesError> {
@@ -207,18 +162,20 @@ impl Checkout {
         files.sort_by(|a, b| a.path.cmp(&b.path));
         let truncated = diff.cut || others.cut || files.len() > MOST_FILES;
         files.truncate(MOST_FILES);
+        let root = self.0.root().to_owned();
+        let measured = tokio::task::spawn_blocking(move || {
+            new_files::measure(&root, &mut files, MOST_BYTES);
+            files
+        });
+        let files = measured.await.map_err(|_| ChangesError::NoSuchFile)?;
         Ok(Changes { base, files, truncated })
     }
 
     async fn base(&self, against: Against) -> Base {
-        let head = self.commit("HEAD").await;
+        let head = commit(&self.0, "HEAD").await;
         if against == Against::DefaultBranch && head.is_some() {
-            for branch in ["origin/HEAD", "main", "master"] {
-                let reference = match branch {
-                    "origin/HEAD" => "refs/remotes/origin/HEAD".to_owned(),
-                    name => format!("refs/heads/{name}"),
-                };
-                let Some(tip) = self.commit(&reference).await else { continue };
+            for branch in DEFAULT_BRANCHES {
+                let Some(tip) = tip_of(&self.0, branch).await else { continue };
                 let found = self.0.run("merge-base", &["HEAD", &tip]).await;
                 if let Some(commit) = found.ok().and_then(|printed| line(&printed.bytes)) {
                     return Base { merge_base: true, reference: branch.into(), commit };
@@ -228,24 +185,39 @@ impl Checkout {
         Base { merge_base: false, reference: "HEAD".into(), commit: head.unwrap_or_default() }
     }
 
-    async fn commit(&self, reference: &str) -> Option<String> {
-        let name = format!("{reference}^{{commit}}");
-        let found = self.0.run("rev-parse", &["--verify", "--quiet", &name]).await.ok()?;
-        line(&found.bytes)
-    }
-
     async fn hunks(
         &self,
         base: &Base,
         file: &ChangedFile,
         context: u8,
-    ) -> Result<Vec<Hunk>, ChangesError> {
+    ) -> Result<(Vec<Hunk>, bool), ChangesError> {
         let context = format!("--unified={context}");
         let flags = ["--patch", "-M", "--no-color", context.as_str()];
-        let mut args = [&flags[..], &SAFE[..], &[base.tree(), "--", file.path.as_str()]].concat();
-        args.extend(file.old_path.as_deref());
-        Ok(parse::hunks(&self.0.run("diff", &args).await?.bytes))
+        let args = [&flags[..], &SAFE[..], &[base.tree(), "--"]].concat();
+        let mut args: Vec<OsString> = args.into_iter().map(OsString::from).collect();
+        args.push(file.raw.clone().into_os_string());
+        args.extend(file.old_raw.clone().map(PathBuf::into_os_string));
+        let printed = self.0.run("diff", &args).await?;
+        Ok((parse::hunks(&printed.bytes), printed.cut))
     }
+}
+
+/// Names under which a default branch is looked for, best first.
+pub(crate) const DEFAULT_BRANCHES: [&str; 3] = ["origin/HEAD", "main", "master"];
+
+/// The commit at the tip of a default branch.
+pub(crate) async fn tip_of(git: &GuardedGit, branch: &str) -> Option<String> {
+    let reference = match branch {
+        "origin/HEAD" => "refs/remotes/origin/HEAD".to_owned(),
+        name => format!("refs/heads/{name}"),
+    };
+    commit(git, &reference).await
+}
+
+async fn commit(git: &GuardedGit, reference: &str) -> Option<String> {
+    let name = format!("{reference}^{{commit}}");
+    let found = git.run("rev-parse", &["--verify", "--quiet", &name]).await.ok()?;
+    line(&found.bytes)
 }
 
 /// No program of the repository's choice, and no look into submodules.
@@ -261,22 +233,4 @@ impl Base {
 fn line(bytes: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(bytes).ok()?.trim();
     (!text.is_empty()).then(|| text.to_owned())
-}
-
-/// The text of a file that git does not know; for a link, where it leads.
-fn untracked(root: &Path, path: &str) -> Result<Vec<u8>, ChangesError> {
-    let gone = |_: io::Error| ChangesError::NoSuchFile;
-    let at = root.join(path);
-    let parent = at.parent().and_then(|parent| parent.canonicalize().ok());
-    let root = root.canonicalize().map_err(gone)?;
-    if !parent.is_some_and(|parent| parent.starts_with(&root)) {
-        return Err(ChangesError::PathEscape);
-    }
-    if at.symlink_metadata().map_err(gone)?.is_symlink() {
-        return Ok(std::fs::read_link(&at).map_err(gone)?.as_os_str().as_bytes().to_vec());
-    }
-    match read_bounded(&at, 16 * MOST_BYTES).map_err(gone)? {
-        Some(content) => Ok(content),
-        None => Err(GitError::Refused("the file is larger than 8 MiB".into()).into()),
-    }
 }

@@ -7,7 +7,7 @@ mod command;
 mod elsewhere;
 
 pub use command::GitError;
-pub(crate) use command::ReadOnlyGit;
+pub(crate) use command::GuardedGit;
 pub(crate) use elsewhere::leads_elsewhere;
 
 use rustix::fs::{Mode, OFlags};
@@ -66,15 +66,15 @@ pub(crate) fn has_commit(root: &Path) -> bool {
 }
 
 /// The directories of a repository.
-struct GitDirs {
+pub(crate) struct GitDirs {
     /// Belongs to this checkout.
-    own: PathBuf,
+    pub(crate) own: PathBuf,
     /// Shared by all worktrees.
-    common: PathBuf,
+    pub(crate) common: PathBuf,
 }
 
 impl GitDirs {
-    fn of(root: &Path) -> Option<Self> {
+    pub(crate) fn of(root: &Path) -> Option<Self> {
         let dot_git = root.join(".git");
         let own = if dot_git.is_dir() {
             dot_git

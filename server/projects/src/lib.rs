@@ -13,6 +13,7 @@ mod path_workers;
 mod project;
 mod stamp;
 mod watches;
+pub mod worktrees;
 
 pub use catalog::scan;
 pub use discovery::Discovery;

@@ -1,6 +1,11 @@
 //! Reads what `git diff` and `git ls-files` print.
 
-use super::{ChangedFile, Kind, Status};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::PathBuf;
+
+use super::found::{ChangedFile, Kind, Status};
+use super::masked;
 
 /// One changed part of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,11 +44,12 @@ pub enum Sign {
 
 /// The output of `diff --raw --numstat -z`: first the files, then their counts.
 pub(super) fn files(bytes: &[u8]) -> Vec<ChangedFile> {
-    let mut words = bytes.split(|byte| *byte == 0).map(text);
+    let mut words = bytes.split(|byte| *byte == 0);
     let mut files: Vec<ChangedFile> = Vec::new();
     let mut counts = 0;
     while let Some(word) = words.next() {
-        if let Some(facts) = word.strip_prefix(':') {
+        if let Some(facts) = word.strip_prefix(b":") {
+            let facts = text(facts);
             let mut facts = facts.split(' ');
             let modes = [facts.next().unwrap_or_default(), facts.next().unwrap_or_default()];
             let letter = facts.nth(2).unwrap_or_default().chars().next();
@@ -56,9 +62,9 @@ pub(super) fn files(bytes: &[u8]) -> Vec<ChangedFile> {
             };
             let Some(first) = words.next() else { break };
             let second = if status == Status::Renamed { words.next() } else { None };
-            let (path, old_path) = match second {
-                Some(new) => (new, Some(first)),
-                None => (first, None),
+            let (raw, old_raw) = match second {
+                Some(new) => (path(new), Some(path(first))),
+                None => (path(first), None),
             };
             let kind = match modes {
                 modes if modes.contains(&"160000") => Kind::Submodule,
@@ -66,21 +72,26 @@ pub(super) fn files(bytes: &[u8]) -> Vec<ChangedFile> {
                 _ => Kind::Text,
             };
             files.push(ChangedFile {
-                path,
-                old_path,
+                path: masked::name(&raw),
+                old_path: old_raw.as_deref().map(masked::name),
+                raw,
+                old_raw,
                 status,
                 additions: None,
                 deletions: None,
                 kind,
             });
-        } else if let [added, deleted, path] = word.splitn(3, '\t').collect::<Vec<_>>().as_slice() {
-            if path.is_empty() {
+        } else if let [added, deleted, name] =
+            word.splitn(3, |byte| *byte == b'\t').collect::<Vec<_>>().as_slice()
+        {
+            if name.is_empty() {
                 words.nth(1); // both names of a rename stand in words of their own
             }
+            let (added, deleted) = (text(added), text(deleted));
             if let Some(file) = files.get_mut(counts) {
                 file.additions = added.parse().ok();
                 file.deletions = deleted.parse().ok();
-                if *added == "-" && file.kind == Kind::Text {
+                if added == "-" && file.kind == Kind::Text {
                     file.kind = Kind::Binary;
                 }
             }
@@ -97,8 +108,10 @@ pub(super) fn untracked(bytes: &[u8]) -> Vec<ChangedFile> {
         .map(|name| ChangedFile {
             // A repository inside of this one is named with a slash at its end.
             kind: if name.ends_with(b"/") { Kind::Submodule } else { Kind::Text },
-            path: text(name),
+            path: masked::name(&path(name)),
             old_path: None,
+            raw: path(name),
+            old_raw: None,
             status: Status::Untracked,
             additions: None,
             deletions: None,
@@ -208,6 +221,10 @@ pub(super) fn window(
         }
     }
     (shown, None)
+}
+
+fn path(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsString::from_vec(bytes.to_vec()))
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -1,9 +1,9 @@
-//! Git as a program that only reads: nothing of the repository is run (H41).
+//! Git as a program that runs nothing of the repository (H41).
 //!
 //! Hooks, filters, the file system monitor, text conversion, external diff programs, pagers,
 //! helpers and submodules are switched off, whatever the repository configures.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -27,8 +27,11 @@ pub enum GitError {
     #[error("git cannot be started; install git")]
     Missing(#[source] io::Error),
     /// It was ended at the time limit.
-    #[error("git gave no answer within {} s and was ended", LIMIT.as_secs())]
-    TimedOut,
+    #[error("git gave no answer within {seconds} s and was ended")]
+    TimedOut {
+        /// The limit.
+        seconds: u64,
+    },
     /// Its answer could not be read.
     #[error("the answer of git cannot be read")]
     Unreadable(#[source] io::Error),
@@ -47,7 +50,7 @@ pub enum GitError {
 
 /// One checkout, with everything switched off that git could run for it.
 #[derive(Debug)]
-pub(crate) struct ReadOnlyGit {
+pub(crate) struct GuardedGit {
     root: PathBuf,
     /// Settings that switch off the filter drivers of this repository.
     filters: Vec<String>,
@@ -60,7 +63,7 @@ pub(crate) struct Printed {
     pub(crate) cut: bool,
 }
 
-impl ReadOnlyGit {
+impl GuardedGit {
     /// Looks which filter drivers the configuration names, so that none is run.
     pub(crate) async fn open(root: &Path) -> Result<Self, GitError> {
         let mut git = Self { root: root.to_owned(), filters: Vec::new() };
@@ -88,17 +91,36 @@ impl ReadOnlyGit {
         Ok(git)
     }
 
+    /// The root of the checkout.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// Runs one command and returns what it printed.
-    pub(crate) async fn run(&self, what: &'static str, args: &[&str]) -> Result<Printed, GitError> {
+    pub(crate) async fn run<A: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        args: &[A],
+    ) -> Result<Printed, GitError> {
+        self.run_within(LIMIT, what, args).await
+    }
+
+    /// Runs one command that may take longer: a removal deletes files.
+    pub(crate) async fn run_within<A: AsRef<OsStr>>(
+        &self,
+        limit: Duration,
+        what: &'static str,
+        args: &[A],
+    ) -> Result<Printed, GitError> {
         let mut command = self.command();
         command.arg(what).args(args);
         let child = command.spawn().map_err(GitError::Missing)?;
         let mut group = Group(child);
-        match tokio::time::timeout(LIMIT, finish(&mut group.0)).await {
+        match tokio::time::timeout(limit, finish(&mut group.0)).await {
             Ok(Ok((printed, code))) if printed.cut || code == Some(0) => Ok(printed),
             Ok(Ok((_, code))) => Err(GitError::Failed { what, code }),
             Ok(Err(cause)) => Err(GitError::Unreadable(cause)),
-            Err(_elapsed) => Err(GitError::TimedOut),
+            Err(_elapsed) => Err(GitError::TimedOut { seconds: limit.as_secs() }),
         }
     }
 

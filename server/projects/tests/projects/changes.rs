@@ -55,7 +55,7 @@ async fn every_kind_of_change_is_named_with_its_counts() {
             ("link", Status::Modified, Kind::Symlink, Some(1), Some(1)),
             ("new", Status::Renamed, Kind::Text, Some(0), Some(0)),
             ("text", Status::Modified, Kind::Text, Some(2), Some(1)),
-            ("un tracked", Status::Untracked, Kind::Text, None, None),
+            ("un tracked", Status::Untracked, Kind::Text, Some(2), Some(0)),
         ]
     );
     assert_eq!(listed.files[4].old_path.as_deref(), Some("old"));
@@ -175,4 +175,57 @@ async fn h41_a_work_tree_elsewhere_is_not_read() {
         Ok(listed) => assert!(listed.files.is_empty(), "{listed:?}"),
         Err(error) => assert!(matches!(error, ChangesError::Git(_)), "{error:?}"),
     }
+}
+
+#[tokio::test]
+async fn odd_names_are_listed_and_their_lines_are_found_by_the_name_of_the_list() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let bench = Bench::new(&["app"]);
+    let root = repository(&bench);
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let names: [&[u8]; 4] = [b"not \xff text", b"two\nlines", b"-h", token.as_bytes()];
+    for name in names {
+        fs::write(root.join(OsStr::from_bytes(name)), "one\n").unwrap();
+    }
+    assert!(git(&root, "add -A"));
+    fs::write(root.join("plain\u{1b}[31m"), "one\n").unwrap();
+    let listed = changes::list(&root, Against::Head).await.unwrap();
+    assert_eq!(listed.files.len(), 5);
+    for file in &listed.files {
+        assert!(!file.path.contains(&token) && !file.path.contains('\u{1b}'), "{}", file.path);
+        let found = changes::file(&root, Against::Head, part(&file.path)).await.unwrap();
+        let lines: Vec<&str> = found.hunks[0].lines.iter().map(|l| l.text.as_str()).collect();
+        assert_eq!(lines, ["one"], "{}", file.path);
+    }
+}
+
+#[tokio::test]
+async fn secrets_in_lines_are_masked_and_counted_over_the_whole_file() {
+    let bench = Bench::new(&["app"]);
+    let root = repository(&bench);
+    let secret = format!("sk-ant-api03-{}", "x1Y2".repeat(20));
+    fs::write(root.join("text"), format!("a\nkey = {secret}\n")).unwrap();
+    let key =
+        format!("-----BEGIN PRIVATE KEY-----\n{}-----END PRIVATE KEY-----\n", "c2\n".repeat(20));
+    fs::write(root.join("key"), key).unwrap();
+    let text = changes::file(&root, Against::Head, part("text")).await.unwrap();
+    assert_eq!(text.masked, 1);
+    assert!(!format!("{text:?}").contains(&secret));
+    let asked = Part { from: 10, ..part("key") };
+    let rest = changes::file(&root, Against::Head, asked).await.unwrap();
+    assert_eq!(rest.masked, 22, "the lines before the asked ones count too");
+    assert!(!format!("{:?}", rest.hunks).contains("\"c2\""), "{:?}", rest.hunks);
+}
+
+#[tokio::test]
+async fn a_new_file_that_is_too_large_says_so_instead_of_its_lines() {
+    let bench = Bench::new(&["app"]);
+    let root = repository(&bench);
+    let file = fs::File::create(root.join("huge")).unwrap();
+    file.set_len(64 * 1024 * 1024).unwrap();
+    let listed = changes::list(&root, Against::Head).await.unwrap();
+    assert_eq!((listed.files[0].additions, listed.files[0].kind), (None, Kind::Text));
+    let huge = changes::file(&root, Against::Head, part("huge")).await.unwrap();
+    assert!(huge.too_large && huge.hunks.is_empty());
 }

@@ -7,3 +7,4 @@ mod git_facts;
 mod scanning;
 mod support;
 mod watching;
+mod worktrees;
