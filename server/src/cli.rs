@@ -4,6 +4,7 @@
 
 mod arguments;
 mod call;
+mod changes;
 mod completions;
 mod config;
 mod credentials;
@@ -27,6 +28,7 @@ mod setup;
 mod stranded;
 mod strays;
 mod work;
+mod worktrees;
 mod write;
 
 use arguments::{Arguments, Command};
@@ -122,6 +124,8 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::RestartPolicy(wanted) => write::restart_policy(call, wanted),
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),
+        Command::Changes(options) => changes::changes(call, options),
+        Command::Worktrees(options) => worktrees::worktrees(call, options),
         Command::Screen(options) => screen::screen(call, options),
         Command::Open(options) => open::open(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),

@@ -83,10 +83,31 @@ pub fn projects() -> String {
     format!("{API}/projects")
 }
 
-/// `/api/projects/{name}/{verb}`: `trust`, `adopt`, `preflight`, `row`.
+/// `/api/projects/{name}/{verb}`.
+///
+/// `trust`, `adopt`, `preflight`, `row`, `changes`, `worktrees`.
 #[must_use]
 pub fn project_action(name: &str, verb: &str) -> String {
     format!("{API}/projects/{}/{verb}", segment(name))
+}
+
+/// `/api/instances/{reference}/changes`
+#[must_use]
+pub fn changes_of_instance(reference: &str) -> String {
+    instance_action(reference, "changes")
+}
+
+/// `/api/projects/{name}/changes`, of one of its worktrees if one is named.
+#[must_use]
+pub fn changes_of_project(name: &str, worktree: Option<&str>) -> String {
+    let query = worktree.map(|name| format!("?worktree={}", segment(name))).unwrap_or_default();
+    format!("{}{query}", project_action(name, "changes"))
+}
+
+/// `/api/projects/{name}/worktrees/{worktree}/remove`
+#[must_use]
+pub fn remove_worktree(project: &str, worktree: &str) -> String {
+    format!("{}/{}/remove", project_action(project, "worktrees"), segment(worktree))
 }
 
 /// `/ws/bridge-log/{reference}`

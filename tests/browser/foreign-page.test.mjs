@@ -63,6 +63,7 @@ const writes = () => [
   ['POST', '/api/projects/fresh/trust', null],
   ['POST', '/api/projects/trust-all', { names: ['fresh'] }],
   ['POST', '/api/projects/idle/adopt', null],
+  ['POST', '/api/projects/idle/worktrees/svc-00000000/remove', { confirm: 'svc-00000000' }],
   ['POST', '/api/strays/1/kill', null],
   ['POST', '/api/stranded/0123456789abcdef/continue', null],
   ['POST', '/api/stranded/0123456789abcdef/dismiss', null],

@@ -12,7 +12,9 @@ use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::{History, Metrics, Preferences, Status};
+use crate::projects::changes::ChangesReader;
 use crate::projects::trusting::ProjectService;
+use crate::projects::worktrees::Worktrees;
 use crate::read_model::ReadModel;
 use crate::read_model::look::Instances;
 use crate::read_model::project_row::ProjectRows;
@@ -113,6 +115,18 @@ impl App {
     #[must_use]
     pub fn projects(&self) -> &Arc<ProjectService> {
         &self.0.projects
+    }
+
+    /// What changed in the checkouts of sessions and projects.
+    #[must_use]
+    pub fn changes(&self) -> &Arc<ChangesReader> {
+        &self.0.changes
+    }
+
+    /// The git worktrees of projects.
+    #[must_use]
+    pub fn worktrees(&self) -> &Arc<Worktrees> {
+        &self.0.worktrees
     }
 
     /// Background jobs.

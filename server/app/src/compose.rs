@@ -39,7 +39,9 @@ use crate::ops::metrics::Samples;
 use crate::ops::temporaries::Temporaries;
 use crate::ops::{History, Metrics, Preferences, Status};
 use crate::projects::catalog::Catalog;
+use crate::projects::changes::ChangesReader;
 use crate::projects::trusting::{ProjectService, Trust};
+use crate::projects::worktrees::Worktrees;
 use crate::read_model::ReadModel;
 use crate::read_model::facts::FactReader;
 use crate::read_model::links::Links;
@@ -84,6 +86,8 @@ pub(crate) struct UseCases {
     pub status: Arc<Status>,
     pub projects: Arc<ProjectService>,
     pub project_rows: ProjectRows,
+    pub changes: Arc<ChangesReader>,
+    pub worktrees: Arc<Worktrees>,
     pub jobs: Arc<Jobs>,
     pub sessions: Arc<Sessions>,
     pub logs: Arc<Logs>,
@@ -373,6 +377,14 @@ impl UseCases {
             tasks: tasks.clone(),
             progress: restarts,
         });
+        let changes = Arc::new(ChangesReader::new(Arc::clone(&lookup), Arc::clone(&catalog)));
+        let worktrees = Arc::new(Worktrees {
+            catalog: Arc::clone(&catalog),
+            registry: Arc::clone(&registry),
+            host: Arc::clone(&host),
+            locks: Arc::clone(&locks),
+            tasks: tasks.clone(),
+        });
         let change = Arc::new(ChangeRow { requests, restarting: Arc::clone(&restarting) });
         let instances = Arc::new(Instances {
             lookup,
@@ -511,6 +523,8 @@ impl UseCases {
             status,
             projects,
             project_rows,
+            changes,
+            worktrees,
             jobs,
             sessions,
             logs,

@@ -37,6 +37,7 @@ pub use error::{AppError, Class};
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;
 pub use ops::{Actor, Figures, VERSION, acting_as, doctor, legacy, setup};
+pub use projects::changes::{Checkout, FilePart};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;

@@ -1,4 +1,6 @@
-//! Projects: which there are, and what a person allows the agent there.
+//! Projects: which there are, what is allowed there, and what changed in them.
 
 pub(crate) mod catalog;
+pub(crate) mod changes;
 pub(crate) mod trusting;
+pub(crate) mod worktrees;

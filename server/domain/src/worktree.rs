@@ -97,7 +97,9 @@ impl fmt::Display for Loss {
     }
 }
 
-/// What a removal of a worktree would lose. Empty: everything is in commits that stay.
+/// What a removal of a worktree would lose.
+///
+/// Empty: everything is in commits that stay.
 #[must_use]
 pub fn losses(standing: &Standing) -> Vec<Loss> {
     let mut lost = Vec::new();

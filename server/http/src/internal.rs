@@ -2,6 +2,7 @@
 //!
 //! Each is three steps: parse, call one use-case, map the result.
 
+pub(crate) mod changes;
 pub(crate) mod history;
 pub(crate) mod instances;
 pub(crate) mod keepers;
@@ -14,3 +15,4 @@ pub(crate) mod restore;
 pub(crate) mod stranded;
 pub(crate) mod strays;
 pub(crate) mod ui_prefs;
+pub(crate) mod worktrees;

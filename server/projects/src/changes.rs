@@ -91,7 +91,7 @@ pub async fn list(root: &Path, against: Against) -> Result<Changes, ChangesError
     Checkout::open(root).await?.list(against).await
 }
 
-/// Whether a path can be one of a list: it does not begin at the root and never goes up.
+/// Whether a path can be one of a list: relative, and it never goes up.
 #[must_use]
 pub fn stays_below(path: &str) -> bool {
     let inside = |component| matches!(component, Component::Normal(_));

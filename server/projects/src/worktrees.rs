@@ -83,7 +83,9 @@ pub enum WorktreeError {
     Git(#[from] GitError),
 }
 
-/// Lists the worktrees of the project in this directory. A project without any has an empty list.
+/// Lists the worktrees of the project in this directory.
+///
+/// A project without any has an empty list.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -110,7 +112,7 @@ pub async fn named(project: &Path, name: &str) -> Result<Worktree, WorktreeError
     Ok(facts(&path).await)
 }
 
-/// The directory of a worktree, after a look that it is really there and not elsewhere.
+/// The directory of a worktree, proven to be there and not elsewhere.
 ///
 /// # Errors
 /// See [`WorktreeError`].
@@ -162,7 +164,7 @@ pub async fn remove(
     Ok(Removed { kept_branch: (!gone).then_some(branch) })
 }
 
-/// Real directories below the place of worktrees, sorted, and whether there are more.
+/// Real directories in `.claude/worktrees`, sorted, and whether there are more.
 ///
 /// Nothing is found through a link: `.claude`, the place and each worktree are real directories.
 fn places(project: &Path) -> Result<(Vec<PathBuf>, bool), WorktreeError> {

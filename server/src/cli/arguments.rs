@@ -1,5 +1,6 @@
 //! The argument tree: commands, options and their help.
 
+use crate::cli::changes::Changes;
 use crate::cli::config::{Check, Config, Show};
 use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;
@@ -13,6 +14,7 @@ use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
+use crate::cli::worktrees::Worktrees;
 use crate::cli::write::{RestartPolicy, Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
@@ -215,6 +217,30 @@ Examples:
   svc screen api
   svc screen 3f2a --json     rows, cursor and state, for a program")]
     Screen(Screen),
+    /// List the files that changed where a session works, or show one file's changes.
+    #[command(after_help = "\
+Compared with the last commit; in a worktree, with where its branch left the default branch. New
+files are included, secrets are masked. Nothing of the repository is run.
+
+Examples:
+  svc changes api
+  svc changes 3f2a src/main.rs
+  svc changes 3f2a src/main.rs --context 10 --json")]
+    Changes(Changes),
+    /// List the git worktrees of sessions, or remove one.
+    #[command(
+        args_conflicts_with_subcommands = true,
+        after_help = "\
+What the agent made in `.claude/worktrees` of a project. One is removed only when nothing runs in
+it; when work would be lost with it, only with --force. A branch with commits of its own stays.
+
+Examples:
+  svc worktrees
+  svc worktrees api --json
+  svc worktrees remove api svc-3f2a91c0
+  svc worktrees remove api svc-3f2a91c0 --force"
+    )]
+    Worktrees(Worktrees),
     /// Issue, list, rotate and revoke the named tokens of programs.
     #[command(
         name = "api-token",
@@ -327,6 +353,8 @@ impl Command {
             | Self::RestartPolicy(RestartPolicy { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })
+            | Self::Changes(Changes { json, .. })
+            | Self::Worktrees(Worktrees { json, .. })
             | Self::Screen(Screen { json, .. })
             | Self::Open(Open { json, .. }) => *json,
         }

@@ -237,6 +237,7 @@ mod tests {
             ("forget", "instance"),
             ("logs", "instance"),
             ("screen", "instance"),
+            ("changes", "instance"),
             ("open", "instance"),
         ] {
             assert!(has(name, argument, &command), "{name} {argument}");

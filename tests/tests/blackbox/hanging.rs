@@ -9,7 +9,7 @@ use serde_json::json;
 const AT_ONCE: usize = 6;
 
 /// Routes that may read files. `{id}` is a running bridge.
-const READERS: [&str; 25] = [
+const READERS: [&str; 28] = [
     "GET /api/v1/projects",
     "GET /api/v1/sessions",
     "GET /api/v1/sessions/tracked",
@@ -33,6 +33,9 @@ const READERS: [&str; 25] = [
     "GET /api/projects/sortmeta",
     "GET /api/projects/app/preflight",
     "GET /api/projects/app/row",
+    "GET /api/instances/{id}/changes",
+    "GET /api/projects/app/changes",
+    "GET /api/projects/app/worktrees",
     "GET /api/projects/app/metrics",
     "GET /ui/p/app",
 ];

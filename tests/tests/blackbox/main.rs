@@ -12,6 +12,7 @@
 
 mod adoption;
 mod audit;
+mod changes;
 mod commands;
 mod configuration;
 mod crash_consistency;

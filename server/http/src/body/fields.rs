@@ -4,6 +4,7 @@ use crate::error::{Refusal, echo};
 use serde_json::{Map, Value};
 use svc_shared::api::instances::{PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest};
 use svc_shared::error::SchemaProblem;
+use svc_shared::internal::changes::RemoveWorktree;
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
@@ -193,6 +194,12 @@ impl FromFields for PatchInstance {
             restart: fields.nullable_text("restart"),
             after_reboot: fields.nullable_text("after_reboot"),
         }
+    }
+}
+
+impl FromFields for RemoveWorktree {
+    fn take(fields: &mut Fields) -> Self {
+        Self { confirm: fields.text("confirm") }
     }
 }
 

@@ -257,6 +257,38 @@ const TABLE: &[Row] = &[
         ],
     },
     Row { route: "GET /api/projects/sortmeta", asks: &[(Known, 200)] },
+    // 200 needs a repository: in the black-box tests.
+    Row {
+        route: "GET /api/instances/{id}/changes",
+        asks: &[(Known, 404), (Unknown, 404), (Ambiguous, 409)],
+    },
+    Row {
+        route: "GET /api/instances/{id}/changes/file",
+        asks: &[
+            (Known, 422),
+            (BadQuery("path=../x"), 400),
+            (BadQuery("path=x&context=51"), 422),
+            (BadQuery("path=x&from=x"), 422),
+            (Unknown, 422),
+            (Ambiguous, 422),
+        ],
+    },
+    Row { route: "GET /api/projects/{name}/changes", asks: &[(Known, 404), (Unknown, 404)] },
+    Row {
+        route: "GET /api/projects/{name}/changes/file",
+        asks: &[(Known, 422), (BadQuery("path=%2Fetc%2Fpasswd"), 400), (Unknown, 422)],
+    },
+    Row { route: "GET /api/projects/{name}/worktrees", asks: &[(Known, 200), (Unknown, 404)] },
+    Row {
+        route: "POST /api/projects/{name}/worktrees/{worktree}/remove",
+        asks: &[
+            (Known, 404),
+            (Unknown, 404),
+            (KnownBody("{\"confirm\":1}"), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /api/projects/{name}/row", asks: &[(Known, 200), (Unknown, 404)] },
     Row {
         route: "POST /api/projects/trust-all",

@@ -14,7 +14,7 @@ const MOST_READ: usize = 8 * 1024 * 1024;
 /// Bytes in which a NUL says that a file is binary, as git does it.
 const HEAD: usize = 8_000;
 
-/// Counts the lines of new files and names links and binary files, as far as that is cheap.
+/// Counts the lines of new files, and names links and binary files.
 ///
 /// A file of more than `most` bytes is not read.
 pub(super) fn measure(root: &Path, files: &mut [ChangedFile], most: usize) {
@@ -41,7 +41,9 @@ pub(super) fn measure(root: &Path, files: &mut [ChangedFile], most: usize) {
     }
 }
 
-/// What is in a new file; for a link, where it leads. `None` if it has more than `most` bytes.
+/// What is in a new file; for a link, where it leads.
+///
+/// `None` if it has more than `most` bytes.
 pub(super) fn content(
     root: &Path,
     path: &Path,
