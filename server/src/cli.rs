@@ -9,6 +9,7 @@ mod completions;
 mod config;
 mod credentials;
 mod demo;
+mod devices;
 mod doctor;
 mod exit_code;
 mod failure;
@@ -100,6 +101,8 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Config(command) => config::run(call, command),
         Command::Doctor(options) => doctor::run(call, options),
         Command::ApiToken(verb) => credentials::api_token(call, verb),
+        Command::Devices(verb) => devices::devices(call, verb),
+        Command::Access(listing) => devices::access(call, listing),
         Command::HashPassword(options) => credentials::hash_password(call, options),
         Command::HashToken(options) => {
             credentials::hash_token(call, options, "auth.api_token_hash", "SVC_AUTH_API_TOKEN_HASH")

@@ -1,5 +1,6 @@
 //! Bodies of the internal routes: they may change with any version.
 
+pub mod access;
 pub mod changes;
 pub mod keepers;
 pub mod metrics;

@@ -28,6 +28,16 @@ pub const LOGIN: &str = "/login";
 pub const LOGOUT: &str = "/logout";
 /// A fresh proof of the password.
 pub const REAUTH: &str = "/api/reauth";
+/// The named tokens.
+pub const TOKENS: &str = "/api/tokens";
+/// A new secret for a named token.
+pub const ROTATE_TOKEN: &str = "/api/tokens/rotate";
+/// The browsers that are signed in.
+pub const DEVICES: &str = "/api/devices";
+/// Signs out every browser but the one that asks.
+pub const SIGN_OUT_OTHERS: &str = "/api/devices/sign-out-others";
+/// Who can reach the service.
+pub const ACCESS: &str = "/api/access";
 /// Prefix of the page's own routes.
 pub const UI: &str = "/ui";
 /// Prefix of the page's files.
@@ -108,6 +118,18 @@ pub fn changes_of_project(name: &str, worktree: Option<&str>) -> String {
 #[must_use]
 pub fn remove_worktree(project: &str, worktree: &str) -> String {
     format!("{}/{}/remove", project_action(project, "worktrees"), segment(worktree))
+}
+
+/// `/api/tokens?label={label}`
+#[must_use]
+pub fn token(label: &str) -> String {
+    format!("{TOKENS}?label={}", segment(label))
+}
+
+/// `/api/devices/{id}`
+#[must_use]
+pub fn device(id: &str) -> String {
+    format!("{DEVICES}/{}", segment(id))
 }
 
 /// `/ws/bridge-log/{reference}`

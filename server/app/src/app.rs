@@ -1,6 +1,6 @@
 //! The service as its doors see it.
 
-use crate::auth::{Auth, Tokens};
+use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::keeper_list::KeeperList;
 use crate::bridges::readiness::Readiness;
@@ -11,7 +11,7 @@ use crate::jobs::Jobs;
 use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
-use crate::ops::{History, Metrics, Preferences, Status};
+use crate::ops::{AccessReport, History, Metrics, Preferences, Status};
 use crate::projects::changes::ChangesReader;
 use crate::projects::trusting::ProjectService;
 use crate::projects::worktrees::Worktrees;
@@ -97,6 +97,18 @@ impl App {
     #[must_use]
     pub fn tokens(&self) -> &Tokens {
         &self.0.tokens
+    }
+
+    /// The browsers that are signed in.
+    #[must_use]
+    pub fn devices(&self) -> &Devices {
+        &self.0.devices
+    }
+
+    /// Who can reach the service.
+    #[must_use]
+    pub fn access(&self) -> &AccessReport {
+        &self.0.access
     }
 
     /// What the service says about itself.

@@ -4,6 +4,7 @@
 //! Reading a credential changes nothing. Every credential that opens something can end: what it
 //! opened asks [`Auth::ended`], which knows of sign-outs here and of writes by other processes.
 
+mod devices;
 mod identity;
 mod known;
 pub(crate) mod password;
@@ -16,10 +17,11 @@ mod tests;
 pub(crate) mod ticket;
 mod tokens;
 
+pub use devices::Devices;
 pub use identity::{Caller, Channel, Claim, Identity};
 pub use password::{LONGEST_PASSWORD, SHORTEST_PASSWORD, hash_password};
 pub use sign_in::{SignInError, Visitor};
-pub use tokens::{IssuedToken, NamedToken, Tokens, new_token};
+pub use tokens::{Tokens, new_token};
 
 use crate::AppError;
 use crate::auth::identity::Validity;
@@ -31,20 +33,24 @@ use crate::auth::ticket::Keys;
 use arc_swap::ArcSwap;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use svc_config::{Config, CookieSecure};
+use svc_domain::peer;
 use svc_domain::throttle::Throttle;
 use svc_ports::Clock;
 use svc_shared::Timestamp;
-use svc_store::{Store, Watch};
+use svc_store::{Store, Use, Watch};
 use tokio::sync::watch;
 
 /// What is known of the database is looked at again after this.
 const FRESH: Duration = Duration::from_millis(500);
 /// Use of a credential is written at most this often.
 const NOTED_EVERY: Duration = Duration::from_secs(60);
+/// Most uses remembered between two writes: nobody has so many addresses within a minute.
+const MOST_NOTED: usize = 1024;
 /// Longest wait without looking again, for expiries far away.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);
 /// A fresh password proof is good for this long.
@@ -75,8 +81,8 @@ pub struct Auth {
     /// Held by whoever replaces what is known.
     reader: tokio::sync::Mutex<Reader>,
     steps: Arc<Steps>,
-    /// When the use of a credential was last written.
-    noted: Mutex<HashMap<String, Instant>>,
+    /// When the use of a credential from an address was last written.
+    noted: Mutex<HashMap<(String, IpAddr), Instant>>,
     changed: watch::Sender<u64>,
 }
 
@@ -302,36 +308,50 @@ impl Auth {
         }
     }
 
-    /// Notes, now and then, that a credential was used.
-    pub fn used(self: &Arc<Self>, identity: &Identity) {
+    /// Notes, now and then, that a credential was used, and from where.
+    ///
+    /// The first use from another address than before is told of once, in the log and on the page.
+    pub fn used(self: &Arc<Self>, identity: &Identity, source: IpAddr) {
         let (hash, is_token) = match &identity.validity {
             Validity::Fixed => return,
             Validity::Session { hash, .. } => (hash.clone(), false),
             Validity::Token { hash, .. } => (hash.clone(), true),
         };
-        let now = Instant::now();
+        let (now, key) = (Instant::now(), (hash, source));
         {
             let mut noted = lock(&self.noted);
-            if noted.get(&hash).is_some_and(|at| now.duration_since(*at) < NOTED_EVERY) {
+            if noted.get(&key).is_some_and(|at| now.duration_since(*at) < NOTED_EVERY) {
                 return;
             }
             noted.retain(|_, at| now.duration_since(*at) < NOTED_EVERY);
-            noted.insert(hash.clone(), now);
+            if noted.len() >= MOST_NOTED {
+                return;
+            }
+            noted.insert(key.clone(), now);
         }
-        let this = Arc::clone(self);
+        let (this, channel) = (Arc::clone(self), identity.channel.clone());
+        let hash = key.0;
         tokio::spawn(async move {
             let at = this.clock.now();
             let written = match is_token {
                 true => this.store.token_used(&hash, at).await,
                 false => this.store.sign_in_seen(&hash, at).await,
             };
-            if let Err(error) = written {
-                tracing::debug!(error = %error, "the use of a credential was not noted");
+            let address = peer::shown(source);
+            match written.and(this.store.used_from(&hash, &address, at).await) {
+                Ok(Use::NewAddress) => tracing::warn!(
+                    "a credential (`{channel}`) was used from {address}, where it had not been \
+                     used before; if that was not you, revoke it on the page `Devices and tokens`"
+                ),
+                Ok(Use::Known | Use::First) => {}
+                Err(error) => {
+                    tracing::debug!(error = %error, "the use of a credential was not noted");
+                }
             }
         });
     }
 
-    fn now(&self) -> Timestamp {
+    pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }
 }

@@ -2,7 +2,7 @@
 //! The only place that knows which parts each of them shares.
 
 use crate::auth::refs::SessionRefs;
-use crate::auth::{Auth, Tokens};
+use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::admissions::Admissions;
 use crate::bridges::adopt::Adopter;
@@ -32,6 +32,7 @@ use crate::jobs::{JobScan, Jobs};
 use crate::locks::Locks;
 use crate::logs::Logs;
 use crate::logs::retention::Retention;
+use crate::ops::AccessReport;
 use crate::ops::audit::{Audit, AuditLog};
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
@@ -78,7 +79,9 @@ pub(crate) struct UseCases {
     pub registry: Arc<Registry>,
     pub tasks: Tasks,
     pub auth: Arc<Auth>,
-    pub tokens: Tokens,
+    pub tokens: Arc<Tokens>,
+    pub devices: Arc<Devices>,
+    pub access: AccessReport,
     pub read_model: Arc<ReadModel>,
     pub instances: Arc<Instances>,
     pub bridges: Bridges,
@@ -107,7 +110,7 @@ pub(crate) struct UseCases {
 impl UseCases {
     /// Builds everything from the parts of this process. Nothing runs yet.
     pub fn new(parts: Parts) -> Self {
-        let Parts { config, store, host, clock, agent, role, watcher, .. } = parts;
+        let Parts { config, store, host, clock, agent, role, watcher, port, .. } = parts;
         let is_server = role == Role::Server;
         let keys = parts.refs.as_ref().map(|refs| refs.keys().clone());
         let auth = Arc::new(Auth::new(&config, keys, store.clone(), Arc::clone(&clock)));
@@ -169,10 +172,19 @@ impl UseCases {
             role,
             clock: Arc::clone(&clock),
         });
-        let tokens = Tokens {
+        let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
             registry: Arc::clone(&registry),
             audit: Arc::clone(&audit),
+        });
+        let devices =
+            Arc::new(Devices { auth: Arc::clone(&auth), registry: Arc::clone(&registry) });
+        let access = AccessReport {
+            config: Arc::clone(&config),
+            auth: Arc::clone(&auth),
+            devices: Arc::clone(&devices),
+            tokens: Arc::clone(&tokens),
+            port,
         };
         let terminals = Terminals::new(
             Arc::clone(&config),
@@ -517,6 +529,8 @@ impl UseCases {
             tasks,
             auth,
             tokens,
+            devices,
+            access,
             read_model,
             instances,
             readiness,

@@ -1,6 +1,7 @@
 //! Running the service.
 //! What it says about itself, its first run, its checks and its leftovers.
 
+mod access;
 pub(crate) mod audit;
 pub mod doctor;
 mod figures;
@@ -13,6 +14,7 @@ pub(crate) mod status;
 pub(crate) mod temporaries;
 mod ui_prefs;
 
+pub use access::AccessReport;
 pub use audit::{Actor, acting_as};
 pub use figures::Figures;
 pub use history::History;

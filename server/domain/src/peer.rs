@@ -30,6 +30,15 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
+/// What [`network`] gave, as people read it; of IPv6 the network that one customer has.
+#[must_use]
+pub fn shown(network: IpAddr) -> String {
+    match network {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(network) => format!("{network}/64"),
+    }
+}
+
 fn network_of_four(address: Ipv4Addr) -> Ipv4Addr {
     if is_local(address) { Ipv4Addr::LOCALHOST } else { address }
 }

@@ -90,7 +90,8 @@ enum Need {
 }
 
 /// First segments below `/api` that every scope may read.
-const READABLE: [&str; 12] = [
+const READABLE: [&str; 13] = [
+    "access",
     "projects",
     "restore",
     "sessions",
@@ -163,6 +164,11 @@ mod tests {
             ("POST", "/logout", false, false, false),
             ("POST", "/api/reauth", false, false, false),
             ("GET", "/api/tokens", false, false, false),
+            ("POST", "/api/tokens", false, false, false),
+            ("GET", "/api/devices", false, false, false),
+            ("DELETE", "/api/devices/{id}", false, false, false),
+            ("POST", "/api/devices/sign-out-others", false, false, false),
+            ("GET", "/api/access", true, true, true),
             ("GET", "/api/ui-prefs", false, false, false),
             ("PUT", "/api/ui-prefs", false, false, false),
             ("PUT", "/api/config", false, false, false),

@@ -1,5 +1,6 @@
 //! The credential that a request was admitted with.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use svc_app::auth::{Auth, Identity};
 
@@ -14,8 +15,8 @@ pub(crate) struct ActiveCredential {
 
 impl ActiveCredential {
     /// Records that the credential was used.
-    pub(crate) fn used(auth: &Arc<Auth>, identity: Identity) -> Self {
-        auth.used(&identity);
+    pub(crate) fn used(auth: &Arc<Auth>, identity: Identity, source: IpAddr) -> Self {
+        auth.used(&identity, source);
         Self { auth: Arc::clone(auth), identity }
     }
 

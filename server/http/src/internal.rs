@@ -2,6 +2,7 @@
 //!
 //! Each is three steps: parse, call one use-case, map the result.
 
+pub(crate) mod access;
 pub(crate) mod changes;
 pub(crate) mod history;
 pub(crate) mod instances;

@@ -140,7 +140,10 @@ impl Inner {
             Verdict::SignIn => return Ok(self.to_sign_in(&local, request.uri())),
         }
         let identity = caller.identity.clone();
-        let credential = identity.map(|identity| ActiveCredential::used(&self.gate.auth, identity));
+        let credential = identity.map(|identity| {
+            let source = guard::with_claim(&request, |claim| self.gate.auth.source(claim));
+            ActiveCredential::used(&self.gate.auth, identity, source)
+        });
         let is_minimal = judged.verdict == Verdict::MinimalHealth;
 
         let Some(found) = found else {

@@ -116,6 +116,7 @@ pub(crate) async fn sign_in(call: Call) -> Result<Response, Refusal> {
     let password = text(call.body.as_ref(), "password").as_bytes().to_vec();
     let visitor = Visitor {
         peer: peer(&call.request).to_string(),
+        source: with_claim(&call.request, |claim| auth.source(claim)),
         forwarded_for: with_claim(&call.request, |claim| auth.forwarded_for(claim)),
         user_agent: call.request.header(header::USER_AGENT).unwrap_or_default().to_owned(),
     };

@@ -4,6 +4,7 @@ use crate::cli::changes::Changes;
 use crate::cli::config::{Check, Config, Show};
 use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;
+use crate::cli::devices::{Devices, SignOut};
 use crate::cli::doctor::Doctor;
 use crate::cli::jobs::{Jobs, NamedJob, ResumeJob, StartJob};
 use crate::cli::keepers::Keepers;
@@ -248,6 +249,15 @@ Examples:
         after_help = "Examples:\n  svc api-token issue ci --scope read --expires 30d\n  svc api-token list"
     )]
     ApiToken(ApiToken),
+    /// List the signed-in browsers, or sign one out.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  svc devices list\n  svc devices sign-out 3f2a90c1d4e5b607"
+    )]
+    Devices(Devices),
+    /// Say who can reach the service, and which key changes that.
+    #[command(after_help = "Examples:\n  svc access\n  svc access --json")]
+    Access(Listing),
     /// Make a hash for `auth.password_hash`.
     #[command(after_help = "\
 Asks twice on a terminal. From a pipe: the first line; a second line must match.
@@ -330,6 +340,10 @@ impl Command {
                 | ApiToken::Rotate(Labelled { json, .. })
                 | ApiToken::Revoke(Labelled { json, .. }),
             )
+            | Self::Devices(
+                Devices::List(Listing { json }) | Devices::SignOut(SignOut { json, .. }),
+            )
+            | Self::Access(Listing { json })
             | Self::HashPassword(HashPassword { json, .. })
             | Self::HashToken(Listing { json })
             | Self::HashMetricsToken(Listing { json })

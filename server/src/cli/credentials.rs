@@ -11,11 +11,12 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::time::Duration;
-use svc_app::auth::{self, IssuedToken, LONGEST_PASSWORD, SHORTEST_PASSWORD};
+use svc_app::auth::{self, LONGEST_PASSWORD, SHORTEST_PASSWORD};
 use svc_app::{App, AppError};
 use svc_domain::scope::Scope;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
+use svc_shared::internal::access::IssuedToken;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ApiToken {
@@ -113,12 +114,11 @@ fn tell(call: &Call, json: bool, issued: &IssuedToken, what: &str) -> Result<Exi
         call.output.json(issued)?;
         return Ok(Exit::Done);
     }
-    let about = &issued.about;
     call.output.line(&issued.token)?;
     call.output.note(&format!(
         "token `{}` (created {}) {what}",
-        about.label,
-        seconds(about.created)
+        issued.label,
+        seconds(issued.created)
     ));
     call.output.note("it is not shown again; send it as `Authorization: Bearer <token>`");
     Ok(Exit::Done)

@@ -49,6 +49,8 @@ const INSERT_SIGN_IN: &str =
 const REVOKE_SIGN_IN: &str =
     "UPDATE sign_ins SET revoked_at = ?2 WHERE hash = ?1 AND revoked_at IS NULL";
 const REVOKE_SIGN_INS: &str = "UPDATE sign_ins SET revoked_at = ? WHERE revoked_at IS NULL";
+const REVOKE_OTHER_SIGN_INS: &str =
+    "UPDATE sign_ins SET revoked_at = ?2 WHERE hash <> ?1 AND revoked_at IS NULL";
 const SEEN_SIGN_IN: &str = "UPDATE sign_ins SET last_seen_at = ?2 WHERE hash = ?1";
 const PRUNE_SIGN_INS: &str = "DELETE FROM sign_ins WHERE expires_at < ?1 OR revoked_at < ?1 \
      OR hash NOT IN (SELECT hash FROM sign_ins ORDER BY created_at DESC, hash LIMIT ?2)";
@@ -65,6 +67,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     INSERT_SIGN_IN,
     REVOKE_SIGN_IN,
     REVOKE_SIGN_INS,
+    REVOKE_OTHER_SIGN_INS,
     SEEN_SIGN_IN,
     PRUNE_SIGN_INS,
 ];
@@ -292,6 +295,14 @@ impl Store {
         Ok(())
     }
 
+    /// Revokes every sign-in but one, and returns how many.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn revoke_other_sign_ins(&self, but: &str, at: Timestamp) -> Result<u64, StoreError> {
+        self.noted(self.change(REVOKE_OTHER_SIGN_INS, but, at).await)
+    }
+
     /// Notes that a signed-in browser was seen.
     ///
     /// # Errors
@@ -301,10 +312,14 @@ impl Store {
     }
 
     async fn touch(&self, sql: &str, hash: &str, at: Timestamp) -> Result<bool, StoreError> {
+        Ok(self.change(sql, hash, at).await? > 0)
+    }
+
+    async fn change(&self, sql: &str, hash: &str, at: Timestamp) -> Result<u64, StoreError> {
         let mut transaction = self.begin().await?;
         let done =
             sqlx::query(sql).bind(hash).bind(at.as_millis()).execute(&mut *transaction).await?;
         transaction.commit().await?;
-        Ok(done.rows_affected() > 0)
+        Ok(done.rows_affected())
     }
 }

@@ -4,6 +4,7 @@
 //! process overwrites what another one wrote meanwhile.
 
 mod access;
+mod addresses;
 mod bridges;
 mod connection;
 mod error;
@@ -23,6 +24,7 @@ mod stranded;
 mod ui_prefs;
 
 pub use access::{SignInRow, TokenRow};
+pub use addresses::{AddressRow, Use};
 pub use bridges::{Along, Cap, Changes, Content, Inserted, Saved, Stored};
 pub use error::StoreError;
 pub use health::Health;

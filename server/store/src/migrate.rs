@@ -44,6 +44,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "interactive sessions",
         sql: include_str!("../../../migrations/0008_interactive_sessions.sql"),
     },
+    Script {
+        version: 9,
+        description: "credential addresses",
+        sql: include_str!("../../../migrations/0009_credential_addresses.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -1,6 +1,6 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
-use crate::{access, bridges, history, stranded, ui_prefs};
+use crate::{access, addresses, bridges, history, stranded, ui_prefs};
 
 /// Every statement on our tables.
 ///
@@ -8,6 +8,7 @@ use crate::{access, bridges, history, stranded, ui_prefs};
 /// claims.
 pub(crate) const STATEMENTS: &[&[&str]] = &[
     access::STATEMENTS,
+    addresses::STATEMENTS,
     bridges::STATEMENTS,
     history::STATEMENTS,
     stranded::STATEMENTS,

@@ -18,6 +18,7 @@ mod configuration;
 mod crash_consistency;
 mod crash_points;
 mod demo;
+mod devices;
 mod doctor;
 mod documentation;
 mod edge;

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 use svc_config::CookieSecure;
 use svc_domain::credentials::{self, Bearer, bearer};
 use svc_domain::origin::Credential;
+use svc_domain::peer;
 use svc_domain::scope::{Reach, Scope};
 use svc_domain::throttle::Key;
 use svc_shared::Timestamp;
@@ -234,6 +235,17 @@ impl Auth {
     pub fn forwarded_for(&self, claim: &Claim<'_>) -> Option<String> {
         let said = self.proxy.trusts(claim.peer).then(|| (claim.header)("x-forwarded-for"))?;
         credentials::single(said).map(|text| text.chars().take(256).collect())
+    }
+
+    /// Where a request comes from, for telling addresses apart; never for a decision.
+    /// Behind a trusted proxy that is the last address that it names: those before it are the
+    /// client's own words.
+    #[must_use]
+    pub fn source(&self, claim: &Claim<'_>) -> IpAddr {
+        let said = self.forwarded_for(claim);
+        let last = said.as_deref().and_then(|said| said.rsplit(',').next());
+        let named = last.and_then(|text| text.trim().parse().ok());
+        peer::network(named.unwrap_or(claim.peer))
     }
 
     /// `Set-Cookie` values that take both cookies back.

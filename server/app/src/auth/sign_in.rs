@@ -6,8 +6,10 @@ use crate::auth::known::{Known, raise_epoch};
 use crate::auth::ticket::{Purpose, Ticket};
 use crate::auth::{Auth, Caller, ELEVATION, Identity, lock, sha256_hex};
 use crate::ops::reserve;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
+use svc_domain::peer;
 use svc_domain::throttle::Attempt;
 use svc_store::SignInRow;
 
@@ -19,6 +21,8 @@ const USER_AGENT: usize = 256;
 pub struct Visitor {
     /// Address of the connection.
     pub peer: String,
+    /// Where it comes from: see [`Auth::source`].
+    pub source: IpAddr,
     /// What a trusted proxy said.
     pub forwarded_for: Option<String>,
     /// The browser, as it calls itself.
@@ -136,6 +140,8 @@ impl Auth {
             user_agent: visitor.user_agent.chars().take(USER_AGENT).collect(),
         };
         self.store.add_sign_in(&row).await.map_err(unwritten)?;
+        let address = peer::shown(visitor.source);
+        self.store.used_from(&row.hash, &address, now).await.map_err(unwritten)?;
         if let Some(Identity { validity: Validity::Session { hash, .. }, .. }) = &caller.identity {
             self.store.revoke_sign_in(hash, now).await.map_err(unwritten)?;
         }
@@ -217,6 +223,6 @@ impl Auth {
     }
 }
 
-fn unwritten(error: svc_store::StoreError) -> AppError {
+pub(super) fn unwritten(error: svc_store::StoreError) -> AppError {
     AppError::busy("the session cannot be recorded; try again").because(error)
 }

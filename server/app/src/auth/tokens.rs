@@ -8,42 +8,17 @@ use crate::registry::Registry;
 use crate::{AppError, Class};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Serialize;
 use std::sync::Arc;
 use svc_domain::log_escape::quoted;
 use svc_domain::scope::Scope;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
+use svc_shared::internal::access::{IssuedToken, NamedToken};
 use svc_shared::text::is_hidden;
 use svc_store::TokenRow;
 
 /// Longest label, in characters.
 const LABEL: usize = 255;
-
-/// A token as the operator sees it.
-#[derive(Debug, Clone, Serialize)]
-pub struct NamedToken {
-    /// Its name.
-    pub label: String,
-    /// When it was issued.
-    pub created: Timestamp,
-    /// When it was last used, to the minute.
-    pub last_used: Option<Timestamp>,
-    /// What it may do; none is everything.
-    pub scopes: Option<Vec<String>>,
-    /// When it ends by itself.
-    pub expires_at: Option<Timestamp>,
-}
-
-/// A new secret: shown once, never kept.
-#[derive(Debug, Clone, Serialize)]
-pub struct IssuedToken {
-    /// What it belongs to.
-    #[serde(flatten)]
-    pub about: NamedToken,
-    /// The secret.
-    pub token: String,
-}
 
 /// A new token and what is stored of it: its SHA-256, lower-case hex.
 ///
@@ -78,9 +53,7 @@ impl Tokens {
         checked(label)?;
         let now = self.auth.clock.now();
         if expires_at.is_some_and(|expires| expires <= now) {
-            return Err(AppError::invalid(
-                "`expires` lies in the past; give a time or a duration to come",
-            ));
+            return Err(AppError::invalid("`expires_at` lies in the past; give a time to come"));
         }
         let (token, hash) = new_token().map_err(AppError::internal)?;
         let mut scopes = scopes.to_vec();
@@ -113,7 +86,7 @@ impl Tokens {
             })
             .await?;
         self.tokens_changed().await;
-        Ok(IssuedToken { about: shown(row), token })
+        Ok(issued(row, token))
     }
 
     /// The tokens, oldest first.
@@ -139,7 +112,7 @@ impl Tokens {
         hit("token.after_rotate").await;
         let row = self.auth.store.tokens().await.map_err(unwritten)?;
         match row.into_iter().find(|row| row.hash == hash) {
-            Some(row) => Ok(IssuedToken { about: shown(row), token }),
+            Some(row) => Ok(issued(row, token)),
             None => Err(AppError::busy("another process changed this token meanwhile; try again")),
         }
     }
@@ -200,6 +173,11 @@ fn shown(row: TokenRow) -> NamedToken {
         scopes: row.scopes.map(|words| words.split(' ').map(str::to_owned).collect()),
         expires_at: row.expires_at,
     }
+}
+
+fn issued(row: TokenRow, token: String) -> IssuedToken {
+    let NamedToken { label, created, last_used, scopes, expires_at } = shown(row);
+    IssuedToken { label, created, last_used, scopes, expires_at, token }
 }
 
 fn checked(label: &str) -> Result<(), AppError> {

@@ -4,6 +4,7 @@ use crate::error::{Refusal, echo};
 use serde_json::{Map, Value};
 use svc_shared::api::instances::{PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest};
 use svc_shared::error::SchemaProblem;
+use svc_shared::internal::access::{IssueTokenRequest, RotateTokenRequest};
 use svc_shared::internal::changes::RemoveWorktree;
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
@@ -117,6 +118,14 @@ impl Fields {
         texts
     }
 
+    /// A list of texts; null and absence are the same.
+    fn texts(&mut self, name: &'static str) -> Option<Vec<String>> {
+        match self.members.get(name) {
+            None | Some(Value::Null) => None,
+            Some(_) => Some(self.required_texts(name)),
+        }
+    }
+
     /// An object that must be there, with whatever is in it.
     fn required_members(&mut self, name: &'static str) -> Map<String, Value> {
         match self.members.remove(name) {
@@ -218,6 +227,22 @@ impl FromFields for RestoreRequest {
 impl FromFields for DismissRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { ids: fields.required_texts("ids") }
+    }
+}
+
+impl FromFields for IssueTokenRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self {
+            label: fields.required_text("label"),
+            scopes: fields.texts("scopes"),
+            expires_at: fields.text("expires_at"),
+        }
+    }
+}
+
+impl FromFields for RotateTokenRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self { label: fields.required_text("label") }
     }
 }
 

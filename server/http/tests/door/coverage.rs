@@ -145,6 +145,24 @@ const TABLE: &[Row] = &[
             (LargeBody, 413),
         ],
     },
+    Row { route: "GET /api/tokens", asks: &[(Known, 200)] },
+    // 201 and 200 need a fresh proof of the password: in the black-box tests.
+    Row {
+        route: "POST /api/tokens",
+        asks: &[(Body(r#"{"label":"ci"}"#), 403), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "POST /api/tokens/rotate",
+        asks: &[(Body(r#"{"label":"ci"}"#), 403), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "DELETE /api/tokens",
+        asks: &[(Known, 422), (BadQuery("label=nobody"), 404), (BadQuery("label=a&label=b"), 422)],
+    },
+    Row { route: "GET /api/devices", asks: &[(Known, 200)] },
+    Row { route: "DELETE /api/devices/{id}", asks: &[(Named("0123456789abcdef"), 404)] },
+    Row { route: "POST /api/devices/sign-out-others", asks: &[(Known, 200)] },
+    Row { route: "GET /api/access", asks: &[(Known, 200)] },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
     Row { route: "GET /api/restore", asks: &[(Known, 200)] },
