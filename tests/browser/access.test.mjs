@@ -127,6 +127,7 @@ test('the pages of lists', async () => {
     ['/ui/activity', part('event')],
     ['/ui/doctor', part('check')],
     ['/ui/about', part('about')],
+    ['/ui/tokens', part('reach')],
     ['/ui/moon', part('not-found')],
   ]) {
     await go(path, there);

@@ -31,6 +31,7 @@ before(async () => {
     ['/ui/activity', part('event'), 'Activity'],
     ['/ui/doctor', part('check'), 'Readiness'],
     ['/ui/about', part('about'), 'About'],
+    ['/ui/tokens', part('reach'), 'Devices and tokens'],
     ['/ui/moon', part('not-found'), 'Not found'],
   ];
   browser = await launch();

@@ -90,6 +90,7 @@ const VIEWS = [
   ['/ui/activity', part('event')],
   ['/ui/doctor', part('check')],
   ['/ui/about', part('about')],
+  ['/ui/tokens', part('reach')],
   ['/ui/moon', part('not-found')],
   [`/ui/s/${RUNNING}`, part('log-line')],
   [`/ui/s/${RUNNING}?tab=activity`, part('event')],

@@ -8,8 +8,9 @@ use crate::reactive::{dynamic, effect};
 use crate::shell::{Shell, keys};
 use crate::views::session::Session;
 use crate::views::{
-    about::About, activity::Activity, doctor::Readiness, external::External, home::Home,
-    jobs::Jobs, missing::Missing, open::Open, project::ProjectPage, projects::Projects,
+    about::About, access::DevicesAndTokens, activity::Activity, doctor::Readiness,
+    external::External, home::Home, jobs::Jobs, missing::Missing, open::Open, project::ProjectPage,
+    projects::Projects,
 };
 use crate::{crash, focus, whole};
 use leptos::prelude::*;
@@ -77,6 +78,7 @@ fn App() -> impl IntoView {
                 Route::External => view! { <External /> }.into_any(),
                 Route::Activity => view! { <Activity /> }.into_any(),
                 Route::Doctor => view! { <Readiness /> }.into_any(),
+                Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),
                 Route::About => view! { <About /> }.into_any(),
                 Route::Missing => view! { <Missing /> }.into_any(),
             })}

@@ -2,6 +2,7 @@
 //!
 //! Texts are whole sentences: no other file joins pieces of them.
 
+pub mod access;
 pub mod bulk;
 pub mod cause;
 pub mod gallery;

@@ -1,6 +1,7 @@
 //! The views, one per address, and the dialogs that open over them.
 
 pub mod about;
+pub mod access;
 pub mod act_button;
 mod actions;
 pub mod activity;
@@ -9,6 +10,7 @@ mod bulk_trust;
 pub mod cause;
 pub mod copy;
 mod details;
+mod devices;
 pub mod doctor;
 pub mod external;
 mod external_row;
@@ -34,6 +36,7 @@ pub mod tabs;
 pub mod terminal;
 mod terminal_bar;
 pub mod times;
+mod tokens;
 pub mod trust;
 pub mod usage;
 pub mod welcome;

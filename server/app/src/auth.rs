@@ -49,7 +49,8 @@ use tokio::sync::watch;
 const FRESH: Duration = Duration::from_millis(500);
 /// Use of a credential is written at most this often.
 const NOTED_EVERY: Duration = Duration::from_secs(60);
-/// Most uses remembered between two writes: nobody has so many addresses within a minute.
+/// Most uses remembered between two writes.
+/// Nobody has so many addresses within a minute.
 const MOST_NOTED: usize = 1024;
 /// Longest wait without looking again, for expiries far away.
 const LOOK_AGAIN: Duration = Duration::from_secs(3600);

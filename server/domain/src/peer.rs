@@ -30,7 +30,8 @@ pub fn network(address: IpAddr) -> IpAddr {
     }
 }
 
-/// What [`network`] gave, as people read it; of IPv6 the network that one customer has.
+/// What [`network`] gave, as people read it.
+/// Of IPv6 that is the network that one customer has.
 #[must_use]
 pub fn shown(network: IpAddr) -> String {
     match network {

@@ -1,4 +1,4 @@
-//! Signed-in devices and named tokens over the API, and who can reach the service (N11).
+//! Signed-in devices and named tokens over the API (N11).
 
 use crate::harness::{Reply, Server, Start, World, within};
 use futures_util::StreamExt as _;
@@ -41,7 +41,7 @@ async fn look(server: &Server<'_>, path: &str, cookie: &str) -> Reply {
     ask(server, Method::GET, path, cookie, Value::Null).await
 }
 
-/// Waits until a socket that was opened with a cookie is closed, and returns the code.
+/// Waits until a socket with this cookie is closed, and returns the code.
 async fn closes(server: &Server<'_>, cookie: &str) -> impl Future<Output = u16> + use<> {
     let address = format!("{}/ws/events", server.base.replacen("http", "ws", 1));
     let mut request = address.into_client_request().unwrap();

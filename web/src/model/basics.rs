@@ -41,6 +41,8 @@ pub struct Basics {
     pub allowed_origins: Vec<String>,
     /// Somebody signed in with a password, and can sign out.
     pub can_sign_out: bool,
+    /// The password can be proved once more.
+    pub has_password: bool,
     /// Default spawn mode, as a word.
     pub spawn_mode: String,
     /// Default permission mode, as a word.
@@ -94,6 +96,7 @@ impl From<Bootstrap> for Basics {
             demo: all.demo,
             allowed_origins: auth.allowed_origins,
             can_sign_out: auth.method == "cookie",
+            has_password: auth.password_set,
             spawn_mode: defaults.spawn_mode.to_string(),
             permission_mode: defaults.permission_mode.to_string(),
             labels: labels.collect(),
@@ -137,6 +140,7 @@ mod tests {
                 demo: false,
                 allowed_origins: vec!["http://localhost:1".into()],
                 can_sign_out: true,
+                has_password: false,
                 spawn_mode: "same-dir".into(),
                 permission_mode: "default".into(),
                 labels: vec![Label {

@@ -25,6 +25,8 @@ pub enum Route {
     Activity,
     /// Readiness.
     Doctor,
+    /// Devices and tokens.
+    Tokens,
     /// About.
     About,
     /// No view.
@@ -49,6 +51,7 @@ impl Route {
             ["ui", "external"] => Self::External,
             ["ui", "activity"] => Self::Activity,
             ["ui", "doctor"] => Self::Doctor,
+            ["ui", "tokens"] => Self::Tokens,
             ["ui", "about"] => Self::About,
             _ => Self::Missing,
         }
@@ -142,6 +145,7 @@ mod tests {
             ("/ui/jobs", Route::Jobs(None)),
             ("/ui/jobs/3c509237", Route::Jobs(Some("3c509237".into()))),
             ("/ui/external", Route::External),
+            ("/ui/tokens", Route::Tokens),
             ("/ui/about", Route::About),
             ("/ui/s/", Route::Missing),
             ("/ui/s//open", Route::Missing),

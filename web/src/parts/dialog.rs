@@ -27,6 +27,9 @@ pub fn Dialog(
     /// The address opens it: then it has an entry of the history without another.
     #[prop(optional)]
     has_address: bool,
+    /// Only its own buttons close it: it shows what is not shown again.
+    #[prop(optional)]
+    is_firm: bool,
     /// For tests and automation.
     testid: &'static str,
     /// Body and footer.
@@ -43,7 +46,7 @@ pub fn Dialog(
             let _ = dialog.show_modal(); // it is in the document and not open
         }
     });
-    let layer = (!has_address).then(|| layers::open(on_close));
+    let layer = (!has_address && !is_firm).then(|| layers::open(on_close));
     on_cleanup(move || {
         if let Some(layer) = layer {
             layer.close();
@@ -58,13 +61,16 @@ pub fn Dialog(
     };
     let press = move |event: MouseEvent| pressed_beside.set_value(is_beside(&event));
     let click = move |event: MouseEvent| {
-        if pressed_beside.get_value() && is_beside(&event) && !is_dirty.get_untracked() {
+        if !is_firm && pressed_beside.get_value() && is_beside(&event) && !is_dirty.get_untracked()
+        {
             on_close.run(());
         }
     };
     let cancel = move |event: web_sys::Event| {
         event.prevent_default(); // it goes when its owner takes it away
-        on_close.run(());
+        if !is_firm {
+            on_close.run(());
+        }
     };
     view! {
         <dialog
@@ -77,15 +83,17 @@ pub fn Dialog(
         >
             <div class="dialog-head">
                 <h2 id="dialog-title">{title}</h2>
-                <button
-                    type="button"
-                    class=format!("{} btn-icon", ButtonStyle::Ghost.class())
-                    aria-label=words::CLOSE
-                    data-testid="dialog-close"
-                    on:click=move |_| on_close.run(())
-                >
-                    {icon("close", 20)}
-                </button>
+                {(!is_firm).then(|| view! {
+                    <button
+                        type="button"
+                        class=format!("{} btn-icon", ButtonStyle::Ghost.class())
+                        aria-label=words::CLOSE
+                        data-testid="dialog-close"
+                        on:click=move |_| on_close.run(())
+                    >
+                        {icon("close", 20)}
+                    </button>
+                })}
             </div>
             {children()}
         </dialog>

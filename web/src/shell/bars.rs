@@ -34,6 +34,7 @@ impl NavItem {
             Route::Home | Route::Session(_) | Route::Open(_) | Route::External => Some(Self::Home),
             Route::Jobs(_) => Some(Self::Background),
             Route::Activity => Some(Self::Activity),
+            Route::Tokens => Some(Self::About),
             Route::Doctor => Some(Self::Readiness),
             Route::Projects | Route::Project(_) | Route::Launch(_) => Some(Self::Projects),
             Route::About => Some(Self::About),

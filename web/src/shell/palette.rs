@@ -15,7 +15,7 @@ use crate::parts::dialog::Dialog;
 use crate::reactive::{dynamic, live, memo};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
-use crate::text::{job::external, keys as words, launch, past, ready};
+use crate::text::{access, job::external, keys as words, launch, past, ready};
 use crate::views::copy::copy;
 use leptos::prelude::*;
 use svc_shared::paths::segment;
@@ -111,6 +111,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
         (external::TITLE, "/ui/external"),
         (past::TITLE, "/ui/activity"),
         (ready::TITLE, "/ui/doctor"),
+        (access::TITLE, "/ui/tokens"),
         (places::ABOUT, "/ui/about"),
     ] {
         all.offer(label, "", || view(path));

@@ -11,7 +11,7 @@ use crate::reactive::dynamic;
 use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
-use crate::text::{job::external, past, ready};
+use crate::text::{access, job::external, past, ready};
 use crate::views::bulk::BulkSheet;
 use crate::views::welcome;
 use leptos::prelude::*;
@@ -41,6 +41,7 @@ fn More() -> impl IntoView {
         ("/ui/external", "open", external::TITLE),
         ("/ui/doctor", "check", ready::TITLE),
         ("/ui/activity", "activity", past::TITLE),
+        ("/ui/tokens", "shield", access::TITLE),
         ("/ui/about", "info", words::ABOUT),
     ]
     .map(|(path, symbol, label)| {

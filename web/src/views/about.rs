@@ -56,6 +56,7 @@ pub fn About() -> impl IntoView {
                     .collect_view();
                 view! {
                     <dl class="card details" data-testid="about">{rows}</dl>
+                    <p><a href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a></p>
                     // Another module: the page is left for it.
                     <p><a href=browser::href("/ui/about/components") target="_self" data-testid="components">{words::COMPONENTS}</a></p>
                 }

@@ -1,4 +1,5 @@
-//! The browsers that are signed in: listed, and signed out one by one (`http-api` §3.9, N11).
+//! The browsers that are signed in: listed, and signed out one by one.
+//! See `http-api` §3.9, N11.
 
 use crate::auth::identity::Validity;
 use crate::auth::sign_in::unwritten;

@@ -15,7 +15,8 @@ use svc_shared::internal::access::{
 };
 use svc_shared::status::CheckStatus;
 
-/// A use from a new address is shown this long: a week, so that a weekend hides none.
+/// How long a use from a new address is shown.
+/// A week, so that a weekend hides none.
 const NEW_ADDRESS_SHOWN: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Most uses from new addresses that are shown.
 const NEW_ADDRESSES: usize = 5;
@@ -30,7 +31,8 @@ pub struct AccessReport {
 }
 
 impl AccessReport {
-    /// The facts and what follows from them. `https`: the request that asks was encrypted.
+    /// The facts and what follows from them.
+    /// `https`: the request that asks was encrypted.
     ///
     /// # Errors
     /// The database cannot be read.
