@@ -186,10 +186,15 @@ impl UseCases {
             tokens: Arc::clone(&tokens),
             port,
         };
+        let keepers = Arc::new(Keepers {
+            config: Arc::clone(&config),
+            host: Arc::clone(&host),
+            open: Default::default(),
+        });
         let terminals = Terminals::new(
             Arc::clone(&config),
             Arc::clone(&lookup),
-            Arc::clone(&host),
+            Arc::clone(&keepers),
             Arc::clone(&audit),
             tasks.clone(),
         );
@@ -274,11 +279,6 @@ impl UseCases {
             clock: Arc::clone(&clock),
             refs: Arc::clone(&refs),
             read_model: Arc::clone(&read_model),
-        });
-        let keepers = Arc::new(Keepers {
-            config: Arc::clone(&config),
-            host: Arc::clone(&host),
-            open: Default::default(),
         });
         let conversations = Arc::new(Conversations {
             agent: Arc::clone(&agent),

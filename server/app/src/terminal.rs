@@ -4,7 +4,6 @@
 //! typing needs `claude.terminal_input` as well, and never a token with scopes.
 
 mod hub;
-mod link;
 mod palette;
 mod picture;
 mod typing;
@@ -12,12 +11,12 @@ mod viewer;
 
 pub use viewer::{TerminalForm, TerminalItem, TerminalViewer};
 
+use crate::bridges::keepers::{Keepers, Terminal, connect_as};
 use crate::bridges::lookup::{Lookup, Wanted};
 use crate::ops::audit::Audit;
 use crate::tasks::Tasks;
 use crate::{AppError, Class};
 use hub::Hub;
-use link::{Links, Terminal};
 use picture::Picture;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -25,7 +24,6 @@ use std::time::Duration;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_keeper::message::{FromKeeper, Role};
-use svc_ports::ProcessHost;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::ResumeMode;
@@ -40,7 +38,7 @@ const SCREEN_LIMIT: Duration = Duration::from_secs(5);
 pub struct Terminals {
     config: Arc<Config>,
     lookup: Arc<Lookup>,
-    links: Arc<Links>,
+    keepers: Arc<Keepers>,
     audit: Arc<Audit>,
     tasks: Tasks,
     hubs: Mutex<HashMap<InstanceId, Weak<Hub>>>,
@@ -59,12 +57,11 @@ impl Terminals {
     pub(crate) fn new(
         config: Arc<Config>,
         lookup: Arc<Lookup>,
-        host: Arc<dyn ProcessHost>,
+        keepers: Arc<Keepers>,
         audit: Arc<Audit>,
         tasks: Tasks,
     ) -> Self {
-        let links = Arc::new(Links { config: Arc::clone(&config), host });
-        Self { config, lookup, links, audit, tasks, hubs: Mutex::default() }
+        Self { config, lookup, keepers, audit, tasks, hubs: Mutex::default() }
     }
 
     /// Begins to watch a terminal.
@@ -97,7 +94,7 @@ impl Terminals {
         let keyboard = may_type.then(|| {
             Keyboard::new(
                 bridge.id.clone(),
-                Arc::clone(&self.links),
+                Arc::clone(&self.keepers),
                 Arc::clone(&self.lookup.registry),
                 Arc::clone(&self.audit),
                 &self.tasks,
@@ -115,9 +112,9 @@ impl Terminals {
     pub async fn screen(&self, reference: &str) -> Result<PlainFrame, AppError> {
         let bridge = self.interactive(reference).await?;
         let mut picture = Picture::default();
-        match self.links.find(&bridge).await {
+        match self.keepers.terminal_of(&bridge).await {
             Terminal::Kept(sidecar) => {
-                let connection = self.links.connect(&sidecar, Role::Observer).await;
+                let connection = connect_as(&sidecar, Role::Observer).await;
                 let connection = connection.map_err(|error| silent().because(error))?;
                 picture.state(&connection.welcome.session.state);
                 let (commands, mut events) = (connection.commands, connection.events);
@@ -168,7 +165,7 @@ impl Terminals {
             return hub;
         }
         let registry = Arc::clone(&self.lookup.registry);
-        let (hub, watcher) = Hub::new(id.clone(), Arc::clone(&self.links), registry);
+        let (hub, watcher) = Hub::new(id.clone(), Arc::clone(&self.keepers), registry);
         let hub = Arc::new(hub);
         hubs.insert(id.clone(), Arc::downgrade(&hub));
         self.tasks.spawn(watcher.run());

@@ -245,12 +245,7 @@ impl Sidecar {
     /// # Errors
     /// The old content is still there.
     pub fn write(&self, path: &Path) -> Result<(), files::FileError> {
-        let text = serde_json::to_vec(self).map_err(|error| files::FileError::Replace {
-            path: path.to_owned(),
-            cause: error.into(),
-        })?;
-        // Processes of another boot do not exist, so nobody needs it after a power loss.
-        files::replace_without_sync(path, &text)
+        replace(path, self)
     }
 
     /// Identity of the keeper. `None` if the record cannot name a process.
@@ -359,11 +354,7 @@ impl FinalScreen {
     /// # Errors
     /// The old content is still there.
     pub fn write(&self, path: &Path) -> Result<(), files::FileError> {
-        let text = serde_json::to_vec(self).map_err(|error| files::FileError::Replace {
-            path: path.to_owned(),
-            cause: error.into(),
-        })?;
-        files::replace_without_sync(path, &text)
+        replace(path, self)
     }
 
     /// The text of the last lines that are not blank, oldest first: at most `most`.
@@ -377,6 +368,17 @@ impl FinalScreen {
         lines.drain(..lines.len().saturating_sub(most));
         lines
     }
+}
+
+/// Replaces a file of a keeper (0600): readers see the old or the new content.
+///
+/// Processes of another boot do not exist, so nobody needs it after a power loss.
+fn replace(path: &Path, content: &impl Serialize) -> Result<(), files::FileError> {
+    let text = serde_json::to_vec(content).map_err(|error| files::FileError::Replace {
+        path: path.to_owned(),
+        cause: error.into(),
+    })?;
+    files::replace_without_sync(path, &text)
 }
 
 /// Reads a small regular file of this user. Follows no link and waits for no pipe.

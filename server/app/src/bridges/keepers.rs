@@ -1,5 +1,6 @@
 //! The keepers of Interactive Sessions: records, connections and ends.
 
+use crate::bridges::controller::Controller;
 use crate::log_files;
 use crate::tasks::blocking;
 use std::collections::HashMap;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::Verdict;
-use svc_keeper::client::{Commands, ConnectError, Connection, Options, connect};
+use svc_keeper::client::{ConnectError, Connection, Options, connect};
 use svc_keeper::message::Role;
 use svc_keeper::sidecar::{FinalScreen, SUFFIX, Sidecar, screen_file};
 use svc_ports::ProcessHost;
@@ -35,10 +36,10 @@ pub(crate) struct Keepers {
 
 /// The controlling connections of this process, by instance.
 #[derive(Debug, Default)]
-pub(crate) struct Open(Mutex<HashMap<InstanceId, (u32, Commands)>>);
+pub(crate) struct Open(Mutex<HashMap<InstanceId, (u32, Controller)>>);
 
 impl Open {
-    fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, (u32, Commands)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, (u32, Controller)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -52,6 +53,16 @@ pub(crate) enum Unreachable {
     /// It was found and did not let us in.
     #[error(transparent)]
     Connect(#[from] ConnectError),
+}
+
+/// Where the terminal of a session is.
+pub(crate) enum Terminal {
+    /// Its keeper runs.
+    Kept(Box<Sidecar>),
+    /// Its keeper has ended, with the last screen if it left one.
+    Ended(Option<Box<FinalScreen>>),
+    /// There is no trace of a keeper.
+    Unknown,
 }
 
 /// What the keeper left behind about the end of its agent.
@@ -89,6 +100,24 @@ impl Keepers {
         Some(set.directory().join(format!("{stem}{SUFFIX}")))
     }
 
+    /// Looks for the terminal of the present generation.
+    pub async fn terminal_of(&self, bridge: &Bridge) -> Terminal {
+        let Some(path) = self.path_of(bridge) else { return Terminal::Unknown };
+        let (host, id) = (Arc::clone(&self.host), bridge.id.clone());
+        let found = blocking(move || {
+            let screen = || FinalScreen::read(&screen_file(&path)).ok().map(Box::new);
+            let Ok(sidecar) = Sidecar::read(&path) else {
+                return screen().map_or(Terminal::Unknown, |screen| Terminal::Ended(Some(screen)));
+            };
+            let lives = sidecar.keeper().is_some_and(|it| host.probe(&it) == Verdict::Same);
+            if lives && sidecar.instance_id == id {
+                return Terminal::Kept(Box::new(sidecar));
+            }
+            Terminal::Ended(screen())
+        });
+        found.await.unwrap_or(Terminal::Unknown)
+    }
+
     /// Connects to the keeper of a session after its process was proven.
     ///
     /// # Errors
@@ -99,17 +128,17 @@ impl Keepers {
         if self.host.probe(keeper) != Verdict::Same {
             return Err(Unreachable::NoKeeper);
         }
-        Ok(connect(&sidecar, &Options::new(role)).await?)
+        Ok(connect_as(&sidecar, role).await?)
     }
 
     /// The controlling connection to a session, while this process has one.
-    pub fn controller(&self, id: &InstanceId) -> Option<Commands> {
-        self.open.lock().get(id).map(|(_, commands)| commands.clone())
+    pub fn controller(&self, id: &InstanceId) -> Option<Controller> {
+        self.open.lock().get(id).map(|(_, controller)| controller.clone())
     }
 
     /// Remembers a controlling connection.
-    pub fn opened(&self, bridge: &Bridge, commands: Commands) {
-        self.open.lock().insert(bridge.id.clone(), (bridge.generation, commands));
+    pub fn opened(&self, bridge: &Bridge, controller: Controller) {
+        self.open.lock().insert(bridge.id.clone(), (bridge.generation, controller));
     }
 
     /// Forgets the connection of a generation.
@@ -171,6 +200,14 @@ impl Keepers {
             ),
         }
     }
+}
+
+/// Connects to a keeper that was just found.
+///
+/// # Errors
+/// It cannot be reached, or speaks another version.
+pub(crate) async fn connect_as(sidecar: &Sidecar, role: Role) -> Result<Connection, ConnectError> {
+    connect(sidecar, &Options::new(role)).await
 }
 
 /// What is known of the end of a session's agent, asked without blocking.

@@ -1,5 +1,6 @@
 //! The connection to the keeper of one live session, as its watcher sees it.
 
+use crate::bridges::controller::Controller;
 use crate::bridges::keepers::{Keepers, Unreachable};
 use crate::tasks::Tasks;
 use std::sync::Arc;
@@ -104,12 +105,14 @@ async fn follow(keepers: Arc<Keepers>, bridge: Bridge, tx: watch::Sender<View>) 
         match keepers.connect(&bridge, Role::Controller).await {
             Ok(connection) => {
                 pause = RETRY;
-                keepers.opened(&bridge, connection.commands);
+                let (controller, answers) = Controller::new(connection.commands);
+                keepers.opened(&bridge, controller);
                 let _registered = Registered { keepers: &keepers, bridge: &bridge };
                 let state = connection.welcome.session.state;
                 let _ = tx.send(View { reach: Reach::Connected, state }); // nobody looks: fine
                 let mut events = connection.events;
                 while let Ok(event) = events.next().await {
+                    answers.hear(&event);
                     if let FromKeeper::State(state) = event {
                         tx.send_modify(|view| view.state = state);
                     }

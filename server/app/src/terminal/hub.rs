@@ -3,8 +3,8 @@
 //! It exists while somebody watches. The screen is kept once; each viewer takes what it lacks when
 //! it is ready for more, so a slow viewer gets fewer frames and delays nobody.
 
-use super::link::{Links, Terminal};
 use super::picture::{Picture, line};
+use crate::bridges::keepers::{Keepers, Terminal, connect_as};
 use crate::registry::Registry;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -49,7 +49,7 @@ pub(super) struct Hub {
 /// What the task of a hub needs.
 pub(super) struct Watcher {
     pub id: InstanceId,
-    pub links: Arc<Links>,
+    pub keepers: Arc<Keepers>,
     pub registry: Arc<Registry>,
     pub shared: Arc<Shared>,
     pub stop: CancellationToken,
@@ -58,7 +58,7 @@ pub(super) struct Watcher {
 
 impl Hub {
     /// A hub and the task that serves it, which the caller starts.
-    pub fn new(id: InstanceId, links: Arc<Links>, registry: Arc<Registry>) -> (Self, Watcher) {
+    pub fn new(id: InstanceId, keepers: Arc<Keepers>, registry: Arc<Registry>) -> (Self, Watcher) {
         let shared = Arc::new(Shared {
             picture: Mutex::default(),
             closed: Mutex::default(),
@@ -71,7 +71,7 @@ impl Hub {
             requests: sender,
             _stop: stop.clone().drop_guard(),
         };
-        (hub, Watcher { id, links, registry, shared, stop, requests })
+        (hub, Watcher { id, keepers, registry, shared, stop, requests })
     }
 
     /// Asks for lines above the screen; the answer comes to `scroll.reply`.
@@ -185,9 +185,9 @@ impl Watcher {
 
     /// Shows the terminal of a generation until something ends it.
     async fn show(&mut self, bridge: &Bridge) -> Over {
-        match self.links.find(bridge).await {
+        match self.keepers.terminal_of(bridge).await {
             Terminal::Kept(sidecar) => {
-                match self.links.connect(&sidecar, Role::Observer).await {
+                match connect_as(&sidecar, Role::Observer).await {
                     Ok(connection) => return self.follow(bridge, connection).await,
                     Err(error) => self.unreachable(&error),
                 }

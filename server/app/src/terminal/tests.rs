@@ -4,6 +4,7 @@ use super::viewer::{TerminalForm, TerminalItem, TerminalViewer};
 use super::{Since, Terminals};
 use crate::App;
 use crate::bench::{Still, app, bridge};
+use crate::bridges::controller::Controller;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use svc_agent::log_set::LogSet;
 use svc_domain::bridge::{Bridge, Launch};
 use svc_domain::identity::{LaunchId, Pid, ProcessIdentity};
+use svc_keeper::message::Role;
 use svc_keeper::sidecar::{Begin, KeeperRecord, Sidecar, Token};
 use svc_ports::{Clock, ProcessHost};
 use svc_process::{Host, HostOptions};
@@ -98,19 +100,7 @@ impl World {
             tokio::time::timeout(DEADLINE, self.listener.accept()).await.unwrap().unwrap();
         let mut keeper = Keeper(stream);
         assert_eq!(keeper.read().await["t"], "hello");
-        let process = json!({
-            "pid": self.identity.pid.get(), "start_ticks": self.identity.start_ticks,
-        });
-        keeper
-            .say(json!({
-                "t": "welcome", "proto": 1, "keeper": "1", "seq": 1,
-                "session": {
-                    "keeper": process, "agent": process,
-                    "boot_id": self.identity.boot_id.as_str(), "started_at": Still.now(),
-                    "argv_sha256": "", "cols": 20, "rows": 3, "state": {"phase": "ready"},
-                },
-            }))
-            .await;
+        keeper.welcome(&self.identity).await;
         assert_eq!(keeper.read().await["t"], "sub");
         keeper
     }
@@ -119,6 +109,20 @@ impl World {
 struct Keeper(UnixStream);
 
 impl Keeper {
+    /// Answers the greeting as the keeper that is this process.
+    async fn welcome(&mut self, identity: &ProcessIdentity) {
+        let process = json!({"pid": identity.pid.get(), "start_ticks": identity.start_ticks});
+        let session = json!({
+            "keeper": process, "agent": process, "boot_id": identity.boot_id.as_str(),
+            "started_at": Still.now(), "argv_sha256": "", "cols": 20, "rows": 3,
+            "state": {"phase": "ready"},
+        });
+        let welcome = json!({
+            "t": "welcome", "proto": 1, "keeper": "1", "seq": 1, "session": session,
+        });
+        self.say(welcome).await;
+    }
+
     async fn say(&mut self, message: Value) {
         let bytes = serde_json::to_vec(&message).unwrap();
         let length = u32::try_from(bytes.len()).unwrap().to_be_bytes();
@@ -289,21 +293,27 @@ async fn what_is_typed_goes_to_the_keeper_and_the_audit_log_names_who_typed() {
     let mut keeper = world.keeper().await;
     keeper.key(1, &["a", "", ""]).await;
     until(&mut viewer, &mut Screen::default(), "a").await;
-    viewer.receive(ClientFrame::Input { text: "ls\r".to_owned(), id: 4 });
-    let answer = async {
+    // The one controlling connection of the service: typing opens none of its own.
+    let bridge = Bridge { keeper: Some(world.identity.clone()), ..world.bridge.clone() };
+    let keepers = Arc::clone(&world.terminals().keepers);
+    let (hold, accepted) = tokio::join!(keepers.connect(&bridge, Role::Controller), async {
         let (stream, _) = world.listener.accept().await.unwrap();
         let mut keeper = Keeper(stream);
         assert_eq!(keeper.read().await["role"], "controller");
-        let process = json!({
-            "pid": world.identity.pid.get(), "start_ticks": world.identity.start_ticks,
-        });
-        let session = json!({
-            "keeper": process, "agent": process, "boot_id": world.identity.boot_id.as_str(),
-            "started_at": Still.now(), "argv_sha256": "", "cols": 20, "rows": 3, "state": {},
-        });
+        keeper.welcome(&world.identity).await;
         keeper
-            .say(json!({"t": "welcome", "proto": 1, "keeper": "1", "seq": 1, "session": session}))
-            .await;
+    });
+    let (hold, mut keeper) = (hold.unwrap(), accepted);
+    let mut events = hold.events;
+    let (controller, answers) = Controller::new(hold.commands);
+    keepers.opened(&bridge, controller);
+    let heard = tokio::spawn(async move {
+        while let Ok(event) = events.next().await {
+            answers.hear(&event);
+        }
+    });
+    viewer.receive(ClientFrame::Input { text: "ls\r".to_owned(), id: 4 });
+    let answer = async {
         let input = keeper.read().await;
         keeper.say(json!({"t": "ack", "id": input["id"]})).await;
         input
@@ -316,6 +326,7 @@ async fn what_is_typed_goes_to_the_keeper_and_the_audit_log_names_who_typed() {
         }
     };
     assert_eq!((typed.typed, typed.refused), (4, None));
+    heard.abort();
     let state = &world.app.settings().state_dir;
     let log = std::fs::read_to_string(state.join("config_audit.log")).unwrap();
     let entry: Value = serde_json::from_str(log.lines().next().unwrap()).unwrap();

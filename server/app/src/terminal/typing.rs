@@ -2,26 +2,19 @@
 //!
 //! The audit log names it before the first character; one text follows the other.
 
-use super::link::{Links, Terminal};
 use crate::AppError;
+use crate::bridges::controller::NotTyped;
+use crate::bridges::keepers::{Keepers, Terminal};
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
 use crate::registry::Registry;
 use crate::tasks::Tasks;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use std::sync::Arc;
-use std::time::Duration;
-use svc_keeper::client::{Commands, Connection, Events};
-use svc_keeper::message::{ErrorCode, FromKeeper, Role};
 use svc_shared::ids::InstanceId;
 use svc_shared::terminal::{TerminalFrame, TypedFrame};
 use tokio::sync::mpsc;
-use tokio::time::timeout;
 
 /// Texts of one viewer that wait. A further one is refused.
 const TEXTS: usize = 16;
-/// A keeper writes a text within milliseconds.
-const ANSWER: Duration = Duration::from_secs(5);
 
 /// What one viewer types with. Its task ends with it.
 pub(super) struct Keyboard(mpsc::Sender<Text>);
@@ -36,14 +29,14 @@ impl Keyboard {
     /// A keyboard in the name of whoever the work in progress is done for.
     pub fn new(
         id: InstanceId,
-        links: Arc<Links>,
+        keepers: Arc<Keepers>,
         registry: Arc<Registry>,
         audit: Arc<Audit>,
         tasks: &Tasks,
     ) -> Self {
         let (sender, texts) = mpsc::channel(TEXTS);
         let actor = audit::current().unwrap_or(Actor::Admin);
-        let typist = Typist { id, links, registry, audit, actor, announced: None };
+        let typist = Typist { id, keepers, registry, audit, actor, announced: None };
         tasks.spawn(typist.run(texts));
         Self(sender)
     }
@@ -56,7 +49,7 @@ impl Keyboard {
 
 struct Typist {
     id: InstanceId,
-    links: Arc<Links>,
+    keepers: Arc<Keepers>,
     registry: Arc<Registry>,
     audit: Arc<Audit>,
     actor: Actor,
@@ -67,17 +60,19 @@ struct Typist {
 impl Typist {
     async fn run(mut self, mut texts: mpsc::Receiver<Text>) {
         while let Some(Text { text, id, reply }) = texts.recv().await {
-            let refused = self.type_in(&text, id).await.err();
+            let refused = self.type_in(&text).await.err();
             let frame = TypedFrame { typed: id, refused: refused.map(|error| error.message) };
             let _ = reply.try_send(TerminalFrame::Typed(frame)); // it reads no answers: fine
         }
     }
 
-    async fn type_in(&mut self, text: &str, id: u64) -> Result<(), AppError> {
+    async fn type_in(&mut self, text: &str) -> Result<(), AppError> {
         let ended = || AppError::busy("this session has ended; resume it to type again");
         let bridge = self.registry.copies.bridge(&self.id).filter(|row| row.is_live());
         let bridge = bridge.ok_or_else(ended)?;
-        let Terminal::Kept(sidecar) = self.links.find(&bridge).await else { return Err(ended()) };
+        let Terminal::Kept(_) = self.keepers.terminal_of(&bridge).await else {
+            return Err(ended());
+        };
         // H92: one entry for each viewer and generation, never what is typed.
         if self.announced != Some(bridge.generation) {
             let change = Change {
@@ -91,34 +86,13 @@ impl Typist {
             audit::acting_as(self.actor.clone(), self.audit.record(change, work)).await?;
             self.announced = Some(bridge.generation);
         }
-        let connected = self.links.connect(&sidecar, Role::Controller).await;
-        let Connection { commands, mut events, .. } =
-            connected.map_err(|error| super::silent().because(error))?;
-        let typed = timeout(ANSWER, typed(&commands, &mut events, text, id)).await;
-        typed.map_err(|_| super::silent())?
-    }
-}
-
-/// Sends a text and waits for its answer.
-async fn typed(
-    commands: &Commands,
-    events: &mut Events,
-    text: &str,
-    id: u64,
-) -> Result<(), AppError> {
-    let lost = |error: svc_keeper::client::Closed| super::silent().because(error);
-    commands.input(STANDARD.encode(text), id).await.map_err(lost)?;
-    loop {
-        match events.next().await.map_err(lost)? {
-            FromKeeper::Ack { id: answered } if answered == id => return Ok(()),
-            FromKeeper::Error { code: ErrorCode::Readonly, .. } => {
-                return Err(AppError::busy(
-                    "this session was started while `claude.terminal_input` was off; stop and \
-                     resume it to type",
-                ));
-            }
-            FromKeeper::Error { detail, .. } => return Err(super::silent().because(detail)),
-            _ => {}
-        }
+        let controller = self.keepers.controller(&self.id).ok_or_else(super::silent)?;
+        controller.type_in(text).await.map_err(|error| match error {
+            NotTyped::Readonly => AppError::busy(
+                "this session was started while `claude.terminal_input` was off; stop and resume \
+                 it to type",
+            ),
+            NotTyped::Silent | NotTyped::Lost(_) => super::silent().because(error),
+        })
     }
 }
