@@ -52,3 +52,14 @@ pub async fn hit(name: &str) {
 #[cfg(not(feature = "failpoints"))]
 #[inline]
 pub async fn hit(_name: &str) {}
+
+/// The options of a service that speaks another protocol with keepers.
+/// The variable `SVC_TEST_KEEPER_PROTOCOL` names it.
+#[cfg(feature = "failpoints")]
+pub fn of_another_release(mut options: svc_keeper::client::Options) -> svc_keeper::client::Options {
+    let named = std::env::var("SVC_TEST_KEEPER_PROTOCOL").ok();
+    if let Some(number) = named.and_then(|number| number.parse().ok()) {
+        options.protocols = number..=number;
+    }
+    options
+}

@@ -138,6 +138,13 @@ impl Terminals {
                 }
                 picture.exited();
             }
+            Terminal::Unknown if bridge.is_live() => {
+                return Err(AppError::busy(
+                    "the terminal of this session cannot be found, because the record of its \
+                     keeper is missing or damaged; the session goes on, and after a stop and a \
+                     resume it has a terminal again",
+                ));
+            }
             Terminal::Unknown => picture.unavailable("this session has no terminal"),
         }
         Ok(picture.plain())

@@ -48,6 +48,7 @@ mod launching;
 mod leaks;
 mod legacy;
 mod log_files;
+mod lost_keepers;
 mod main_job;
 mod odd_agents;
 mod odd_callers;

@@ -1,16 +1,16 @@
 //! Interactive Sessions: one agent each, in a terminal that outlives the service.
 
-use crate::harness::{Server, World};
+use crate::harness::{Server, World, within};
 use serde_json::{Value, json};
 use svc_shared::api::instances::Instance;
 use svc_shared::status::BridgeStatus;
 
-fn session(project: &str) -> Value {
+pub fn session(project: &str) -> Value {
     json!({ "project": project, "mode": "pty" })
 }
 
 /// Arguments of each start in a terminal, in the order of the starts.
-fn starts(world: &World) -> Vec<Vec<String>> {
+pub fn starts(world: &World) -> Vec<Vec<String>> {
     let words = |call: &Value| -> Vec<String> {
         let words = call["argv"].as_array().into_iter().flatten();
         words.filter_map(|word| word.as_str().map(str::to_owned)).collect()
@@ -19,10 +19,36 @@ fn starts(world: &World) -> Vec<Vec<String>> {
     all.filter(|argv| argv.iter().any(|word| word == "--remote-control")).collect()
 }
 
-async fn ready(server: &Server<'_>, body: Value) -> Instance {
+pub async fn ready(server: &Server<'_>, body: Value) -> Instance {
     let launched = server.client.launch_with(body).await.expect(201).instance();
     assert_eq!(launched.status.known(), Some(&BridgeStatus::Running), "{launched:?}");
     launched
+}
+
+/// The words of a session that was talked to.
+pub const SAID: &str = "the build is green";
+
+/// Options of a project whose sessions are talked to once.
+pub fn talked_to() -> Value {
+    json!({ "turns": [
+        { "role": "user", "text": "build it" },
+        { "role": "assistant", "text": SAID },
+    ] })
+}
+
+/// Waits until the terminal shows what was said.
+/// Then there is something to continue.
+pub async fn until_said(world: &World, row: &Instance) {
+    let look = async {
+        while !world.cli(&["screen", row.instance_id.as_str()]).await.ok().stdout.contains(SAID) {}
+    };
+    within("the words in the terminal", look).await;
+}
+
+/// Whether the last start goes on with an earlier conversation.
+pub fn continues(world: &World) -> bool {
+    let last = starts(world).pop().unwrap();
+    last.iter().any(|word| word == "--continue" || word == "--resume")
 }
 
 #[tokio::test]
@@ -50,14 +76,17 @@ async fn several_sessions_run_beside_a_server_mode_bridge_and_each_stops_for_its
 #[tokio::test]
 async fn a_resume_continues_the_conversation_of_its_own_session() {
     let world = World::new();
-    world.project("app");
+    world.project_with("app", talked_to());
     let server = world.serve().await;
     let one = ready(&server, session("app")).await;
+    until_said(&world, &one).await;
+    assert!(!continues(&world));
     let id = one.instance_id.as_str();
     server.client.stop(id).await.expect(200);
     let resumed = server.client.resume(id).await.expect(200).instance();
     assert_eq!((resumed.generation, resumed.instance_id.as_str()), (2, id));
     assert_eq!(resumed.status.known(), Some(&BridgeStatus::Running));
+    assert!(continues(&world), "{:?}", starts(&world));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! The controlling connection to a keeper: one for each session, shared by stops and typing.
+//! The controlling connection to a keeper, shared by stops and typing.
 //!
 //! A keeper has one controller at a time. A second connection would take the role away, and the
 //! next stop through the first one would be refused.
@@ -14,7 +14,8 @@ use tokio::time::timeout;
 
 /// A keeper writes a text within milliseconds.
 const ANSWER: Duration = Duration::from_secs(5);
-/// One text waits for its answer at a time, so more answers than these belong to nobody.
+/// Answers that may wait.
+/// One text waits for its answer at a time, so more than these belong to nobody.
 const ANSWERS: usize = 8;
 
 /// Why a text was not typed.

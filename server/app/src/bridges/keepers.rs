@@ -109,11 +109,11 @@ impl Keepers {
             let Ok(sidecar) = Sidecar::read(&path) else {
                 return screen().map_or(Terminal::Unknown, |screen| Terminal::Ended(Some(screen)));
             };
-            let lives = sidecar.keeper().is_some_and(|it| host.probe(&it) == Verdict::Same);
-            if lives && sidecar.instance_id == id {
-                return Terminal::Kept(Box::new(sidecar));
+            if sidecar.instance_id != id {
+                return Terminal::Unknown; // the record of another session got into its place
             }
-            Terminal::Ended(screen())
+            let lives = sidecar.keeper().is_some_and(|it| host.probe(&it) == Verdict::Same);
+            if lives { Terminal::Kept(Box::new(sidecar)) } else { Terminal::Ended(screen()) }
         });
         found.await.unwrap_or(Terminal::Unknown)
     }
@@ -207,7 +207,10 @@ impl Keepers {
 /// # Errors
 /// It cannot be reached, or speaks another version.
 pub(crate) async fn connect_as(sidecar: &Sidecar, role: Role) -> Result<Connection, ConnectError> {
-    connect(sidecar, &Options::new(role)).await
+    let options = Options::new(role);
+    #[cfg(feature = "failpoints")]
+    let options = crate::failpoint::of_another_release(options);
+    connect(sidecar, &options).await
 }
 
 /// What is known of the end of a session's agent, asked without blocking.
