@@ -3,6 +3,7 @@
 pub mod basics;
 pub mod bulk;
 pub mod cause;
+pub mod changes;
 pub mod external;
 pub mod find;
 pub mod job;

@@ -5,6 +5,7 @@
 pub mod access;
 pub mod bulk;
 pub mod cause;
+pub mod changes;
 pub mod gallery;
 pub mod job;
 pub mod keys;

@@ -13,19 +13,30 @@ use crate::parts::icon::icon;
 use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
 use crate::text::page::{home, nav as nav_words, project as words, projects};
-use crate::text::{job as job_words, launch, past, session::named};
+use crate::text::{changes, job as job_words, launch, past, session::named};
 use crate::views::act_button::ActButton;
 use crate::views::activity::Timeline;
+use crate::views::changes::ChangesPanel;
 use crate::views::copy::Copyable;
 use crate::views::home::{Loading, section_rows};
 use crate::views::project_row::{Marks, TrustMark};
 use crate::views::rows::Rows;
 use crate::views::tabs::{self, Tab, Tabs};
+use crate::views::worktrees::ProjectWorktrees;
 use leptos::prelude::*;
+use svc_shared::paths;
 use svc_shared::status::TrustState;
 
 const TABS: &[Tab] = &[
     Tab { value: "", id: "tab-sessions", symbol: "layers", label: projects::SESSIONS },
+    Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
+];
+
+/// The same with what changed in a repository.
+const GIT_TABS: &[Tab] = &[
+    Tab { value: "", id: "tab-sessions", symbol: "layers", label: projects::SESSIONS },
+    Tab { value: "changes", id: "tab-changes", symbol: "branch", label: changes::LABEL },
+    Tab { value: "worktrees", id: "tab-worktrees", symbol: "folder", label: changes::tree::LABEL },
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
 ];
 
@@ -68,7 +79,8 @@ fn Known(name: String) -> impl IntoView {
     let label = shown(&name).into_owned();
     let path = project.get_untracked().path.clone();
     let key = StoredValue::new(name.clone());
-    let at = tabs::chosen(TABS);
+    let all = if project.get_untracked().is_git_repo { GIT_TABS } else { TABS };
+    let at = tabs::chosen(all);
     let open = move |_| nav.open_launch(&key.get_value(), &Choice::default());
     let ask = Callback::new(move |()| {
         page.trust_gate.set(Some(TrustGate::Project(key.get_value())));
@@ -102,14 +114,16 @@ fn Known(name: String) -> impl IntoView {
                     <Copyable shown=shown(&path) full=path.as_str() what=words::PATH />
                 </div>
             </div>
-            <Tabs tabs=TABS at=at label=nav_words::PROJECTS />
+            <Tabs tabs=all at=at label=nav_words::PROJECTS />
             {dynamic(move || {
-                let tab = at.get();
-                let panel = match tab {
-                    1 => view! { <Timeline about=key.get_value() kind="project" /> }.into_any(),
+                let tab = all.get(at.get());
+                let panel = match tab.map_or("", |tab| tab.value) {
+                    "changes" => view! { <ChangesPanel path=paths::changes_of_project(&key.get_value(), None) /> }.into_any(),
+                    "worktrees" => view! { <ProjectWorktrees project=key.get_value() /> }.into_any(),
+                    "activity" => view! { <Timeline about=key.get_value() kind="project" /> }.into_any(),
                     _ => view! { <Sessions name=key.get_value() /> }.into_any(),
                 };
-                let named = TABS.get(tab).map(|tab| tab.id);
+                let named = tab.map(|tab| tab.id);
                 view! { <div class="panel" role="tabpanel" id="panel" aria-labelledby=named>{panel}</div> }
             })}
         </article>

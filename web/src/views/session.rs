@@ -15,11 +15,12 @@ use crate::parts::icon::{glyph, icon};
 use crate::parts::status::pill;
 use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::page::{link, nav as nav_words, session as words};
-use crate::text::{past, terminal};
+use crate::text::{changes, past, terminal};
 use crate::text::{session as said, status as status_words};
 use crate::views::actions::{ActionLayout, Actions, Rename, view_instead};
 use crate::views::activity::{Few, Timeline};
 use crate::views::cause::CauseCard;
+use crate::views::changes::ChangesPanel;
 use crate::views::copy::Copyable;
 use crate::views::details::Details;
 use crate::views::home::Loading;
@@ -30,25 +31,33 @@ use crate::views::tabs::{self, Tab, Tabs};
 use crate::views::terminal::TerminalPanel;
 use crate::views::times::{Age, When};
 use crate::views::usage::{curve, figure, used};
+use crate::views::worktrees::LeftWorktree;
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::paths;
 use svc_shared::status::ResumeMode;
 
-const TABS: &[Tab] = &[
-    Tab { value: "", id: "tab-log", symbol: "log", label: words::TAB_LOG },
-    Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
-    Tab { value: "details", id: "tab-details", symbol: "list", label: words::TAB_DETAILS },
-];
+const LOG: Tab = Tab { value: "", id: "tab-log", symbol: "log", label: words::TAB_LOG };
+const TERMINAL: Tab =
+    Tab { value: "terminal", id: "tab-terminal", symbol: "terminal", label: terminal::LABEL };
+const CHANGES: Tab =
+    Tab { value: "changes", id: "tab-changes", symbol: "branch", label: changes::LABEL };
+const ACTIVITY: Tab =
+    Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE };
+const DETAILS: Tab =
+    Tab { value: "details", id: "tab-details", symbol: "list", label: words::TAB_DETAILS };
 
-/// The same with the terminal of an Interactive Session.
-const TERMINAL_TABS: &[Tab] = &[
-    Tab { value: "", id: "tab-log", symbol: "log", label: words::TAB_LOG },
-    Tab { value: "terminal", id: "tab-terminal", symbol: "terminal", label: terminal::LABEL },
-    Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
-    Tab { value: "details", id: "tab-details", symbol: "list", label: words::TAB_DETAILS },
-];
+/// The tabs of a session: with a terminal, and with a repository.
+fn tabs_of(has_terminal: bool, has_git: bool) -> &'static [Tab] {
+    match (has_terminal, has_git) {
+        (false, false) => &[LOG, ACTIVITY, DETAILS],
+        (false, true) => &[LOG, CHANGES, ACTIVITY, DETAILS],
+        (true, false) => &[LOG, TERMINAL, ACTIVITY, DETAILS],
+        (true, true) => &[LOG, TERMINAL, CHANGES, ACTIVITY, DETAILS],
+    }
+}
 
 /// The view.
 #[component]
@@ -140,7 +149,9 @@ fn Known(id: String) -> impl IntoView {
     });
     let is_interactive = bridge.with_untracked(|it| it.resume_mode.is(&ResumeMode::Pty));
     let has_terminal = page.live.basics.get_untracked().is_some_and(|basics| basics.has_terminal);
-    let all = if is_interactive && has_terminal { TERMINAL_TABS } else { TABS };
+    let project = bridge.with_untracked(|it| it.project.clone());
+    let has_git = page.store.project(&project).is_some_and(|it| it.get_untracked().is_git_repo);
+    let all = tabs_of(is_interactive && has_terminal, has_git);
     let at = tabs::chosen(all);
     let own_id = id.clone();
     view! {
@@ -148,11 +159,13 @@ fn Known(id: String) -> impl IntoView {
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
             <StrandedList bridge=bridge />
+            <LeftWorktree bridge=bridge />
             <Tabs tabs=all at=at label=words::TABS />
             {dynamic(move || {
                 let tab = all.get(at.get());
                 let panel = match tab.map_or("", |tab| tab.value) {
                     "terminal" => view! { <TerminalPanel id=own_id.clone() /> }.into_any(),
+                    "changes" => view! { <ChangesPanel path=paths::changes_of_instance(&own_id) /> }.into_any(),
                     "activity" => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
                     "details" => view! { <Details bridge=bridge /> }.into_any(),
                     _ => view! { <LogPanel id=own_id.clone() /> }.into_any(),

@@ -10,7 +10,7 @@ use leptos::prelude::*;
 pub const TAB: &str = "tab";
 
 /// One tab.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Tab {
     /// Value in the address; empty for the first.
     pub value: &'static str,
