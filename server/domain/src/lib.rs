@@ -6,6 +6,7 @@ pub mod argv;
 pub mod attribution;
 pub mod bridge;
 pub mod ceiling;
+pub mod clones;
 pub mod conversation;
 pub mod credentials;
 pub mod decide;
