@@ -225,6 +225,19 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
+/// Free space that large writes leave to everybody else: 256 MiB, or 5 % of a small disk (H95).
+const FLOOR: u64 = 256 * 1024 * 1024;
+
+/// Whether the file system of a path has more free space than is left to everybody else.
+///
+/// # Errors
+/// The path does not exist or cannot be asked.
+pub fn is_above_floor(path: &Path) -> io::Result<bool> {
+    let stat = rustix::fs::statvfs(path)?;
+    let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+    Ok(bytes(stat.f_bavail) > FLOOR.min(bytes(stat.f_blocks) / 20))
+}
+
 /// Removes temporary files of [`replace`] whose writer was killed.
 ///
 /// Files of live writers stay. Returns how many files were removed.
