@@ -205,6 +205,7 @@ async fn put_together(around: &Surroundings, own: Ingredients) -> Result<Compose
         agent: Arc::new(Agent::new(agent.clone(), boot_time())),
         watcher: own.watcher,
         projects: own.source,
+        project_rules: rules(around),
         refs: own.refs,
         umask: around.umask,
         port: own.port,

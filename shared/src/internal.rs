@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod changes;
+pub mod clones;
 pub mod keepers;
 pub mod metrics;
 pub mod restore;
@@ -343,7 +344,7 @@ pub struct State {
     /// Names of projects whose external bridge can be adopted.
     pub adoptable: Vec<String>,
     /// Clones by job id.
-    pub clones: BTreeMap<String, serde_json::Value>,
+    pub clones: BTreeMap<String, clones::CloneJob>,
     /// Readiness by project.
     pub preflight: BTreeMap<String, PreflightSummary>,
     /// The full health report.

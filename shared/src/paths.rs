@@ -22,6 +22,8 @@ pub const WS_EVENTS: &str = "/ws/events";
 pub const WS_BRIDGE_LOG: &str = "/ws/bridge-log";
 /// Prefix of the live terminal of one instance.
 pub const WS_PTY_SCREEN: &str = "/ws/pty-screen";
+/// Prefix of the progress of one clone.
+pub const WS_CLONE_PROGRESS: &str = "/ws/clone-progress";
 /// Where a person signs in.
 pub const LOGIN: &str = "/login";
 /// Where a person signs out.
@@ -130,6 +132,24 @@ pub fn token(label: &str) -> String {
 #[must_use]
 pub fn device(id: &str) -> String {
     format!("{DEVICES}/{}", segment(id))
+}
+
+/// `/api/projects/clone`
+#[must_use]
+pub fn clones() -> String {
+    format!("{API}/projects/clone")
+}
+
+/// `/api/projects/clone/{job_id}/cancel`
+#[must_use]
+pub fn cancel_clone(job_id: &str) -> String {
+    format!("{API}/projects/clone/{}/cancel", segment(job_id))
+}
+
+/// `/ws/clone-progress/{job_id}`
+#[must_use]
+pub fn clone_progress(job_id: &str) -> String {
+    format!("{WS_CLONE_PROGRESS}/{}", segment(job_id))
 }
 
 /// `/ws/bridge-log/{reference}`

@@ -12,6 +12,7 @@ use crate::api::instances::Instance;
 use crate::api::jobs::BackgroundJob;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
+use crate::internal::clones::CloneJob;
 use crate::internal::metrics::Metrics;
 use crate::internal::restore::RestoreJob;
 use crate::internal::{LoginStatus, PreflightSummary, State};
@@ -163,8 +164,8 @@ pub enum Record {
     Tracked(Vec<WorkingSession>),
     /// The project has an adoptable bridge.
     Adoptable(bool),
-    /// A running clone.
-    Clone(serde_json::Value),
+    /// A clone that runs or has just ended.
+    Clone(CloneJob),
     /// Readiness of a project.
     Preflight(PreflightSummary),
     /// The health report.

@@ -13,6 +13,7 @@ use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::{AccessReport, History, Metrics, Preferences, Status};
 use crate::projects::changes::ChangesReader;
+use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
 use crate::projects::worktrees::Worktrees;
 use crate::read_model::ReadModel;
@@ -139,6 +140,12 @@ impl App {
     #[must_use]
     pub fn worktrees(&self) -> &Arc<Worktrees> {
         &self.0.worktrees
+    }
+
+    /// Makes projects: empty ones and clones.
+    #[must_use]
+    pub fn clones(&self) -> &Arc<Clones> {
+        &self.0.clones
     }
 
     /// Background jobs.

@@ -213,7 +213,8 @@ pub(crate) async fn app(tree: &Path, host: Arc<dyn ProcessHost>) -> App {
         cwd: state.clone(),
         locks: state.join("locks"),
     });
-    let found = scan(&Rules { root: projects, refused: vec![state], private: Vec::new() });
+    let rules = Rules { root: projects, refused: vec![state], private: Vec::new() };
+    let found = scan(&rules);
     App::new(Parts {
         config,
         origin: Default::default(),
@@ -225,6 +226,7 @@ pub(crate) async fn app(tree: &Path, host: Arc<dyn ProcessHost>) -> App {
         agent: Arc::new(Agent::new(agent, None)),
         watcher: svc_watch::Watcher::new(),
         projects: Arc::new(Fixed(Arc::new(found))),
+        project_rules: rules,
         refs: None,
         umask: 0o022,
         port: 0,

@@ -41,6 +41,7 @@ use crate::ops::temporaries::Temporaries;
 use crate::ops::{History, Metrics, Preferences, Status};
 use crate::projects::catalog::Catalog;
 use crate::projects::changes::ChangesReader;
+use crate::projects::clones::{Clones, ClonesParts};
 use crate::projects::trusting::{ProjectService, Trust};
 use crate::projects::worktrees::Worktrees;
 use crate::read_model::ReadModel;
@@ -91,6 +92,7 @@ pub(crate) struct UseCases {
     pub project_rows: ProjectRows,
     pub changes: Arc<ChangesReader>,
     pub worktrees: Arc<Worktrees>,
+    pub clones: Arc<Clones>,
     pub jobs: Arc<Jobs>,
     pub sessions: Arc<Sessions>,
     pub logs: Arc<Logs>,
@@ -451,6 +453,20 @@ impl UseCases {
             agent: Arc::clone(&agent),
             catalog: Arc::clone(&catalog),
         });
+        let clones = Arc::new(Clones::new(ClonesParts {
+            config: Arc::clone(&config),
+            rules: parts.project_rules,
+            catalog: Arc::clone(&catalog),
+            readiness: Arc::clone(&readiness),
+            registry: Arc::clone(&registry),
+            read_model: Arc::clone(&read_model),
+            clock: Arc::clone(&clock),
+            tasks: tasks.clone(),
+            watcher: watcher.clone(),
+            agent: Arc::clone(&agent),
+            host: Arc::clone(&host),
+            umask: parts.umask,
+        }));
         let project_rows = ProjectRows {
             catalog: Arc::clone(&catalog),
             readiness: Arc::clone(&readiness),
@@ -470,6 +486,7 @@ impl UseCases {
         let supervision = Arc::new(Supervision {
             healer: Healer { links, stop: Arc::clone(&stop), starter: Arc::clone(&starter) },
             stranded: Arc::clone(&stranded),
+            clones: Arc::clone(&clones),
             reconciler: Arc::new(Reconciler {
                 host,
                 locks,
@@ -539,6 +556,7 @@ impl UseCases {
             project_rows,
             changes,
             worktrees,
+            clones,
             jobs,
             sessions,
             logs,

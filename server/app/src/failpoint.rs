@@ -63,3 +63,38 @@ pub fn of_another_release(mut options: svc_keeper::client::Options) -> svc_keepe
     }
     options
 }
+
+/// What a test set under a name of `SVC_FAILPOINTS`, such as an address in place of a resolver's.
+#[cfg(feature = "failpoints")]
+pub fn setting(name: &str) -> Option<String> {
+    let armed = std::env::var("SVC_FAILPOINTS").ok()?;
+    let mut entries = armed.split(';').filter_map(|entry| entry.split_once('='));
+    entries.find_map(|(point, value)| (point == name).then(|| value.to_owned()))
+}
+
+/// Nothing: a service that is shipped cannot be led astray.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub fn setting(_name: &str) -> Option<String> {
+    None
+}
+
+/// How often this name was counted before.
+#[cfg(feature = "failpoints")]
+pub fn count(name: &str) -> usize {
+    use std::collections::HashMap;
+    use std::sync::{Mutex, OnceLock, PoisonError};
+    static COUNTS: OnceLock<Mutex<HashMap<String, usize>>> = OnceLock::new();
+    let mut counts =
+        COUNTS.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
+    let count = counts.entry(name.to_owned()).or_default();
+    *count += 1;
+    *count - 1
+}
+
+/// Nothing.
+#[cfg(not(feature = "failpoints"))]
+#[inline]
+pub fn count(_name: &str) -> usize {
+    0
+}

@@ -38,6 +38,7 @@ pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;
 pub use ops::{Actor, Figures, VERSION, acting_as, doctor, legacy, setup};
 pub use projects::changes::{Checkout, FilePart};
+pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;
@@ -94,6 +95,8 @@ pub struct Parts {
     pub watcher: svc_watch::Watcher,
     /// The projects.
     pub projects: Arc<dyn ProjectSource>,
+    /// Where projects are, for those that are made.
+    pub project_rules: svc_projects::Rules,
     /// Makes tokens; `None` when this installation has no secret yet.
     pub refs: Option<Refs>,
     /// Umask the service was started with; agents get it.

@@ -2,5 +2,6 @@
 
 pub(crate) mod catalog;
 pub(crate) mod changes;
+pub(crate) mod clones;
 pub(crate) mod trusting;
 pub(crate) mod worktrees;

@@ -23,6 +23,7 @@ use crate::AppError;
 use crate::bridges::restore::Restore;
 use crate::jobs::Jobs;
 use crate::ops::reserve;
+use crate::projects::clones::Clones;
 use crate::stranded::StrandedSessions;
 use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use healer::Healer;
@@ -44,6 +45,7 @@ pub(crate) struct Supervision {
     pub healer: Healer,
     pub stranded: Arc<StrandedSessions>,
     pub jobs: Arc<Jobs>,
+    pub clones: Arc<Clones>,
 }
 
 impl Supervision {
@@ -84,6 +86,8 @@ impl Supervision {
         let of = this();
         tasks.spawn(async move { of.healer.run().await });
         self.stranded.settle().await?;
+        let clones = Arc::clone(&self.clones);
+        tasks.spawn(async move { clones.sweep().await });
         // Before anything can fill the disk.
         let of = this();
         tasks.spawn(async move { reserve::make_room(&of.writes.state_dir).await });

@@ -4,6 +4,7 @@
 
 pub(crate) mod access;
 pub(crate) mod changes;
+pub(crate) mod clones;
 pub(crate) mod history;
 pub(crate) mod instances;
 pub(crate) mod keepers;

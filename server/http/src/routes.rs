@@ -71,6 +71,10 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/instances/{id}/forget" Ui None Plain internal::instances::forget),
         own!(POST "/api/instances/{id}/release" Ui OptionalJson Plain internal::instances::release),
         own!(GET "/api/projects/preflight" Guarded None Plain internal::projects::preflight_all),
+        own!(POST "/api/projects" Guarded Json Plain internal::clones::create),
+        own!(POST "/api/projects/clone" Guarded Json Plain internal::clones::begin),
+        own!(GET "/api/projects/clone/active" Guarded None Plain internal::clones::active),
+        own!(POST "/api/projects/clone/{job}/cancel" Guarded None Plain internal::clones::cancel),
         own!(GET "/api/history" Guarded None Plain internal::history::page),
         own!(GET "/api/projects/sortmeta" Guarded None Plain internal::projects::sort_data),
         own!(GET "/api/restore" Guarded None Plain internal::restore::offer),
@@ -97,6 +101,7 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/projects/{name}/adopt" Guarded None Plain internal::projects::adopt),
         own!(GET "/ws/events" Guarded None Socket ws::events::open),
         own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
+        own!(GET "/ws/clone-progress/{job}" Guarded None Socket ws::clone_progress::open),
         own!(GET "/ws/pty-screen/{id}" Guarded None Socket ws::pty_screen::open),
     ]);
     table

@@ -6,6 +6,7 @@ use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::link::Link;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::clones::{CloneJob, CloneState};
 use svc_shared::internal::{AuthInfo, Bootstrap, Check, Defaults, Features, Limits, Preflight};
 use svc_shared::status::{
     BridgeStatus, Channel, CheckStatus, Origin, PermissionMode, Phase, RestartPolicy, RestartState,
@@ -90,6 +91,23 @@ pub fn inside(state: &str) -> WorkingSession {
 }
 
 /// A job of `api` in `state`.
+pub fn clone_job() -> CloneJob {
+    CloneJob {
+        job_id: "0123456789abcdef0123456789abcdef".into(),
+        name: "ledger".into(),
+        state: CloneState::Running.into(),
+        shallow: false,
+        phase: "Receiving".into(),
+        percent: Some(54),
+        bytes: Some(1_572_864),
+        started_at: None,
+        ended_at: None,
+        error: None,
+        cancelled: false,
+    }
+}
+
+/// A background job.
 pub fn job(state: &str) -> BackgroundJob {
     BackgroundJob {
         id: "3c509237".parse().unwrap(),

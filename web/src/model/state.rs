@@ -23,6 +23,8 @@ pub struct Changed {
     pub external: bool,
     /// Readiness of projects.
     pub refused: bool,
+    /// Clones.
+    pub clones: bool,
     /// The health report.
     pub health: bool,
     /// Ids of bridges that settled, well or badly, in a step of the stream.
@@ -40,6 +42,7 @@ impl Changed {
             "job" => self.jobs = true,
             "external" | "adoptable" => self.external = true,
             "preflight" => self.refused = true,
+            "clone" => self.clones = true,
             "health" => self.health = true,
             // The page does not show it.
             _ => {}
@@ -87,6 +90,7 @@ pub fn replace(state: &mut State, next: State) -> Changed {
         jobs: state.jobs != next.jobs,
         external: state.external != next.external || state.adoptable != next.adoptable,
         refused: state.preflight != next.preflight,
+        clones: state.clones != next.clones,
         health: state.health != next.health,
         settled: Vec::new(),
     };
@@ -106,7 +110,7 @@ fn differing<T: PartialEq>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::{bridge, health, inside, job, project};
+    use crate::model::sample::{self, bridge, health, inside, job, project};
     use crate::model::wire;
     use serde_json::json;
     use std::sync::Arc;
@@ -147,7 +151,7 @@ mod tests {
                 put("j", Record::Job(job("working").into())),
                 put("api", Record::External(vec![inside("")])),
                 put("api", Record::Adoptable(true)),
-                put("c", Record::Clone(json!(1))),
+                put("c", Record::Clone(sample::clone_job())),
                 put("api", Record::Preflight(PreflightSummary { ok: true, codes: vec![] })),
                 put("web", Record::Preflight(refused)),
                 put("login", Record::Login(login)),

@@ -82,6 +82,7 @@ impl Status {
                 metrics: config.metrics.enabled,
                 metrics_show_disk: config.metrics.enabled && config.metrics.show_disk,
                 pty_screen: config.claude.pty_screen_enabled,
+                clone: config.clone.enabled,
                 terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,
                 ..Features::default()
             },

@@ -168,20 +168,20 @@ section! {
     /// Creating and cloning projects.
     Clones "clone." {
         /// Allows to create and clone projects.
-        enabled: bool = BOOL => ON, Advanced Live planned;
+        enabled: bool = BOOL => ON, Advanced Live;
         /// URL schemes a clone may use.
         /// Only `https` and `ssh` can ever work.
         allowed_schemes: Vec<String> = list(ItemRule::Any)
-            => Preset::List(&["https", "ssh"]), Advanced Live planned;
+            => Preset::List(&["https", "ssh"]), Advanced Live;
         /// Allows clones from private networks.
-        allow_private_hosts: bool = BOOL => OFF, Advanced Live planned;
+        allow_private_hosts: bool = BOOL => OFF, Advanced Live;
         /// Private ranges of addresses that clones may use.
         allowed_private_cidrs: Vec<String> = list(ItemRule::Network)
-            => EMPTY, Advanced Live planned;
+            => EMPTY, Advanced Live;
         /// Longest time a clone may take.
         timeout as "timeout_seconds": Duration = whole_seconds(1.0)
-            => num(300), Advanced Live planned;
+            => num(300), Advanced Live;
         /// Largest clone in MiB; 0 is no limit.
-        max_mb: u32 = int(0) => num(2048), Advanced Live planned;
+        max_mb: u32 = int(0) => num(2048), Advanced Live;
     }
 }

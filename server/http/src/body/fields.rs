@@ -6,6 +6,7 @@ use svc_shared::api::instances::{PatchInstance, ReleaseRequest, ResumeRequest, S
 use svc_shared::error::SchemaProblem;
 use svc_shared::internal::access::{IssueTokenRequest, RotateTokenRequest};
 use svc_shared::internal::changes::RemoveWorktree;
+use svc_shared::internal::clones::{CloneRequest, CreateProject};
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
@@ -221,6 +222,25 @@ impl FromFields for ReleaseRequest {
 impl FromFields for RestoreRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { ids: fields.required_texts("ids"), parallel: fields.count("parallel") }
+    }
+}
+
+impl FromFields for CreateProject {
+    fn take(fields: &mut Fields) -> Self {
+        Self {
+            name: fields.required_text("name"),
+            git_init: fields.flag("git_init").unwrap_or(false),
+        }
+    }
+}
+
+impl FromFields for CloneRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self {
+            name: fields.required_text("name"),
+            url: fields.required_text("url"),
+            shallow: fields.flag("shallow").unwrap_or(false),
+        }
     }
 }
 

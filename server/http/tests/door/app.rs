@@ -58,7 +58,8 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
         cwd: state.clone(),
         locks: state.join("locks"),
     });
-    let found = scan(&Rules { root: projects, refused: vec![state], private: Vec::new() });
+    let rules = Rules { root: projects, refused: vec![state], private: Vec::new() };
+    let found = scan(&rules);
     App::new(Parts {
         config,
         origin: Default::default(),
@@ -70,6 +71,7 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
         agent: Arc::new(Agent::new(agent, None)),
         watcher: Watcher::new(),
         projects: Arc::new(Fixed(Arc::new(found))),
+        project_rules: rules,
         refs: Some(Refs::from_secret(&[7; 32])),
         umask: 0o022,
         port: 0,

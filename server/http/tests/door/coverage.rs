@@ -326,6 +326,29 @@ const TABLE: &[Row] = &[
     Row { route: "POST /api/projects/{name}/trust", asks: &[(Known, 200), (Unknown, 404)] },
     // 200 needs a bridge that runs: in the black-box tests.
     Row { route: "POST /api/projects/{name}/adopt", asks: &[(Known, 409), (Unknown, 404)] },
+    // 201, 202 and what a clone becomes: in the black-box tests.
+    Row {
+        route: "POST /api/projects",
+        asks: &[
+            (Body(r#"{"name":"../x"}"#), 422),
+            (Body("{}"), 422),
+            (Body(r#"{"name":"api"}"#), 409),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row {
+        route: "POST /api/projects/clone",
+        asks: &[
+            (Body(r#"{"name":"x","url":"file:///etc"}"#), 422),
+            (Body(r#"{"name":"x"}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row { route: "GET /api/projects/clone/active", asks: &[(Known, 200)] },
+    Row { route: "POST /api/projects/clone/{job}/cancel", asks: &[(Unknown, 404)] },
+    Row { route: "GET /ws/clone-progress/{job}", asks: &[(Unknown, 426)] },
     Row { route: "GET /ws/events", asks: &[(Known, 426)] },
     Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
     Row { route: "GET /ws/pty-screen/{id}", asks: &[(Unknown, 426), (BadQuery("format=x"), 422)] },
