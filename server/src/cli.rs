@@ -21,6 +21,7 @@ mod migrate;
 mod open;
 mod options;
 mod output;
+mod projects;
 mod read;
 mod restore;
 mod run;
@@ -114,6 +115,8 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
             "SVC_OBSERVABILITY_METRICS_TOKEN_HASH",
         ),
         Command::Projects(listing) => read::projects(call, listing),
+        Command::Create(wanted) => projects::create(call, wanted),
+        Command::Clone(wanted) => projects::clone(call, wanted),
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),
         Command::Stranded(options) => stranded::stranded(call, options),

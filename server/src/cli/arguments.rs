@@ -11,6 +11,7 @@ use crate::cli::keepers::Keepers;
 use crate::cli::logs::Logs;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
+use crate::cli::projects::{CloneProject, Create};
 use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
@@ -101,6 +102,24 @@ Examples:
     /// List the projects.
     #[command(after_help = "Examples:\n  svc projects\n  svc projects --json")]
     Projects(Listing),
+    /// Make an empty project.
+    #[command(after_help = "\
+The directory appears whole, and never over anything that is there. It is not trusted.
+
+Examples:
+  svc create notes
+  svc create api --git-init --json")]
+    Create(Create),
+    /// Clone a project over https or ssh.
+    #[command(after_help = "\
+Hosts in private networks need `clone.allowed_private_cidrs`. Passwords do not belong into the
+address: git uses the SSH keys and the ~/.netrc of this user. Nothing of the repository runs, no
+submodule is fetched, and its directory is not trusted. Ctrl-C leaves nothing behind.
+
+Examples:
+  svc clone https://git.example.org/team/ledger.git
+  svc clone ssh://git@git.example.org/team/ledger.git books --shallow")]
+    Clone(CloneProject),
     /// List the bridges, ended ones included.
     #[command(after_help = "Examples:\n  svc status\n  svc status --json")]
     Status(Listing),
@@ -348,6 +367,8 @@ impl Command {
             | Self::HashToken(Listing { json })
             | Self::HashMetricsToken(Listing { json })
             | Self::Projects(Listing { json })
+            | Self::Create(Create { json, .. })
+            | Self::Clone(CloneProject { json, .. })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })
             | Self::Stranded(Stranded { json, .. })
