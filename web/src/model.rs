@@ -10,6 +10,7 @@ pub mod job;
 pub mod launch;
 pub mod link;
 pub mod log;
+pub mod new_project;
 pub mod offers;
 pub mod order;
 pub mod outcome;

@@ -5,6 +5,7 @@ use crate::browser;
 use crate::clock::Clock;
 use crate::live::Live;
 use crate::model::bulk::Verb;
+use crate::model::new_project::Making;
 use crate::model::prefs::DENSITY;
 use crate::prefs::Preferences;
 use crate::reactive::memo;
@@ -24,6 +25,8 @@ pub enum Sheet {
     Keys,
     /// The question before something is done to every selected row.
     Bulk(Verb),
+    /// The forms that make a project, or a clone.
+    New(Making),
     /// The link of a bridge as a picture.
     Qr(Target),
 }

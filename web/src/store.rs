@@ -21,6 +21,7 @@ use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::State;
+use svc_shared::internal::clones::CloneJob;
 use svc_shared::stream::Op;
 
 /// Before the id in the key of a job's row.
@@ -50,6 +51,8 @@ pub struct Store {
     projects_step: RwSignal<u64>,
     jobs: RwSignal<BTreeMap<String, Arc<Job>>>,
     external: RwSignal<(Sessions, Vec<String>)>,
+    /// Clones that run or have just ended, by job.
+    pub clones: RwSignal<BTreeMap<String, CloneJob>>,
     /// Health report.
     pub health: RwSignal<Option<Health>>,
     /// The first state is there.
@@ -92,6 +95,7 @@ impl Store {
             used: RwSignal::new(Arc::default()),
             external: RwSignal::new(Default::default()),
             refused: RwSignal::new(Arc::default()),
+            clones: RwSignal::new(BTreeMap::new()),
             health: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
             curves: RwSignal::new(HashMap::new()),
@@ -154,6 +158,9 @@ impl Store {
                 let refused = state.preflight.iter().filter(|(_, found)| !found.ok);
                 let codes = refused.map(|(name, found)| (name.clone(), found.codes.clone()));
                 self.refused.set(Arc::new(codes.collect()));
+            }
+            if changed.clones {
+                self.clones.set(state.clones.clone());
             }
             if changed.health {
                 self.health.set(state.health.clone());

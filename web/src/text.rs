@@ -11,6 +11,7 @@ pub mod job;
 pub mod keys;
 pub mod launch;
 pub mod log;
+pub mod new_project;
 pub mod page;
 pub mod past;
 pub mod prefs;

@@ -57,6 +57,8 @@ pub struct Basics {
     pub has_terminal: bool,
     /// … and typed into.
     pub can_type: bool,
+    /// Projects are created and cloned here.
+    pub can_clone: bool,
 }
 
 impl Basics {
@@ -104,6 +106,7 @@ impl From<Bootstrap> for Basics {
             max_bridges: limits.max_bridges.map(u64::from),
             has_terminal: all.features.pty_screen,
             can_type: all.features.terminal_input,
+            can_clone: all.features.clone,
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
 use crate::text::{keys, launch, page as words, past, ready};
+use crate::views::clone::ClonePill;
 use leptos::prelude::*;
 use svc_shared::paths;
 use svc_shared::status::CheckStatus;
@@ -203,7 +204,7 @@ pub fn TopBar() -> impl IntoView {
                                 </span>
                             }
                         })
-                })} <LinkLight /> <ReadyPill />
+                })} <ClonePill /> <LinkLight /> <ReadyPill />
                 <button
                     type="button"
                     class="btn btn-secondary palette-open"

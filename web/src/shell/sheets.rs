@@ -13,6 +13,7 @@ use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
 use crate::text::{access, job::external, past, ready};
 use crate::views::bulk::BulkSheet;
+use crate::views::new_project::NewProject;
 use crate::views::welcome;
 use leptos::prelude::*;
 use svc_shared::paths;
@@ -27,6 +28,7 @@ pub fn Sheets() -> impl IntoView {
             Sheet::Palette(typed) => view! { <Palette typed=typed /> }.into_any(),
             Sheet::Keys => view! { <Keys /> }.into_any(),
             Sheet::Bulk(verb) => view! { <BulkSheet verb=verb /> }.into_any(),
+            Sheet::New(making) => view! { <NewProject making=making /> }.into_any(),
             Sheet::Qr(target) => view! { <Qr target=target /> }.into_any(),
         }))}
     }

@@ -17,6 +17,7 @@ use crate::text::page::{nav as nav_words, projects as words};
 use crate::views::act_button::ActButton;
 use crate::views::bulk_trust::BulkTrust;
 use crate::views::home::Loading;
+use crate::views::new_project::NewButtons;
 use crate::views::project_row::ProjectRow;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -298,6 +299,7 @@ fn Toolbar(asked: Memo<Query>) -> impl IntoView {
                 />
             </div>
             <div class="filters" role="group" aria-label=words::FILTERS>{chips}</div>
+            <NewButtons />
             <label class="sort end">
                 {icon("sort", 16)} {words::SORT}
                 <span class="select">

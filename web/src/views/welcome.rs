@@ -9,6 +9,7 @@ use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{dynamic, live, memo};
 use crate::text::page::home as words;
+use crate::views::new_project::NewButtons;
 use leptos::prelude::*;
 
 /// Name of the card among what is put away.
@@ -58,6 +59,7 @@ pub fn Welcome() -> impl IntoView {
             {symbol("mark", "mark")} <h2>{words::NO_PROJECTS}</h2>
             <p>{words::BECOMES_A} <code>{live(move || root(page))}</code> {words::BECOMES_B}</p>
             <p>{words::BEGIN}</p>
+            <NewButtons is_empty=true />
             {steps(page, taken(page))}
         </div>
     }
