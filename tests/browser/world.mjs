@@ -24,10 +24,11 @@ async function freePort() {
 
 /**
  * Makes the tree; `more` is laid over the configuration, `password` signs in what asks the API.
- * `ended` rows have run once, by the records of an earlier service. `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs commands, asks the
+ * `ended` rows have run once, by the records of an earlier service. `variables` are seen by the
+ * service. `projects` maps a name to `{ git, trusted, knobs }`; the answer serves, runs commands, asks the
  * API, and takes everything down again.
  */
-export async function world(projects, more = {}, password, ended = 0) {
+export async function world(projects, more = {}, password, ended = 0, variables = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'svc-page-')));
   const agentHome = join(root, 'agent');
   const env = {
@@ -36,6 +37,7 @@ export async function world(projects, more = {}, password, ended = 0) {
     CLAUDE_CONFIG_DIR: agentHome,
     AGENT_SIM: '1',
     AGENT_SIM_READY_MS: '50',
+    ...variables,
   };
   mkdirSync(env.HOME);
   mkdirSync(join(root, 'projects'));

@@ -22,7 +22,7 @@ const PASSED: [&str; 9] = [
 ];
 
 /// Settings of every call.
-const SETTINGS: [&str; 19] = [
+const SETTINGS: [&str; 20] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.attributesFile=/dev/null",
@@ -41,6 +41,7 @@ const SETTINGS: [&str; 19] = [
     "gc.auto=0",
     "maintenance.auto=false",
     "checkout.workers=1",
+    "init.defaultBranch=main",
     "advice.detachedHead=false",
 ];
 

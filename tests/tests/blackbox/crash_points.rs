@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// Every fail point that a test of this program uses.
-const COVERED: [&str; 22] = [
+const COVERED: [&str; 26] = [
     "spawn.before_record",
     "spawn.after_record",
     "spawn.after_fork",
@@ -35,6 +35,10 @@ const COVERED: [&str; 22] = [
     "token.after_rotate",
     "token.before_revoke",
     "token.after_revoke",
+    "clone.after_begin",
+    "clone.after_start",
+    "clone.before_rename",
+    "clone.after_rename",
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {

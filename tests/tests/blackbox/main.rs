@@ -13,6 +13,7 @@
 mod adoption;
 mod audit;
 mod changes;
+mod clones;
 mod commands;
 mod configuration;
 mod crash_consistency;

@@ -160,7 +160,7 @@ impl Running {
         let kept: Vec<&str> = said
             .iter()
             .map(|line| line.trim())
-            .filter(|line| !line.is_empty() && !line.starts_with("Cloning into"))
+            .filter(|line| !line.is_empty() && !line.starts_with("Cloning into") && !line.starts_with("hint:"))
             .filter(|line| progress::read(line).is_none())
             .collect();
         let mut text = kept.join("; ");
