@@ -7,6 +7,7 @@ pub(crate) const ALL: &[(&str, fn(&[u8]))] = &[
     ("agent_list", texts::agent_list),
     ("agent_log", logs::agent_log),
     ("agent_words", texts::agent_words),
+    ("clone", texts::clone),
     ("config", texts::config),
     ("exit_cause", logs::exit_cause),
     ("framing", headers::framing),

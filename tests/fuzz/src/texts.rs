@@ -37,6 +37,26 @@ pub(crate) fn agent_words(data: &[u8]) {
     let _ = svc_agent::role::debug_file(&argv);
 }
 
+/// Addresses to clone from, with redirects, and what git says meanwhile.
+pub(crate) fn clone(data: &[u8]) {
+    use svc_domain::clones::source::{Scheme, Source};
+    use svc_domain::clones::{progress, redirect};
+    let text = String::from_utf8_lossy(data);
+    let _ = progress::read(&text);
+    let target = redirect::target(&text);
+    let Ok(source) = Source::parse(&text, &Scheme::ALL) else { return };
+    let (git, shown) = (source.for_git(), source.shown());
+    assert_eq!(Source::parse(&git, &Scheme::ALL).as_ref(), Ok(&source), "{git:?}");
+    assert!(!shown.contains(['?', '#', ' ']), "{shown:?}");
+    assert!(!shown.split('/').nth(2).is_some_and(|host| host.contains('@')), "{shown:?}");
+    assert!(git.starts_with("https://") || git.starts_with("ssh://"), "{git:?}");
+    let authority = git.split('/').nth(2).unwrap_or_default();
+    assert!(!authority.starts_with('-') && !authority.contains("@-"), "{git:?}");
+    if let Some(next) = target.and_then(|location| source.redirected(location).ok()) {
+        assert_eq!(next.scheme, Scheme::Https);
+    }
+}
+
 /// The configuration file. What is refused says why.
 pub(crate) fn config(data: &[u8]) {
     let text = String::from_utf8_lossy(data);

@@ -356,6 +356,20 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        /// What git is given means the same when it is read again, and hides nobody.
+        #[test]
+        fn h44_the_canonical_form_is_stable(
+            raw in "(https|ssh)://([a-z-]{0,3}@)?[a-z0-9.\\-\\[\\]:%]{1,12}/[a-z0-9/.%~@:+-]{0,16}"
+        ) {
+            if let Ok(source) = parse(&raw) {
+                proptest::prop_assert_eq!(parse(&source.for_git()), Ok(source.clone()));
+                let authority = source.shown().split('/').nth(2).unwrap_or_default().to_owned();
+                proptest::prop_assert!(!authority.contains('@') && !authority.starts_with('-'));
+            }
+        }
+    }
+
     #[test]
     fn h44_what_is_no_plain_address_is_refused() {
         use BadSource::*;
