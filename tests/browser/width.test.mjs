@@ -147,6 +147,19 @@ for (const names of ['usual', 'long']) {
       await gone('dialog');
       await resize(1440);
     }
+    await go('/ui/projects', part('project-row'));
+    for (const [name, opener, there] of [
+      ['clone', part('new-clone'), part('new-url')],
+      ['create', part('new-create'), part('new-name')],
+      ['cloning', part('clone-pill'), part('clone-progress')],
+    ]) {
+      await press(opener);
+      await seen(there);
+      found.push(...(await look(name)));
+      await page.keyboard.press('Escape');
+      await gone('dialog');
+      await resize(1440);
+    }
     await go(named('/ui/projects/$scratch'), part('project'));
     await press(part('act-trust'));
     await seen('dialog');

@@ -62,7 +62,7 @@
   });
   const records = () => ({
     ...(state === 'empty' ? nothing : everything()),
-    clones: {},
+    clones: state === 'empty' ? {} : SAMPLES.clones,
     preflight: {},
     health: SAMPLES.health,
     login: null,

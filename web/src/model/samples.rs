@@ -7,6 +7,7 @@ use svc_shared::api::instances::Instance;
 use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::clones::CloneJob;
 use svc_shared::internal::{Bootstrap, Doctor, HistoryPage, Preflight};
 use svc_shared::stream::LogFrame;
 
@@ -60,6 +61,9 @@ fn the_records_of_the_gallery_are_those_of_the_service() {
     }
     for frame in all["log"].as_array().unwrap() {
         check::<LogFrame>(frame);
+    }
+    for (_, job) in map("clones") {
+        check::<CloneJob>(&job);
     }
     check::<Bootstrap>(&all["bootstrap"]);
     check::<Doctor>(&all["doctor"]);
