@@ -64,7 +64,9 @@ pub fn of_another_release(mut options: svc_keeper::client::Options) -> svc_keepe
     options
 }
 
-/// What a test set under a name of `SVC_FAILPOINTS`, such as an address in place of a resolver's.
+/// What a test set under a name of `SVC_FAILPOINTS`.
+///
+/// Such as an address in the place of a resolver's answer.
 #[cfg(feature = "failpoints")]
 pub fn setting(name: &str) -> Option<String> {
     let armed = std::env::var("SVC_FAILPOINTS").ok()?;

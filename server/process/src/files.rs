@@ -225,10 +225,12 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Free space that large writes leave to everybody else: 256 MiB, or 5 % of a small disk (H95).
+/// Free space that large writes leave to everybody else (H95).
+///
+/// 256 MiB, or 5 % of a small disk.
 const FLOOR: u64 = 256 * 1024 * 1024;
 
-/// Whether the file system of a path has more free space than is left to everybody else.
+/// Whether a file system has more free space than is left to everybody else.
 ///
 /// # Errors
 /// The path does not exist or cannot be asked.

@@ -1,4 +1,6 @@
-//! How git is called to make a project: nothing but git itself runs (H41, `command-line.md` §11).
+//! How git is called to make a project (H41, `command-line.md` §11).
+//!
+//! Nothing but git itself runs.
 //!
 //! No hook, template, filter, helper, submodule, prompt or configuration of the machine takes part.
 

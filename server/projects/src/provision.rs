@@ -1,4 +1,4 @@
-//! A new project directory: made in a hidden one beside its place, and moved there whole.
+//! A new project: made in a hidden directory, and moved to its place whole.
 //!
 //! The hidden directory `.NAME.8HEX.clone-tmp` holds the file `job`, which its maker keeps locked,
 //! and the directory `tree`, which becomes the project. A maker that dies leaves the lock open, and

@@ -1,4 +1,6 @@
-//! Projects are created and cloned; what is hostile is refused or bounded, and leaves nothing.
+//! Projects are created and cloned.
+//!
+//! What is hostile is refused or bounded, and leaves nothing.
 
 use crate::crash_consistency::{armed, dies_of};
 use crate::harness::{
@@ -353,7 +355,10 @@ async fn h52_one_of_many_clones_of_a_name_is_made_and_nothing_is_overwritten() {
         ids.push(job.expect(202).json()["job_id"].as_str().unwrap().to_owned());
     }
     page.until("four that run", |state| {
-        let receiving = ids.iter().filter(|id| state.clones.get(*id).is_some_and(|job| job.phase == "Receiving")).count();
+        let receiving = ids
+            .iter()
+            .filter(|id| state.clones.get(*id).is_some_and(|job| job.phase == "Receiving"))
+            .count();
         (receiving == 4).then_some(())
     })
     .await;
@@ -363,7 +368,9 @@ async fn h52_one_of_many_clones_of_a_name_is_made_and_nothing_is_overwritten() {
     fs::write(world.projects.join("p0/mine"), "mine").unwrap();
     git.open();
     page.until("the end of all", |state| {
-        ids.iter().all(|id| state.clones.get(id).is_some_and(|job| job.ended_at.is_some())).then_some(())
+        ids.iter()
+            .all(|id| state.clones.get(id).is_some_and(|job| job.ended_at.is_some()))
+            .then_some(())
     })
     .await;
     let first = &page.state.clones[&ids[0]];

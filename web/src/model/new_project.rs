@@ -35,7 +35,9 @@ pub enum BadUrl {
     Password,
 }
 
-/// What is wrong with an address, as far as the page can tell. Nothing about an empty one.
+/// What is wrong with an address, as far as the page can tell.
+///
+/// Nothing about an empty one.
 #[must_use]
 pub fn bad_url(url: &str) -> Option<BadUrl> {
     if url.is_empty() {

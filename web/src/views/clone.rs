@@ -201,7 +201,9 @@ fn Failed(job: CloneJob, on_close: Callback<()>, on_again: Callback<()>) -> impl
     }
 }
 
-/// What a new project brings, and the way on: nothing is trusted before a person says so.
+/// What a new project brings, and the way on.
+///
+/// Nothing is trusted before a person says so.
 #[component]
 pub fn Review(
     name: String,

@@ -224,7 +224,7 @@ impl Clones {
         Ok(CancellingClone { job_id: id.to_owned(), cancelling: true })
     }
 
-    /// Removes what clones of a process that died have left, and their processes before.
+    /// Removes what clones of a dead process have left, after their processes.
     pub(crate) async fn sweep(&self) {
         let rules = self.rules.clone();
         let Ok(left) = blocking(move || provision::abandoned(&rules)).await else { return };

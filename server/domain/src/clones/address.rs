@@ -32,7 +32,9 @@ pub enum Blocked {
     Never,
 }
 
-/// Judges one address. `is_allowed` says which private addresses the configuration allows.
+/// Judges one address.
+///
+/// `is_allowed` says which private addresses the configuration allows.
 ///
 /// # Errors
 /// It may not be dialled.

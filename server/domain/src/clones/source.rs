@@ -167,7 +167,9 @@ impl Source {
         Ok(Self { scheme, user, host, port, path })
     }
 
-    /// Where a redirect of this source leads: the same rules, and no scheme but `https`.
+    /// Where a redirect of this source leads.
+    ///
+    /// The same rules apply, and no scheme but `https`.
     ///
     /// # Errors
     /// It leads to no repository that may be cloned.

@@ -1,4 +1,6 @@
-//! A git server over TLS that a service with fail points takes for one in the internet.
+//! A git server over TLS.
+//!
+//! A service with fail points takes it for one in the internet.
 
 use super::World;
 use std::fs;

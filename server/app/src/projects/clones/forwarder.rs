@@ -45,7 +45,9 @@ struct Rule {
 }
 
 impl Forwarder {
-    /// Listens on a free port of the loopback address. `most` counts bytes that come in.
+    /// Listens on a free port of the loopback address.
+    ///
+    /// `most` counts bytes that come in.
     pub async fn start(
         tasks: &Tasks,
         target: String,
@@ -133,7 +135,9 @@ impl Rule {
     }
 }
 
-/// Reads `CONNECT host:port HTTP/1.1` with its headers; what it asks for, or nothing.
+/// Reads `CONNECT host:port HTTP/1.1` with its headers.
+///
+/// Returns what it asks for, or nothing.
 async fn asked(client: &mut TcpStream) -> io::Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

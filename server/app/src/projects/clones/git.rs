@@ -22,7 +22,9 @@ use svc_shared::error::ErrorCode;
 
 /// How long killed processes may take to be gone (H51).
 const DEATH: Duration = Duration::from_secs(5);
-/// Rounds of looking for what a killed process left: it may start something while it is killed.
+/// Rounds of looking for what a killed process left.
+///
+/// It may start something while it is killed.
 const ROUNDS: u32 = 20;
 /// Bytes at the end of the output that an error is taken from.
 const TAIL: u64 = 16 * 1024;
@@ -61,7 +63,9 @@ impl Git {
         found.map(|program| (program, env)).map_err(|error| AppError::busy(missing).because(error))
     }
 
-    /// Starts git in `cwd`. Files of the run are in `dir`, under names that begin with `name`.
+    /// Starts git in `cwd`.
+    ///
+    /// Files of the run are in `dir`, under names that begin with `name`.
     ///
     /// # Errors
     /// Nothing was started.
@@ -160,7 +164,9 @@ impl Running {
         let kept: Vec<&str> = said
             .iter()
             .map(|line| line.trim())
-            .filter(|line| !line.is_empty() && !line.starts_with("Cloning into") && !line.starts_with("hint:"))
+            .filter(|line| {
+                !line.is_empty() && !line.starts_with("Cloning into") && !line.starts_with("hint:")
+            })
             .filter(|line| progress::read(line).is_none())
             .collect();
         let mut text = kept.join("; ");

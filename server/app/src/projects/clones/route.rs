@@ -1,4 +1,6 @@
-//! Which addresses a clone may dial: resolved once, judged all, and used as they are (H45, H46).
+//! Which addresses a clone may dial (H45, H46).
+//!
+//! A name is resolved once, every answer is judged, and only these answers are dialled.
 
 use crate::failpoint;
 use crate::{AppError, Class};

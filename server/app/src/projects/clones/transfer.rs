@@ -1,4 +1,6 @@
-//! One clone from its first byte to its place: bounded while it runs, and nothing left of a failure.
+//! One clone from its first byte to its place.
+//!
+//! It is bounded while it runs, and nothing is left of a failure.
 
 use super::forwarder::Forwarder;
 use super::git::{Running, is_success, read_trace};
@@ -21,7 +23,9 @@ use tokio::time::Instant;
 
 /// Most redirects that are followed (H47).
 const REDIRECTS: usize = 5;
-/// The size on disk is measured this often, or less often where that takes long (H51).
+/// The size on disk is measured this often (H51).
+///
+/// Less often where that takes long.
 const MEASURE: Duration = Duration::from_millis(500);
 /// At least this often.
 const MEASURE_AT_LEAST: Duration = Duration::from_secs(2);
