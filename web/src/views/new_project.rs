@@ -5,7 +5,7 @@ use crate::browser;
 use crate::model::new_project::{self as rules, Making, Way};
 use crate::model::problem::Problem;
 use crate::model::wire;
-use crate::page::{Sheet, page};
+use crate::page::{Page, Sheet, page};
 use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;
 use crate::parts::icon::icon;
@@ -51,6 +51,7 @@ pub fn NewButtons(
 /// What the form holds.
 #[derive(Clone, Copy)]
 struct NewForm {
+    page: Page,
     way: Way,
     url: RwSignal<String>,
     name: RwSignal<String>,
@@ -66,6 +67,7 @@ struct NewForm {
 impl NewForm {
     fn new(way: Way) -> Self {
         Self {
+            page: page(),
             way,
             url: RwSignal::new(String::new()),
             name: RwSignal::new(String::new()),
@@ -89,7 +91,7 @@ impl NewForm {
     /// What is wrong with the name. Tracked.
     fn name_trouble(self) -> Option<String> {
         let name = self.name.get();
-        let is_taken = page().store.project(&name).is_some();
+        let is_taken = self.page.store.project(&name).is_some();
         let empty = self.is_sent.get() && name.is_empty();
         rules::bad_name(&name)
             .or_else(|| is_taken.then(|| words::TAKEN.to_owned()))
@@ -126,11 +128,14 @@ impl NewForm {
                 Way::Clone => self.clone_it().await,
             };
             // The sheet may be closed by now.
-            let Some(()) = self.is_pending.try_set(false).is_none().then_some(()) else { return };
+            if self.is_pending.try_set(false).is_some() {
+                return;
+            }
             match done {
                 Ok(next) => making.set(next),
                 Err(problem) => {
-                    page_say(&problem);
+                    // Read out: the focus moves to the field, not to the text.
+                    self.page.say.alert(&problem.words());
                     self.problem.set(Some(problem));
                     browser::focus(if has_url { "#new-url" } else { "#new-name" });
                 }
@@ -158,11 +163,6 @@ impl NewForm {
         let accepted: CloneAccepted = api::understood(answer)?;
         Ok(Stage::Clone(accepted.job_id))
     }
-}
-
-/// Read out: the focus moves to the field, not to the text.
-fn page_say(problem: &Problem) {
-    page().say.alert(&problem.words());
 }
 
 /// Where the sheet is.
