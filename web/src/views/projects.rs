@@ -279,6 +279,8 @@ fn Toolbar(asked: Memo<Query>) -> impl IntoView {
             view! { <option value=sort.word() selected=chosen>{label}</option> }
         })
         .collect_view();
+    // An empty list has them in its middle.
+    let has_any = memo(move || page.store.count_projects() > 0);
     let sort = move |event| {
         let word = event_target_value(&event);
         let word = if word == Sort::default().word() { String::new() } else { word };
@@ -299,7 +301,7 @@ fn Toolbar(asked: Memo<Query>) -> impl IntoView {
                 />
             </div>
             <div class="filters" role="group" aria-label=words::FILTERS>{chips}</div>
-            <NewButtons />
+            {dynamic(move || has_any.get().then(|| view! { <NewButtons /> }))}
             <label class="sort end">
                 {icon("sort", 16)} {words::SORT}
                 <span class="select">
