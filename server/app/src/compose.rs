@@ -432,6 +432,7 @@ impl UseCases {
             catalog: Arc::clone(&catalog),
             clock: Arc::clone(&clock),
             strays: Arc::clone(&strays),
+            keepers: Arc::clone(&keeper_list),
             sessions: scan,
             last,
         });

@@ -92,7 +92,7 @@ One line per check: PASS, WARN or FAIL, its name, what was found, and what to do
 Exit 1 with a failure, else 0; with --strict, 3 when there are only warnings.
 
 Checks: config, config-keys, config-mode, env, claude, claude-login, projects_root, state_dir,
-git, auth, workspace-trust, db, strays, duplicate-sessions, systemd, port, server.
+git, auth, workspace-trust, db, strays, keepers, duplicate-sessions, systemd, port, server.
 
 Examples:
   svc doctor

@@ -31,7 +31,7 @@ pub(crate) struct Doctor {
 }
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "config",
     "config-keys",
     "config-mode",
@@ -45,6 +45,7 @@ const NAMES: [&str; 17] = [
     "workspace-trust",
     "db",
     "strays",
+    "keepers",
     "duplicate-sessions",
     "systemd",
     "port",

@@ -52,13 +52,17 @@ pub(crate) fn keepers(call: &Call, options: &Keepers) -> Result<Exit, End> {
 fn row(keeper: &Keeper) -> [Cell; 6] {
     let bridge = keeper.bridge_pid.map_or_else(|| "-".to_owned(), |pid| pid.to_string());
     let session = keeper.session_ref.as_ref().map_or("-", |session| session.as_str());
-    let outdated = if keeper.outdated { " (older release)" } else { "" };
+    let state = match (keeper.damaged, keeper.outdated) {
+        (true, _) => "record damaged".to_owned(),
+        (false, true) => format!("{} (older release)", keeper.state),
+        (false, false) => keeper.state.clone(),
+    };
     [
         keeper.keeper_pid.to_string().into(),
         keeper.project.as_str().into(),
         bridge.into(),
         session.into(),
-        format!("{}{outdated}", keeper.state).into(),
+        state.into(),
         if keeper.orphan { "yes" } else { "no" }.into(),
     ]
 }

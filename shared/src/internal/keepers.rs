@@ -15,16 +15,18 @@ pub struct Keeper {
     pub bridge_pid: Option<i32>,
     /// Reference of the session; null until one is known.
     pub session_ref: Option<SessionRef>,
-    /// `launching`, `starting`, `ready`, `failed` or `exited`.
+    /// `launching`, `starting`, `ready`, `failed`, `exited`, or `unknown` without a usable record.
     pub state: String,
-    /// The instance it was started for; its record may be gone.
-    pub instance_id: InstanceId,
-    /// When it began.
-    pub started_at: Timestamp,
+    /// The instance it was started for, whose record may be gone; null when nobody knows.
+    pub instance_id: Option<InstanceId>,
+    /// When it began; null without a usable record.
+    pub started_at: Option<Timestamp>,
     /// No record of its project is left.
     pub orphan: bool,
-    /// Its release.
-    pub version: String,
+    /// The record that it keeps about itself is damaged. Nobody can connect to it.
+    pub damaged: bool,
+    /// Its release; null without a usable record.
+    pub version: Option<String>,
     /// It was started by another release than the one that lists it.
     pub outdated: bool,
 }

@@ -69,6 +69,7 @@ async fn a_sound_machine_passes_and_nothing_is_created() {
         "workspace-trust",
         "db",
         "strays",
+        "keepers",
         "duplicate-sessions",
         "systemd",
         "port",

@@ -45,6 +45,7 @@ mod identity;
 mod interface;
 mod jobs;
 mod jobs_faults;
+mod keepers;
 mod launching;
 mod leaks;
 mod legacy;

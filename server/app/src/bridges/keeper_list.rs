@@ -2,21 +2,23 @@
 
 use crate::auth::refs::SessionRefs;
 use crate::bridges::keepers::is_keeper;
+use crate::bridges::strays::launch_in;
 use crate::ops::doctor::last::LastAnswer;
 use crate::registry::Registry;
 use crate::tasks::blocking;
 use crate::{AppError, Class, log_files};
-use std::collections::HashSet;
-use std::path::PathBuf;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_config::Config;
-use svc_domain::identity::{ProcessIdentity, Verdict};
+use svc_domain::identity::{LaunchId, Pid, ProcessIdentity, Verdict};
 use svc_keeper::message::Phase;
-use svc_keeper::sidecar::{self, Sidecar};
+use svc_keeper::sidecar::{self, SUFFIX, Sidecar};
 use svc_ports::ProcessHost;
 use svc_ports::process::{Signal, Signalled, Target};
 use svc_shared::error::ErrorCode;
+use svc_shared::ids::InstanceId;
 use svc_shared::internal::keepers::{Keeper, KilledKeeper};
 use svc_store::Content;
 
@@ -32,12 +34,20 @@ pub struct KeeperList {
     pub(crate) doctor: Arc<LastAnswer>,
 }
 
-/// A keeper that lives, with its record.
+/// A keeper that lives, with the file of its record.
 struct Found {
     path: PathBuf,
-    sidecar: Sidecar,
+    socket: Option<PathBuf>,
     identity: ProcessIdentity,
+    agent: Option<ProcessIdentity>,
     shown: Keeper,
+}
+
+/// What the registry says about the keepers of a directory.
+struct Known {
+    projects: HashSet<String>,
+    /// Project and instance of each launch that has a row.
+    launches: HashMap<LaunchId, (String, InstanceId)>,
 }
 
 impl KeeperList {
@@ -79,14 +89,15 @@ impl KeeperList {
             return Err(AppError::new(ErrorCode::StillLive, Class::Conflict, words));
         }
         tracing::info!(agent.pid = pid, "keeper {pid} was killed");
-        if let Some(agent) = found.sidecar.agent().filter(|_| found.shown.orphan) {
+        if let Some(agent) = found.agent.filter(|_| found.shown.orphan) {
             // Its terminal has hung up; nobody would ever find it again.
             let _ = self.end(&agent, Signal::Interrupt, Target::Group).await
                 || self.end(&agent, Signal::Kill, Target::Group).await;
         }
-        let (path, socket) = (found.path, found.sidecar.socket);
+        let (path, socket) = (found.path, found.socket);
         let removed = blocking(move || {
-            let _ = std::fs::remove_file(socket); // it removes that itself at an orderly end
+            // It removes its socket itself at an orderly end.
+            let _ = socket.map(std::fs::remove_file);
             std::fs::remove_file(path)
         });
         if let Err(error) = removed.await? {
@@ -107,26 +118,78 @@ impl KeeperList {
 
     async fn found(self: &Arc<Self>) -> Result<Vec<Found>, AppError> {
         let rows = self.registry.store.bridges().await?;
-        let projects: HashSet<String> = rows
-            .iter()
-            .map(|row| match &row.content {
-                Content::Bridge(bridge) => bridge.project.to_string(),
-                Content::Corrupt { project, .. } => project.clone(),
-            })
-            .collect();
+        let mut known = Known { projects: HashSet::new(), launches: HashMap::new() };
+        for row in rows {
+            match row.content {
+                Content::Bridge(bridge) => {
+                    let project = bridge.project.to_string();
+                    if let Some(launch) = &bridge.launch {
+                        let owner = (project.clone(), bridge.id.clone());
+                        known.launches.insert(launch.id.clone(), owner);
+                    }
+                    known.projects.insert(project);
+                }
+                Content::Corrupt { project, .. } => _ = known.projects.insert(project),
+            }
+        }
         let this = Arc::clone(self);
-        blocking(move || this.look(&projects)).await
+        blocking(move || this.look(&known)).await
     }
 
     /// Blocks: reads the records of keepers and the process table.
-    fn look(&self, projects: &HashSet<String>) -> Vec<Found> {
+    fn look(&self, known: &Known) -> Vec<Found> {
         let listed = sidecar::list(&log_files::directory(&self.config)).unwrap_or_default();
-        let mut found: Vec<Found> = listed
-            .into_iter()
-            .filter_map(|(path, sidecar)| self.judged(path, sidecar.ok()?, projects))
-            .collect();
+        let (mut found, mut damaged) = (Vec::new(), Vec::new());
+        for (path, sidecar) in listed {
+            match sidecar {
+                Ok(sidecar) => found.extend(self.judged(path, sidecar, &known.projects)),
+                Err(error) => {
+                    tracing::debug!(error = %error, "the record of a keeper cannot be used");
+                    damaged.push(path);
+                }
+            }
+        }
+        if !damaged.is_empty() {
+            found.extend(self.behind(damaged, known));
+        }
         found.sort_by_key(|one| one.shown.keeper_pid);
         found
+    }
+
+    /// The keepers whose records are damaged.
+    ///
+    /// The launch file beside such a record has the id of the launch. The agent carries that id,
+    /// and its parent is the keeper.
+    fn behind(&self, damaged: Vec<PathBuf>, known: &Known) -> Vec<Found> {
+        let carriers = self.host.carriers();
+        let keeper_of = |path: PathBuf| {
+            let stem = stem(&path)?;
+            let launch = launch_in(&path.with_file_name(format!("{stem}.launch.json")))?;
+            let mut ours = carriers.iter().filter(|one| one.launch == launch);
+            let (agent, keeper) = ours.find_map(|agent| {
+                let parent = Pid::new(i64::from(agent.facts.parent))?;
+                let keeper = self.host.inspect(parent).filter(is_keeper)?;
+                Some((agent, keeper))
+            })?;
+            let owner = known.launches.get(&launch);
+            let project = owner.map_or_else(|| project_of(&stem), |(project, _)| project.clone());
+            let shown = Keeper {
+                keeper_pid: keeper.identity.pid.get(),
+                orphan: !known.projects.contains(&project),
+                project,
+                bridge_pid: Some(agent.facts.identity.pid.get()),
+                session_ref: None,
+                state: "unknown".to_owned(),
+                instance_id: owner.map(|(_, id)| id.clone()),
+                started_at: None,
+                damaged: true,
+                outdated: false,
+                version: None,
+            };
+            let agent = Some(agent.facts.identity.clone());
+            Some(Found { path, socket: None, identity: keeper.identity, agent, shown })
+        };
+        damaged.into_iter().filter_map(keeper_of).collect()
     }
 
     fn judged(&self, path: PathBuf, sidecar: Sidecar, projects: &HashSet<String>) -> Option<Found> {
@@ -141,17 +204,29 @@ impl KeeperList {
         let shown = Keeper {
             keeper_pid: identity.pid.get(),
             project: sidecar.project.to_string(),
-            bridge_pid: agent.map(|agent| agent.pid.get()),
+            bridge_pid: agent.as_ref().map(|agent| agent.pid.get()),
             session_ref: session.and_then(|secret| self.refs.session(&secret.0)),
             state: phase(sidecar.phase).to_owned(),
-            instance_id: sidecar.instance_id.clone(),
-            started_at: sidecar.started_at,
+            instance_id: Some(sidecar.instance_id.clone()),
+            started_at: Some(sidecar.started_at),
+            damaged: false,
             orphan: !projects.contains(sidecar.project.as_str()),
             outdated: sidecar.keeper.version != env!("CARGO_PKG_VERSION"),
-            version: sidecar.keeper.version.clone(),
+            version: Some(sidecar.keeper.version.clone()),
         };
-        Some(Found { path, sidecar, identity, shown })
+        let agent = sidecar.agent();
+        Some(Found { path, socket: Some(sidecar.socket), identity, agent, shown })
     }
+}
+
+/// What the names of the files of one launch begin with.
+fn stem(sidecar: &Path) -> Option<String> {
+    Some(sidecar.file_name()?.to_str()?.strip_suffix(SUFFIX)?.to_owned())
+}
+
+/// The project in a stem: `<project>-<ms>-<seq>`.
+fn project_of(stem: &str) -> String {
+    stem.rsplitn(3, '-').nth(2).unwrap_or(stem).to_owned()
 }
 
 fn phase(phase: Phase) -> &'static str {

@@ -171,7 +171,8 @@ fn logged_launches(logs: &Path) -> HashSet<LaunchId> {
     named.filter_map(|path| launch_in(&path)).collect()
 }
 
-fn launch_in(path: &Path) -> Option<LaunchId> {
+/// The id of a launch from the file that its launcher wrote.
+pub(super) fn launch_in(path: &Path) -> Option<LaunchId> {
     let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
     let mut text = String::new();
     file.take(LAUNCH_FILE_BYTES).read_to_string(&mut text).ok()?;

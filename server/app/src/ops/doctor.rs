@@ -7,6 +7,7 @@
 mod agent;
 mod configuration;
 mod exposure;
+mod keepers;
 pub(crate) mod last;
 mod places;
 mod registry;
@@ -17,6 +18,7 @@ mod verdict;
 
 use crate::VERSION;
 use crate::agent::Agent;
+use crate::bridges::keeper_list::KeeperList;
 use crate::bridges::strays::Strays;
 use crate::projects::catalog::Catalog;
 use crate::registry::Registry;
@@ -62,6 +64,7 @@ pub struct Examiner {
     pub(crate) catalog: Arc<Catalog>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) strays: Arc<Strays>,
+    pub(crate) keepers: Arc<KeeperList>,
     pub(crate) sessions: Arc<SessionScan>,
     pub(crate) last: Arc<LastAnswer>,
 }
@@ -159,15 +162,23 @@ impl Examiner {
             };
             systemd::systemd(wanted, &manager, unit.as_ref())
         };
-        let (agent, login, places, database, strays, same_session, scopes) =
-            tokio::join!(agent, login, places, database, strays, same_session, scopes);
+        let keepers = async {
+            let found = match records {
+                Records::Open => self.keepers.list().await.ok(),
+                Records::Absent => Some(Vec::new()),
+                Records::Refused(_) => None,
+            };
+            keepers::keepers(found.as_deref())
+        };
+        let (agent, login, places, database, strays, keepers, same_session, scopes) =
+            tokio::join!(agent, login, places, database, strays, keepers, same_session, scopes);
         let mut checks = vec![agent, login];
         let exposure = exposure::auth(config);
         match places {
             Ok([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
             Err(_) => checks.push(exposure),
         }
-        checks.extend([database, strays, same_session, scopes]);
+        checks.extend([database, strays, keepers, same_session, scopes]);
         checks
     }
 
