@@ -14,8 +14,8 @@ use crate::api::jobs::BackgroundJob;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
 use crate::status::{
-    CheckStatus, ConnectKind, ExitReason, History, LaunchMode, PermissionMode, ResumeMode,
-    SpawnMode,
+    CheckStatus, ConnectKind, ExitReason, History, LaunchMode, PermissionMode, RestartPolicy,
+    ResumeMode, SpawnMode,
 };
 use crate::{Timestamp, Word};
 use serde::{Deserialize, Serialize};
@@ -231,6 +231,9 @@ pub struct Facts {
     pub mcp_servers: Vec<McpServerFact>,
     /// Live bridges against the cap.
     pub capacity: CapacityFact,
+    /// Restart policy of a launch that names none.
+    #[serde(default)]
+    pub restart: Option<Word<RestartPolicy>>,
 }
 
 /// Effective default permission mode and where it comes from.

@@ -75,18 +75,18 @@ after(async () => {
   await machine?.close();
 });
 
-test('every kind is listed, those of other servers with their reason', async () => {
+test('every kind of this version is listed with what it does, and no other takes room', async () => {
   await open('api');
   await seen(`${part('launch-kind-standard')}:checked`);
-  await seen(part('launch-kind-background'));
-  const off = await page.$$eval(part('launch-kind-off'), (kinds) =>
-    kinds.map((kind) => kind.textContent),
+  const kinds = await page.$$eval('.radio-card', (cards) =>
+    cards.map((card) => [card.querySelector('b').textContent, card.querySelector('span span').textContent]),
   );
-  assert.equal(off.length, 1);
-  assert.match(off[0], /Direct Session.*Not available in this version/);
-  await press(`${part('launch-kind-off')} input`);
-  await says(part('live-polite'), 'Not available in this version');
-  await seen(`${part('launch-kind-standard')}:checked`);
+  assert.deepEqual(kinds.map(([name]) => name), [
+    'Server Mode',
+    'Interactive Session',
+    'Background session',
+  ]);
+  for (const [name, effect] of kinds) assert.match(effect, /Resuming/, name);
   await says(part('launch-checks'), '0 of 2 bridges in use');
   await shot('launch-full');
 });

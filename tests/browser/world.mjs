@@ -4,7 +4,7 @@ import { execFileSync, execFile } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 
@@ -60,8 +60,8 @@ export async function world(projects, more = {}, password, ended = 0, variables 
     state_dir: join(root, 'state'),
     host: '127.0.0.1',
     port: await freePort(),
-    claude: { binary: given('SVC_SIM_BIN'), node_from_nvm: false },
     ...more,
+    claude: { binary: given('SVC_SIM_BIN'), node_from_nvm: false, ...more.claude },
   };
   writeFileSync(config, JSON.stringify(settings), { mode: 0o600 });
 
@@ -108,6 +108,23 @@ export async function world(projects, more = {}, password, ended = 0, variables 
     process.kill(service.pid, 'SIGKILL');
     await service.stop();
   };
+  /** Ends the service and every session, as a restart of the machine does; `start` follows it. */
+  const reboot = async () => {
+    const rows = await api('/api/instances');
+    await kill();
+    for (const { bridge_pid: pid, keeper_pid: keeper } of rows) {
+      for (const one of [keeper, pid].filter(Boolean)) {
+        try {
+          process.kill(one, 'SIGKILL');
+        } catch (error) {
+          if (error.code !== 'ESRCH') throw error;
+        }
+      }
+    }
+    const tool = join(dirname(given('SVC_SIM_BIN')), 'examples', 'reboot');
+    await run(tool, [join(root, 'state', 'svc.db')], { timeout: DEADLINE_MS });
+    await start();
+  };
   const close = async () => {
     for (const row of await api('/api/instances')) {
       if (['starting', 'running'].includes(row.status)) await cli('stop', row.instance_id);
@@ -122,5 +139,5 @@ export async function world(projects, more = {}, password, ended = 0, variables 
     return code;
   };
   const { url, said } = service;
-  return { url, said, env, root, cli, api, ask, remote, start, kill, close };
+  return { url, said, env, root, cli, api, ask, remote, start, kill, reboot, close };
 }

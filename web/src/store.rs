@@ -22,6 +22,7 @@ use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::State;
 use svc_shared::internal::clones::CloneJob;
+use svc_shared::internal::restore::RestoreJob;
 use svc_shared::stream::Op;
 
 /// Before the id in the key of a job's row.
@@ -55,6 +56,8 @@ pub struct Store {
     pub clones: RwSignal<BTreeMap<String, CloneJob>>,
     /// Health report.
     pub health: RwSignal<Option<Health>>,
+    /// The restore after a restart of the machine that runs or ran last.
+    pub restore: RwSignal<Option<RestoreJob>>,
     /// The first state is there.
     pub is_loaded: RwSignal<bool>,
     /// What live bridges use.
@@ -97,6 +100,7 @@ impl Store {
             refused: RwSignal::new(Arc::default()),
             clones: RwSignal::new(BTreeMap::new()),
             health: RwSignal::new(None),
+            restore: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
             curves: RwSignal::new(HashMap::new()),
             unseen: RwSignal::new(HashSet::new()),
@@ -164,6 +168,9 @@ impl Store {
             }
             if changed.health {
                 self.health.set(state.health.clone());
+            }
+            if changed.restore {
+                self.restore.set(state.restore.clone());
             }
             self.place(&changed.instances, &state.instances);
             self.forget_selected(|key| match key.strip_prefix(JOB) {
@@ -362,18 +369,39 @@ impl Store {
 
     /// Another live bridge of the project. Tracked.
     pub fn live_sibling(self, of: &Instance) -> Option<String> {
-        let own = of.instance_id.as_str();
+        self.live_of(&of.project).filter(|id| id != of.instance_id.as_str())
+    }
+
+    /// The live Server Mode bridge of a project, of which there is one at most. Tracked.
+    pub fn live_of(self, project: &str) -> Option<String> {
         self.places.with(|places| {
-            let mut others = places.iter().filter(|p| p.project == of.project && p.id != own);
-            others.find(|p| p.section == Section::Live).map(|p| p.id.clone())
+            let mut all = places.iter().filter(|p| p.project == project && !p.is_interactive);
+            all.find(|p| p.section == Section::Live).map(|p| p.id.clone())
         })
     }
 
-    /// The live bridge of a project. Tracked.
-    pub fn live_of(self, project: &str) -> Option<String> {
+    /// How many live bridges work on the files of a project itself. Tracked.
+    pub fn live_beside(self, project: &str) -> usize {
         self.places.with(|places| {
-            let mut all = places.iter();
-            all.find(|p| p.project == project && p.section == Section::Live).map(|p| p.id.clone())
+            let live = places.iter().filter(|p| p.project == project && p.is_same_dir);
+            live.filter(|p| p.section == Section::Live).count()
+        })
+    }
+
+    /// Ids of the bridges that ended with their machine, sorted. Tracked.
+    pub fn ended_with_machine(self) -> Vec<String> {
+        self.places.with(|places| {
+            let mut ids: Vec<String> =
+                places.iter().filter(|p| p.ended_with_machine).map(|p| p.id.clone()).collect();
+            ids.sort();
+            ids
+        })
+    }
+
+    /// Ids of the Interactive Sessions. Tracked.
+    pub fn interactive(self) -> Vec<String> {
+        self.places.with(|places| {
+            places.iter().filter(|p| p.is_interactive).map(|p| p.id.clone()).collect()
         })
     }
 

@@ -101,7 +101,7 @@ pub fn badges() -> AnyView {
             <span class="badge">{external::KIND}</span>
         </div>
         <div class="line">
-            <span class="chip">{status::spawn_mode_chip("worktree")}</span>
+            <span class="chip">{status::spawn_mode_chip("standard", "worktree")}</span>
             <span class="chip">{ADOPTED}</span>
             <span class="chip">{job::REMOTE}</span>
             <span class="chip chip-danger">"bypasses permissions"</span>

@@ -47,6 +47,8 @@ pub struct Basics {
     pub spawn_mode: String,
     /// Default permission mode, as a word.
     pub permission_mode: String,
+    /// Default kind of bridge, as a word.
+    pub resume_mode: String,
     /// Words for the permission modes.
     pub labels: Vec<Label>,
     /// Time a bridge may take to register, milliseconds.
@@ -101,6 +103,7 @@ impl From<Bootstrap> for Basics {
             has_password: auth.password_set,
             spawn_mode: defaults.spawn_mode.to_string(),
             permission_mode: defaults.permission_mode.to_string(),
+            resume_mode: defaults.resume_mode.to_string(),
             labels: labels.collect(),
             grace_ms,
             max_bridges: limits.max_bridges.map(u64::from),
@@ -146,6 +149,7 @@ mod tests {
                 has_password: false,
                 spawn_mode: "same-dir".into(),
                 permission_mode: "default".into(),
+                resume_mode: "standard".into(),
                 labels: vec![Label {
                     mode: "plan".into(),
                     short: "s".into(),

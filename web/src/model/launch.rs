@@ -2,22 +2,29 @@
 //!
 //! They say what can be chosen, what blocks the launch, and what is sent.
 
+mod choice;
+
 use crate::model::basics::{Basics, Label};
 use crate::model::order::sorted;
-use crate::model::wire;
 use crate::text::launch as words;
-use std::collections::BTreeMap;
+use crate::text::status as status_words;
 use std::sync::Arc;
 use svc_shared::api::instances::{Instance, SpawnRequest};
 use svc_shared::api::jobs::{DispatchRequest, MODEL_CHARS, PROMPT_BYTES};
 use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::Preflight;
-use svc_shared::status::{CheckStatus, PermissionMode, SpawnMode, TrustState};
+use svc_shared::internal::{Check, Preflight};
+use svc_shared::status::{CheckStatus, PermissionMode, RestartPolicy, SpawnMode, TrustState};
 use svc_shared::text::{is_hidden, session_name};
+
+pub use choice::{Choice, MEMBERS, SANDBOX};
 
 /// Bridges that are offered to be stopped when no further one fits.
 const LEAST_USED: usize = 5;
+/// Verdict where no terminal can be made.
+const NO_TERMINAL: &str = "pty_unavailable";
+/// Verdict where no worktree can be made.
+const NOT_GIT: &str = "not_git";
 
 /// What is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -25,19 +32,22 @@ pub enum Kind {
     /// A bridge in Server Mode.
     #[default]
     ServerMode,
+    /// An Interactive Session: one conversation in a terminal.
+    Interactive,
     /// A background job.
     Background,
 }
 
 impl Kind {
     /// Everything that can be started here.
-    pub const ALL: [Self; 2] = [Self::ServerMode, Self::Background];
+    pub const ALL: [Self; 3] = [Self::ServerMode, Self::Interactive, Self::Background];
 
     /// The word in addresses, and the key of the verdict in preflight.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::ServerMode => "standard",
+            Self::Interactive => "pty",
             Self::Background => "background",
         }
     }
@@ -47,7 +57,37 @@ impl Kind {
     pub fn label(self) -> &'static str {
         match self {
             Self::ServerMode => words::SERVER_MODE,
+            Self::Interactive => words::INTERACTIVE,
             Self::Background => crate::text::job::KIND,
+        }
+    }
+
+    /// What it does, in one or two sentences.
+    #[must_use]
+    pub fn effect(self) -> &'static str {
+        match self {
+            Self::ServerMode => words::SERVER_MODE_EFFECT,
+            Self::Interactive => words::INTERACTIVE_EFFECT,
+            Self::Background => words::BACKGROUND_EFFECT,
+        }
+    }
+
+    /// Whether a bridge is started, with a place to run in and a restart policy.
+    #[must_use]
+    pub fn is_bridge(self) -> bool {
+        match self {
+            Self::ServerMode | Self::Interactive => true,
+            Self::Background => false,
+        }
+    }
+
+    /// Where its sessions can work.
+    #[must_use]
+    pub fn places(self) -> &'static [SpawnMode] {
+        match self {
+            Self::ServerMode => SpawnMode::ALL,
+            Self::Interactive => &[SpawnMode::SameDir, SpawnMode::Worktree],
+            Self::Background => &[],
         }
     }
 }
@@ -69,6 +109,8 @@ pub struct Form {
     pub spawn_mode: String,
     /// Session name, or name in the remote service; blank means the project name.
     pub name: String,
+    /// Word of the restart policy of a bridge; blank follows the configuration.
+    pub restart: String,
     /// The box of the trust gate.
     pub trusts: bool,
     /// The service has refused for want of trust, whatever the record says.
@@ -77,97 +119,14 @@ pub struct Form {
     pub typed: String,
 }
 
-/// Values to fill the launch dialog with.
-///
-/// They come from the last launch of the project or from the address. Trust and the confirmation of
-/// a bypass are never part of them: the user gives both at each launch.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Choice([Option<String>; MEMBERS.len()]);
-
-/// Members of the query that fill in the dialog, and of what is kept.
-pub const MEMBERS: [&str; 8] =
-    ["kind", "permission_mode", "spawn_mode", "name", "prompt", "rc_name", "model", SANDBOX];
-/// The member that is taken and has no effect.
-pub const SANDBOX: &str = "sandbox";
-
-impl Choice {
-    /// From a reader of members; blank is absent.
-    pub fn of(mut read: impl FnMut(&str) -> String) -> Self {
-        Self(MEMBERS.map(|name| Some(read(name)).filter(|value| !value.is_empty())))
-    }
-
-    /// This kind, the rest as usual.
-    #[must_use]
-    pub fn of_kind(kind: Kind) -> Self {
-        Self::of(|name| if name == "kind" { kind.word().to_owned() } else { String::new() })
-    }
-
-    /// The same launch once more.
-    #[must_use]
-    pub fn again(bridge: &Instance) -> Self {
-        let name = if bridge.label == bridge.project { "" } else { bridge.label.as_str() };
-        Self::of(|member| match member {
-            "kind" => Kind::ServerMode.word().to_owned(),
-            "permission_mode" => bridge.permission_mode.to_string(),
-            "spawn_mode" => bridge.spawn_mode.to_string(),
-            "name" => name.to_owned(),
-            _ => String::new(),
-        })
-    }
-
-    /// Everything that is filled in, without the gates.
-    #[must_use]
-    pub fn drafted(form: &Form) -> Self {
-        Self::of(|member| {
-            match member {
-                "kind" => form.kind.word(),
-                "permission_mode" => &form.permission_mode,
-                "spawn_mode" => &form.spawn_mode,
-                "name" => &form.name,
-                "prompt" => &form.prompt,
-                // Registered under the usual name is not the same as not registered.
-                "rc_name" if form.registers && form.name.is_empty() => " ",
-                "rc_name" if form.registers => &form.name,
-                "model" => &form.model,
-                _ => "",
-            }
-            .to_owned()
-        })
-    }
-
-    /// A member.
-    #[must_use]
-    pub fn get(&self, name: &str) -> Option<&str> {
-        let at = MEMBERS.iter().position(|member| *member == name)?;
-        self.0.get(at)?.as_deref()
-    }
-
-    /// What was kept by [`Choice::text`]; nothing of what cannot be read.
-    #[must_use]
-    pub fn read(kept: &str) -> Self {
-        let mut kept: BTreeMap<String, Option<String>> = wire::read(kept).unwrap_or_default();
-        Self::of(|name| kept.remove(name).flatten().unwrap_or_default())
-    }
-
-    /// For keeping.
-    #[must_use]
-    pub fn text(&self) -> String {
-        wire::written(&MEMBERS.iter().zip(&self.0).collect::<BTreeMap<_, _>>())
-    }
-
-    /// The values to suggest at the next launch of the project.
-    ///
-    /// A bypass is never suggested: the user confirms it at each launch.
-    #[must_use]
-    pub fn kept(form: &Form) -> Self {
-        let all = Self::drafted(form);
-        Self::of(|name| {
-            let keeps = match name {
-                "permission_mode" => !is_bypass(form),
-                _ => matches!(name, "kind" | "spawn_mode"),
-            };
-            all.get(name).filter(|_| keeps).unwrap_or_default().to_owned()
-        })
+impl Form {
+    /// Chooses what is started; where it runs stays, if that is possible there.
+    pub fn choose(&mut self, kind: Kind) {
+        self.kind = kind;
+        let stays = kind.places().iter().any(|place| place.as_str() == self.spawn_mode);
+        if kind.is_bridge() && !stays {
+            self.spawn_mode = SpawnMode::SameDir.as_str().to_owned();
+        }
     }
 }
 
@@ -180,6 +139,8 @@ pub struct Ground<'a> {
     pub basics: &'a Basics,
     /// Readiness; `None` until it is known.
     pub preflight: Option<&'a Preflight>,
+    /// Live bridges whose sessions work on the files of the project itself.
+    pub beside: usize,
 }
 
 /// Something that stands in the way of the launch.
@@ -249,20 +210,21 @@ impl Ground<'_> {
         form.must_trust || !self.project.trust_state.is(&TrustState::Trusted)
     }
 
-    /// Kinds that this server does not offer, with the reason.
-    ///
-    /// The reason is `None` until it is known.
+    /// Why a kind cannot be chosen on this machine; `None` where it can, or nobody knows yet.
     #[must_use]
-    pub fn kinds_off(&self) -> Vec<(&'static str, Option<String>)> {
-        let kinds = [("pty", words::INTERACTIVE), ("hosted", words::DIRECT)];
-        let why = |word| match self.preflight {
-            None => Some(None),
-            Some(preflight) => {
-                let refused = preflight.launch.get(word).filter(|verdict| !verdict.ok)?;
-                Some(Some(words::verdict(refused.code.as_deref().unwrap_or_default())))
-            }
-        };
-        kinds.into_iter().filter_map(|(word, label)| Some((label, why(word)?))).collect()
+    pub fn kind_off(&self, kind: Kind) -> Option<String> {
+        let refused = self.preflight?.launch.get(kind.word()).filter(|verdict| !verdict.ok)?;
+        let code = refused.code.as_deref()?;
+        (code == NO_TERMINAL).then(|| words::verdict(code))
+    }
+
+    /// What a session that works on the project's own files shares with others, as a sentence.
+    #[must_use]
+    pub fn collision(&self, form: &Form) -> Option<String> {
+        let shares = form.kind == Kind::Interactive
+            && form.spawn_mode == SpawnMode::SameDir.as_str()
+            && self.beside > 0;
+        shares.then(|| words::collision(self.beside))
     }
 
     /// The permission modes to offer. Bypassing only where the configuration allows it.
@@ -301,8 +263,11 @@ impl Ground<'_> {
         let word = asked.get("kind").or(last.get("kind"));
         let text = |name| asked.get(name).unwrap_or_default().to_owned();
         let registered = asked.get("rc_name");
-        Form {
-            kind: Kind::ALL.into_iter().find(|kind| Some(kind.word()) == word).unwrap_or_default(),
+        let named = |word: Option<&str>| Kind::ALL.into_iter().find(|k| Some(k.word()) == word);
+        let usual = || named(Some(self.basics.resume_mode.as_str()));
+        let kind = named(word).or_else(usual).unwrap_or_default();
+        let policy = asked.get("restart").filter(|word| word.parse::<RestartPolicy>().is_ok());
+        let mut form = Form {
             permission_mode: allowed(asked.get("permission_mode"))
                 .or(remembered)
                 .or_else(|| allowed(Some(&self.basics.permission_mode)))
@@ -315,8 +280,11 @@ impl Ground<'_> {
             prompt: text("prompt"),
             registers: registered.is_some(),
             model: text("model"),
+            restart: policy.unwrap_or_default().to_owned(),
             ..Form::default()
-        }
+        };
+        form.choose(kind);
+        form
     }
 
     /// Everything that still stands in the way, the nearest remedy first.
@@ -328,7 +296,7 @@ impl Ground<'_> {
         }
         blocks.extend(self.failed_checks(form));
         match form.kind {
-            Kind::ServerMode => {
+            Kind::ServerMode | Kind::Interactive => {
                 if form.spawn_mode == SpawnMode::Worktree.as_str() && !self.project.is_git_repo {
                     blocks.push(Block::Worktree);
                 }
@@ -366,7 +334,9 @@ impl Ground<'_> {
         // not taken from it.
         let applies = |name: &str| match name {
             "trust" => false,
-            "capacity" => form.kind == Kind::ServerMode,
+            "capacity" => form.kind.is_bridge(),
+            // A session runs beside whatever is there.
+            "bridge" => form.kind != Kind::Interactive,
             "git" if form.kind == Kind::Background => false,
             "git" => form.spawn_mode == SpawnMode::Worktree.as_str(),
             "permissions" => {
@@ -381,6 +351,15 @@ impl Ground<'_> {
             .filter(|check| check.status.is(&CheckStatus::Fail) && applies(&check.name))
             .map(|check| Block::Check { detail: check.detail.clone(), hint: check.hint.clone() })
             .collect();
+        // The verdict on the kind is one without a worktree.
+        let is_worktree = form.kind.is_bridge() && form.spawn_mode == SpawnMode::Worktree.as_str();
+        if is_worktree && self.project.is_git_repo && blocks.is_empty() {
+            let refused = preflight.launch.get(SpawnMode::Worktree.as_str()).filter(|v| !v.ok);
+            let code = refused.and_then(|v| v.code.as_deref()).filter(|code| *code == NOT_GIT);
+            blocks.extend(
+                code.map(|_| Block::Check { detail: words::NO_WORKTREE.to_owned(), hint: None }),
+            );
+        }
         let verdict = preflight.launch.get(form.kind.word()).filter(|v| !v.ok);
         let code = verdict.and_then(|v| v.code.as_deref());
         let asked_here = [ErrorCode::NotTrusted, ErrorCode::BypassForbidden]
@@ -395,12 +374,17 @@ impl Ground<'_> {
 
     /// Remarks that do not stand in the way.
     #[must_use]
-    pub fn remarks(&self) -> Vec<(String, Option<String>)> {
+    pub fn remarks(&self, form: &Form) -> Vec<(String, Option<String>)> {
+        let hint = |check: &Check| match check.name.as_str() {
+            // The others work without the servers; a terminal shows the question and waits.
+            "mcp-approval" if form.kind == Kind::Interactive => Some(words::MCP_ASKS.to_owned()),
+            _ => check.hint.clone(),
+        };
         self.preflight
             .iter()
             .flat_map(|preflight| &preflight.checks)
             .filter(|check| check.status.is(&CheckStatus::Warn))
-            .map(|check| (check.detail.clone(), check.hint.clone()))
+            .map(|check| (check.detail.clone(), hint(check)))
             .collect()
     }
 
@@ -409,11 +393,12 @@ impl Ground<'_> {
     pub fn request(&self, form: &Form) -> SpawnRequest {
         SpawnRequest {
             project: self.project.name.to_string(),
-            mode: Some("standard".to_owned()),
+            mode: Some(form.kind.word().to_owned()),
             trust: (self.needs_trust(form) && form.trusts).then_some(true),
             spawn_mode: Some(form.spawn_mode.clone()),
             permission_mode: Some(form.permission_mode.clone()),
             name: session_name(&form.name).ok().flatten(),
+            restart: Some(form.restart.clone()).filter(|policy| !policy.is_empty()),
             ..SpawnRequest::default()
         }
     }
@@ -440,8 +425,9 @@ impl Ground<'_> {
     pub fn summary(&self, form: &Form) -> String {
         let label = self.basics.label(&form.permission_mode);
         match form.kind {
-            Kind::ServerMode => words::summary(
-                &crate::text::status::spawn_mode_where(&form.spawn_mode),
+            Kind::ServerMode | Kind::Interactive => words::summary(
+                form.kind.label(),
+                &status_words::spawn_mode_where(form.kind.word(), &form.spawn_mode),
                 &label.short,
             ),
             Kind::Background => words::summary_background(&label.short),
@@ -474,7 +460,7 @@ pub fn least_used(live: &[(Arc<Instance>, usize)]) -> Vec<String> {
 /// Whether a name is asked for.
 #[must_use]
 pub fn has_name(form: &Form) -> bool {
-    form.kind == Kind::ServerMode || form.registers
+    form.kind.is_bridge() || form.registers
 }
 
 /// Nothing but white space, as the service sees it.

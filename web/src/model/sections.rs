@@ -7,7 +7,7 @@ use crate::model::status;
 use crate::text::job::external;
 use crate::text::page::{nav, projects};
 use svc_shared::api::instances::Instance;
-use svc_shared::status::BridgeStatus;
+use svc_shared::status::{BridgeStatus, ExitReason, ResumeMode, SpawnMode};
 
 /// Sections of Home, in the order of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +28,8 @@ pub enum Only {
     All,
     /// Bridges in Server Mode.
     Server,
+    /// Interactive Sessions.
+    Interactive,
     /// Background sessions.
     Background,
     /// Sessions started elsewhere.
@@ -36,7 +38,8 @@ pub enum Only {
 
 impl Only {
     /// In the order of the page.
-    pub const ALL: [Self; 4] = [Self::All, Self::Server, Self::Background, Self::External];
+    pub const ALL: [Self; 5] =
+        [Self::All, Self::Server, Self::Interactive, Self::Background, Self::External];
 
     /// Value in the address; empty for all.
     #[must_use]
@@ -44,6 +47,7 @@ impl Only {
         match self {
             Self::All => "",
             Self::Server => "server",
+            Self::Interactive => "interactive",
             Self::Background => "background",
             Self::External => "external",
         }
@@ -61,17 +65,21 @@ impl Only {
         match self {
             Self::All => projects::ALL,
             Self::Server => "Server Mode",
+            Self::Interactive => "Interactive",
             Self::Background => nav::BACKGROUND,
             Self::External => external::WORD,
         }
     }
 
     /// Whether the row of this key is shown. Bridges have no prefix in their keys.
+    ///
+    /// `interactive` holds the ids of the Interactive Sessions.
     #[must_use]
-    pub fn takes(self, key: &str) -> bool {
+    pub fn takes(self, key: &str, interactive: &[String]) -> bool {
         let kind = match key.split_once(':') {
             Some(("job", _)) => Self::Background,
             Some(_) => Self::External,
+            None if interactive.iter().any(|id| id == key) => Self::Interactive,
             None => Self::Server,
         };
         self == Self::All || self == kind
@@ -87,6 +95,12 @@ pub struct ListEntry {
     pub project: String,
     /// Section.
     pub section: Section,
+    /// It is an Interactive Session: others may run beside it.
+    pub is_interactive: bool,
+    /// Its sessions work on the files of the project itself.
+    pub is_same_dir: bool,
+    /// It ended with its machine, and nobody wanted that.
+    pub ended_with_machine: bool,
     /// Status in words of the project list.
     pub count_as: CountAs,
     /// What a person has seen who dismisses it: the next run may end badly again.
@@ -151,6 +165,9 @@ pub fn place(bridge: &Instance) -> ListEntry {
         id: bridge.instance_id.to_string(),
         project: bridge.project.clone(),
         section,
+        is_interactive: bridge.resume_mode.is(&ResumeMode::Pty),
+        is_same_dir: bridge.spawn_mode.is(&SpawnMode::SameDir),
+        ended_with_machine: ended_with_machine(bridge),
         count_as,
         seen: format!("{}:{}", bridge.instance_id, bridge.generation),
         since: bridge.status_since.as_millis(),
@@ -158,6 +175,12 @@ pub fn place(bridge: &Instance) -> ListEntry {
         at,
         label: bridge.label.clone(),
     }
+}
+
+fn ended_with_machine(bridge: &Instance) -> bool {
+    let reason = bridge.exit_reason.as_ref();
+    let is_so = reason.is_some_and(|reason| reason.is(&ExitReason::HostRestarted));
+    is_so && !bridge.intentional_stop && !bridge.is_live()
 }
 
 /// The ids of one section, in order.
@@ -201,11 +224,16 @@ mod tests {
     fn a_kind_shows_its_own_rows_and_survives_its_way_through_the_address() {
         for (key, kind) in [
             ("3a37", Only::Server),
+            ("4b48", Only::Interactive),
             ("job:3c509237", Only::Background),
             ("external:a:b", Only::External),
         ] {
             for only in Only::ALL {
-                assert_eq!(only.takes(key), only == Only::All || only == kind, "{only:?} {key}");
+                assert_eq!(
+                    only.takes(key, &["4b48".into()]),
+                    only == Only::All || only == kind,
+                    "{only:?} {key}"
+                );
                 assert_eq!(Only::parse(only.word()), only);
             }
         }

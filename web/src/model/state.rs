@@ -27,6 +27,8 @@ pub struct Changed {
     pub clones: bool,
     /// The health report.
     pub health: bool,
+    /// The restore after a restart of the machine.
+    pub restore: bool,
     /// Ids of bridges that settled, well or badly, in a step of the stream.
     pub settled: Vec<String>,
 }
@@ -44,6 +46,7 @@ impl Changed {
             "preflight" => self.refused = true,
             "clone" => self.clones = true,
             "health" => self.health = true,
+            "restore" => self.restore = true,
             // The page does not show it.
             _ => {}
         }
@@ -92,6 +95,7 @@ pub fn replace(state: &mut State, next: State) -> Changed {
         refused: state.preflight != next.preflight,
         clones: state.clones != next.clones,
         health: state.health != next.health,
+        restore: state.restore != next.restore,
         settled: Vec::new(),
     };
     *state = next;

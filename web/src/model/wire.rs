@@ -156,6 +156,7 @@ mod tests {
             hooks: vec!["h".into()],
             mcp_servers: vec![McpServerFact { name: "m".into(), approved: Some(false) }],
             capacity: CapacityFact { live: 1, max: Some(2) },
+            restart: None,
         });
         check(whole);
         check(Doctor {

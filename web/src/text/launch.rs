@@ -14,8 +14,9 @@ pub const SERVER_MODE_EFFECT: &str =
     "Many conversations, started from the client. One per project. Resuming reconnects them.";
 /// A kind.
 pub const INTERACTIVE: &str = "Interactive Session";
-/// A kind.
-pub const DIRECT: &str = "Direct Session";
+/// … and does.
+pub const INTERACTIVE_EFFECT: &str =
+    "One conversation in a terminal. Several can run. Resuming continues the same conversation.";
 /// What a background session does.
 pub const BACKGROUND_EFFECT: &str =
     "Works alone from a first prompt. Several can run. Resuming continues in a new job.";
@@ -71,8 +72,61 @@ pub const RUNS_IN: &str = "Runs in";
 pub const NOT_GIT: &str = "Worktrees need a git repository, and this folder is not one.";
 /// Option text of the disabled worktree.
 pub const WORKTREE_OFF: &str = "Own worktree per session (not a git repository)";
+/// Why no worktree, although there is a repository.
+pub const NO_WORKTREE: &str =
+    "No worktree can be made here. The repository needs a commit of its own.";
+/// Others work on the same files.
+#[must_use]
+pub fn collision(others: usize) -> String {
+    match others {
+        1 => "Another session works on the same files. Their changes can get mixed.".to_owned(),
+        n => format!("{n} other sessions work on the same files. Their changes can get mixed."),
+    }
+}
+/// Chooses the worktree instead.
+pub const USE_WORKTREE: &str = "Use a worktree";
+/// What servers that nobody approved mean for a session in a terminal.
+pub const MCP_ASKS: &str =
+    "The session would wait in its terminal until somebody approves or rejects them.";
+/// Opens the choices that few need.
+pub const MORE: &str = "More: restart policy";
+/// Label of the restart policy.
+pub const RESTART: &str = "Restarts";
+/// The policy of the configuration.
+#[must_use]
+pub fn restart_inherit(policy: Option<&str>) -> String {
+    match policy {
+        Some(policy) => format!("As configured: {}", restart(policy).to_lowercase()),
+        None => "As configured".to_owned(),
+    }
+}
+/// A restart policy.
+#[must_use]
+pub fn restart(policy: &str) -> &str {
+    match policy {
+        "never" => "Never",
+        "on-crash" => "After a crash",
+        "always" => "After every end that nobody asked for",
+        other => other,
+    }
+}
+/// What a restart policy means.
+#[must_use]
+pub fn restart_effect(policy: &str) -> &'static str {
+    match policy {
+        "never" => "After an end somebody has to resume the session.",
+        "on-crash" => {
+            "A crash is followed by a resume, each time after a longer wait, until there are too many."
+        }
+        "always" => "Also after an end without an error and after a restart of the machine.",
+        _ => "",
+    }
+}
 /// Label of the name.
 pub const SESSION_NAME: &str = "Session name";
+/// Rule of the name of an Interactive Session.
+pub const OWN_NAME_HELP: &str =
+    "At most 128 characters. Shown here. The remote client shows the project name.";
 /// Rule of the name.
 pub const NAME_HELP: &str = "At most 128 characters. Shown in the remote client.";
 /// What breaks the rule.
@@ -150,14 +204,13 @@ pub fn verdict(code: &str) -> String {
         "held_elsewhere" => "Another service or project holds this folder.".to_owned(),
         "disk_full" => "There is too little free space on this machine.".to_owned(),
         "pty_unavailable" => "No terminal can be made on this machine.".to_owned(),
-        "hosted_unavailable" => "Not available in this version.".to_owned(),
         other => format!("A launch would be refused: {other}."),
     }
 }
 /// The choice in one line.
 #[must_use]
-pub fn summary(place: &str, permission: &str) -> String {
-    format!("Server Mode {place}, {permission}")
+pub fn summary(kind: &str, place: &str, permission: &str) -> String {
+    format!("{kind} {place}, {permission}")
 }
 /// The choice of a background session in one line.
 #[must_use]

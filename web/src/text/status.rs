@@ -40,8 +40,9 @@ pub fn kind(channel: &str, resume_mode: &str) -> String {
 
 /// Where sessions work.
 #[must_use]
-pub fn spawn_mode(word: &str) -> &str {
+pub fn spawn_mode<'a>(resume_mode: &str, word: &'a str) -> &'a str {
     match word {
+        "worktree" if resume_mode == "pty" => "Own worktree",
         "same-dir" => "Project folder",
         "worktree" => "Own worktree per session",
         "session" => "One session, then it ends",
@@ -51,9 +52,10 @@ pub fn spawn_mode(word: &str) -> &str {
 
 /// Where sessions work, behind the kind in a sentence.
 #[must_use]
-pub fn spawn_mode_where(word: &str) -> String {
+pub fn spawn_mode_where(resume_mode: &str, word: &str) -> String {
     match word {
         "same-dir" => "in the project folder".to_owned(),
+        "worktree" if resume_mode == "pty" => "in a worktree of its own".to_owned(),
         "worktree" => "in a worktree per session".to_owned(),
         "session" => "for one session".to_owned(),
         other => format!("({other})"),
@@ -62,8 +64,14 @@ pub fn spawn_mode_where(word: &str) -> String {
 
 /// What a choice of where sessions work means.
 #[must_use]
-pub fn spawn_mode_effect(word: &str) -> &'static str {
+pub fn spawn_mode_effect(resume_mode: &str, word: &str) -> &'static str {
     match word {
+        "same-dir" if resume_mode == "pty" => {
+            "The session works on the files of the project itself."
+        }
+        "worktree" if resume_mode == "pty" => {
+            "A checkout and a branch of its own, so that no other session edits the same files."
+        }
         "same-dir" => "Sessions work on the files of the project itself.",
         "worktree" => "Each session gets its own checkout, so two do not edit the same files.",
         "session" => "The bridge serves a single session and stops when that one ends.",
@@ -73,9 +81,10 @@ pub fn spawn_mode_effect(word: &str) -> &'static str {
 
 /// Chip of a spawn mode other than the usual one.
 #[must_use]
-pub fn spawn_mode_chip(word: &str) -> Option<&str> {
+pub fn spawn_mode_chip<'a>(resume_mode: &str, word: &'a str) -> Option<&'a str> {
     match word {
         "same-dir" => None,
+        "worktree" if resume_mode == "pty" => Some("worktree"),
         "worktree" => Some("worktrees"),
         "session" => Some("single session"),
         other => Some(other),

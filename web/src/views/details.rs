@@ -58,7 +58,8 @@ pub fn Details(
 
 fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String>)> {
     let kind = status::kind(&bridge.channel.to_string(), &bridge.resume_mode.to_string());
-    let place = status::spawn_mode(&bridge.spawn_mode.to_string()).to_owned();
+    let (mode, place) = (bridge.resume_mode.to_string(), bridge.spawn_mode.to_string());
+    let place = status::spawn_mode(&mode, &place).to_owned();
     let mut fields = vec![
         (words::PROJECT, Some(bridge.project.clone())),
         (words::LABEL, Some(bridge.label.clone())),

@@ -53,7 +53,8 @@ pub fn Home() -> impl IntoView {
     let shown_of = move |keys: fn(Store) -> Vec<String>| {
         memo(move || {
             let mut keys = keys(page.store);
-            keys.retain(|key| filter.get().takes(key));
+            let interactive = page.store.interactive();
+            keys.retain(|key| filter.get().takes(key, &interactive));
             keys
         })
     };
@@ -121,7 +122,10 @@ fn LiveRows(keys: Memo<Vec<String>>, filter: Memo<Only>) -> impl IntoView {
     let is_empty = memo(move || keys.with(Vec::is_empty));
     let all = memo(move || live_keys(page.store));
     let chip = move |only: Only| {
-        let count = memo(move || all.with(|keys| keys.iter().filter(|k| only.takes(k)).count()));
+        let count = memo(move || {
+            let interactive = page.store.interactive();
+            all.with(|keys| keys.iter().filter(|key| only.takes(key, &interactive)).count())
+        });
         view! {
             <button
                 type="button"

@@ -117,9 +117,10 @@ impl LaunchForm {
     fn with<T>(self, read: impl FnOnce(&Ground<'_>, &Form) -> T) -> T {
         let project = self.project.get_value();
         let basics = self.basics.get_value();
+        let beside = self.page.store.live_beside(&self.name());
         self.preflight.with(|preflight| {
             let preflight = preflight.as_ref().and_then(|p| p.as_ref().ok());
-            let ground = Ground { project: &project, basics: &basics, preflight };
+            let ground = Ground { project: &project, basics: &basics, preflight, beside };
             self.form.with(|form| read(&ground, form))
         })
     }
@@ -145,7 +146,7 @@ impl LaunchForm {
 
     /// A live bridge of the project: launching would only give it back. Tracked.
     fn live(self) -> Option<Arc<Instance>> {
-        if self.form.with(|form| form.kind == Kind::Background) {
+        if self.form.with(|form| form.kind != Kind::ServerMode) {
             return None;
         }
         let id = self.page.store.live_of(&self.name())?;
@@ -177,7 +178,9 @@ impl LaunchForm {
         let (order, block) = untrack(|| {
             self.with(|ground, form| {
                 let order = match form.kind {
-                    Kind::ServerMode => Order::Bridge(Box::new(ground.request(form))),
+                    Kind::ServerMode | Kind::Interactive => {
+                        Order::Bridge(Box::new(ground.request(form)))
+                    }
                     Kind::Background => Order::Job(ground.dispatch(form)),
                 };
                 (order, ground.blocks(form).into_iter().next())
@@ -290,7 +293,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
     let asked = Choice::of(|name| untrack(|| nav.member(name)));
     let address = browser::address();
     let has_sandbox = asked.get(rules::SANDBOX).is_some();
-    let first = Ground { project: &project, basics: &basics, preflight: None }
+    let first = Ground { project: &project, basics: &basics, preflight: None, beside: 0 }
         .form(&last_choice(&name), &draft(&address).unwrap_or(asked));
     let launch = LaunchForm {
         page,
@@ -366,7 +369,7 @@ fn Already(launch: LaunchForm) -> impl IntoView {
 #[component]
 fn LeastUsed(launch: LaunchForm) -> impl IntoView {
     let is_full = memo(move || {
-        let is_bridge = launch.form.with(|form| form.kind == Kind::ServerMode);
+        let is_bridge = launch.form.with(|form| form.kind.is_bridge());
         let found = |p: &Option<Result<Preflight, Problem>>| {
             p.as_ref().and_then(|p| p.as_ref().ok()).is_some_and(rules::is_full)
         };
@@ -448,7 +451,7 @@ fn Checks(launch: LaunchForm) -> impl IntoView {
                     | Block::Model => None,
                 })
                 .collect();
-            (failed, ground.remarks())
+            (failed, ground.remarks(form))
         })
     });
     let capacity = move || {

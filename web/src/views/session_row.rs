@@ -110,7 +110,8 @@ pub fn Chips(
             };
             chips.push((label, class));
         }
-        if let Some(place) = words::spawn_mode_chip(&bridge.spawn_mode.to_string()) {
+        let (mode, place) = (bridge.resume_mode.to_string(), bridge.spawn_mode.to_string());
+        if let Some(place) = words::spawn_mode_chip(&mode, &place) {
             chips.push((place.to_owned(), "chip"));
         }
         if status::is_taken_over(&bridge) {

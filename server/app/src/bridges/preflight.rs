@@ -120,6 +120,7 @@ impl Readiness {
                 .map(|server| McpServerFact { name: server.name, approved: server.approved })
                 .collect(),
             capacity: CapacityFact { live: now.live_bridges, max: now.max_bridges },
+            restart: Some(self.config.restart_policy(&project.name).into()),
         }
     }
 }

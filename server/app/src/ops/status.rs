@@ -1,6 +1,7 @@
 //! What the service says about itself.
 
 use crate::agent::Agent;
+use crate::bridges::circumstances::has_terminal;
 use crate::registry::copies::Copies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -81,6 +82,7 @@ impl Status {
                 openapi: config.api.openapi_enabled,
                 metrics: config.metrics.enabled,
                 metrics_show_disk: config.metrics.enabled && config.metrics.show_disk,
+                pty_supported: has_terminal(),
                 pty_screen: config.claude.pty_screen_enabled,
                 clone: config.clone.enabled,
                 terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,

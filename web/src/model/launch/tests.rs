@@ -15,14 +15,16 @@ struct Case {
     project: Project,
     basics: Basics,
     preflight: Option<Preflight>,
+    beside: usize,
 }
 
 impl Case {
     fn new() -> Self {
-        Self { project: project("api"), basics: basics(), preflight: None }
+        Self { project: project("api"), basics: basics(), preflight: None, beside: 0 }
     }
     fn ground(&self) -> Ground<'_> {
-        Ground { project: &self.project, basics: &self.basics, preflight: self.preflight.as_ref() }
+        let preflight = self.preflight.as_ref();
+        Ground { project: &self.project, basics: &self.basics, preflight, beside: self.beside }
     }
     fn form(&self) -> Form {
         self.ground().form(&Choice::default(), &Choice::default())
@@ -110,7 +112,7 @@ fn a_failing_check_blocks_unless_the_form_already_answers_it() {
     form.spawn_mode = "worktree".into();
     let found: Vec<String> = case.blocks(&form).iter().map(Block::words).collect();
     assert_eq!(found, ["git found", "permissions found", "capacity found"]);
-    let remarks = case.ground().remarks();
+    let remarks = case.ground().remarks(&form);
     assert_eq!(remarks, [("agent-login found".to_owned(), None)]);
 }
 
@@ -192,21 +194,99 @@ fn a_refusal_for_want_of_trust_opens_the_gate_although_the_record_says_trusted()
 }
 
 #[test]
-fn kinds_of_other_servers_are_listed_with_their_reason_or_not_at_all() {
+fn an_interactive_session_is_off_only_where_no_terminal_can_be_made() {
     let mut case = Case::new();
-    let checking = [(words::INTERACTIVE, None), (words::DIRECT, None)];
-    assert_eq!(case.ground().kinds_off(), checking);
     let mut told = preflight(Vec::new());
-    assert!(told.launch.is_empty());
-    case.preflight = Some(told.clone());
-    assert_eq!(case.ground().kinds_off(), []);
-    for (word, ok, code) in [("pty", false, Some("pty_unavailable")), ("hosted", true, None)] {
-        let verdict = svc_shared::internal::LaunchVerdict { ok, code: code.map(str::to_owned) };
-        told.launch.insert(word.into(), verdict);
+    let form = Form { kind: Kind::Interactive, ..case.form() };
+    for (code, off) in [("pty_unavailable", true), ("capacity", false), ("not_trusted", false)] {
+        let verdict =
+            svc_shared::internal::LaunchVerdict { ok: false, code: Some(code.to_owned()) };
+        told.launch.insert("pty".into(), verdict);
+        case.preflight = Some(told.clone());
+        let found = case.ground().kind_off(Kind::Interactive);
+        assert_eq!(found, off.then(|| words::verdict(code)), "{code}");
+        assert_eq!(case.blocks(&form).is_empty(), code == "not_trusted", "{code}");
+        assert_eq!(case.ground().kind_off(Kind::ServerMode), None);
     }
+}
+
+#[test]
+fn an_interactive_session_asks_for_its_own_kind_place_and_policy() {
+    let case = Case::new();
+    let query = [("kind", "pty"), ("spawn_mode", "worktree"), ("restart", "on-crash")];
+    let form = case.ground().form(&Choice::default(), &asked(&query));
+    let request = case.ground().request(&form);
+    assert_eq!(request.mode.as_deref(), Some("pty"));
+    assert_eq!(request.spawn_mode.as_deref(), Some("worktree"));
+    assert_eq!(request.restart.as_deref(), Some("on-crash"));
+    assert_eq!(case.ground().request(&case.form()).restart, None);
+    let odd = case.ground().form(&Choice::default(), &asked(&[("restart", "moon")]));
+    assert_eq!(odd.restart, "");
+    assert!(case.ground().summary(&form).starts_with("Interactive Session in a worktree"));
+}
+
+#[test]
+fn a_place_that_a_kind_does_not_have_is_left_when_the_kind_is_chosen() {
+    let mut form = Form { spawn_mode: "session".into(), ..Case::new().form() };
+    form.choose(Kind::Background);
+    assert_eq!(form.spawn_mode, "session", "the way back keeps it");
+    form.choose(Kind::Interactive);
+    assert_eq!(form.spawn_mode, "same-dir");
+    let asked = asked(&[("kind", "pty"), ("spawn_mode", "session")]);
+    let form = Case::new().ground().form(&Choice::default(), &asked);
+    assert_eq!(form.spawn_mode, "same-dir");
+}
+
+#[test]
+fn the_kind_of_the_configuration_is_chosen_first() {
+    let mut case = Case::new();
+    case.basics.resume_mode = "pty".into();
+    assert_eq!(case.form().kind, Kind::Interactive);
+    let asked = asked(&[("kind", "background")]);
+    let form = case.ground().form(&Choice::default(), &asked);
+    assert_eq!(form.kind, Kind::Background);
+}
+
+#[test]
+fn sessions_that_share_the_files_of_the_project_are_warned_about() {
+    let mut case = Case::new();
+    let mut form = Form { kind: Kind::Interactive, ..case.form() };
+    assert_eq!(case.ground().collision(&form), None);
+    case.beside = 2;
+    assert!(case.ground().collision(&form).is_some_and(|text| text.starts_with("2 other")));
+    form.spawn_mode = "worktree".into();
+    assert_eq!(case.ground().collision(&form), None);
+    let server = Form { kind: Kind::ServerMode, spawn_mode: "same-dir".into(), ..form };
+    assert_eq!(case.ground().collision(&server), None);
+}
+
+#[test]
+fn what_holds_a_server_mode_bridge_up_does_not_concern_a_session_beside_it() {
+    let mut case = Case::new();
+    let mut checks = vec![check("bridge", CheckStatus::Fail)];
+    checks.push(check("mcp-approval", CheckStatus::Warn));
+    case.preflight = Some(preflight(checks));
+    let form = Form { kind: Kind::Interactive, ..case.form() };
+    assert_eq!(case.blocks(&form), []);
+    assert_eq!(case.blocks(&case.form()).len(), 1);
+    let told = case.ground().remarks(&form);
+    assert_eq!(told[0].1.as_deref(), Some(words::MCP_ASKS));
+    assert_ne!(case.ground().remarks(&case.form())[0].1.as_deref(), Some(words::MCP_ASKS));
+}
+
+#[test]
+fn a_repository_without_a_commit_has_no_worktree_to_run_in() {
+    let mut case = Case::new();
+    let mut told = preflight(Vec::new());
+    let verdict = svc_shared::internal::LaunchVerdict { ok: false, code: Some("not_git".into()) };
+    told.launch.insert("worktree".into(), verdict);
     case.preflight = Some(told);
-    let off = case.ground().kinds_off();
-    assert_eq!(off, [(words::INTERACTIVE, Some(words::verdict("pty_unavailable")))]);
+    for kind in [Kind::ServerMode, Kind::Interactive] {
+        let mut form = Form { kind, ..case.form() };
+        assert_eq!(case.blocks(&form), []);
+        form.spawn_mode = "worktree".into();
+        assert_eq!(case.blocks(&form)[0].words(), words::NO_WORKTREE);
+    }
 }
 
 #[test]
@@ -234,6 +314,7 @@ fn at_the_limit_the_bridges_nobody_uses_are_named_first() {
         hooks: Vec::new(),
         mcp_servers: Vec::new(),
         capacity: svc_shared::internal::CapacityFact { live: 2, max: Some(2) },
+        restart: None,
     });
     assert!(is_full(&full));
 }

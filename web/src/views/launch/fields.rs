@@ -7,20 +7,25 @@ use crate::reactive::{derived, dynamic, live, memo};
 use crate::text::{launch as words, status as status_words};
 use leptos::prelude::*;
 use svc_shared::api::jobs::PROMPT_BYTES;
-use svc_shared::status::SpawnMode;
+use svc_shared::status::{RestartPolicy, SpawnMode};
 
 /// Every field, those of the chosen kind only.
 #[component]
 pub fn Fields(launch: LaunchForm) -> impl IntoView {
-    let is_job = memo(move || launch.form.with(|form| form.kind == Kind::Background));
+    let kind = memo(move || launch.form.with(|form| form.kind));
+    let is_job = memo(move || kind.get() == Kind::Background);
     let has_name = memo(move || launch.form.with(rules::has_name));
     view! {
         <How launch=launch />
         {dynamic(move || is_job.get().then(|| view! { <FirstPrompt launch=launch /> }))}
         {dynamic(move || (!is_job.get()).then(|| view! { <super::Already launch=launch /> }))}
         <Permission launch=launch />
-        {dynamic(move || (!is_job.get()).then(|| view! { <RunsIn launch=launch /> }))}
-        {dynamic(move || has_name.get().then(|| view! { <SessionName launch=launch is_job=is_job.get() /> }))}
+        {dynamic(move || {
+            let kind = kind.get();
+            kind.is_bridge().then(|| view! { <RunsIn launch=launch kind=kind /> <Collision launch=launch /> })
+        })}
+        {dynamic(move || has_name.get().then(|| view! { <SessionName launch=launch kind=kind.get() /> }))}
+        {dynamic(move || (!is_job.get()).then(|| view! { <More launch=launch /> }))}
         {dynamic(move || is_job.get().then(|| view! { <Model launch=launch /> }))}
     }
 }
@@ -29,54 +34,41 @@ pub fn Fields(launch: LaunchForm) -> impl IntoView {
 fn How(launch: LaunchForm) -> impl IntoView {
     let cards = Kind::ALL.map(|kind| {
         let is_on = memo(move || launch.form.with(|form| form.kind == kind));
+        let off = memo(move || launch.with(|ground, _| ground.kind_off(kind)));
         let choose = move |_| {
-            launch.form.update(|form| form.kind = kind);
+            launch.form.update(|form| form.choose(kind));
             launch.problem.set(None);
         };
-        let effect = match kind {
-            Kind::ServerMode => words::SERVER_MODE_EFFECT,
-            Kind::Background => words::BACKGROUND_EFFECT,
+        let refuse = move |event: web_sys::MouseEvent| {
+            if let Some(why) = off.get_untracked() {
+                event.prevent_default();
+                launch.page.say.politely(&why);
+            }
         };
+        let is_off = move || off.with(Option::is_some);
         view! {
-            <label class="radio-card" class:on=is_on>
+            <label class="radio-card" class:on=is_on class:off=is_off>
                 <input
                     type="radio"
                     name="launch-kind"
                     autofocus=is_on.get_untracked()
                     prop:checked=is_on
+                    aria-disabled=live(move || is_off().then_some("true"))
                     data-testid=format!("launch-kind-{}", kind.word())
+                    on:click=refuse
                     on:change=choose
                 />
-                <span><b>{kind.label()}</b><span>{effect}</span></span>
+                <span>
+                    <b>{kind.label()}</b>
+                    <span>{dynamic(move || off.get().unwrap_or_else(|| kind.effect().to_owned()))}</span>
+                </span>
             </label>
         }
     });
-    let off = move || {
-        let refuse = move |why: String| {
-            move |event: web_sys::MouseEvent| {
-                event.prevent_default();
-                launch.page.say.politely(&why);
-            }
-        };
-        launch
-            .with(|ground, _| ground.kinds_off())
-            .into_iter()
-            .map(|(label, why)| {
-                let why = why.unwrap_or_else(|| words::CHECKING.to_owned());
-                view! {
-                    <label class="radio-card off" data-testid="launch-kind-off">
-                        <input type="radio" aria-disabled="true" on:click=refuse(why.clone()) />
-                        <span><b>{label}</b><span>{why}</span></span>
-                    </label>
-                }
-            })
-            .collect_view()
-    };
     view! {
         <span class="label" id="launch-how">{words::HOW}</span>
         <div class="radios" role="radiogroup" aria-labelledby="launch-how">
             {cards}
-            {dynamic(off)}
         </div>
     }
 }
@@ -178,19 +170,23 @@ fn Permission(launch: LaunchForm) -> impl IntoView {
 }
 
 #[component]
-fn RunsIn(launch: LaunchForm) -> impl IntoView {
+fn RunsIn(launch: LaunchForm, kind: Kind) -> impl IntoView {
     let is_git = launch.project.with_value(|project| project.is_git_repo);
-    let options = SpawnMode::ALL
+    let options = kind
+        .places()
         .iter()
         .map(|mode| {
             let off = *mode == SpawnMode::Worktree && !is_git;
             let word = mode.as_str();
-            let label = if off { words::WORKTREE_OFF } else { status_words::spawn_mode(word) };
+            let usual = status_words::spawn_mode(kind.word(), word);
+            let label = if off { words::WORKTREE_OFF } else { usual };
             (word, label.to_owned(), off)
         })
         .collect();
     let effect = derived(move || {
-        launch.form.with(|form| status_words::spawn_mode_effect(&form.spawn_mode).to_owned())
+        launch
+            .form
+            .with(|form| status_words::spawn_mode_effect(kind.word(), &form.spawn_mode).to_owned())
     });
     let choose = |form: &mut Form, mode| form.spawn_mode = mode;
     let chosen = |form: &Form| form.spawn_mode.clone();
@@ -206,13 +202,90 @@ fn RunsIn(launch: LaunchForm) -> impl IntoView {
     )
 }
 
+/// Others work on the files that the session would work on.
 #[component]
-fn SessionName(launch: LaunchForm, is_job: bool) -> impl IntoView {
+fn Collision(launch: LaunchForm) -> impl IntoView {
+    let others = memo(move || launch.with(|ground, form| ground.collision(form)));
+    let is_git = launch.project.with_value(|project| project.is_git_repo);
+    let separate = move |_| {
+        let word = SpawnMode::Worktree.as_str();
+        launch.form.update(|form| form.spawn_mode = word.to_owned());
+    };
+    view! {
+        {dynamic(move || others.get().map(|text| view! {
+            <p class="wide strip tone-warn" data-testid="launch-collision">
+                <span>{text}</span>
+                {is_git.then(|| view! {
+                    <button type="button" class="linkish strip-end" data-testid="launch-use-worktree" on:click=separate>
+                        {words::USE_WORKTREE}
+                    </button>
+                })}
+            </p>
+        }))}
+    }
+}
+
+/// What few need to choose.
+#[component]
+fn More(launch: LaunchForm) -> impl IntoView {
+    let is_open = RwSignal::new(launch.form.with_untracked(|form| !form.restart.is_empty()));
+    view! {
+        <button
+            type="button"
+            class="linkish in-field"
+            aria-expanded=live(move || is_open.get().to_string())
+            data-testid="launch-more"
+            on:click=move |_| is_open.update(|open| *open = !*open)
+        >
+            {icon("chevron-right", 14)} {words::MORE}
+        </button>
+        {dynamic(move || is_open.get().then(|| view! { <RestartChoice launch=launch /> }))}
+    }
+}
+
+#[component]
+fn RestartChoice(launch: LaunchForm) -> impl IntoView {
+    let configured = derived(move || {
+        launch.preflight.with(|p| {
+            let facts = p.as_ref()?.as_ref().ok()?.facts.as_ref()?;
+            facts.restart.as_ref().map(ToString::to_string)
+        })
+    });
+    let mut options =
+        vec![("", words::restart_inherit(configured.get_untracked().as_deref()), false)];
+    options.extend(RestartPolicy::ALL.iter().map(|policy| {
+        let word = policy.as_str();
+        (word, words::restart(word).to_owned(), false)
+    }));
+    let effect = derived(move || {
+        let chosen = launch.form.with(|form| form.restart.clone());
+        let word = if chosen.is_empty() { configured.get().unwrap_or_default() } else { chosen };
+        words::restart_effect(&word).to_owned()
+    });
+    select_field(
+        launch,
+        "launch-restart",
+        words::RESTART,
+        options,
+        |form| form.restart.clone(),
+        |form, policy| form.restart = policy,
+        effect,
+        ().into_any(),
+    )
+}
+
+#[component]
+fn SessionName(launch: LaunchForm, kind: Kind) -> impl IntoView {
     let refusal = memo(move || {
         let name = launch.form.with(|form| form.name.clone());
         svc_shared::text::session_name(&name).err().map(|why| words::name_refused(&why.to_string()))
     });
-    let help = derived(move || refusal.get().unwrap_or_else(|| words::NAME_HELP.to_owned()));
+    let rule = match kind {
+        Kind::Interactive => words::OWN_NAME_HELP,
+        Kind::ServerMode | Kind::Background => words::NAME_HELP,
+    };
+    let is_job = kind == Kind::Background;
+    let help = derived(move || refusal.get().unwrap_or_else(|| rule.to_owned()));
     text_field(
         launch,
         Field {
