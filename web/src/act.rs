@@ -3,6 +3,7 @@
 //! Each action sends one request and ends in a message that names its object.
 
 pub mod bulk;
+mod restart;
 mod undo;
 
 use crate::api;

@@ -20,6 +20,7 @@ pub mod past;
 pub mod prefs;
 pub mod problem;
 pub mod projects;
+pub mod restart;
 pub mod route;
 pub mod sections;
 pub mod shown;

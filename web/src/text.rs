@@ -16,6 +16,7 @@ pub mod page;
 pub mod past;
 pub mod prefs;
 pub mod ready;
+pub mod restart;
 pub mod session;
 pub mod status;
 pub mod terminal;

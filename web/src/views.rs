@@ -31,6 +31,7 @@ pub mod project;
 mod project_row;
 pub mod projects;
 mod remote;
+mod restart;
 mod row;
 mod rows;
 pub mod session;

@@ -4,6 +4,7 @@ use crate::act::{Target, TrustGate};
 use crate::browser;
 use crate::model::launch::Choice;
 use crate::model::offers::{Instead, Offer, Offers, offers};
+use crate::model::restart::{self, Stage};
 use crate::nav::{Nav, nav};
 use crate::page::Sheet;
 use crate::page::{Page, page};
@@ -14,7 +15,7 @@ use crate::parts::menu::{Does, Entry, Menu};
 use crate::reactive::{derived, dynamic, live, memo};
 use crate::text::page::{qr as page_qr, session as page_words};
 use crate::text::session::{act, named, stop_question};
-use crate::text::{bulk, launch as launch_words};
+use crate::text::{bulk, launch as launch_words, restart as restart_words};
 use crate::views::act_button::ActButton;
 use crate::views::copy::copy;
 use leptos::html;
@@ -326,6 +327,20 @@ fn menu(
         }));
         entries.push(entry(act::LAUNCH_NEW, launch, "menu-launch", ""));
     }
+    let target = Target::of(bridge);
+    match restart::stage(bridge) {
+        Some(Stage::Waiting) => {
+            let stop = Does::Run(Callback::new(move |()| page.stop_trying(target.clone())));
+            entries.push(entry(restart_words::STOP_TRYING, write(stop), "menu-stop-trying", ""));
+        }
+        Some(Stage::GaveUp) => {
+            let start = Does::Run(Callback::new(move |()| page.release(target.clone(), true)));
+            entries.push(entry(restart_words::RELEASE_START, write(start), "menu-release", ""));
+        }
+        None => {}
+    }
+    let policy = format!("{}?tab=details", browser::session_href(bridge.instance_id.as_str()));
+    entries.push(entry(restart_words::POLICY, Does::Go(policy), "menu-restart-policy", ""));
     match &offers.forget {
         Offer::Absent => {}
         Offer::Ready => {

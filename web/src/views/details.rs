@@ -8,6 +8,7 @@ use crate::text::page::session::field as words;
 use crate::text::{past, status};
 use crate::views::activity::Few;
 use crate::views::copy::Copyable;
+use crate::views::restart::PolicyField;
 use crate::views::times::absolute;
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub fn Details(
                 .collect_view())}
             <dt>{words::ID}</dt>
             <dd><Copyable shown=id.clone() full=id what=words::ID /></dd>
+            <dt>{words::RESTART}</dt>
+            <dd><PolicyField bridge=bridge /></dd>
             <dt>{past::LAST_ENDS}</dt>
             <dd><Few about=own_id told=Told::Ends /></dd>
             <dt>{words::COMMANDS}</dt>
@@ -83,7 +86,6 @@ fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String
         (words::REUSE, bridge.reuse_expires_at.map(absolute)),
         (words::LINK, said(bridge.connect.available)),
         (words::RESUMABLE, said(bridge.resumable)),
-        (words::RESTART, Some(bridge.restart.policy.to_string())),
         (words::NOTICE, bridge.notice.clone()),
     ];
     // Of the kinds that have them.

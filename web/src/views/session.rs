@@ -6,6 +6,7 @@ use crate::model::cause::{cause, uptime};
 use crate::model::link::Found;
 use crate::model::offers::{Instead, Offer, offers};
 use crate::model::past::Told;
+use crate::model::restart;
 use crate::model::shown::shown;
 use crate::model::status::face;
 use crate::model::time;
@@ -26,6 +27,7 @@ use crate::views::details::Details;
 use crate::views::home::Loading;
 use crate::views::log::LogPanel;
 use crate::views::remote::{RemoteFacts, StrandedList};
+use crate::views::restart::{RestartCard, RestartFacts};
 use crate::views::session_row::Chips;
 use crate::views::tabs::{self, Tab, Tabs};
 use crate::views::terminal::TerminalPanel;
@@ -158,6 +160,7 @@ fn Known(id: String) -> impl IntoView {
         <article class="session-view" data-testid="session" data-row=id.clone() data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
+            <RestartCard bridge=bridge />
             <StrandedList bridge=bridge />
             <LeftWorktree bridge=bridge />
             <Tabs tabs=all at=at label=words::TABS />
@@ -241,7 +244,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
                     view! { <span><When at=since /></span> }.into_any()
                 })}
                 <span class="badge">{kind}</span> <Chips bridge=bridge />
-                <RemoteFacts bridge=bridge />
+                <RemoteFacts bridge=bridge /> <RestartFacts bridge=bridge />
                 {dynamic(move || is_live.get().then(|| (curve(uses), figure(uses))))}
                 <span class="ids end">
                     {words::ID} " " <Copyable shown=id.short() full=id.as_str() what=words::ID />
@@ -265,7 +268,9 @@ fn Explained(
     let card = memo(move || {
         let bridge = bridge.get();
         let after = uptime(&bridge).map(|lived| said::after(&time::span(lived)));
-        cause(&bridge).map(|cause| (cause, face(&bridge, &inside.get()), after))
+        // The card tells of the end; what follows by itself has a card of its own.
+        let end = restart::without(&bridge);
+        cause(&bridge).map(|cause| (cause, face(&end, &inside.get()), after))
     });
     let offered = memo(move || {
         let bridge = bridge.get();

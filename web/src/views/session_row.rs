@@ -9,10 +9,11 @@ use crate::model::time;
 use crate::page::page;
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
-use crate::text::{cause as cause_words, page::link, session as said, status as words};
+use crate::text::{cause as cause_words, page::link, restart, session as said, status as words};
 use crate::views::actions::{ActionLayout, Actions};
 use crate::views::cause::CauseLine;
 use crate::views::remote::RemoteFacts;
+use crate::views::restart::RestartFacts;
 use crate::views::row::{Inside, Row, fact};
 use crate::views::times::{Age, When};
 use crate::views::usage::{curve, figure, used};
@@ -114,6 +115,9 @@ pub fn Chips(
         if let Some(place) = words::spawn_mode_chip(&mode, &place) {
             chips.push((place.to_owned(), "chip"));
         }
+        if let Some(policy) = restart::chip(&bridge.restart.policy.to_string()) {
+            chips.push((policy.to_owned(), "chip"));
+        }
         if status::is_taken_over(&bridge) {
             chips.push((said::ADOPTED.to_owned(), "chip"));
         }
@@ -151,6 +155,7 @@ fn Facts(bridge: Signal<Arc<Instance>>, section: Section) -> impl IntoView {
         {dynamic(move || last_seen.get().as_deref().map(fact))}
         {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
         <RemoteFacts bridge=bridge />
+        <RestartFacts bridge=bridge />
         {(section == Section::Live).then(|| view! { <LiveFacts bridge=bridge since=since /> })}
         {(section != Section::Live).then(|| view! { <span class="fact"><When at=ended /></span> })}
         {dynamic(move || bridge.get().notice.as_ref().map(|notice| view! {
