@@ -258,6 +258,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
             "page",
             "prefs",
             "ready",
+            "restores",
             "say",
             "store",
             "terminal_feed",

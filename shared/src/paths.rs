@@ -16,6 +16,8 @@ pub const BOOTSTRAP: &str = "/api/bootstrap";
 pub const UI_PREFS: &str = "/api/ui-prefs";
 /// The whole state as one document.
 pub const STATE: &str = "/api/state";
+/// What a restart of the machine ended, and its restore.
+pub const RESTORE: &str = "/api/restore";
 /// The state stream.
 pub const WS_EVENTS: &str = "/ws/events";
 /// Prefix of the live log of one instance.

@@ -4,6 +4,7 @@
 
 pub mod bulk;
 mod restart;
+pub mod restore;
 mod undo;
 
 use crate::api;

@@ -10,7 +10,7 @@ use crate::views::session::Session;
 use crate::views::{
     about::About, access::DevicesAndTokens, activity::Activity, doctor::Readiness,
     external::External, home::Home, jobs::Jobs, missing::Missing, open::Open, project::ProjectPage,
-    projects::Projects,
+    projects::Projects, restore::Restore,
 };
 use crate::{crash, focus, whole};
 use leptos::prelude::*;
@@ -76,6 +76,7 @@ fn App() -> impl IntoView {
                 Route::Open(id) => view! { <Open id=id /> }.into_any(),
                 Route::Jobs(id) => view! { <Jobs open=id.unwrap_or_default() /> }.into_any(),
                 Route::External => view! { <External /> }.into_any(),
+                Route::Restore => view! { <Restore /> }.into_any(),
                 Route::Activity => view! { <Activity /> }.into_any(),
                 Route::Doctor => view! { <Readiness /> }.into_any(),
                 Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),

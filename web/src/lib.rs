@@ -41,6 +41,8 @@ mod reactive;
 #[cfg(target_arch = "wasm32")]
 mod ready;
 #[cfg(target_arch = "wasm32")]
+mod restores;
+#[cfg(target_arch = "wasm32")]
 mod say;
 #[cfg(target_arch = "wasm32")]
 mod shell;

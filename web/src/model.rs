@@ -21,6 +21,7 @@ pub mod prefs;
 pub mod problem;
 pub mod projects;
 pub mod restart;
+pub mod restore;
 pub mod route;
 pub mod sections;
 pub mod shown;

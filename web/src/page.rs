@@ -10,6 +10,7 @@ use crate::model::prefs::DENSITY;
 use crate::prefs::Preferences;
 use crate::reactive::memo;
 use crate::ready::Ready;
+use crate::restores::Restores;
 use crate::say::Say;
 use crate::store::Store;
 use leptos::prelude::*;
@@ -54,6 +55,8 @@ pub struct Page {
     pub sheet: RwSignal<Option<Sheet>>,
     /// Readiness of the machine.
     pub ready: Ready,
+    /// What a restart of the machine ended.
+    pub restores: Restores,
     /// Name of the view, for the tab's title.
     pub view: RwSignal<String>,
     /// What a person chose.
@@ -87,6 +90,7 @@ impl Page {
             trust_gate: RwSignal::new(None),
             sheet: RwSignal::new(None),
             ready: Ready::new(),
+            restores: Restores::new(),
             view: RwSignal::new(String::new()),
             prefs,
             is_compact: memo(move || {

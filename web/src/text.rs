@@ -17,6 +17,7 @@ pub mod past;
 pub mod prefs;
 pub mod ready;
 pub mod restart;
+pub mod restore;
 pub mod session;
 pub mod status;
 pub mod terminal;

@@ -32,6 +32,8 @@ mod project_row;
 pub mod projects;
 mod remote;
 mod restart;
+pub mod restore;
+mod restore_strip;
 mod row;
 mod rows;
 pub mod session;

@@ -49,7 +49,7 @@ pub struct Offers {
 /// Why a resume would be refused, in words.
 ///
 /// The answer of the server decides.
-fn refusal(blocked: ResumeBlocked) -> &'static str {
+pub fn refusal(blocked: ResumeBlocked) -> &'static str {
     match blocked {
         ResumeBlocked::StandardAlreadyLive => words::ALREADY_LIVE,
         ResumeBlocked::StillLive => words::STILL_LIVE,

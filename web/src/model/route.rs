@@ -21,6 +21,8 @@ pub enum Route {
     Jobs(Option<String>),
     /// Sessions that were started elsewhere.
     External,
+    /// What a restart of the machine ended.
+    Restore,
     /// What happened.
     Activity,
     /// Readiness.
@@ -49,6 +51,7 @@ impl Route {
             ["ui", "jobs"] => Self::Jobs(None),
             ["ui", "jobs", id] => decoded(id).map_or(Self::Missing, |id| Self::Jobs(Some(id))),
             ["ui", "external"] => Self::External,
+            ["ui", "restore"] => Self::Restore,
             ["ui", "activity"] => Self::Activity,
             ["ui", "doctor"] => Self::Doctor,
             ["ui", "tokens"] => Self::Tokens,
@@ -139,6 +142,7 @@ mod tests {
             ("/ui/projects/%C3%BCbung%20a%2Fb/launch", Route::Launch("übung a/b".into())),
             ("/ui/projects/new%20one", Route::Project("new one".into())),
             ("/ui/activity", Route::Activity),
+            ("/ui/restore", Route::Restore),
             ("/ui/doctor", Route::Doctor),
             ("/ui/s/3a37", Route::Session("3a37".into())),
             ("/ui/s/3a37/open", Route::Open("3a37".into())),

@@ -32,7 +32,9 @@ enum NavItem {
 impl NavItem {
     fn of(route: &Route) -> Option<Self> {
         match route {
-            Route::Home | Route::Session(_) | Route::Open(_) | Route::External => Some(Self::Home),
+            Route::Home | Route::Session(_) | Route::Open(_) | Route::External | Route::Restore => {
+                Some(Self::Home)
+            }
             Route::Jobs(_) => Some(Self::Background),
             Route::Activity => Some(Self::Activity),
             Route::Tokens => Some(Self::About),
@@ -171,7 +173,7 @@ pub fn TopBar() -> impl IntoView {
     let nav = nav();
     // On the views of one session the heading stands in the content; here is the way back.
     let above = memo(move || match nav.route.get() {
-        Route::Session(_) | Route::Open(_) => Some(NavItem::Home),
+        Route::Session(_) | Route::Open(_) | Route::Restore => Some(NavItem::Home),
         Route::Project(_) => Some(NavItem::Projects),
         _ => None,
     });

@@ -21,6 +21,7 @@ use crate::text::page::{home as words, nav as nav_words};
 use crate::text::ready;
 use crate::text::session::named;
 use crate::views::project_row::Star;
+use crate::views::restore_strip::RestoreStrip;
 use crate::views::rows::{AsOf, Rows, any_row};
 use crate::views::welcome::{FirstSteps, Welcome};
 use leptos::prelude::*;
@@ -272,6 +273,7 @@ fn Strips() -> impl IntoView {
             })
         })}
         {dynamic(move || skew().map(|text| strip(text, "")))}
+        <RestoreStrip />
     }
 }
 
