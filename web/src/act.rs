@@ -17,7 +17,7 @@ use crate::page::Page;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
 use crate::text::ready::{stranded as stranded_words, strays};
-use crate::text::{launch as launch_words, page as page_words, session as words};
+use crate::text::{keepers, launch as launch_words, page as page_words, session as words};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -314,6 +314,16 @@ impl Page {
         self.write(Write { after: Some(|page| page.ready.ask_anew()), ..write });
     }
 
+    /// Ends a process that holds a terminal without a session.
+    pub fn end_keeper(self, pid: i32, object: String) {
+        let path = format!("/api/keepers/{pid}/kill");
+        let write =
+            Write::new(keeper(pid), keepers::END, object, Method::POST, path, |write, _| {
+                said(keepers::ended(&write.object))
+            });
+        self.write(Write { after: Some(|page| page.ready.ask_anew()), ..write });
+    }
+
     /// Continues a stranded conversation as a background session.
     pub fn continue_stranded(self, reference: &str, object: String) {
         let path = paths::stranded_action(reference, "continue");
@@ -393,6 +403,11 @@ pub fn stranded(reference: &str) -> String {
 /// What a request about such a process is pending as.
 pub fn stray(pid: i32) -> String {
     format!("stray-{pid}")
+}
+
+/// What a request about the holder of a terminal is pending as.
+pub fn keeper(pid: i32) -> String {
+    format!("keeper-{pid}")
 }
 
 fn agent_path(id: &str, verb: &str) -> String {

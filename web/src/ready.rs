@@ -2,11 +2,12 @@
 //!
 //! It is read once after the start, and again when the user asks.
 
-use crate::api;
-use crate::focus;
 use crate::model::problem::Problem;
+use crate::reactive::effect;
+use crate::{api, focus};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
+use svc_shared::internal::keepers::Keeper;
 use svc_shared::internal::strays::Stray;
 use svc_shared::internal::{Check, Doctor};
 use svc_shared::status::CheckStatus;
@@ -22,10 +23,15 @@ pub struct Ready {
     is_outdated: StoredValue<bool>,
     /// Processes without a live bridge, as long as the checks complain of them.
     pub strays: RwSignal<Vec<Stray>>,
+    /// Processes that hold terminals, for whoever looks at Readiness.
+    pub keepers: RwSignal<Vec<Keeper>>,
 }
 
 /// The check that processes without a live bridge are the matter of.
 pub const STRAYS: &str = "strays";
+
+/// The check that the processes that hold terminals are the matter of.
+pub const KEEPERS: &str = "keepers";
 
 /// The check that folders without a person's trust are the matter of.
 pub const TRUST: &str = "workspace-trust";
@@ -38,6 +44,7 @@ impl Ready {
             is_asking: RwSignal::new(false),
             is_outdated: StoredValue::new(false),
             strays: RwSignal::new(Vec::new()),
+            keepers: RwSignal::new(Vec::new()),
         }
     }
 
@@ -81,6 +88,21 @@ impl Ready {
                 found = Some(answer);
             }
             self.is_asking.set(false);
+        });
+    }
+
+    /// Reads which processes hold terminals, each time the checks have run.
+    pub fn follow_keepers(self) {
+        effect(move || {
+            if self.found.with(Option::is_some) {
+                spawn_local(async move {
+                    // Without an answer, what was known stays: a kill of what is gone is refused.
+                    if let Ok(keepers) = api::get("/api/keepers").await {
+                        self.keepers.set(keepers);
+                        focus::rescue("[data-testid=doctor-again]");
+                    }
+                });
+            }
         });
     }
 

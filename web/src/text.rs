@@ -8,6 +8,7 @@ pub mod cause;
 pub mod changes;
 pub mod gallery;
 pub mod job;
+pub mod keepers;
 pub mod keys;
 pub mod launch;
 pub mod log;

@@ -19,6 +19,7 @@ mod external_row;
 pub mod home;
 mod job_row;
 pub mod jobs;
+mod keepers;
 pub mod launch;
 mod log;
 mod log_bar;

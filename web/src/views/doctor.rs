@@ -11,13 +11,14 @@ use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{derived, dynamic, live};
-use crate::ready::{STRAYS, TRUST, is_decision};
+use crate::ready::{KEEPERS, STRAYS, TRUST, is_decision};
 use crate::text::launch;
 use crate::text::page::session::field;
 use crate::text::ready::{self as words, strays};
 use crate::text::session::named;
 use crate::views::act_button::ActButton;
 use crate::views::copy::{Copyable, copy};
+use crate::views::keepers;
 use crate::views::row::fact;
 use crate::views::times::{Age, When};
 use leptos::prelude::*;
@@ -47,6 +48,7 @@ pub fn Readiness() -> impl IntoView {
     if page.ready.found.with_untracked(Option::is_none) {
         page.ready.ask();
     }
+    page.ready.follow_keepers();
     // Outlives what is drawn anew: the process that a question is about.
     let asks = RwSignal::new(None::<i32>);
     let report = move |_| {
@@ -131,6 +133,7 @@ fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
                 </a>
             })}
             {below}
+            {(check.name == KEEPERS).then(|| keepers::list(asks))}
         </li>
     }
     .into_any()
