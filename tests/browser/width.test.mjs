@@ -77,6 +77,7 @@ const clean = (found) => {
 const VIEWS = [
   ['/ui/?ended=all', part('section-ended')],
   ['/ui/?filter=external', part('external-row')],
+  ['/ui/restore', part('restore-list')],
   ['/ui/projects', part('project-row')],
   ['/ui/projects?q=zzz', part('nothing-matches')],
   ['/ui/projects/ledger', part('session-row')],

@@ -160,6 +160,18 @@ const SAMPLES = {
    "status_since": "2026-11-21T08:07:14Z",
    "started_at": "2026-11-21T07:07:35Z"
   },
+  "2c4e6a80-0a3b-4c5d-8e9f-001122334455": {
+   "project": "api-gateway",
+   "label": "rate limits",
+   "resume_mode": "pty",
+   "spawn_mode": "worktree",
+   "worktree_name": "svc-2c4e6a80",
+   "keeper_pid": 4750,
+   "status": "running",
+   "status_since": "2026-11-21T07:27:35Z",
+   "started_at": "2026-11-21T07:27:35Z",
+   "link": { "state": "down", "since": "2026-11-21T08:02:35Z", "reason": "HTTP 503 from the remote service", "source": "debug_file" }
+  },
   "a1c25d38-0a3b-4c5d-8e9f-001122334455": {
    "project": "crash-demo",
    "label": "crash-demo",
@@ -176,6 +188,7 @@ const SAMPLES = {
    "exit_reason": "killed",
    "exit_signal": 9,
    "resumable": true,
+   "stranded": 1,
    "error_detail": "08:03:02 worker 4: reading fixtures\n08:03:29 worker 4: 3.8 GiB resident\n08:03:31 worker 4: allocation of 536870912 bytes failed\nout of memory: worker 4"
   },
   "b3347fe9-0a3b-4c5d-8e9f-001122334455": {
@@ -546,6 +559,59 @@ const SAMPLES = {
   "demo": false,
   "hostname": "buildbox"
  },
+ "restore": {
+  "candidates": [
+   {
+    "instance_id": "e62baacc-0a3b-4c5d-8e9f-001122334455",
+    "project": "thesis-latex",
+    "resume_mode": "standard",
+    "ended_at": "2026-11-21T06:07:35Z",
+    "restores": "reconnect",
+    "blocked": null
+   }
+  ],
+  "job": null
+ },
+ "stranded": [
+  {
+   "session_ref": "7d1c0b5a93e2f468",
+   "instance_id": "a1c25d38-0a3b-4c5d-8e9f-001122334455",
+   "project": "crash-demo",
+   "generation": 1,
+   "title": "Why does worker 4 need so much memory?",
+   "found_at": "2026-11-21T08:03:35Z",
+   "state": "stranded",
+   "continued_as": null
+  }
+ ],
+ "keepers": [
+  {
+   "keeper_pid": 4750,
+   "project": "api-gateway",
+   "bridge_pid": 4700,
+   "session_ref": null,
+   "state": "ready",
+   "instance_id": "2c4e6a80-0a3b-4c5d-8e9f-001122334455",
+   "started_at": "2026-11-21T07:27:35Z",
+   "orphan": false,
+   "damaged": false,
+   "version": "1.0.0",
+   "outdated": false
+  },
+  {
+   "keeper_pid": 4751,
+   "project": "old-prototype",
+   "bridge_pid": 4752,
+   "session_ref": null,
+   "state": "ready",
+   "instance_id": null,
+   "started_at": "2026-11-20T22:07:35Z",
+   "orphan": true,
+   "damaged": false,
+   "version": "0.9.0",
+   "outdated": true
+  }
+ ],
  "doctor": {
   "ok": false,
   "at": "2026-11-21T08:06:35Z",
@@ -563,6 +629,12 @@ const SAMPLES = {
     "status": "warn",
     "detail": "the sign-in ends in 2 days",
     "hint": "Run `claude auth login` as the user of this service."
+   },
+   {
+    "name": "keepers",
+    "status": "warn",
+    "detail": "1 keeper without a usable session: 4751 (old-prototype, orphaned)",
+    "hint": "look at them with `svc keepers`, end an orphan with `svc keepers --kill PID`"
    },
    {
     "name": "disk",

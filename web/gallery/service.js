@@ -108,6 +108,9 @@
     },
     state: () => ({ boot: 'samples', seq: 1, state: records() }),
     doctor: () => SAMPLES.doctor,
+    restore: () => (state === 'empty' ? { candidates: [], job: null } : SAMPLES.restore),
+    stranded: () => SAMPLES.stranded,
+    keepers: () => (state === 'empty' ? [] : SAMPLES.keepers),
     history: (query) => {
       const is = (name, value) => !query.has(name) || query.get(name) === value;
       const events = SAMPLES.history.events.filter(

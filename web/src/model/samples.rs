@@ -8,6 +8,9 @@ use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::clones::CloneJob;
+use svc_shared::api::stranded::StrandedSession;
+use svc_shared::internal::keepers::Keeper;
+use svc_shared::internal::restore::RestoreOffer;
 use svc_shared::internal::{Bootstrap, Doctor, HistoryPage, Preflight};
 use svc_shared::stream::LogFrame;
 
@@ -67,6 +70,13 @@ fn the_records_of_the_gallery_are_those_of_the_service() {
     }
     check::<Bootstrap>(&all["bootstrap"]);
     check::<Doctor>(&all["doctor"]);
+    check::<RestoreOffer>(&all["restore"]);
+    for keeper in all["keepers"].as_array().unwrap() {
+        check::<Keeper>(keeper);
+    }
+    for session in all["stranded"].as_array().unwrap() {
+        check::<StrandedSession>(session);
+    }
     check::<HistoryPage>(&all["history"]);
     check::<Preflight>(&all["preflight"]);
 }
