@@ -17,10 +17,13 @@ impl Page {
             let now = wire::read::<Instance>(text)?.restart.policy.to_string();
             said(words::changed(&write.object, launch::restart(&now)))
         };
+        // Another choice is sent although the first one has no answer yet.
+        let word = policy.as_deref().unwrap_or_default();
+        let about = format!("restart-{}-{word}", target.id);
         let body = PatchInstance { restart: Some(policy), ..PatchInstance::default() };
         self.write(Write {
             body: Some(wire::written(&body)),
-            ..Write::new(target.id, words::CHANGE, target.project, Method::PATCH, path, done)
+            ..Write::new(about, words::CHANGE, target.project, Method::PATCH, path, done)
         });
     }
 

@@ -33,6 +33,8 @@ pub fn Details(
     let own_id = id.clone();
     view! {
         <dl class="card details" data-testid="details">
+            <dt>{words::RESTART}</dt>
+            <dd><PolicyField bridge=bridge /></dd>
             {dynamic(move || rows
                 .get()
                 .into_iter()
@@ -43,8 +45,6 @@ pub fn Details(
                 .collect_view())}
             <dt>{words::ID}</dt>
             <dd><Copyable shown=id.clone() full=id what=words::ID /></dd>
-            <dt>{words::RESTART}</dt>
-            <dd><PolicyField bridge=bridge /></dd>
             <dt>{past::LAST_ENDS}</dt>
             <dd><Few about=own_id told=Told::Ends /></dd>
             <dt>{words::COMMANDS}</dt>

@@ -8,7 +8,7 @@ use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
 use crate::parts::icon::{glyph, icon};
-use crate::reactive::{derived, dynamic, live, memo};
+use crate::reactive::{derived, dynamic, memo};
 use crate::text::page::session::field;
 use crate::text::session::named;
 use crate::text::{launch, page::link, restart as words};
@@ -170,14 +170,12 @@ pub fn PolicyField(
         let target = Target::of(&bridge.get_untracked());
         page.set_restart(target, Some(chosen).filter(|word| !word.is_empty()));
     };
-    let is_pending = move || page.pending.has(bridge.get().instance_id.as_str()).then_some("true");
     view! {
         <span class="select policy">
             <select
                 id="restart-policy"
                 aria-label=field::RESTART
                 aria-describedby="restart-policy-help"
-                aria-busy=live(is_pending)
                 data-testid="restart-policy"
                 prop:value=policy
                 on:change=change

@@ -6,7 +6,7 @@ use crate::model::cause::{cause, uptime};
 use crate::model::link::Found;
 use crate::model::offers::{Instead, Offer, offers};
 use crate::model::past::Told;
-use crate::model::restart;
+use crate::model::restart::{self, Stage};
 use crate::model::shown::shown;
 use crate::model::status::face;
 use crate::model::time;
@@ -270,7 +270,12 @@ fn Explained(
         let after = uptime(&bridge).map(|lived| said::after(&time::span(lived)));
         // The card tells of the end; what follows by itself has a card of its own.
         let end = restart::without(&bridge);
-        cause(&bridge).map(|cause| (cause, face(&end, &inside.get()), after))
+        // Of what was given up every end counts.
+        let told = match restart::stage(&bridge) {
+            Some(Stage::GaveUp) => Told::Ends,
+            Some(Stage::Waiting) | None => Told::Newest,
+        };
+        cause(&bridge).map(|cause| (cause, face(&end, &inside.get()), after, told))
     });
     let offered = memo(move || {
         let bridge = bridge.get();
@@ -289,12 +294,12 @@ fn Explained(
     let target = memo(move || Target::of(&bridge.get()));
     let id = bridge.get_untracked().instance_id.to_string();
     view! {
-        {dynamic(move || card.get().map(|(cause, face, after)| view! {
+        {dynamic(move || card.get().map(|(cause, face, after, told)| view! {
             <div class="ended-card">
                 <CauseCard cause=cause face=face after=after />
                 <section class="card aside" aria-label=past::TIMELINE>
                     <h2>{past::TIMELINE}</h2>
-                    <Few about=id.clone() told=Told::Newest />
+                    <Few about=id.clone() told=told />
                 </section>
             </div>
         }))}
