@@ -401,6 +401,9 @@ pub struct HistoryEvent {
     pub session_ref: Option<String>,
     /// On ends: why, where that is known.
     pub exit_reason: Option<Word<ExitReason>>,
+    /// What is known besides, in words: why a link was lost.
+    #[serde(default)]
+    pub detail: Option<String>,
     /// On ends: what it cost, US dollars; null where no prices are known.
     pub cost_usd: Option<f64>,
 }

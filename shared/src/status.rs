@@ -220,6 +220,10 @@ words! {
         Ended = "ended",
         /// It crashed.
         Crashed = "crashed",
+        /// It lost its remote link while it ran.
+        LinkLost = "link_lost",
+        /// The link came back.
+        LinkRestored = "link_restored",
     }
 }
 

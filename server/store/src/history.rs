@@ -13,12 +13,12 @@ use svc_shared::status::{ExitReason, ResumeMode};
 /// The columns of an event without its number.
 macro_rules! columns {
     () => {
-        "project, instance_id, mode, kind, at, session_ref, exit_reason"
+        "project, instance_id, mode, kind, at, session_ref, exit_reason, detail"
     };
 }
 
 const INSERT: &str =
-    concat!("INSERT INTO session_events (", columns!(), ") VALUES (?, ?, ?, ?, ?, ?, ?)");
+    concat!("INSERT INTO session_events (", columns!(), ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)");
 
 /// Newest rows that are kept.
 const KEEP_ROWS: i64 = 10_000;
@@ -41,7 +41,9 @@ const PAGE: &str = concat!(
      AND (?3 IS NULL OR instance_id = ?3) ORDER BY id DESC LIMIT ?4"
 );
 
-const LAST_USED: &str = "SELECT project, MAX(at) FROM session_events GROUP BY project";
+/// A lost link is no use of the project.
+const LAST_USED: &str = "SELECT project, MAX(at) FROM session_events \
+     WHERE kind NOT IN ('link_lost', 'link_restored') GROUP BY project";
 
 pub(crate) const STATEMENTS: &[&str] = &[INSERT, PRUNE, PRUNE_ANNOUNCEMENTS, PAGE, LAST_USED];
 
@@ -77,6 +79,8 @@ pub struct PastEvent {
     pub session_ref: Option<String>,
     /// On ends: why.
     pub exit_reason: Option<String>,
+    /// What is known besides, in words.
+    pub detail: Option<String>,
 }
 
 /// One event of the history.
@@ -96,6 +100,8 @@ pub struct HistoryRow {
     pub session_ref: Option<SessionRef>,
     /// On ends: why.
     pub exit_reason: Option<ExitReason>,
+    /// What is known besides, in words; redacted.
+    pub detail: Option<String>,
 }
 
 impl FromRow<'_, SqliteRow> for PastEvent {
@@ -109,6 +115,7 @@ impl FromRow<'_, SqliteRow> for PastEvent {
             at: row.try_get("at")?,
             session_ref: row.try_get("session_ref")?,
             exit_reason: row.try_get("exit_reason")?,
+            detail: row.try_get("detail")?,
         })
     }
 }
@@ -125,6 +132,7 @@ pub(crate) async fn insert(
         .bind(event.at.as_millis())
         .bind(event.session_ref.as_ref().map(SessionRef::as_str))
         .bind(event.exit_reason.map(ExitReason::as_str))
+        .bind(event.detail.as_deref())
         .execute(&mut **transaction)
         .await?;
     Ok(())
@@ -143,6 +151,21 @@ impl Store {
             .bind(filter.limit)
             .fetch_all(&self.readers)
             .await?)
+    }
+
+    /// Adds an event that no change of a record entails.
+    ///
+    /// # Errors
+    /// It is not in the history.
+    pub async fn remember(&self, event: &HistoryRow) -> Result<(), StoreError> {
+        self.noted(self.remember_now(event).await)
+    }
+
+    async fn remember_now(&self, event: &HistoryRow) -> Result<(), StoreError> {
+        let mut transaction = self.begin().await?;
+        insert(&mut transaction, event).await?;
+        transaction.commit().await?;
+        Ok(())
     }
 
     /// When something last happened in each project that has a history.

@@ -49,6 +49,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "credential addresses",
         sql: include_str!("../../../migrations/0009_credential_addresses.sql"),
     },
+    Script {
+        version: 10,
+        description: "link events",
+        sql: include_str!("../../../migrations/0010_link_events.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::decide::{Command, Refusal, decide};
-use svc_domain::effect::{Effect, Lifecycle, Step};
+use svc_domain::effect::{Effect, History, Lifecycle, Step};
 use svc_domain::log_escape::quoted;
 use svc_domain::observe::{Fact, observe};
 use svc_domain::restart::{Chance, follow};
@@ -213,10 +213,29 @@ impl Transitions {
                     at: now,
                     session_ref: self.refs.of(next),
                     exit_reason: next.ended().and_then(|ended| ended.reason),
+                    detail: None,
                 }),
                 Effect::Announce(_) | Effect::CountCrash => None,
             })
             .collect()
+    }
+
+    /// Adds what happened to a live bridge without a change of its record.
+    /// A failure is only logged: the history is no reason to stop watching.
+    pub async fn remember(&self, bridge: &Bridge, kind: History, detail: Option<String>) {
+        let event = HistoryRow {
+            project: bridge.project.clone(),
+            instance_id: bridge.id.clone(),
+            mode: bridge.resume_mode,
+            kind,
+            at: self.clock.now(),
+            session_ref: self.refs.of(bridge),
+            exit_reason: None,
+            detail,
+        };
+        if let Err(error) = self.registry.store.remember(&event).await {
+            tracing::warn!(bridge.id = %bridge.id, error = %error, "the history lacks an event");
+        }
     }
 
     /// The events that this process would announce.

@@ -58,6 +58,7 @@ fn event(past: PastEvent) -> HistoryEvent {
         mode: Word::of(&past.mode),
         session_ref: past.session_ref,
         exit_reason: past.exit_reason.as_deref().map(Word::of),
+        detail: past.detail,
         cost_usd: None,
     }
 }

@@ -4,8 +4,9 @@ use crate::read_model::links::Shown;
 use crate::supervise::watchers::Watchers;
 use std::sync::Arc;
 use std::time::Duration;
-use svc_domain::agent_log::report::LogReport;
+use svc_domain::agent_log::report::{Link, LogReport};
 use svc_domain::bridge::Bridge;
+use svc_domain::effect::History;
 use svc_domain::heal::{Done, Heal, judge};
 use svc_domain::log_escape::quoted;
 use svc_shared::Timestamp;
@@ -27,6 +28,8 @@ pub(super) struct LinkWatch {
     began: Timestamp,
     state: LinkState,
     heard_at: Option<Timestamp>,
+    /// It was last seen lost.
+    is_lost: bool,
     /// When silence ends the trust in the link.
     /// On the monotonic clock, which stands still while the host sleeps.
     silence: Option<Instant>,
@@ -51,6 +54,7 @@ impl LinkWatch {
             began: watchers.transitions().clock.now(),
             state: LinkState::Unknown,
             heard_at: None,
+            is_lost: false,
             silence: None,
             is_silent: false,
             restart: None,
@@ -87,6 +91,7 @@ impl LinkWatch {
         if self.is_silent && link.silence_ends_trust_at().is_some() {
             link = link.silenced(now);
         }
+        self.remember(this, &link).await;
         let shown = Shown { link: link.clone(), activity: report.activity() };
         self.show(this, shown).await;
         loop {
@@ -113,6 +118,24 @@ impl LinkWatch {
                     this.links.want_restart(&self.id, self.generation);
                 }
             }
+        }
+    }
+
+    /// Keeps a loss and its end in the history, each once.
+    async fn remember(&mut self, this: &Arc<Watchers>, link: &Link) {
+        let (kind, detail) = match (self.is_lost, link.state) {
+            (false, LinkState::Down) => (History::LinkLost, link.reason.clone()),
+            (true, LinkState::Up) => (History::LinkRestored, None),
+            (true, LinkState::Down | LinkState::Unknown)
+            | (false, LinkState::Up | LinkState::Unknown) => return,
+        };
+        self.is_lost = kind == History::LinkLost;
+        // An earlier process of the service has kept what was there before this one.
+        if self.is_lost && link.loss_seen_at().is_none_or(|seen| seen < self.began) {
+            return;
+        }
+        if let Some(bridge) = this.registry().copies.bridge(&self.id) {
+            this.transitions().remember(&bridge, kind, detail).await;
         }
     }
 

@@ -357,6 +357,7 @@ fn event(at: Timestamp) -> HistoryRow {
         at,
         session_ref: Some("0123456789abcdef".parse().unwrap()),
         exit_reason: Some(ExitReason::OperatorStop),
+        detail: None,
     }
 }
 

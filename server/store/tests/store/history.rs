@@ -15,6 +15,7 @@ fn event(number: u32, project: &str, kind: History, at: i64) -> HistoryRow {
         at: Timestamp::from_millis(at),
         session_ref: None,
         exit_reason: (kind == History::Crashed).then_some(ExitReason::DiedUnsupervised),
+        detail: None,
     }
 }
 
