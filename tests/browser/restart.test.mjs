@@ -50,6 +50,8 @@ test('H112: the policy of a session is shown and changed on its page', async () 
   await page.waitForFunction((at) => document.querySelector(at).value === 'on-crash', {}, part('restart-policy'));
   await says('#restart-policy-help', 'A crash is followed by a resume');
   assert.equal((await one('web')).restart.policy, 'on-crash');
+  // A choice that has no answer yet is not sent a second time.
+  await says(part('toast'), 'web restarts: After a crash');
   await says('.session-facts', 'restarts on crash');
   await shot('restart-policy-desk');
   await resize('phone');

@@ -10,6 +10,7 @@ pub(crate) mod conversations;
 pub(crate) mod ends;
 pub(crate) mod family;
 pub(crate) mod forget;
+pub(crate) mod heal;
 pub(crate) mod keeper_list;
 pub(crate) mod keepers;
 pub(crate) mod launch;
@@ -35,6 +36,7 @@ use crate::AppError;
 use adopt::Adopter;
 use change::ChangeRow;
 use forget::Forget;
+use heal::HealBridge;
 use restarting::Restarting;
 use spawn::Starter;
 use std::sync::Arc;
@@ -53,6 +55,7 @@ pub struct Bridges {
     pub(crate) forget: Arc<Forget>,
     pub(crate) change: Arc<ChangeRow>,
     pub(crate) restarting: Arc<Restarting>,
+    pub(crate) heal: Arc<HealBridge>,
 }
 
 impl Bridges {
@@ -89,6 +92,15 @@ impl Bridges {
     /// The process could not be proven dead, or the row is held; the row says so.
     pub async fn stop(&self, reference: &str) -> Result<Instance, AppError> {
         self.stop.stop(reference).await
+    }
+
+    /// Restarts a live bridge whose remote link is lost, with the same conversations.
+    /// Answers when the bridge is ready, has failed, or after `wait`.
+    ///
+    /// # Errors
+    /// Its link is not lost, or the stop or the resume was refused.
+    pub async fn heal(&self, reference: &str, wait: Duration) -> Result<SpawnResult, AppError> {
+        self.heal.heal(reference, wait).await
     }
 
     /// Makes a row for the bridge that runs in a project without one.

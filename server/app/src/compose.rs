@@ -12,6 +12,7 @@ use crate::bridges::conversations::Conversations;
 use crate::bridges::ends::EndRecorder;
 use crate::bridges::family::Families;
 use crate::bridges::forget::Forget;
+use crate::bridges::heal::HealBridge;
 use crate::bridges::keeper_list::KeeperList;
 use crate::bridges::keepers::Keepers;
 use crate::bridges::launch::Launcher;
@@ -373,6 +374,12 @@ impl UseCases {
             requests: Arc::clone(&requests),
             transitions: Arc::clone(&transitions),
         });
+        let heal = Arc::new(HealBridge {
+            requests: Arc::clone(&requests),
+            links: Arc::clone(&links),
+            stop: Arc::clone(&stop),
+            starter: Arc::clone(&starter),
+        });
         let restarts = Arc::new(Progress::default());
         let restore = Arc::new(Restore {
             config: Arc::clone(&config),
@@ -540,7 +547,7 @@ impl UseCases {
         });
         Self {
             preferences: Preferences { store },
-            bridges: Bridges { starter, stop, adopter, forget, change, restarting },
+            bridges: Bridges { starter, stop, adopter, forget, change, restarting, heal },
             config,
             role,
             registry,

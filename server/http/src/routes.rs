@@ -68,6 +68,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/instances/{id}/changes/file" Guarded None Plain internal::changes::file_of_instance),
         own!(POST "/api/instances/{id}/connect" Ui None Plain internal::instances::connect),
         own!(GET "/api/instances/{id}/qr" Ui None Plain internal::instances::qr),
+        own!(POST "/api/instances/{id}/heal" Guarded None Plain internal::instances::heal),
         own!(POST "/api/instances/{id}/forget" Ui None Plain internal::instances::forget),
         own!(POST "/api/instances/{id}/release" Ui OptionalJson Plain internal::instances::release),
         own!(GET "/api/projects/preflight" Guarded None Plain internal::projects::preflight_all),

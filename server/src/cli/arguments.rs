@@ -220,6 +220,15 @@ Examples:
   svc restore-sessions api 3f2a --json"
     )]
     RestoreSessions(RestoreSessions),
+    /// Restart a session whose remote link is lost, with the same conversations.
+    #[command(after_help = "\
+Refused while the link is not lost: `svc status` shows it. `claude.heal: restart` does the same by
+itself.
+
+Examples:
+  svc heal api
+  svc heal 3f2a --json")]
+    Heal(Named),
     /// Remove the record of an ended bridge.
     #[command(after_help = "Examples:\n  svc forget 3f2a")]
     Forget(Named),
@@ -386,6 +395,7 @@ impl Command {
             | Self::Resume(Resume { json, .. })
             | Self::RestoreSessions(RestoreSessions { json, .. })
             | Self::RestartPolicy(RestartPolicy { json, .. })
+            | Self::Heal(Named { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })
             | Self::Changes(Changes { json, .. })

@@ -256,6 +256,18 @@ pub(crate) fn restart_policy(call: &Call, wanted: &RestartPolicy) -> Result<Exit
     Ok(Exit::Done)
 }
 
+/// `svc heal`.
+pub(crate) fn heal(call: &Call, named: &Named) -> Result<Exit, End> {
+    let result = act(call, async |app| Ok(app.bridges().heal(&named.instance, PATIENCE).await?))?;
+    if named.json {
+        call.output.json(&result)?;
+        return Ok(Exit::Done);
+    }
+    let (id, project) = (result.instance.instance_id.short(), &result.instance.project);
+    call.output.line(&format!("{id} ({project}) was restarted: {}", result.instance.status))?;
+    Ok(Exit::Done)
+}
+
 /// `svc forget`.
 pub(crate) fn forget(call: &Call, named: &Named) -> Result<Exit, End> {
     let forgotten = act(call, async |app| Ok(app.bridges().forget(&named.instance).await?))?;

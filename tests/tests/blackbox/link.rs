@@ -129,3 +129,66 @@ async fn h107_a_bridge_that_gave_up_is_restarted_once_when_no_session_works() {
         .await;
     assert_eq!(next.stranded, 0);
 }
+
+/// A person restarts what has lost its link; what has not is left alone.
+#[tokio::test]
+async fn h107_a_bridge_is_restarted_by_hand_only_while_its_link_is_lost() {
+    let world = World::with(json!({ "claude": { "heal": "off" } }));
+    world.project("app");
+    let server = world.serve().await;
+    let row = server.client.run("app").await;
+    let id = row.instance_id.to_string();
+    let mut page = server.events().await;
+    let heal = format!("/api/instances/{id}/heal");
+    let refused = server.client.post(&heal).await.expect(409).text();
+    assert!(refused.contains("not lost"), "{refused}");
+    let ran = world.cli(&["heal", "app"]).await;
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert_eq!(world.starts("app").len(), 1, "a refusal stops nothing");
+
+    let lost = "[10:20:30] Connection error, retrying in 8s (14s elapsed): connect ECONNREFUSED\n";
+    append(&logs(&world).1, lost);
+    until_link(&mut page, "down").await;
+    server.client.post(&heal).await.expect(200);
+    let second = page
+        .until("the second generation", |state| {
+            let row = state.instances.get(&id)?;
+            (row.generation == 2 && row.status.to_string() == "running").then(|| (**row).clone())
+        })
+        .await;
+    assert_ne!(second.bridge_pid, row.bridge_pid);
+    assert_eq!(world.agree().await.bridges.len(), 1);
+
+    append(&logs(&world).1, lost);
+    until_link(&mut page, "down").await;
+    let healed = world.cli(&["heal", "app", "--json"]).await.ok().json();
+    assert_eq!((&healed["instance_id"], &healed["generation"]), (&json!(id), &json!(3)));
+}
+
+/// The timeline keeps each loss and its end, also over a restart of the service.
+#[tokio::test]
+async fn h107_the_timeline_tells_when_a_link_was_lost_and_came_back() {
+    let world = World::new();
+    world.project("app");
+    let server = world.serve().await;
+    let id = server.client.run("app").await.instance_id.to_string();
+    let mut page = server.events().await;
+    let (debug, output) = logs(&world);
+    append(
+        &output,
+        "[10:20:30] Connection error, retrying in 8s (14s elapsed): connect ECONNREFUSED\n",
+    );
+    until_link(&mut page, "down").await;
+    server.kill().await;
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    until_link(&mut page, "down").await;
+    append(&debug, &line("[bridge:poll] Reconnected after 4s"));
+    until_link(&mut page, "up").await;
+    let path = format!("/api/history?instance={id}");
+    let told = server.client.get(&path).await.expect(200).json();
+    let events = told["events"].as_array().unwrap();
+    let kinds: Vec<&str> = events.iter().filter_map(|event| event["kind"].as_str()).collect();
+    assert_eq!(kinds, ["link_restored", "link_lost", "ready", "spawned"]);
+    assert!(events[1]["detail"].as_str().unwrap().contains("ECONNREFUSED"), "{told}");
+}

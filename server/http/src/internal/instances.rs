@@ -8,6 +8,7 @@ use crate::reply::{self, NeverCompress};
 use crate::target::Query;
 use poem::Response;
 use poem::http::{StatusCode, header};
+use std::time::Duration;
 use svc_app::LogQuery;
 use svc_shared::api::instances::{PatchInstance, ReleaseRequest};
 use svc_shared::internal::LogPage;
@@ -65,6 +66,12 @@ pub(crate) async fn change(mut call: Call) -> Result<Response, Refusal> {
     let (request, _): (PatchInstance, _) = fields::read(call.body.take())?;
     let instance = call.context.app.bridges().change(call.param(), request).await?;
     Ok(reply::json(StatusCode::OK, &instance))
+}
+
+/// Restarts a bridge whose remote link is lost. The stream tells when it is ready.
+pub(crate) async fn heal(call: Call) -> Result<Response, Refusal> {
+    let result = call.context.app.bridges().heal(call.param(), Duration::ZERO).await?;
+    Ok(reply::json(StatusCode::OK, &result))
 }
 
 /// Ends the pause after too many crashes.

@@ -249,6 +249,10 @@ const TABLE: &[Row] = &[
         asks: &[(Known, 409), (Unknown, 404), (Ambiguous, 409)],
     },
     Row {
+        route: "POST /api/instances/{id}/heal",
+        asks: &[(Known, 409), (Unknown, 404), (Ambiguous, 409)],
+    },
+    Row {
         route: "POST /api/instances/{id}/forget",
         asks: &[(Known, 200), (Known, 404), (Unknown, 404), (Ambiguous, 409)],
     },
