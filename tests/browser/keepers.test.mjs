@@ -34,7 +34,8 @@ after(async () => {
 test('every keeper is listed, an orphan is marked, and only that one can be ended', async () => {
   await page.setViewport({ width: 1440, height: 900 });
   await page.goto(`${machine.url}/ui/doctor`, { waitUntil: 'load' });
-  await says(keeper('known'), 'connected');
+  await says(keeper('known'), `agent ${rows.known.bridge_pid}`);
+  await seen(`${keeper('known')} a`);
   assert.equal(await page.$(part('act-end-keeper')), null);
   await machine.kill();
   const tool = join(dirname(given('SVC_SIM_BIN')), 'examples', 'lose_record');

@@ -152,6 +152,13 @@ impl Write {
         }
     }
 
+    /// Restarts a bridge whose remote link is lost.
+    pub fn heal(target: Target) -> Self {
+        let path = paths::instance_action(&target.id, "heal");
+        let done: Done = |_, text| Ok(outcome::resumed(&wire::read::<SpawnResult>(text)?));
+        Self::new(target.id, words::act::HEAL, target.project, Method::POST, path, done)
+    }
+
     /// Removes the row of an ended bridge.
     pub fn forget(target: Target) -> Self {
         let path = paths::instance_action(&target.id, "forget");
@@ -252,6 +259,11 @@ impl Page {
     /// Resumes a bridge; `trust` also grants the trust that is missing.
     pub fn resume(self, target: Target, trust: bool) {
         self.write(Write::resume(target, trust));
+    }
+
+    /// Restarts a bridge whose remote link is lost.
+    pub fn heal(self, target: Target) {
+        self.write(Write::heal(target));
     }
 
     /// Gives a bridge another session name; blank means the project name.

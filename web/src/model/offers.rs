@@ -3,7 +3,7 @@
 use crate::model::status;
 use crate::text::session::blocked as words;
 use svc_shared::api::instances::Instance;
-use svc_shared::status::ResumeBlocked;
+use svc_shared::status::{BridgeStatus, ResumeBlocked};
 
 /// One action of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +36,8 @@ pub struct Offers {
     pub open: bool,
     /// The log can be read.
     pub log: bool,
+    /// Restart where the remote link is lost.
+    pub heal: Offer,
     /// Stop.
     pub stop: Offer,
     /// Resume.
@@ -111,6 +113,10 @@ pub fn offers(bridge: &Instance, live_sibling: Option<&str>) -> Offers {
     Offers {
         open: live && bridge.connect.available,
         log: bridge.has_log,
+        heal: or_held(match bridge.link.is_down() && can_restart(bridge) {
+            true => Offer::Ready,
+            false => Offer::Absent,
+        }),
         stop: or_held(if live && !status::is_stopping(bridge) {
             Offer::Ready
         } else {
@@ -122,13 +128,22 @@ pub fn offers(bridge: &Instance, live_sibling: Option<&str>) -> Offers {
     }
 }
 
+/// Whether a stop and a resume bring the bridge back.
+///
+/// One that was started elsewhere would only be ended.
+fn can_restart(bridge: &Instance) -> bool {
+    bridge.status.is(&BridgeStatus::Running)
+        && !status::is_stopping(bridge)
+        && !status::is_taken_over(bridge)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::sample::bridge;
     use svc_shared::Word;
     use svc_shared::api::instances::Quarantine;
-    use svc_shared::status::{BridgeStatus, Phase, QuarantineKind};
+    use svc_shared::status::{LinkState, Phase, QuarantineKind};
 
     fn ended(blocked: Option<ResumeBlocked>) -> Instance {
         let mut row = bridge("a", BridgeStatus::Stopped);
@@ -146,6 +161,19 @@ mod tests {
         assert_eq!(offers.stop, Offer::Ready);
         assert_eq!(offers.resume, Offer::Absent);
         assert_eq!(offers.forget, Offer::Absent);
+    }
+
+    #[test]
+    fn a_restart_is_offered_only_where_the_link_is_lost() {
+        let mut row = bridge("a", BridgeStatus::Running);
+        assert_eq!(offers(&row, None).heal, Offer::Absent);
+        row.link.state = LinkState::Down.into();
+        assert_eq!(offers(&row, None).heal, Offer::Ready);
+        row.phase = Phase::Stopping.into();
+        assert_eq!(offers(&row, None).heal, Offer::Absent);
+        row = bridge("a", BridgeStatus::Stopped);
+        row.link.state = LinkState::Down.into();
+        assert_eq!(offers(&row, None).heal, Offer::Absent);
     }
 
     #[test]

@@ -78,6 +78,8 @@ impl From<HistoryEvent> for Event {
             Some(History::Ready) => Face::new(Glyph::CheckDisc, words::READY, Tone::Ok),
             Some(History::Ended) => Face::new(Glyph::Square, words::ENDED, Tone::Neutral),
             Some(History::Crashed) => Face::new(Glyph::Triangle, status::CRASHED, Tone::Danger),
+            Some(History::LinkLost) => Face::new(Glyph::BrokenRing, words::LINK_LOST, Tone::Warn),
+            Some(History::LinkRestored) => Face::new(Glyph::CheckDisc, words::LINK_BACK, Tone::Ok),
             None => Face::new(Glyph::DottedRing, &kind.to_string(), Tone::Neutral),
         };
         let mode = event.mode.to_string();
@@ -89,6 +91,7 @@ impl From<HistoryEvent> for Event {
             };
             facts.extend(said);
         }
+        facts.extend(event.detail);
         Self {
             at: event.at,
             project: event.project,
@@ -172,6 +175,7 @@ mod tests {
             mode: LaunchMode::Standard.into(),
             session_ref: None,
             exit_reason: reason.map(Into::into),
+            detail: None,
             cost_usd: None,
         }
     }
@@ -179,6 +183,16 @@ mod tests {
     fn told(events: Vec<HistoryEvent>, next_before: Option<i64>) -> Past {
         let page = HistoryPage { events, next_before };
         read(&serde_json::to_string(&page).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_lost_link_says_why_and_is_no_end() {
+        let lost =
+            HistoryEvent { detail: Some("HTTP 503".into()), ..written(History::LinkLost, None) };
+        let past = told(vec![written(History::LinkRestored, None), lost], None);
+        let said: Vec<_> = past.events.iter().map(|e| (e.face.word.as_str(), e.is_end)).collect();
+        assert_eq!(said, [("Link back", false), ("Link lost", false)]);
+        assert_eq!(past.events[1].facts, ["Server Mode", "HTTP 503"]);
     }
 
     #[test]

@@ -101,6 +101,8 @@ pub struct ListEntry {
     pub is_same_dir: bool,
     /// It ended with its machine, and nobody wanted that.
     pub ended_with_machine: bool,
+    /// Its remote link is lost: the history has an event of it.
+    pub is_link_down: bool,
     /// Status in words of the project list.
     pub count_as: CountAs,
     /// What a person has seen who dismisses it: the next run may end badly again.
@@ -168,6 +170,7 @@ pub fn place(bridge: &Instance) -> ListEntry {
         is_interactive: bridge.resume_mode.is(&ResumeMode::Pty),
         is_same_dir: bridge.spawn_mode.is(&SpawnMode::SameDir),
         ended_with_machine: ended_with_machine(bridge),
+        is_link_down: bridge.link.is_down(),
         count_as,
         seen: format!("{}:{}", bridge.instance_id, bridge.generation),
         since: bridge.status_since.as_millis(),

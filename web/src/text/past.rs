@@ -6,6 +6,10 @@ pub const STARTED: &str = "Started";
 pub const READY: &str = "Ready";
 /// It ended other than by a crash.
 pub const ENDED: &str = "Ended";
+/// It lost its remote link.
+pub const LINK_LOST: &str = "Link lost";
+/// The link came back.
+pub const LINK_BACK: &str = "Link back";
 /// View and tab.
 pub const TITLE: &str = "Activity";
 /// Nothing happened yet.

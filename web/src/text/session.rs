@@ -48,6 +48,11 @@ pub mod act {
     pub const LOG: &str = "Log";
     /// Stops.
     pub const STOP: &str = "Stop";
+    /// Restarts what has lost its remote link.
+    pub const HEAL: &str = "Restart";
+    /// Rest of the question before it.
+    pub const HEAL_QUESTION: &str =
+        "? Its link is lost. The process ends and comes back with its conversations.";
     /// Resumes.
     pub const RESUME: &str = "Resume";
     /// Trusts the folder and resumes.

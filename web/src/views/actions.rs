@@ -30,6 +30,7 @@ use web_sys::{KeyboardEvent, SubmitEvent};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ask {
     Stop,
+    Heal,
     Rename,
 }
 
@@ -89,6 +90,14 @@ pub fn Actions(
                 view! { <Confirm verb=act::STOP object=target.get_untracked().project rest=rest on_yes=run on_no=close /> }
                     .into_any()
             }
+            Some(Ask::Heal) => {
+                let run = Callback::new(move |()| {
+                    ask.set(None);
+                    page.heal(target.get_untracked());
+                });
+                view! { <Confirm verb=act::HEAL object=target.get_untracked().project rest=act::HEAL_QUESTION on_yes=run on_no=close /> }
+                    .into_any()
+            }
             Some(Ask::Rename) => view! { <Rename bridge=bridge on_done=close /> }.into_any(),
             None => view! { <Buttons bridge=bridge target=target offered=offered layout=layout ask=ask /> }.into_any(),
         })}
@@ -119,6 +128,8 @@ fn Buttons(
         })
     };
     let (can_stop, can_resume) = (can(|o| &o.stop), can(|o| &o.resume));
+    let can_heal = can(|o| &o.heal);
+    let on_heal = Callback::new(move |()| ask.set(Some(Ask::Heal)));
     let has_log = memo(move || {
         matches!(layout, ActionLayout::Row | ActionLayout::Dense) && offered.with(|o| o.log)
     });
@@ -179,6 +190,12 @@ fn Buttons(
             <ActButton
                 label=act::STOP name=name_of(act::STOP) on_act=on_stop look=quiet symbol=(layout == ActionLayout::Head).then_some("stop")
                 reason=why(|o| &o.stop) is_pending=is_pending testid="act-stop"
+            />
+        }))}
+        {dynamic(move || can_heal.get().then(|| view! {
+            <ActButton
+                label=act::HEAL name=name_of(act::HEAL) on_act=on_heal look=quiet symbol=Some("resume")
+                reason=why(|o| &o.heal) is_pending=is_pending testid="act-heal" class="only-desk"
             />
         }))}
         {dynamic(move || view_instead(instead.get(), target))}
@@ -321,6 +338,9 @@ fn menu(
         entries.push(entry(act::COPY_REF, copies(session.to_string()), "menu-copy-ref", ""));
     }
     entries.push(entry(act::COPY_COMMAND, copies(command(bridge)), "menu-copy-command", ""));
+    if offers.heal == Offer::Ready {
+        entries.push(entry(act::HEAL, write(asks(Ask::Heal)), "menu-heal", "only-small"));
+    }
     if !bridge.is_live() {
         let launch = Does::Run(Callback::new(move |()| {
             nav.open_launch(&project, &Choice::default());

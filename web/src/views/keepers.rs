@@ -18,6 +18,8 @@ use svc_shared::internal::keepers::Keeper;
 pub fn list(asks: RwSignal<Option<i32>>) -> AnyView {
     let page = page();
     dynamic(move || {
+        // With the records comes the way to the session of each.
+        page.store.is_loaded.track();
         let found = page.ready.keepers.get();
         (!found.is_empty()).then(|| {
             let rows: Vec<_> = found.iter().map(|one| row(one, asks)).collect();
