@@ -73,7 +73,7 @@ pub fn instance(reference: &str) -> String {
     format!("{API}/instances/{}", segment(reference))
 }
 
-/// `/api/instances/{reference}/{verb}`: `resume`, `heal`, `forget`, `connect`, `qr`, `log`.
+/// `/api/instances/{reference}/{verb}`, with a verb such as `resume` or `heal`.
 #[must_use]
 pub fn instance_action(reference: &str, verb: &str) -> String {
     format!("{API}/instances/{}/{verb}", segment(reference))

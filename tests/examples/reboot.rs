@@ -1,4 +1,4 @@
-//! Makes the records of a service look as if they were from another boot of the machine.
+//! Makes the records of a service look as if from another boot.
 //!
 //! `reboot DATABASE`: for tests that cannot restart the machine. The service must not run.
 

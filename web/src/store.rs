@@ -372,7 +372,7 @@ impl Store {
         self.live_of(&of.project).filter(|id| id != of.instance_id.as_str())
     }
 
-    /// The live Server Mode bridge of a project, of which there is one at most. Tracked.
+    /// The live Server Mode bridge of a project. Tracked.
     pub fn live_of(self, project: &str) -> Option<String> {
         self.places.with(|places| {
             let mut all = places.iter().filter(|p| p.project == project && !p.is_interactive);

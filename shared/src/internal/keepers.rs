@@ -15,9 +15,13 @@ pub struct Keeper {
     pub bridge_pid: Option<i32>,
     /// Reference of the session; null until one is known.
     pub session_ref: Option<SessionRef>,
+    /// How far its session is.
+    ///
     /// `launching`, `starting`, `ready`, `failed`, `exited`, or `unknown` without a usable record.
     pub state: String,
-    /// The instance it was started for, whose record may be gone; null when nobody knows.
+    /// The instance it was started for; null when nobody knows.
+    ///
+    /// Its record may be gone.
     pub instance_id: Option<InstanceId>,
     /// When it began; null without a usable record.
     pub started_at: Option<Timestamp>,

@@ -1,4 +1,4 @@
-//! Keepers: listed by command and API, and an orphan is ended by nothing else than its pid.
+//! Keepers are listed, and only an orphan is ended.
 
 use crate::harness::{Server, World, within};
 use serde_json::{Value, json};

@@ -210,7 +210,9 @@ impl Ground<'_> {
         form.must_trust || !self.project.trust_state.is(&TrustState::Trusted)
     }
 
-    /// Why a kind cannot be chosen on this machine; `None` where it can, or nobody knows yet.
+    /// Why a kind cannot be chosen on this machine.
+    ///
+    /// `None` where it can, or nobody knows yet.
     #[must_use]
     pub fn kind_off(&self, kind: Kind) -> Option<String> {
         let refused = self.preflight?.launch.get(kind.word()).filter(|verdict| !verdict.ok)?;
@@ -218,7 +220,7 @@ impl Ground<'_> {
         (code == NO_TERMINAL).then(|| words::verdict(code))
     }
 
-    /// What a session that works on the project's own files shares with others, as a sentence.
+    /// A warning that others work on the files that the session would work on.
     #[must_use]
     pub fn collision(&self, form: &Form) -> Option<String> {
         let shares = form.kind == Kind::Interactive

@@ -6,7 +6,7 @@ use svc_shared::Timestamp;
 use svc_shared::api::instances::{Instance, Quarantine};
 use svc_shared::status::RestartState;
 
-/// Where the automatic restarts of a bridge stand, as far as a person can do something.
+/// Where the automatic restarts of a bridge stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
     /// A restart is scheduled.

@@ -1,4 +1,4 @@
-//! What a restart of the machine ended: what is chosen, what comes back, how far it is.
+//! What a restart of the machine ended, and how far its restore is.
 
 use crate::model::offers;
 use crate::model::status::{Face, Glyph, Tone};

@@ -14,7 +14,9 @@ use crate::views::times::Age;
 use leptos::prelude::*;
 use svc_shared::internal::keepers::Keeper;
 
-/// The list; nothing where no terminal is held. `asks` is the process that a question is about.
+/// The list; nothing where no terminal is held.
+///
+/// `asks` is the process that a question is about.
 pub fn list(asks: RwSignal<Option<i32>>) -> AnyView {
     let page = page();
     dynamic(move || {

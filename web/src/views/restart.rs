@@ -1,4 +1,4 @@
-//! Automatic restarts of a bridge: what is scheduled, what was given up, and the policy.
+//! Automatic restarts of a bridge, and the policy that asks for them.
 
 use crate::act::Target;
 use crate::browser;
@@ -40,7 +40,7 @@ pub fn RestartFacts(
     })
 }
 
-/// What is scheduled or was given up, with what a person can do, on the page of a session.
+/// The card of a restart that is scheduled, or of restarts that were given up.
 #[component]
 pub fn RestartCard(
     /// The record.

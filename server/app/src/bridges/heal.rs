@@ -23,7 +23,8 @@ pub(crate) struct HealBridge {
 }
 
 impl HealBridge {
-    /// Ends the process and starts it again in the same row, whatever becomes of the caller.
+    /// Ends the process and starts it again in the same row.
+    /// What has begun goes on when the caller goes away.
     ///
     /// # Errors
     /// Its link is not lost, or it could not be resumed here, and nothing was done. Or the stop or

@@ -1,4 +1,4 @@
-//! Values that fill in the launch dialog: from the address, a draft, or the last launch.
+//! Values that fill in the launch dialog.
 
 use super::{Form, Kind, is_bypass};
 use crate::model::wire;
