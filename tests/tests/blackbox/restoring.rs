@@ -1,6 +1,10 @@
 //! Restoring what a reboot of the machine ended: offered, by itself, or not at all.
 
 use crate::harness::{Events, Server, World, gone};
+use crate::lost_keepers::end_at_once;
+use crate::sessions_in_terminals::{
+    ready, session, starts as terminal_starts, talked_to, until_said,
+};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use svc_shared::internal::restore::{RestoreJob, RestoreOffer};
@@ -20,9 +24,15 @@ async fn rebooted(names: &[&str], settings: Value) -> World {
         bridge.signal(Signal::KILL);
         gone(&bridge).await;
     }
-    let other = "UPDATE bridges SET bridge_boot_id = '11111111-2222-3333-4444-555555555555'";
-    assert_eq!(world.sql(other).await.unwrap(), u64::try_from(names.len()).unwrap());
+    of_another_boot(&world, names.len()).await;
     world
+}
+
+/// Lets all records be of another boot.
+async fn of_another_boot(world: &World, count: usize) {
+    let other = "UPDATE bridges SET bridge_boot_id = '11111111-2222-3333-4444-555555555555', \
+         keeper_boot_id = iif(keeper_pid IS NULL, NULL, '11111111-2222-3333-4444-555555555555')";
+    assert_eq!(world.sql(other).await.unwrap(), u64::try_from(count).unwrap());
 }
 
 async fn offer(server: &Server<'_>) -> RestoreOffer {
@@ -80,6 +90,48 @@ async fn f78_h115_twenty_sessions_are_offered_and_restored_once_with_one_summary
     assert!(offer(&server).await.candidates.is_empty());
     server.says("20 of 20 sessions restored").await;
     assert_eq!(server.log().matches("sessions restored").count(), 1);
+}
+
+#[tokio::test]
+async fn f78_twenty_interactive_sessions_come_back_with_their_own_conversations() {
+    let world = World::new();
+    let names = ["a", "b", "c", "d", "e"];
+    names.iter().for_each(|name| drop(world.project_with(name, talked_to())));
+    let server = world.serve().await;
+    let mut rows = Vec::new();
+    for name in names {
+        for _ in 0..4 {
+            let row = ready(&server, session(name)).await;
+            until_said(&world, &row).await;
+            rows.push(row);
+        }
+    }
+    let recorded = "SELECT group_concat(instance_id || conversation_id, ' ') FROM \
+         (SELECT instance_id, conversation_id FROM bridges ORDER BY instance_id)";
+    let before = world.sql_text(recorded).await;
+    let begun = terminal_starts(&world).len();
+    server.kill().await;
+    for row in &rows {
+        end_at_once(row.bridge_pid.map(Into::into));
+        end_at_once(row.keeper_pid.map(Into::into));
+    }
+    of_another_boot(&world, rows.len()).await;
+    let server = world.serve().await;
+    let mut page = server.events().await;
+    let offered = offer(&server).await.candidates;
+    assert_eq!(offered.len(), 20);
+    let body = json!({ "ids": ids(&server).await, "parallel": 4 });
+    server.client.post_json("/api/restore", &body).await.expect(202);
+    assert_eq!(steps(&outcome(&mut page).await), ["done"; 20]);
+    assert_eq!(world.sql_text(recorded).await, before);
+    let again = terminal_starts(&world).split_off(begun);
+    assert_eq!(again.len(), 20);
+    let goes_on = |argv: &Vec<String>| argv.iter().any(|it| it == "--resume" || it == "--continue");
+    assert!(again.iter().all(goes_on), "{again:?}");
+    server.says("20 of 20 sessions restored").await;
+    for row in &rows {
+        server.client.stop(row.instance_id.as_str()).await.expect(200);
+    }
 }
 
 #[tokio::test]
