@@ -216,8 +216,9 @@ fn Form(what: Open, open: RwSignal<Option<Open>>) -> impl IntoView {
         Some(label) => (words::rotate(&shown(label)), words::ROTATE),
         None => (words::ISSUE.to_owned(), words::ISSUE),
     };
+    // While nothing is known yet the service is asked: it says what is missing.
     let has_password =
-        page.live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.has_password));
+        page.live.basics.with_untracked(|b| b.as_ref().is_none_or(|b| b.has_password));
     let command = match &rotated {
         Some(label) => format!("svc api-token rotate {label}"),
         None => "svc api-token issue NAME --scope read --expires 90d".to_owned(),

@@ -309,11 +309,12 @@ fn of_tokens(config: &Config, tokens: &[NamedToken], now: Timestamp) -> Vec<Find
             many => format!("{many} tokens may do everything and never expire."),
         };
         let more = if many > 3 { " and others" } else { "" };
+        let are = if many == 1 { "It is" } else { "They are" };
         found.push(Finding {
             level: CheckStatus::Ok.into(),
             code: "full_tokens".to_owned(),
             title,
-            detail: format!("They are: {}{more}.", shown.join(", ")),
+            detail: format!("{are} {}{more}.", shown.join(", ")),
             key: None,
         });
     }
