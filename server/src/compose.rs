@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use svc_agent::cli::{AgentCli, AgentSetup};
 use svc_agent::environment::{ChildEnvironment, Variables};
 use svc_agent::node::default_node_bin;
@@ -20,7 +20,7 @@ use svc_process::{Host, HostOptions};
 use svc_projects::{Discovery, Projects, Rules, scan};
 use svc_shared::Timestamp;
 use svc_store::{Access, OpenError, Store};
-use svc_watch::Watcher;
+use svc_watch::{Pace, Subscription, Watcher};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
@@ -279,6 +279,12 @@ fn boot_time() -> Option<Timestamp> {
     let seconds: i64 =
         stat.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()?;
     Some(Timestamp::from_millis(seconds.saturating_mul(1000)))
+}
+
+/// Reports changes of two files, at the latest after this time.
+pub(crate) fn watched(files: [&Path; 2], at_latest: Duration) -> [Subscription; 2] {
+    let watcher = Watcher::new();
+    files.map(|file| watcher.file(file, Pace::every(at_latest)))
 }
 
 struct WallClock;

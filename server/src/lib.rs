@@ -11,4 +11,5 @@ mod error_chain;
 mod logging;
 mod serve;
 mod signals;
+mod tls;
 mod twin;

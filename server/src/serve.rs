@@ -2,14 +2,17 @@
 
 use crate::compose::{self, ComposeError, Composed, Surroundings};
 use crate::signals::Signals;
+use crate::tls;
 use crate::twin::Twin;
 use sd_notify::NotifyState;
 use std::io;
 use std::net::SocketAddr;
 use svc_app::{App, AppError};
+use svc_config::Config;
 use svc_http::ServeOptions;
 use svc_process::run_lock::{RunLock, RunLockError, RunRecord};
 use svc_process::table::ProcTable;
+use svc_tls::{Certificates, TlsError};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -33,6 +36,9 @@ pub(crate) enum StartError {
         /// Why, and what to do.
         words: String,
     },
+    /// The certificate cannot be used.
+    #[error("tls cannot be served")]
+    Tls(#[from] TlsError),
     /// The registry cannot be read.
     #[error(transparent)]
     App(#[from] AppError),
@@ -49,6 +55,7 @@ impl StartError {
             Self::Lock(_) => "already_served",
             Self::Compose(error) => error.code,
             Self::Bind { .. } => "bind",
+            Self::Tls(_) => "tls",
             Self::App(error) => error.code.as_str(),
             Self::Io(_) => "internal",
         }
@@ -81,6 +88,7 @@ impl Running {
             None => config.port,
         };
         let composed = compose::server(around, wanted).await?;
+        let certificates = tls::open(config).await?;
         let listener = match listener {
             Some(listener) => listener,
             None => bind(&config.host, config.port).await?,
@@ -90,13 +98,17 @@ impl Running {
         if let Twin::Taken(other) = &twin {
             tracing::warn!("{}; {}", crate::twin::words(*other), crate::twin::REMEDY);
         }
-        let url = format!("http://{}{}/", shown(&config.host, address), config.root_path);
+        let url = url(config, address, certificates.as_deref());
         let app = composed.app.clone();
         app.legacy().run().await?;
         app.supervise().await?;
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let options = ServeOptions::default().within(limit.unwrap_or(u64::MAX));
-        let serving = tokio::spawn(svc_http::serve(listener, app, options));
+        let secure = certificates.as_ref().map(|certificates| certificates.config());
+        if let Some(certificates) = certificates {
+            tokio::spawn(tls::keep(certificates, app.shutdown().clone()));
+        }
+        let serving = tokio::spawn(svc_http::serve(listener, app, options, secure));
         if let Err(error) = lock.set_address(url.clone()) {
             tracing::warn!("the address is not in the lock file: {error}");
         }
@@ -173,6 +185,24 @@ pub(crate) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartErro
         };
         StartError::Bind { address: format!("{host}:{port}"), words: format!("{remedy} ({error})") }
     })
+}
+
+/// The address of the page: under TLS one that the certificate is for.
+fn url(config: &Config, address: SocketAddr, certificates: Option<&Certificates>) -> String {
+    let root = &config.root_path;
+    let Some(facts) = certificates.map(Certificates::facts) else {
+        return format!("http://{}{root}/", shown(&config.host, address));
+    };
+    let own = shown(&config.host, address);
+    let bare = own.rsplit_once(':').map_or(own.as_str(), |(host, _)| host);
+    // Behind a star nobody knows which name is ours.
+    let named = facts.names.iter().find(|name| !name.starts_with("*."));
+    match named {
+        Some(name) if !facts.covers(bare) => {
+            format!("https://{}{root}/", shown(name, address))
+        }
+        Some(_) | None => format!("https://{own}{root}/"),
+    }
 }
 
 /// The address to type: the configured host, and brackets around an IPv6 address.

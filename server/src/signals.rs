@@ -51,8 +51,8 @@ impl Signals {
                 _ = self.terminate.recv() => return Asked::Terminate,
                 () = received(self.quit.as_mut()) => return Asked::Terminate,
                 () = received(self.hangup.as_mut()) => tracing::warn!(
-                    "SIGHUP is ignored: the configuration is read at start only; restart to apply \
-                     a change, bridges keep running"
+                    "SIGHUP: certificates are read again, the configuration only at the start; \
+                     restart to apply a change of it, bridges keep running"
                 ),
             }
         }

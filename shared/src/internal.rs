@@ -5,6 +5,7 @@ pub mod changes;
 pub mod clones;
 pub mod keepers;
 pub mod metrics;
+pub mod probe;
 pub mod restore;
 pub mod strays;
 

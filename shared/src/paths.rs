@@ -42,6 +42,10 @@ pub const DEVICES: &str = "/api/devices";
 pub const SIGN_OUT_OTHERS: &str = "/api/devices/sign-out-others";
 /// Who can reach the service.
 pub const ACCESS: &str = "/api/access";
+/// What arrived of a request, for `svc doctor --probe`.
+pub const PROBE: &str = "/api/probe";
+/// The same where sockets are.
+pub const WS_PROBE: &str = "/ws/probe";
 /// Prefix of the page's own routes.
 pub const UI: &str = "/ui";
 /// Prefix of the page's files.

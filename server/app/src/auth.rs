@@ -8,6 +8,7 @@ mod devices;
 mod identity;
 mod known;
 pub(crate) mod password;
+mod probe;
 mod proxy;
 pub mod refs;
 mod sign_in;
@@ -20,6 +21,7 @@ mod tokens;
 pub use devices::Devices;
 pub use identity::{Caller, Channel, Claim, Identity};
 pub use password::{LONGEST_PASSWORD, SHORTEST_PASSWORD, hash_password};
+pub use probe::{PROBE_HEADER, probe_pass};
 pub use sign_in::{SignInError, Visitor};
 pub use tokens::{Tokens, new_token};
 

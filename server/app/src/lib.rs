@@ -10,6 +10,7 @@ pub mod auth;
 #[cfg(test)]
 mod bench;
 mod bridges;
+pub mod certificates;
 mod compose;
 mod debounce;
 mod error;

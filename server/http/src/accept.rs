@@ -1,10 +1,11 @@
 //! The accept loop: counts connections, limits them per peer, ends them (H76, H79).
 //!
 //! The framework's own server has no deadline for request heads and no cap on connections, so the
-//! loop is ours; requests and replies are the framework's. HTTP/1.1 only: browsers speak nothing
-//! else without TLS, and a second protocol would need every limit a second time.
+//! loop is ours; requests and replies are the framework's. HTTP/1.1 only, over TLS too: a second
+//! protocol would need every limit a second time.
 
 mod framing;
+mod socket;
 mod wire;
 
 use crate::layers::headers;
@@ -15,6 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use poem::http::uri::Scheme;
 use poem::web::{LocalAddr, RemoteAddr};
+use socket::Socket;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
@@ -28,6 +30,7 @@ use std::time::Duration;
 use svc_domain::peer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::Instant;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use wire::Wire;
@@ -36,6 +39,8 @@ use wire::Wire;
 const OUT_OF_DESCRIPTORS: [i32; 2] = [24, 23];
 /// Idle connections dropped at once to get descriptors back.
 const SHED: usize = 16;
+/// A client that speaks no TLS, or slowly, is dropped after this (H13).
+const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Pause of the loop when no descriptor is left.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// Sent when a connection is taken only to be turned away.
@@ -326,6 +331,7 @@ pub(crate) async fn run(
     service: impl Answers,
     closing: CancellationToken,
     options: ServeOptions,
+    tls: Option<Arc<ServerConfig>>,
 ) -> io::Result<()> {
     let local = listener.local_addr()?;
     let connections = Arc::new(Connections::default());
@@ -353,10 +359,13 @@ pub(crate) async fn run(
         next_id += 1;
         let id = next_id;
         if !connections.admit(id, &facts, &options) {
-            turn_away(&socket);
+            // In clear text it would only confuse a client that speaks TLS.
+            if tls.is_none() {
+                turn_away(&socket);
+            }
             continue;
         }
-        let connection = Connection { socket, local, peer, facts };
+        let connection = Connection { socket, tls: tls.clone(), local, peer, facts };
         let (service, closing, connections) =
             (service.clone(), closing.clone(), Arc::clone(&connections));
         tasks.spawn(async move {
@@ -378,6 +387,7 @@ pub(crate) async fn run(
 
 struct Connection {
     socket: TcpStream,
+    tls: Option<Arc<ServerConfig>>,
     local: SocketAddr,
     peer: SocketAddr,
     facts: ConnectionFacts,
@@ -385,21 +395,35 @@ struct Connection {
 
 impl Connection {
     async fn serve(self, service: impl Answers, closing: CancellationToken, options: ServeOptions) {
-        let Self { socket, local, peer, facts } = self;
+        let Self { socket, tls, local, peer, facts } = self;
         // Replies are small and complete: waiting to fill a packet only delays them.
         let _ = socket.set_nodelay(true);
         let shared = Arc::clone(&facts.shared);
+        let scheme = if tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP };
+        let socket = match tls {
+            None => Socket::Plain(socket),
+            // Until it is over the connection counts as idle: it makes room when there is none.
+            Some(config) => tokio::select! {
+                shaken = tokio::time::timeout(HANDSHAKE, Socket::secure(socket, config)) => {
+                    // An error is the peer's: it spoke no TLS, or left.
+                    let Ok(Ok(socket)) = shaken else { return };
+                    socket
+                }
+                () = shared.drop_now.cancelled() => return,
+                () = closing.cancelled() => return,
+            },
+        };
         let service = service_fn({
             let facts = facts.clone();
             move |request: hyper::Request<Incoming>| {
-                let (service, facts) = (service.clone(), facts.clone());
+                let (service, facts, scheme) = (service.clone(), facts.clone(), scheme.clone());
                 async move {
                     let _flight = facts.begin();
                     let mut request = poem::Request::from((
                         request,
                         LocalAddr(local.into()),
                         RemoteAddr(peer.into()),
-                        Scheme::HTTP,
+                        scheme,
                     ));
                     request.set_data(facts);
                     Ok::<_, Infallible>(hyper::Response::from(service.answer(request).await))

@@ -10,6 +10,7 @@ pub(crate) mod instances;
 pub(crate) mod keepers;
 pub(crate) mod metrics;
 pub(crate) mod ops;
+pub(crate) mod probe;
 pub(crate) mod projects;
 pub(crate) mod qr;
 pub(crate) mod rate;

@@ -41,17 +41,25 @@ pub use setup::serve_setup;
 pub use spa::has_page;
 
 use std::io;
+use std::sync::Arc;
 use svc_app::App;
 use tokio::net::TcpListener;
+use tokio_rustls::rustls::ServerConfig;
 
 /// Serves `app` on a listener that is bound already, until the service shuts down.
 ///
+/// With `tls` every connection is encrypted, and plain HTTP is answered by its end.
 /// Requests under way then have [`ServeOptions::grace`] to end; sockets are told to come back.
 ///
 /// # Errors
 /// Only when the listener has no address; trouble with single connections ends those.
-pub async fn serve(listener: TcpListener, app: App, options: ServeOptions) -> io::Result<()> {
+pub async fn serve(
+    listener: TcpListener,
+    app: App,
+    options: ServeOptions,
+    tls: Option<Arc<ServerConfig>>,
+) -> io::Result<()> {
     let port = listener.local_addr()?.port();
     let closing = app.shutdown().clone();
-    accept::run(listener, HttpService::new(app, port, &options), closing, options).await
+    accept::run(listener, HttpService::new(app, port, &options), closing, options, tls).await
 }

@@ -100,6 +100,8 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/projects/{name}/worktrees/{worktree}/remove" Guarded OptionalJson Plain internal::worktrees::remove),
         own!(POST "/api/projects/{name}/trust" Guarded None Plain internal::projects::trust),
         own!(POST "/api/projects/{name}/adopt" Guarded None Plain internal::projects::adopt),
+        own!(GET "/api/probe" Guarded None Plain internal::probe::seen),
+        own!(GET "/ws/probe" Guarded None Plain internal::probe::seen),
         own!(GET "/ws/events" Guarded None Socket ws::events::open),
         own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
         own!(GET "/ws/clone-progress/{job}" Guarded None Socket ws::clone_progress::open),

@@ -1,6 +1,8 @@
 //! `svc doctor`: runs every check, prints what was found and what to do.
 
+mod http;
 mod port;
+mod probe;
 
 use crate::cli::call::{Call, block_on};
 use crate::cli::config::{found, shown};
@@ -19,6 +21,9 @@ use svc_shared::status::CheckStatus;
 
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
+    /// Ask the running service as its clients do, through its public address or URL.
+    #[arg(long, value_name = "URL", num_args = 0..=1, conflicts_with = "only")]
+    pub(crate) probe: Option<Option<String>>,
     /// Only these checks.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) only: Vec<String>,
@@ -31,7 +36,7 @@ pub(crate) struct Doctor {
 }
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "config",
     "config-keys",
     "config-mode",
@@ -43,6 +48,7 @@ const NAMES: [&str; 18] = [
     "git",
     "auth",
     "workspace-trust",
+    "tls",
     "db",
     "strays",
     "keepers",
@@ -59,7 +65,7 @@ pub(crate) fn run(call: &Call, options: &Doctor) -> Result<Exit, End> {
         let line = format!("there is no check `{unknown}`; name some of: {all}");
         return Err(Failure::new(Exit::Refused, "invalid_value", line).into());
     }
-    let (path, mut checks) = examined(call)?;
+    let (path, mut checks) = examined(call, options.probe.as_ref())?;
     if !options.only.is_empty() {
         checks.retain(|check| options.only.contains(&check.name));
     }
@@ -98,7 +104,10 @@ fn line(check: &Check) -> [Cell; 2] {
     [Cell::toned(word, tone), Cell::from(text)]
 }
 
-fn examined(call: &Call) -> Result<(Option<PathBuf>, Vec<Check>), End> {
+fn examined(
+    call: &Call,
+    probe: Option<&Option<String>>,
+) -> Result<(Option<PathBuf>, Vec<Check>), End> {
     let found = match found(call)? {
         Ok(found) => found,
         Err(FindError::NotFound { searched }) => {
@@ -117,7 +126,29 @@ fn examined(call: &Call) -> Result<(Option<PathBuf>, Vec<Check>), End> {
     };
     logging::start(Shape::Remark, LogLevel::Error);
     crate::safety::report_panics();
-    Ok((path, block_on(asked(call, loaded, read.as_ref()))?))
+    let checks = match probe {
+        Some(url) => block_on(probed(call, loaded, url.as_deref())),
+        None => block_on(asked(call, loaded, read.as_ref())),
+    };
+    Ok((path, checks?))
+}
+
+/// The checks of `--probe`: what the start judges, then what clients see.
+async fn probed(call: &Call, loaded: &Loaded, url: Option<&str>) -> Result<Vec<Check>, End> {
+    let mut signals = Signals::of_command().map_err(End::of_machine)?;
+    let around = call.surroundings(loaded);
+    let work = async {
+        let mut checks = doctor::posture(&around.config, compose::now());
+        checks.extend(probe::checks(&around, url).await);
+        checks
+    };
+    tokio::select! {
+        checks = work => Ok(checks),
+        asked = signals.asked() => Err(End::Signal(match asked {
+            Asked::Interrupt => Exit::Interrupted,
+            Asked::Terminate => Exit::Terminated,
+        })),
+    }
 }
 
 async fn asked(

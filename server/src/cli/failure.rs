@@ -117,6 +117,11 @@ impl From<StartError> for End {
     fn from(error: StartError) -> Self {
         match error {
             StartError::App(error) => error.into(),
+            StartError::Tls(error) => {
+                let mut failure = Failure::chain("tls", &error);
+                failure.exit = Exit::Refused;
+                failure.into()
+            }
             other => Failure::chain(other.code(), &other).into(),
         }
     }

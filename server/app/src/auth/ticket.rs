@@ -19,6 +19,7 @@ pub(crate) struct Keys {
     session: [u8; 32],
     elevation: [u8; 32],
     fingerprint: [u8; 32],
+    probe: [u8; 32],
 }
 
 impl std::fmt::Debug for Keys {
@@ -32,6 +33,8 @@ impl std::fmt::Debug for Keys {
 pub(crate) enum Purpose {
     Session,
     Elevation,
+    /// Not a cookie: the pass of `svc doctor --probe`.
+    Probe,
 }
 
 /// What a cookie says.
@@ -60,6 +63,7 @@ impl Keys {
             session: derive(b"svc/session-cookie/v1"),
             elevation: derive(b"svc/elevation-cookie/v1"),
             fingerprint: derive(b"svc/password-fingerprint/v1"),
+            probe: derive(b"svc/doctor-probe/v1"),
         }
     }
 
@@ -67,6 +71,7 @@ impl Keys {
         let key = match purpose {
             Purpose::Session => &self.session,
             Purpose::Elevation => &self.elevation,
+            Purpose::Probe => &self.probe,
         };
         let mut mac = Hmac::<Sha256>::new_from_slice(key).ok()?;
         mac.update(payload);

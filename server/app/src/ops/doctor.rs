@@ -14,6 +14,7 @@ mod registry;
 mod same_session;
 mod strays;
 mod systemd;
+mod tls;
 mod verdict;
 
 use crate::VERSION;
@@ -174,10 +175,14 @@ impl Examiner {
             tokio::join!(agent, login, places, database, strays, keepers, same_session, scopes);
         let mut checks = vec![agent, login];
         let exposure = exposure::auth(config);
+        let (of, now) = (Arc::clone(config), self.clock.now());
+        let certificate = tokio::task::spawn_blocking(move || tls::tls(&of, now)).await;
+        let certificate = certificate.ok().flatten();
         match places {
             Ok([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
             Err(_) => checks.push(exposure),
         }
+        checks.extend(certificate);
         checks.extend([database, strays, keepers, same_session, scopes]);
         checks
     }
@@ -202,6 +207,13 @@ pub fn report(checks: Vec<Check>, config_path: Option<&Path>, at: Timestamp) -> 
         config_path: config_path.map(|path| path.to_string_lossy().into_owned()),
         checks,
     }
+}
+
+/// What the configuration and its certificate say by themselves.
+/// May block for two small files.
+#[must_use]
+pub fn posture(config: &Config, now: Timestamp) -> Vec<Check> {
+    std::iter::once(exposure::auth(config)).chain(tls::tls(config, now)).collect()
 }
 
 /// The configuration cannot be used, and with it nothing else can be examined.

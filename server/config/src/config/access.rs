@@ -81,16 +81,16 @@ section! {
     Tls "tls." {
         /// Whether the service makes its own certificate.
         provision: TlsProvision = one_of(TlsProvision::WORDS)
-            => is("off"), File Restart planned protects;
+            => is("off"), File Restart protects;
         /// Host names in the self-signed certificate.
         /// The first is its subject.
-        hostnames: Vec<String> = list(ItemRule::HostName) => EMPTY, File Restart planned protects;
+        hostnames: Vec<String> = list(ItemRule::HostName) => EMPTY, File Restart protects;
         /// Certificate chain (PEM).
         /// Set exactly when the service does not make its own certificate.
-        cert_file: Option<PathBuf> = PATH => NULL, File Restart planned protects;
+        cert_file: Option<PathBuf> = PATH => NULL, File Restart protects;
         /// Private key (PEM).
         /// Set exactly when the service does not make its own certificate.
-        key_file: Option<PathBuf> = PATH => NULL, File Restart planned protects;
+        key_file: Option<PathBuf> = PATH => NULL, File Restart protects;
     }
 }
 

@@ -101,11 +101,11 @@ impl Draft {
 
     fn check_tls(&mut self, config: &mut Config) {
         let keys = ["tls.provision", "tls.hostnames", "tls.cert_file", "tls.key_file"];
-        let Some(tls) = config.tls.as_mut() else { return };
+        let Some(tls) = config.tls.as_ref() else { return };
         if !self.is_sound(&keys) {
             return;
         }
-        let files = [("tls.cert_file", &mut tls.cert_file), ("tls.key_file", &mut tls.key_file)];
+        let files = [("tls.cert_file", &tls.cert_file), ("tls.key_file", &tls.key_file)];
         for (key, file) in files {
             match (tls.provision, file.as_ref()) {
                 (TlsProvision::Off, None) => {
@@ -113,10 +113,12 @@ impl Draft {
                                   self-signed; remove the whole section for plain HTTP";
                     self.refuse(key, reason);
                 }
-                (TlsProvision::Off, Some(path)) => match readable_file(path) {
-                    Ok(path) => *file = Some(path),
-                    Err(reason) => self.refuse(key, reason),
-                },
+                // The path stays as written: a renewal may replace a link in it.
+                (TlsProvision::Off, Some(path)) => {
+                    if let Err(reason) = readable_file(path) {
+                        self.refuse(key, reason);
+                    }
+                }
                 (TlsProvision::SelfSigned, Some(_)) => {
                     let reason = "must not be set with tls.provision: self-signed";
                     self.refuse(key, reason);
@@ -357,13 +359,13 @@ fn real(path: &Path) -> PathBuf {
     path.to_path_buf()
 }
 
-/// The resolved path of a file that exists, is regular and can be opened.
-fn readable_file(path: &Path) -> Result<PathBuf, String> {
+/// Whether a file exists, is regular and can be opened.
+fn readable_file(path: &Path) -> Result<(), String> {
     let shown = printable(&path.to_string_lossy());
     match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => Err(format!("{shown} is not a regular file")),
         Ok(_) => std::fs::File::open(path)
-            .and_then(|_| path.canonicalize())
+            .map(drop)
             .map_err(|error| format!("{shown} cannot be read ({error})")),
         Err(error) => Err(format!("{shown} cannot be used ({error})")),
     }

@@ -22,8 +22,6 @@ fn refused(content: &str, variables: &[(&str, &str)], expected: &[(&str, &str)])
     }
 }
 
-const MISSING: &str = "asks for a protection this build does not enforce";
-
 #[test]
 fn a_network_bind_is_refused_unless_it_is_asked_for_openly() {
     refused("host: 0.0.0.0\n", &[], &[("host", "authentication is off; set auth.enabled")]);
@@ -143,26 +141,20 @@ fn h14_a_required_password_needs_a_hash_that_a_password_can_match() {
 #[test]
 fn transport_security_is_complete_or_refused_and_never_quietly_off() {
     let missing = |key| (key, "is missing; tls needs cert_file and key_file");
-    let unsupported = ("tls", MISSING);
     for content in ["tls: {}\n", "tls:\n", "tls: {provision: off}\n"] {
-        let expected = [missing("tls.cert_file"), missing("tls.key_file"), unsupported];
+        let expected = [missing("tls.cert_file"), missing("tls.key_file")];
         refused(content, &[], &expected);
     }
-    refused("tls: {cert_file: cert.pem, key_file: key.pem}\n", &[], &[unsupported]);
     refused(
         "tls: {cert_file: cert.pem, key_file: projects}\n",
         &[],
-        &[("tls.key_file", "projects is not a regular file"), unsupported],
+        &[("tls.key_file", "projects is not a regular file")],
     );
-    refused(
-        "tls: {provision: self-signed}\n",
-        &[],
-        &[("tls.hostnames", "at least one host"), unsupported],
-    );
+    refused("tls: {provision: self-signed}\n", &[], &[("tls.hostnames", "at least one host")]);
     refused(
         "tls: {provision: self-signed, hostnames: [a], key_file: key.pem}\n",
         &[],
-        &[("tls.key_file", "must not be set"), unsupported],
+        &[("tls.key_file", "must not be set")],
     );
     refused(
         "tls: {provision: self-signed, hostnames: [a, ' ']}\n",
@@ -170,5 +162,5 @@ fn transport_security_is_complete_or_refused_and_never_quietly_off() {
         &[("tls.hostnames", "entry 2 is empty")],
     );
     let on = [("SVC_TLS_PROVISION", "self-signed"), ("SVC_TLS_HOSTNAMES", "a,b")];
-    refused("", &on, &[unsupported]);
+    refused("", &on, &[]);
 }

@@ -1,6 +1,7 @@
-//! A TCP connection for the HTTP library, with strict framing and deadlines (H76).
+//! A connection for the HTTP library, with strict framing and deadlines (H76).
 
 use super::framing::{Fault, Framing};
+use super::socket::Socket;
 use super::{ConnectionFacts, Deadlines};
 use crate::layers::headers;
 use bytes::{Buf as _, BytesMut};
@@ -10,7 +11,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
 /// Bytes taken from the socket at once.
@@ -22,7 +22,7 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// The connection.
 pub(super) struct Wire {
-    socket: TcpStream,
+    socket: Socket,
     facts: ConnectionFacts,
     deadlines: Deadlines,
     framing: Framing,
@@ -44,7 +44,7 @@ enum End {
 }
 
 impl Wire {
-    pub(super) fn new(socket: TcpStream, facts: ConnectionFacts, deadlines: Deadlines) -> Self {
+    pub(super) fn new(socket: Socket, facts: ConnectionFacts, deadlines: Deadlines) -> Self {
         Self {
             socket,
             facts,
@@ -113,7 +113,7 @@ impl Wire {
     fn tell(&mut self) {
         if let Some(End::Fault(fault)) = self.end {
             self.end = Some(End::Told);
-            let _ = self.socket.try_write(reply_to(fault).as_bytes());
+            self.socket.try_write(reply_to(fault).as_bytes());
         }
     }
 

@@ -163,6 +163,9 @@ const TABLE: &[Row] = &[
     Row { route: "DELETE /api/devices/{id}", asks: &[(Named("0123456789abcdef"), 404)] },
     Row { route: "POST /api/devices/sign-out-others", asks: &[(Known, 200)] },
     Row { route: "GET /api/access", asks: &[(Known, 200)] },
+    // 200 needs the pass of `svc doctor --probe`: in the black-box tests.
+    Row { route: "GET /api/probe", asks: &[(Unknown, 404)] },
+    Row { route: "GET /ws/probe", asks: &[(Unknown, 404)] },
     Row { route: "GET /api/state", asks: &[(Known, 200)] },
     Row { route: "GET /api/widget", asks: &[(Known, 200)] },
     Row { route: "GET /api/restore", asks: &[(Known, 200)] },

@@ -48,7 +48,7 @@ impl Server {
     async fn of(tree: TempDir, app: App, options: ServeOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let task = tokio::spawn(svc_http::serve(listener, app.clone(), options));
+        let task = tokio::spawn(svc_http::serve(listener, app.clone(), options, None));
         Self { app, address, task, tree }
     }
 

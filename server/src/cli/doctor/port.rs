@@ -2,26 +2,23 @@
 //!
 //! The service itself holds its port and would only find itself.
 
+use super::http::{Ask, Target};
 use crate::compose::Surroundings;
 use crate::twin;
-use http_body_util::{BodyExt as _, Empty, Limited};
-use hyper::body::Bytes;
-use hyper::client::conn::http1;
-use hyper::{Request, header};
-use hyper_util::rt::TokioIo;
+use hyper::Method;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
+use svc_app::certificates::source;
 use svc_app::doctor::{failed, passed, warned};
+use svc_config::Config;
 use svc_process::run_lock::RunLock;
 use svc_process::table::ProcTable;
 use svc_shared::internal::Check;
-use tokio::net::{TcpSocket, TcpStream, lookup_host};
+use tokio::net::{TcpSocket, lookup_host};
 
 /// For everything that a listener may let us wait for.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A refusal of ours has a few hundred bytes.
-const ANSWER_CAP: usize = 16 * 1024;
 
 /// `port`, and also `server` when a program that speaks HTTP uses the port.
 pub(super) async fn checks(around: &Surroundings) -> Vec<Check> {
@@ -41,7 +38,7 @@ async fn own_port(around: &Surroundings, host: &str, port: u16) -> Vec<Check> {
         Ok(()) => vec![passed("port", format!("{port} free"))],
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             let mut checks = vec![in_use(around, port).await];
-            let answered = tokio::time::timeout(PATIENCE, health(host, port, &config.root_path));
+            let answered = tokio::time::timeout(PATIENCE, health(config));
             checks.extend(server(answered.await.ok().flatten()));
             checks
         }
@@ -79,7 +76,7 @@ async fn address_of_service(around: &Surroundings) -> Option<IpAddr> {
         record.is_alive(&ProcTable::open().ok()?)?.then_some(record.address)?
     });
     let url = read.await.ok().flatten()?;
-    let host = url.strip_prefix("http://")?.split('/').next()?;
+    let host = url.split_once("://")?.1.split('/').next()?;
     host.parse::<SocketAddr>().ok().map(|address| address.ip())
 }
 
@@ -101,53 +98,51 @@ async fn in_use(around: &Surroundings, port: u16) -> Check {
 }
 
 /// What `/healthz` answered: status and the words of a refusal.
-struct Answer {
+struct Health {
     status: u16,
     detail: String,
+    /// The certificate that was shown is not the one of the configuration.
+    is_other_certificate: bool,
 }
 
 /// `None` when nobody answers in HTTP.
-async fn health(host: &str, port: u16, root: &str) -> Option<Answer> {
+async fn health(config: &Config) -> Option<Health> {
     // A wildcard is bound but not called.
-    let called = match host {
+    let called = match config.host.as_str() {
         "0.0.0.0" => "127.0.0.1",
         "::" => "::1",
         other => other,
     };
-    let stream = TcpStream::connect((called, port)).await.ok()?;
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
-    let authority = if called.contains(':') {
-        format!("[{called}]:{port}")
-    } else {
-        format!("{called}:{port}")
+    let scheme = if config.tls.is_some() { "https" } else { "http" };
+    let (port, root) = (config.port, &config.root_path);
+    let url = match called.contains(':') {
+        true => format!("{scheme}://[{called}]:{port}{root}/"),
+        false => format!("{scheme}://{called}:{port}{root}/"),
     };
-    let request = Request::get(format!("{root}/healthz"))
-        .header(header::HOST, authority)
-        .header(header::CONNECTION, "close")
-        .body(Empty::<Bytes>::new())
-        .ok()?;
-    let exchange = async {
-        let response = sender.send_request(request).await.ok()?;
-        let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), ANSWER_CAP).collect().await.ok();
-        let body = body.map(http_body_util::Collected::to_bytes).unwrap_or_default();
-        let detail = serde_json::from_slice::<serde_json::Value>(&body)
-            .ok()
-            .and_then(|body| Some(body.get("detail")?.as_str()?.to_owned()))
-            .unwrap_or_default();
-        Some(Answer { status, detail })
+    let target = Target::parse(&url).ok()?;
+    let ask = Ask { method: Method::GET, path: "/healthz", headers: Vec::new() };
+    let answer = target.ask(&ask).await.ok()?;
+    let detail = serde_json::from_slice::<serde_json::Value>(&answer.body)
+        .ok()
+        .and_then(|body| Some(body.get("detail")?.as_str()?.to_owned()))
+        .unwrap_or_default();
+    let own = source(config).and_then(|source| source.look().ok());
+    let shown = target.seen.certificate();
+    let is_other_certificate = match (own, shown) {
+        (Some(own), Some(shown)) => own.certificate() != shown.as_slice(),
+        _ => false,
     };
-    // The connection is driven until the exchange is over; its own end tells nothing more.
-    let exchange = std::pin::pin!(exchange);
-    match futures_util::future::select(exchange, connection).await {
-        futures_util::future::Either::Left((answer, _)) => answer,
-        futures_util::future::Either::Right((_, exchange)) => exchange.await,
-    }
+    Some(Health { status: answer.status, detail, is_other_certificate })
 }
 
-fn server(answer: Option<Answer>) -> Option<Check> {
-    let Answer { status, detail } = answer?;
+fn server(answer: Option<Health>) -> Option<Check> {
+    let Health { status, detail, is_other_certificate } = answer?;
     Some(match status {
+        200 if is_other_certificate => warned(
+            "server",
+            "the certificate that is shown is not the one of the configuration",
+            "restart the service, or end the program that has its port",
+        ),
         200 => passed("server", "/healthz answers 200"),
         other => {
             let detail: String = detail.chars().take(200).collect();
