@@ -28,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("svc-tls", &["svc-process"]),
     ("svc-process", &["svc-domain", "svc-pidfd", "svc-ports", "svc-shared"]),
     ("svc-keeper", &["svc-domain", "svc-ports", "svc-process", "svc-shared"]),
+    ("svc-hosted", &["svc-domain", "svc-ports", "svc-process", "svc-shared"]),
     ("svc-agent", &["svc-domain", "svc-ports", "svc-process", "svc-shared", "svc-watch"]),
     ("svc-projects", &["svc-domain", "svc-shared", "svc-watch"]),
     (
@@ -36,6 +37,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-agent",
             "svc-config",
             "svc-domain",
+            "svc-hosted",
             "svc-keeper",
             "svc-ports",
             "svc-process",
@@ -264,6 +266,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
             "restores",
             "say",
             "store",
+            "direct_feed",
             "terminal_feed",
         ],
         &["rules", "browser", "wire"],

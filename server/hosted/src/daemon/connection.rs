@@ -1,0 +1,202 @@
+//! One connection: reads requests, answers them, and streams frames.
+
+use super::Daemon;
+use super::methods::{self, Outcome};
+use crate::lines::{LineError, next_line};
+use crate::protocol::{LONGEST_LINE, Reattached, Request, RpcError, answer, code};
+use bytes::Bytes;
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use subtle::ConstantTimeEq as _;
+use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio_util::sync::CancellationToken;
+
+/// Wrong tokens until the connection is closed.
+const STRIKES: u32 = 3;
+/// Lines that wait for the socket. Frames wait in the ring of their process instead.
+const QUEUE: usize = 64;
+/// Frames that are taken from a ring at once.
+const BATCH: usize = 16;
+/// A peer that accepts nothing for this long is given up.
+const STALL: Duration = Duration::from_secs(30);
+
+/// One connection.
+pub(super) struct Connection {
+    pub daemon: Arc<Daemon>,
+    out: mpsc::Sender<Bytes>,
+    streams: Mutex<HashMap<String, AbortHandle>>,
+}
+
+/// Serves a connection to its end.
+pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream) {
+    let (read, write) = socket.into_split();
+    let (out, lines) = mpsc::channel(QUEUE);
+    let closed = CancellationToken::new();
+    let streams = Mutex::default();
+    let connection = Arc::new(Connection { daemon, out, streams });
+    connection.daemon.table.tasks.spawn(write_lines(write, lines, closed.clone()));
+    let mut reader = BufReader::new(read);
+    let (mut line, mut strikes) = (Vec::new(), 0);
+    loop {
+        let next = tokio::select! {
+            next = next_line(&mut reader, &mut line, LONGEST_LINE) => next,
+            () = closed.cancelled() => break,
+        };
+        match next {
+            Ok(Some(line)) => {
+                if !connection.take(&line, &mut strikes).await {
+                    break;
+                }
+            }
+            Ok(None) | Err(LineError::Io(_)) => break,
+            Err(LineError::TooLong(_)) => {
+                let error = RpcError::new(code::PARSE, "the line is too long");
+                connection.send(answer(&Value::Null, &Err(error))).await;
+                // What was queued is sent before the socket closes.
+                break;
+            }
+        }
+    }
+    let streams =
+        std::mem::take(&mut *connection.streams.lock().unwrap_or_else(PoisonError::into_inner));
+    streams.into_values().for_each(|stream| stream.abort());
+}
+
+async fn write_lines(
+    mut socket: OwnedWriteHalf,
+    mut lines: mpsc::Receiver<Bytes>,
+    closed: CancellationToken,
+) {
+    while let Some(line) = lines.recv().await {
+        let written = tokio::time::timeout(STALL, socket.write_all(&line)).await;
+        if !matches!(written, Ok(Ok(()))) {
+            break;
+        }
+    }
+    closed.cancel();
+}
+
+impl Connection {
+    async fn send(&self, line: impl Into<Bytes>) -> bool {
+        self.out.send(line.into()).await.is_ok()
+    }
+
+    /// Takes one request; `false` ends the connection.
+    async fn take(self: &Arc<Self>, line: &[u8], strikes: &mut u32) -> bool {
+        let request = match serde_json::from_slice::<Value>(line) {
+            Err(_) => return self.refuse(&Value::Null, code::PARSE, "this is no JSON").await,
+            Ok(value) => {
+                let id = value.get("id").cloned().unwrap_or_default();
+                match serde_json::from_value::<Request>(value) {
+                    Ok(request) => request,
+                    Err(_) => {
+                        return self.refuse(&id, code::INVALID_REQUEST, "this is no request").await;
+                    }
+                }
+            }
+        };
+        let id = Value::from(request.id);
+        if !bool::from(request.auth.as_bytes().ct_eq(self.daemon.token.as_bytes())) {
+            *strikes += 1;
+            let sent = self.refuse(&id, code::UNAUTHORIZED, "the token is wrong").await;
+            return sent && *strikes < STRIKES;
+        }
+        match methods::call(self, &request.method, &request.params) {
+            Outcome::Now(result) => self.send(answer(&id, &result)).await,
+            // Others go on while this one waits.
+            Outcome::Later(work) => {
+                let this = Arc::clone(self);
+                self.daemon.table.tasks.spawn(async move {
+                    let result = work.await;
+                    this.send(answer(&id, &result)).await;
+                });
+                true
+            }
+            Outcome::Stream { process, from } => {
+                self.stream(&process, from, Some(id));
+                true
+            }
+            Outcome::Spawned { process, result } => {
+                let sent = self.send(answer(&id, &Ok(result))).await;
+                self.stream(&process, 0, None);
+                sent
+            }
+            Outcome::Close => false,
+        }
+    }
+
+    async fn refuse(&self, id: &Value, code: i64, why: &str) -> bool {
+        self.send(answer(id, &Err(RpcError::new(code, why)))).await
+    }
+
+    /// Stops streaming a process.
+    pub(super) fn detach(&self, process: &str) {
+        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(stream) = streams.remove(process) {
+            stream.abort();
+        }
+    }
+
+    /// Streams the frames of a process after `from`: first what is kept, then the answer to
+    /// `reattach`, then what comes. Nothing is lost in between, because all of it is read from the
+    /// same ring, at the pace of the reader.
+    fn stream(self: &Arc<Self>, process: &str, from: u64, reattach: Option<Value>) {
+        self.detach(process);
+        let Some(process) = self.daemon.table.get(process) else { return };
+        let (id, this) = (process.id.clone(), Arc::clone(self));
+        let work = async move {
+            let mut news = process.news();
+            let (first, last) = process.range();
+            let mut cursor = from.min(last);
+            if !this.replay(&process, &mut cursor, last).await {
+                return;
+            }
+            if let Some(id) = reattach {
+                let running = process.end().is_none();
+                let answered =
+                    Reattached { found: true, running, first_seq: first, last_seq: last };
+                let result = serde_json::to_value(answered).unwrap_or_default();
+                this.send(answer(&id, &Ok(result))).await;
+            }
+            loop {
+                news.borrow_and_update();
+                let (first, last) = process.range();
+                if first > cursor + 1 && last > cursor {
+                    let lag = json!({ "type": "lag", "processId": process.id,
+                        "fromSeq": cursor + 1, "toSeq": first - 1 });
+                    this.send(format!("{lag}\n")).await;
+                }
+                if !this.replay(&process, &mut cursor, last).await || news.changed().await.is_err()
+                {
+                    return;
+                }
+            }
+        };
+        let handle = self.daemon.table.tasks.spawn(work).abort_handle();
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner).insert(id, handle);
+    }
+
+    async fn replay(
+        &self,
+        process: &super::process::Process,
+        cursor: &mut u64,
+        until: u64,
+    ) -> bool {
+        while *cursor < until {
+            let Some((last, frames)) = process.after(*cursor, BATCH) else { break };
+            for frame in frames {
+                if !self.send(frame).await {
+                    return false;
+                }
+            }
+            *cursor = last;
+        }
+        true
+    }
+}
