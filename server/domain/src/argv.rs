@@ -147,6 +147,32 @@ impl ServerMode<'_> {
     }
 }
 
+/// The arguments of a Direct Session (agent 2.1.197, stream-json on pipes).
+///
+/// `resumed` must be a conversation that [`crate::hosted::is_usable_uuid`] accepts; any other is
+/// left out.
+#[must_use]
+pub fn hosted_args(mode: PermissionMode, resumed: Option<&str>) -> Vec<String> {
+    let mut args: Vec<String> = [
+        "--output-format",
+        "stream-json",
+        "--input-format",
+        "stream-json",
+        "--verbose",
+        "--permission-prompt-tool",
+        "stdio",
+        "--include-partial-messages",
+        "--replay-user-messages",
+    ]
+    .map(str::to_owned)
+    .into();
+    args.extend(permission_flag(mode).into_iter().flatten());
+    if let Some(conversation) = resumed.filter(|raw| crate::hosted::is_usable_uuid(raw)) {
+        args.extend(["--resume", conversation].map(str::to_owned));
+    }
+    args
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ pub mod exit_cause;
 pub mod guard;
 pub mod heal;
 pub mod host;
+pub mod hosted;
 pub mod identity;
 pub mod jobs;
 pub mod log_escape;

@@ -90,8 +90,10 @@ enum Need {
 }
 
 /// First segments below `/api` that every scope may read.
-const READABLE: [&str; 13] = [
+const READABLE: [&str; 15] = [
     "access",
+    "approvals",
+    "hosted",
     "projects",
     "restore",
     "sessions",
@@ -161,6 +163,9 @@ mod tests {
             ("GET", "/api/instances/{id}/changes/file", true, true, true),
             ("GET", "/api/projects/{name}/worktrees", true, true, true),
             ("POST", "/api/projects/{name}/worktrees/{worktree}/remove", false, true, false),
+            ("GET", "/api/approvals", true, true, true),
+            ("GET", "/ws/hosted/{id}", true, true, true),
+            ("POST", "/api/instances/{id}/message", false, true, false),
             ("POST", "/logout", false, false, false),
             ("POST", "/api/reauth", false, false, false),
             ("GET", "/api/tokens", false, false, false),

@@ -54,6 +54,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "link events",
         sql: include_str!("../../../migrations/0010_link_events.sql"),
     },
+    Script {
+        version: 11,
+        description: "direct sessions",
+        sql: include_str!("../../../migrations/0011_hosted_sessions.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -1,6 +1,6 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
-use crate::{access, addresses, bridges, history, stranded, ui_prefs};
+use crate::{access, addresses, bridges, history, hosted, stranded, ui_prefs};
 
 /// Every statement on our tables.
 ///
@@ -11,6 +11,7 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     addresses::STATEMENTS,
     bridges::STATEMENTS,
     history::STATEMENTS,
+    hosted::STATEMENTS,
     stranded::STATEMENTS,
     ui_prefs::STATEMENTS,
 ];
