@@ -2,6 +2,7 @@
 //!
 //! The end of the command becomes output and an exit code.
 
+mod approvals;
 mod arguments;
 mod call;
 mod changes;
@@ -123,6 +124,8 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Strays(options) => strays::strays(call, options),
         Command::Keepers(options) => keepers::keepers(call, options),
         Command::Jobs(command) => jobs::run(call, command),
+        Command::Approvals(command) => approvals::run(call, command),
+        Command::Message(wanted) => approvals::message(call, wanted),
         Command::Start(start) => write::start(call, start),
         Command::Stop(named) => write::stop(call, named),
         Command::Resume(resume) => write::resume(call, resume),

@@ -22,6 +22,10 @@ pub const RESTORE: &str = "/api/restore";
 pub const WS_EVENTS: &str = "/ws/events";
 /// Prefix of the live log of one instance.
 pub const WS_BRIDGE_LOG: &str = "/ws/bridge-log";
+/// Prefix of the live view of one Direct Session.
+pub const WS_HOSTED: &str = "/ws/hosted";
+/// What agents ask.
+pub const APPROVALS: &str = "/api/approvals";
 /// Prefix of the live terminal of one instance.
 pub const WS_PTY_SCREEN: &str = "/ws/pty-screen";
 /// Prefix of the progress of one clone.
@@ -168,6 +172,18 @@ pub fn bridge_log(reference: &str) -> String {
 #[must_use]
 pub fn pty_screen(reference: &str) -> String {
     format!("{WS_PTY_SCREEN}/{}", segment(reference))
+}
+
+/// `/ws/hosted/{reference}`
+#[must_use]
+pub fn hosted(reference: &str) -> String {
+    format!("{WS_HOSTED}/{}", segment(reference))
+}
+
+/// `/api/instances/{reference}/permissions/{request}`
+#[must_use]
+pub fn permission(reference: &str, request: &str) -> String {
+    format!("{API}/instances/{}/permissions/{}", segment(reference), segment(request))
 }
 
 #[cfg(test)]

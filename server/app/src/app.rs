@@ -7,6 +7,7 @@ use crate::bridges::readiness::Readiness;
 use crate::bridges::restore::Restore;
 use crate::bridges::strays::Strays;
 use crate::compose::UseCases;
+use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
 use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
@@ -164,6 +165,18 @@ impl App {
     #[must_use]
     pub fn logs(&self) -> &Arc<Logs> {
         &self.0.logs
+    }
+
+    /// Direct Sessions.
+    #[must_use]
+    pub fn hosted(&self) -> &Arc<HostedSessions> {
+        &self.0.hosted
+    }
+
+    /// What agents ask, and the answers.
+    #[must_use]
+    pub fn approvals(&self) -> &Approvals {
+        &self.0.approvals
     }
 
     /// The terminals of Interactive Sessions.

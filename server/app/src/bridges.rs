@@ -33,10 +33,12 @@ mod worktrees;
 pub(crate) mod wrong_end;
 
 use crate::AppError;
+use crate::hosted::HostedSessions;
 use adopt::Adopter;
 use change::ChangeRow;
 use forget::Forget;
 use heal::HealBridge;
+use lookup::Wanted;
 use restarting::Restarting;
 use spawn::Starter;
 use std::sync::Arc;
@@ -45,6 +47,7 @@ use stop::StopBridge;
 use svc_shared::api::instances::{
     Instance, PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest, SpawnResult,
 };
+use svc_shared::ids::InstanceId;
 use svc_shared::internal::Forgotten;
 
 /// What can be done to bridges. What has begun goes on when the caller goes away.
@@ -56,9 +59,37 @@ pub struct Bridges {
     pub(crate) change: Arc<ChangeRow>,
     pub(crate) restarting: Arc<Restarting>,
     pub(crate) heal: Arc<HealBridge>,
+    pub(crate) hosted: Arc<HostedSessions>,
 }
 
 impl Bridges {
+    /// The Direct Session that a reference means; `None` when it means something else.
+    ///
+    /// # Errors
+    /// Nothing or several match, or the registry cannot be read.
+    pub async fn direct_session(&self, reference: &str) -> Result<Option<InstanceId>, AppError> {
+        self.hosted_of(reference, Wanted::Live).await
+    }
+
+    async fn hosted_of(
+        &self,
+        reference: &str,
+        wanted: Wanted,
+    ) -> Result<Option<InstanceId>, AppError> {
+        self.stop.requests.lookup.hosted(reference, wanted).await
+    }
+
+    /// Runs what was begun for a Direct Session to its end, also when the caller goes away.
+    async fn complete<
+        T: Send + 'static,
+        F: Future<Output = Result<T, AppError>> + Send + 'static,
+    >(
+        &self,
+        work: impl FnOnce(Arc<HostedSessions>) -> F,
+    ) -> Result<T, AppError> {
+        self.stop.requests.tasks.complete(work(Arc::clone(&self.hosted))).await
+    }
+
     /// Launches a bridge, or returns the project's live Server Mode bridge.
     /// Answers when the bridge is ready, has failed, or after `wait`.
     ///
@@ -82,6 +113,9 @@ impl Bridges {
         request: ResumeRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
+        if let Some(id) = self.hosted_of(reference, Wanted::LiveOrNewest).await? {
+            return self.complete(|hosted| async move { hosted.resume(&id, &request).await }).await;
+        }
         self.starter.resume(reference, request, wait).await
     }
 
@@ -91,6 +125,9 @@ impl Bridges {
     /// # Errors
     /// The process could not be proven dead, or the row is held; the row says so.
     pub async fn stop(&self, reference: &str) -> Result<Instance, AppError> {
+        if let Some(id) = self.hosted_of(reference, Wanted::Live).await? {
+            return self.complete(|hosted| async move { hosted.stop(&id).await }).await;
+        }
         self.stop.stop(reference).await
     }
 
@@ -116,6 +153,9 @@ impl Bridges {
     /// # Errors
     /// Its process lives or may live, or the row is held; it stays.
     pub async fn forget(&self, reference: &str) -> Result<Forgotten, AppError> {
+        if let Some(id) = self.hosted_of(reference, Wanted::Ended).await? {
+            return self.complete(|hosted| async move { hosted.forget(&id).await }).await;
+        }
         self.forget.forget(reference).await
     }
 
@@ -128,6 +168,10 @@ impl Bridges {
         reference: &str,
         request: PatchInstance,
     ) -> Result<Instance, AppError> {
+        if let Some(id) = self.hosted_of(reference, Wanted::Live).await? {
+            let name = change::label_only(&request)?;
+            return self.complete(|hosted| async move { hosted.rename(&id, name).await }).await;
+        }
         self.change.change(reference, request).await
     }
 

@@ -28,6 +28,9 @@ use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Transitions;
 use crate::bridges::unmanaged::Finder;
 use crate::bridges::wrong_end::WrongEnds;
+use crate::hosted::{
+    Approvals, HostedParts, HostedRows, HostedSessions, HostedView, Ingredients, Link,
+};
 use crate::jobs::ask::AgentRuns;
 use crate::jobs::{JobScan, Jobs};
 use crate::locks::Locks;
@@ -107,6 +110,8 @@ pub(crate) struct UseCases {
     pub preferences: Preferences,
     pub metrics: Arc<Metrics>,
     pub legacy: LegacyImport,
+    pub hosted: Arc<HostedSessions>,
+    pub approvals: Approvals,
     pub supervision: Arc<Supervision>,
 }
 
@@ -148,7 +153,9 @@ impl UseCases {
             copies: Arc::clone(&copies),
             finder: Arc::clone(&finder),
         });
+        let link = Arc::new(Link::new(Arc::clone(&config), Arc::clone(&agent), tasks.clone()));
         let status = Arc::new(Status {
+            hosted: Arc::clone(&link),
             config: Arc::clone(&config),
             agent: Arc::clone(&agent),
             copies: Arc::clone(&copies),
@@ -167,9 +174,27 @@ impl UseCases {
         });
         let served = (!is_server).then(|| config.state_dir.clone());
         let registry =
-            Arc::new(Registry::new(store.clone(), Arc::clone(&copies), publisher, served));
-        let lookup =
-            Arc::new(Lookup { registry: Arc::clone(&registry), catalog: Arc::clone(&catalog) });
+            Arc::new(Registry::new(store.clone(), Arc::clone(&copies), publisher, served.clone()));
+        let view = HostedView {
+            config: Arc::clone(&config),
+            refs: Arc::clone(&refs),
+            catalog: Arc::clone(&catalog),
+            agent: Arc::clone(&agent),
+        };
+        let hosted_rows = Arc::new(HostedRows::new(
+            store.clone(),
+            Arc::clone(&clock),
+            Arc::clone(&refs),
+            Arc::clone(&link),
+            view,
+            is_server.then(|| Arc::clone(&read_model)),
+            served,
+        ));
+        let lookup = Arc::new(Lookup {
+            registry: Arc::clone(&registry),
+            catalog: Arc::clone(&catalog),
+            hosted: Arc::clone(&hosted_rows),
+        });
         let audit = Arc::new(Audit {
             log: AuditLog::of(&config.state_dir),
             role,
@@ -202,6 +227,17 @@ impl UseCases {
             tasks.clone(),
         );
         let trust = Arc::new(Trust { agent: Arc::clone(&agent), audit });
+        let hosted_parts = Arc::new(HostedParts::new(Ingredients {
+            config: Arc::clone(&config),
+            rows: hosted_rows,
+            link,
+            host: Arc::clone(&host),
+            locks: Arc::clone(&locks),
+            readiness: Arc::clone(&readiness),
+            trust: Arc::clone(&trust),
+            tasks: tasks.clone(),
+        }));
+        let hosted = Arc::new(HostedSessions { parts: Arc::clone(&hosted_parts) });
         let projects = Arc::new(ProjectService {
             catalog: Arc::clone(&catalog),
             readiness: Arc::clone(&readiness),
@@ -368,6 +404,7 @@ impl UseCases {
             launcher,
             watchers: Arc::clone(&watchers),
             conversations,
+            hosted: Arc::clone(&hosted),
         });
         let forget = Arc::new(Forget { requests: Arc::clone(&requests), finder });
         let restarting = Arc::new(Restarting {
@@ -495,6 +532,7 @@ impl UseCases {
             healer: Healer { links, stop: Arc::clone(&stop), starter: Arc::clone(&starter) },
             stranded: Arc::clone(&stranded),
             clones: Arc::clone(&clones),
+            hosted: Arc::clone(&hosted_parts),
             reconciler: Arc::new(Reconciler {
                 host,
                 locks,
@@ -547,7 +585,18 @@ impl UseCases {
         });
         Self {
             preferences: Preferences { store },
-            bridges: Bridges { starter, stop, adopter, forget, change, restarting, heal },
+            bridges: Bridges {
+                starter,
+                stop,
+                adopter,
+                forget,
+                change,
+                restarting,
+                heal,
+                hosted: Arc::clone(&hosted),
+            },
+            hosted,
+            approvals: Approvals { parts: hosted_parts },
             config,
             role,
             registry,

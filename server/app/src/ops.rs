@@ -16,7 +16,7 @@ mod ui_prefs;
 
 pub use access::AccessReport;
 pub use audit::{Actor, acting_as};
-pub use figures::Figures;
+pub use figures::{Figures, HostedFigures};
 pub use history::History;
 pub use metrics::Metrics;
 pub use status::{Status, VERSION};

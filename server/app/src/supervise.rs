@@ -21,6 +21,7 @@ pub(crate) mod watchers;
 
 use crate::AppError;
 use crate::bridges::restore::Restore;
+use crate::hosted::HostedParts;
 use crate::jobs::Jobs;
 use crate::ops::reserve;
 use crate::projects::clones::Clones;
@@ -46,6 +47,7 @@ pub(crate) struct Supervision {
     pub stranded: Arc<StrandedSessions>,
     pub jobs: Arc<Jobs>,
     pub clones: Arc<Clones>,
+    pub hosted: Arc<HostedParts>,
 }
 
 impl Supervision {
@@ -73,7 +75,8 @@ impl Supervision {
         let restarter = Arc::clone(&self.restarter);
         tasks.spawn(async move { restarter.run().await });
         let of = this();
-        tasks.spawn(async move { of.writes.run(listener, writes).await });
+        let hosted = Arc::clone(&self.hosted);
+        tasks.spawn(async move { of.writes.run(listener, writes, &hosted.wake).await });
         let of = this();
         tasks.spawn(async move { of.surroundings.run().await });
         let of = this();
@@ -85,6 +88,7 @@ impl Supervision {
         tasks.spawn(async move { of.housekeeping.run().await });
         let of = this();
         tasks.spawn(async move { of.healer.run().await });
+        tasks.spawn(Arc::clone(&self.hosted).run());
         self.stranded.settle().await?;
         let clones = Arc::clone(&self.clones);
         tasks.spawn(async move { clones.sweep().await });

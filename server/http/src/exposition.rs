@@ -33,6 +33,14 @@ pub(crate) fn text(figures: &Figures) -> prometheus::Result<String> {
     let restarts =
         Opts::new("svc_bridge_restarts_total", "Automatic restarts since the service started.");
     families.extend(by_project(restarts, &figures.restarts)?);
+    if let Some(hosted) = &figures.hosted {
+        let sessions = IntGauge::new("svc_hosted_sessions", "Direct Sessions that start or run.")?;
+        sessions.set(whole(hosted.sessions));
+        let up = IntGauge::new("svc_hosted_up", "1 while the daemon is connected, else 0.")?;
+        up.set(i64::from(hosted.is_up));
+        families.extend(family(sessions)?);
+        families.extend(family(up)?);
+    }
     if !figures.usage.is_empty() {
         let cpu = GaugeVec::new(
             Opts::new(
@@ -86,7 +94,7 @@ fn whole(count: u64) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use svc_app::Usage;
+    use svc_app::{HostedFigures, Usage};
 
     #[test]
     fn families_and_samples_are_in_order_and_labels_are_escaped() {
@@ -96,6 +104,7 @@ mod tests {
             projects: 500,
             crashes: [("b \"x\"".to_owned(), 3), ("a\\".to_owned(), 1)].into(),
             restarts: [("api".to_owned(), 2)].into(),
+            hosted: None,
             usage: [("api".to_owned(), used)].into(),
         };
         let expected = format!(
@@ -128,5 +137,8 @@ mod tests {
         let (crashes, restarts, usage) = Default::default();
         let quiet = Figures { crashes, restarts, usage, ..figures };
         assert!(!text(&quiet).unwrap().contains("svc_bridge_"));
+        let hosted = Some(HostedFigures { sessions: 3, is_up: false });
+        let text = text(&Figures { hosted, ..quiet }).unwrap();
+        assert!(text.contains("svc_hosted_sessions 3\n") && text.contains("svc_hosted_up 0\n"));
     }
 }

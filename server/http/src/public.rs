@@ -18,6 +18,7 @@ use poem_openapi::{OpenApi, Tags};
 use schema::LaunchBody;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use svc_app::Figures;
 use svc_app::read_model::{Encoded, List};
 use svc_shared::api::instances::{Instance, ResumeRequest, SpawnRequest, SpawnResult};
 use svc_shared::api::jobs::{BackgroundJob, DispatchRequest};
@@ -347,7 +348,9 @@ impl OpsApi {
     /// Figures for a monitoring system; only with `observability.prometheus_enabled`.
     #[oai(path = "/metrics", method = "get", operation_id = "getMetrics", tag = "Tag::Ops")]
     async fn get_metrics(&self) -> Answer<doc::Metrics> {
-        let text = exposition::text(&self.context.app.metrics().figures());
+        let app = &self.context.app;
+        let figures = Figures { hosted: app.hosted().figures(), ..app.metrics().figures() };
+        let text = exposition::text(&figures);
         Answer::new(
             text.map(|text| Response::builder().content_type(exposition::MEDIA).body(text))
                 .map_err(|error| Refusal::internal(&error.to_string())),

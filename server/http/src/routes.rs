@@ -82,6 +82,11 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/restore" Guarded Json Plain internal::restore::begin),
         own!(POST "/api/restore/cancel" Guarded None Plain internal::restore::cancel),
         own!(POST "/api/restore/dismiss" Guarded Json Plain internal::restore::dismiss),
+        own!(GET "/api/approvals" Guarded None Plain internal::approvals::list),
+        own!(GET "/api/hosted" Guarded None Plain internal::approvals::hosted),
+        own!(POST "/api/instances/{id}/message" Ui Json Plain internal::approvals::message),
+        own!(POST "/api/instances/{id}/permissions/{request_id}" Ui Json Plain
+            internal::approvals::answer),
         own!(GET "/api/strays" Guarded None Plain internal::strays::list),
         own!(POST "/api/strays/{pid}/kill" Guarded None Plain internal::strays::kill),
         own!(GET "/api/stranded" Guarded None Plain internal::stranded::list),
@@ -105,6 +110,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/ws/events" Guarded None Socket ws::events::open),
         own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
         own!(GET "/ws/clone-progress/{job}" Guarded None Socket ws::clone_progress::open),
+        own!(GET "/ws/hosted/{id}" Guarded None Socket ws::hosted::open),
         own!(GET "/ws/pty-screen/{id}" Guarded None Socket ws::pty_screen::open),
     ]);
     table

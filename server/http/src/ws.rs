@@ -7,6 +7,7 @@ pub(crate) mod clone_progress;
 pub(crate) mod events;
 mod frames;
 mod handshake;
+pub(crate) mod hosted;
 mod meter;
 pub(crate) mod pty_screen;
 

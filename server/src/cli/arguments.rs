@@ -1,6 +1,7 @@
 //! The argument tree: commands, options and their help.
 
 use crate::cli::changes::Changes;
+use crate::cli::approvals::{Approvals, Deny, Message, NamedApproval};
 use crate::cli::config::{Check, Config, Show};
 use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;
@@ -173,6 +174,26 @@ Examples:
   svc jobs resume 450f4654"
     )]
     Jobs(Jobs),
+    /// List, show, allow or deny what agents ask their operator.
+    #[command(
+        subcommand,
+        arg_required_else_help = true,
+        after_help = "\
+Direct Sessions ask here before they use a tool. Each question is answered once, whoever answers;
+without a running service the answer is delivered when it runs again.
+
+Examples:
+  svc approvals list
+  svc approvals allow 1f2e
+  svc approvals deny 1f2e --message \"not on a Friday\""
+    )]
+    Approvals(Approvals),
+    /// Send a message to the agent of a Direct Session.
+    #[command(after_help = "\
+Examples:
+  svc message api \"run the tests again\"
+  svc message 3f2a < task.md")]
+    Message(Message),
     /// Start a bridge of a project, or name the one that is live.
     #[command(after_help = "\
 Waits up to 15 seconds for the outcome; a bridge that is still starting then goes on.
@@ -182,6 +203,7 @@ Examples:
   svc start api --wait                      until it runs; exit 1 if it does not
   svc start api --spawn-mode worktree --permission-mode acceptEdits
   svc start api --restart on-crash          start it again after a crash
+  svc start api --mode hosted               a Direct Session, with `hosted.enabled`
   svc start api --trust                     trust the directory first")]
     Start(Start),
     /// Stop a bridge.
@@ -391,6 +413,13 @@ impl Command {
                 | Jobs::Stop(NamedJob { json, .. })
                 | Jobs::Resume(ResumeJob { json, .. }),
             )
+            | Self::Approvals(
+                Approvals::List(Listing { json })
+                | Approvals::Show(NamedApproval { json, .. })
+                | Approvals::Allow(NamedApproval { json, .. })
+                | Approvals::Deny(Deny { named: NamedApproval { json, .. }, .. }),
+            )
+            | Self::Message(Message { json, .. })
             | Self::Start(Start { json, .. })
             | Self::Stop(Named { json, .. })
             | Self::Resume(Resume { json, .. })

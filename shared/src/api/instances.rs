@@ -90,6 +90,14 @@ pub struct PendingPermission {
     pub subtype: String,
     /// Since when it waits.
     pub since: Timestamp,
+    /// The tool it is about; null when it is about none.
+    pub tool: Option<String>,
+    /// What the agent wants to do, redacted, at most 300 characters.
+    pub summary: String,
+    /// Whether the summary leaves something out.
+    pub truncated: bool,
+    /// When the question lapses by itself; null when it waits as long as its session.
+    pub expires_at: Option<Timestamp>,
 }
 
 /// A managed bridge. Every member is always present.

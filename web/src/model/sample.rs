@@ -209,6 +209,7 @@ pub fn health() -> svc_shared::api::health::Health {
         claude_login_method: None,
         claude_login_expires_at: None,
         instances_running: 1,
+        hosted: None,
         demo: None,
     }
 }

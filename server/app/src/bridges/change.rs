@@ -62,3 +62,18 @@ impl ChangeRow {
         self.restarting.change_all(&target, commands).await
     }
 }
+
+/// The new name of a Direct Session, which is all that can be changed of one.
+pub(super) fn label_only(request: &PatchInstance) -> Result<Option<String>, AppError> {
+    if request.restart.is_some() || request.after_reboot.is_some() {
+        return Err(AppError::invalid(
+            "a Direct Session is never restarted by itself; leave `restart` and `after_reboot` out",
+        ));
+    }
+    let Some(label) = request.label.as_deref() else {
+        return Err(AppError::invalid(
+            "nothing to change was named; give `label` (the new name of the session)",
+        ));
+    };
+    session_name(label).map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))
+}

@@ -1,11 +1,13 @@
 //! Which row a reference means.
 
+use crate::hosted::HostedRows;
 use crate::projects::catalog::Catalog;
 use crate::registry::Registry;
 use crate::{AppError, Class};
 use std::borrow::Borrow;
 use std::sync::Arc;
 use svc_domain::bridge::Bridge;
+use svc_domain::hosted::HostedSession;
 use svc_domain::log_escape::quoted;
 pub(crate) use svc_domain::prefix::Wanted;
 use svc_domain::prefix::{Ambiguous, Named, Resolved, resolve};
@@ -20,12 +22,15 @@ pub(crate) enum Row {
     Bridge(Box<Bridge>),
     /// One that cannot be understood.
     Corrupt { id: String },
+    /// A Direct Session.
+    Hosted(InstanceId),
 }
 
 /// Finds the row that a caller names.
 pub(crate) struct Lookup {
     pub registry: Arc<Registry>,
     pub catalog: Arc<Catalog>,
+    pub hosted: Arc<HostedRows>,
 }
 
 impl Lookup {
@@ -37,7 +42,11 @@ impl Lookup {
             return Ok(self.learned(stored).await);
         }
         let rows = self.registry.store.bridges().await?;
+        self.hosted.refresh().await?;
         let id = self.resolve(reference, wanted, &rows)?;
+        if let Some(session) = id.parse().ok().and_then(|id| self.hosted.get(&id)) {
+            return Ok(Row::Hosted(session.id));
+        }
         match rows.into_iter().find(|stored| stored.id() == id) {
             Some(stored) => Ok(self.learned(stored).await),
             None => Err(unknown_instance(reference)),
@@ -59,6 +68,24 @@ impl Lookup {
         match self.row(reference, wanted).await? {
             Row::Bridge(bridge) => Ok(*bridge),
             Row::Corrupt { id } => Err(corrupt(&id)),
+            Row::Hosted(id) => Err(direct(&id)),
+        }
+    }
+
+    /// The Direct Session that `reference` means; `None` when it means something else.
+    /// What it means otherwise is left to whoever looks for it next.
+    pub(crate) async fn hosted(
+        &self,
+        reference: &str,
+        wanted: Wanted,
+    ) -> Result<Option<InstanceId>, AppError> {
+        self.hosted.refresh().await?;
+        if self.hosted.all().is_empty() {
+            return Ok(None);
+        }
+        match self.row(reference, wanted).await? {
+            Row::Hosted(id) => Ok(Some(id)),
+            Row::Bridge(_) | Row::Corrupt { .. } => Ok(None),
         }
     }
 
@@ -70,6 +97,8 @@ impl Lookup {
         rows: &[R],
     ) -> Result<String, AppError> {
         let projects = self.catalog.all();
+        let sessions = self.hosted.all();
+        let hosted = sessions.iter().map(named_session);
         let named = rows.iter().map(|stored| match &stored.borrow().content {
             Content::Bridge(bridge) => Named {
                 id: bridge.id.as_str(),
@@ -83,6 +112,7 @@ impl Lookup {
                 Named { id, process_id: None, project, is_live: true, began: 0 }
             }
         });
+        let named = named.chain(hosted);
         let is_project =
             |name: &str| name.parse::<ProjectName>().is_ok_and(|n| projects.get(&n).is_some());
         match resolve(reference, wanted, named, is_project) {
@@ -91,6 +121,26 @@ impl Lookup {
             Resolved::NotFound => Err(unknown_instance(reference)),
         }
     }
+}
+
+fn named_session(session: &HostedSession) -> Named<'_> {
+    Named {
+        id: session.id.as_str(),
+        process_id: Some(&session.process_id),
+        project: session.project.as_str(),
+        // An orphan is what a Stop means.
+        is_live: session.is_live() || session.is_orphan(),
+        began: session.started_at.map_or(0, Timestamp::as_millis),
+    }
+}
+
+/// The row is a Direct Session, for which there is no such thing.
+fn direct(id: &InstanceId) -> AppError {
+    AppError::new(
+        ErrorCode::CapabilityDisabled,
+        Class::Conflict,
+        format!("{} is a Direct Session, and this is for bridges only", id.short()),
+    )
 }
 
 fn ambiguity(ambiguous: Ambiguous) -> AppError {

@@ -99,6 +99,7 @@ impl Readiness {
             foreign_git: project.foreign_git(),
             login: self.agent.cli().login().is_ok(),
             servers: &settings.mcp_servers,
+            has_hosted: self.config.hosted.enabled,
         };
         let shown = report.preflight();
         Preflight { facts: facts.then(|| self.facts(project, &now, settings)), ..shown }
@@ -135,6 +136,8 @@ struct Report<'a> {
     foreign_git: Option<String>,
     login: bool,
     servers: &'a [McpServer],
+    /// Direct Sessions are switched on.
+    has_hosted: bool,
 }
 
 impl Report<'_> {
@@ -153,11 +156,19 @@ impl Report<'_> {
             foreign_git: self.foreign_git.clone(),
             ..self.now.clone()
         };
+        // Whether the daemon can be reached is told by the launch.
+        let hosted = if self.has_hosted {
+            let direct =
+                Circumstances { has_terminal: true, max_bridges: None, ..self.now.clone() };
+            verdict(&obstacles(session, &direct))
+        } else {
+            no("hosted_unavailable")
+        };
         let launch = BTreeMap::from([
             ("standard".to_owned(), verdict(&obstacles(standard, self.now))),
             ("worktree".to_owned(), verdict(&obstacles(worktree, &with_commit))),
             ("pty".to_owned(), verdict(&obstacles(session, self.now))),
-            ("hosted".to_owned(), no("hosted_unavailable")),
+            ("hosted".to_owned(), hosted),
             ("background".to_owned(), verdict(&job_obstacles(self.wanted, &self.now.of_a_job()))),
         ]);
         Preflight {

@@ -1,5 +1,6 @@
 //! Use-case: launch a bridge in a project, or hand out the one that is live.
 
+use crate::AppError;
 use crate::bridges::admissions::{Admissions, Admitted};
 use crate::bridges::circumstances::has_terminal;
 use crate::bridges::conversations::Conversations;
@@ -8,10 +9,10 @@ use crate::bridges::lookup::unknown_instance;
 use crate::bridges::options::{Options, options};
 use crate::bridges::requests::Requests;
 use crate::failpoint::hit;
+use crate::hosted::HostedSessions;
 use crate::registry::Registry;
 use crate::supervise::watchers::Watchers;
 use crate::tasks::blocking;
-use crate::{AppError, Class};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_domain::admission::{Wanted, advice};
@@ -22,7 +23,6 @@ use svc_domain::restart::{Reboot, Restarts};
 use svc_domain::worktree::WorktreeName;
 use svc_projects::Project;
 use svc_shared::api::instances::{Kind, Outcome, SpawnRequest, SpawnResult};
-use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{NotCreated, Origin, ResumeMode, SpawnMode};
 use svc_store::Inserted;
@@ -34,6 +34,7 @@ pub(crate) struct Starter {
     pub launcher: Arc<Launcher>,
     pub watchers: Arc<Watchers>,
     pub conversations: Arc<Conversations>,
+    pub hosted: Arc<HostedSessions>,
 }
 
 impl Starter {
@@ -61,8 +62,12 @@ impl Starter {
         request: SpawnRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let (options, resume_mode) = self.options_of_kind(&request).await?;
+        let options = self.options(&request).await?;
         let project = self.requests.lookup.catalog.named(&request.project)?;
+        let resume_mode = match options.kind {
+            Kind::Bridge(mode) => mode,
+            Kind::Hosted => return self.hosted.spawn(&project, &options).await,
+        };
         let (picked, take_up) = self.conversations.picked(&project, options.pick.clone()).await?;
         // The agent shows a session under the project's name.
         let name = match resume_mode {
@@ -112,21 +117,9 @@ impl Starter {
         self.registry().copies.bridge(id).ok_or_else(|| unknown_instance(reference))
     }
 
-    async fn options_of_kind(
-        &self,
-        request: &SpawnRequest,
-    ) -> Result<(Options, ResumeMode), AppError> {
+    async fn options(&self, request: &SpawnRequest) -> Result<Options, AppError> {
         let has_terminal = blocking(has_terminal).await?;
-        let options = options(&self.admissions.readiness.config, request, has_terminal)?;
-        match options.kind {
-            Kind::Bridge(mode) => Ok((options, mode)),
-            Kind::Hosted => Err(AppError::new(
-                ErrorCode::HostedUnavailable,
-                Class::Unavailable,
-                "Direct Sessions are not part of this build; launch in Server Mode instead \
-                 (`mode: standard`)",
-            )),
-        }
+        options(&self.admissions.readiness.config, request, has_terminal)
     }
 
     async fn record_and_start(

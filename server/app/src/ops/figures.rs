@@ -15,6 +15,15 @@ const STATUSES: [BridgeStatus; 5] = [
     BridgeStatus::Error,
 ];
 
+/// Counts about Direct Sessions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HostedFigures {
+    /// Sessions that start or run.
+    pub sessions: u64,
+    /// The daemon is connected.
+    pub is_up: bool,
+}
+
 /// Counts of one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
@@ -27,6 +36,8 @@ pub struct Figures {
     pub crashes: BTreeMap<String, u64>,
     /// Automatic restarts since this process began, by project.
     pub restarts: BTreeMap<String, u64>,
+    /// Direct Sessions; `None` while the channel is off.
+    pub hosted: Option<HostedFigures>,
     /// Use of the live bridges by project; empty while nothing was measured lately.
     pub usage: BTreeMap<String, Usage>,
 }
@@ -46,6 +57,7 @@ impl Metrics {
             projects: u64::try_from(self.catalog.all().len()).unwrap_or(u64::MAX),
             crashes: self.copies.crashes(),
             restarts: self.copies.restarts(),
+            hosted: None,
             usage: self.use_by_project(),
         }
     }

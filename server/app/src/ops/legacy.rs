@@ -27,8 +27,6 @@ use uuid::Uuid;
 
 /// The file of the earlier service.
 const FILE: &str = "state.json";
-/// Its records of hosted sessions, which this version does not have.
-const HOSTED_FILE: &str = "hosted_state.json";
 /// Largest file that is read, bytes: a record has some hundred.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
@@ -108,15 +106,7 @@ impl LegacyImport {
     pub async fn run(&self) -> Result<(), AppError> {
         let path = self.config.state_dir.join(FILE);
         let look = path.clone();
-        let hosted = self.config.state_dir.join(HOSTED_FILE);
-        let (is_there, has_hosted) = blocking(move || (is_there(&look), is_there(&hosted))).await?;
-        if !(is_there || has_hosted) || !self.registry.store.is_unused().await? {
-            return Ok(());
-        }
-        if has_hosted {
-            warn!("{HOSTED_FILE} is left as it is: this version has no Direct Sessions");
-        }
-        if !is_there {
+        if !blocking(move || is_there(&look)).await? || !self.registry.store.is_unused().await? {
             return Ok(());
         }
         let file = path.clone();
@@ -254,7 +244,7 @@ fn records_of(path: &Path) -> Result<Option<Vec<Record>>, LegacyError> {
     }
 }
 
-fn read(path: &Path) -> Result<Option<Vec<u8>>, LegacyError> {
+pub(crate) fn read(path: &Path) -> Result<Option<Vec<u8>>, LegacyError> {
     let unreadable = |cause| LegacyError::Unreadable { path: path.to_owned(), cause };
     match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !is_there(path) => {
@@ -277,7 +267,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, LegacyError> {
 }
 
 /// The first copy is the one to keep.
-fn keep_copy(path: &Path, bytes: &[u8]) -> Result<(), LegacyError> {
+pub(crate) fn keep_copy(path: &Path, bytes: &[u8]) -> Result<(), LegacyError> {
     let unwritable = |cause| LegacyError::Unwritable { path: path.to_owned(), cause };
     if is_there(path) {
         return Ok(());
@@ -286,7 +276,7 @@ fn keep_copy(path: &Path, bytes: &[u8]) -> Result<(), LegacyError> {
 }
 
 /// Renames the file to the first free name of `.imported`, `.imported.1` and so on.
-fn put_aside(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn put_aside(path: &Path) -> io::Result<PathBuf> {
     let names = std::iter::once(".imported".to_owned())
         .chain((1..1000).map(|number| format!(".imported.{number}")));
     for name in names {

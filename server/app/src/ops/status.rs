@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::bridges::circumstances::has_terminal;
+use crate::hosted::Link;
 use crate::registry::copies::Copies;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub struct Status {
     pub(crate) config: Arc<Config>,
     pub(crate) agent: Arc<Agent>,
     pub(crate) copies: Arc<Copies>,
+    pub(crate) hosted: Arc<Link>,
     pub(crate) port: u16,
     pub(crate) demo: bool,
 }
@@ -46,6 +48,7 @@ impl Status {
             claude_login_method: login.claude_login_method,
             claude_login_expires_at: login.claude_login_expires_at,
             instances_running: u32::try_from(running).unwrap_or(u32::MAX),
+            hosted: self.hosted.health(),
             demo: self.demo.then_some(true),
         }
     }
@@ -83,6 +86,7 @@ impl Status {
                 metrics: config.metrics.enabled,
                 metrics_show_disk: config.metrics.enabled && config.metrics.show_disk,
                 pty_supported: has_terminal(),
+                hosted: config.hosted.enabled,
                 pty_screen: config.claude.pty_screen_enabled,
                 clone: config.clone.enabled,
                 terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,

@@ -39,6 +39,9 @@ impl Instances {
     pub async fn get(&self, reference: &str) -> Result<Instance, AppError> {
         let rows = self.lookup.registry.copies.rows();
         let id = self.lookup.resolve(reference, Wanted::Live, &rows)?;
+        if let Some(session) = id.parse().ok().and_then(|id| self.lookup.hosted.get(&id)) {
+            return Ok(self.lookup.hosted.record(&session));
+        }
         let record = match rows.into_iter().find(|stored| stored.id() == id) {
             Some(stored) => self.records.of_stored(stored).await?,
             None => None,
@@ -109,7 +112,15 @@ impl Instances {
             let _ = self.agent.cli().version_now().await;
         }
         let records = Arc::clone(&self.records);
-        blocking(move || records.of_all(&rows)).await
+        let mut all = blocking(move || records.of_all(&rows)).await?;
+        all.extend(self.hosted().await?);
+        Ok(all)
+    }
+
+    async fn hosted(&self) -> Result<Vec<Instance>, AppError> {
+        let rows = &self.lookup.hosted;
+        rows.refresh().await?;
+        Ok(rows.all().iter().map(|session| rows.record(session)).collect())
     }
 
     /// All records as they are written, for who must answer at once.
@@ -119,7 +130,9 @@ impl Instances {
     pub async fn written(&self) -> Result<Vec<Instance>, AppError> {
         let rows = self.lookup.registry.store.bridges().await?;
         let records = Arc::clone(&self.records);
-        blocking(move || records.of_all(&rows)).await
+        let mut all = blocking(move || records.of_all(&rows)).await?;
+        all.extend(self.hosted().await?);
+        Ok(all)
     }
 
     /// Nobody supervises in a command, so the record may be behind its process.

@@ -25,6 +25,7 @@ use svc_ports::Clock;
 use svc_store::Watch;
 use svc_watch::{Pace, Watcher};
 use tokio::net::UnixDatagram;
+use tokio::sync::Notify;
 use tracing::{debug, warn};
 
 /// Pause after credentials could not be read.
@@ -89,7 +90,13 @@ pub(crate) struct WriteWatch {
 
 impl WriteWatch {
     /// Wakes the reconciler when another process has written, and at a slow tick.
-    pub async fn run(&self, listener: Option<UnixDatagram>, mut watch: Option<Watch>) {
+    /// `hosted` is who reads the rows of Direct Sessions.
+    pub async fn run(
+        &self,
+        listener: Option<UnixDatagram>,
+        mut watch: Option<Watch>,
+        hosted: &Notify,
+    ) {
         let wal = self.registry.store.path().with_file_name("svc.db-wal");
         let mut wal = self.watchers.watcher.file(&wal, Pace::every(SAFETY_TICK));
         let mut tick = tokio::time::interval(SAFETY_TICK);
@@ -129,6 +136,7 @@ impl WriteWatch {
             }
             if written {
                 is_unchecked = true;
+                hosted.notify_one();
                 self.registry.wake_after_foreign_write(&self.tasks);
             }
             if is_tick && std::mem::take(&mut is_unchecked) {

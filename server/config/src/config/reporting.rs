@@ -113,20 +113,20 @@ section! {
     /// The hosted-session daemon.
     Hosted "hosted." {
         /// Uses the hosted-session daemon.
-        enabled: bool = BOOL => OFF, Basic Restart planned;
+        enabled: bool = BOOL => OFF, Basic Restart;
         /// The daemon program: a name to look up in PATH, or a path.
-        binary: String = PROGRAM => is("svc-hosted"), File Restart planned;
+        binary: String = PROGRAM => is("svc-hosted"), File Restart;
         /// Socket of the daemon; null is one in the state directory.
         /// See [`crate::Config::hosted_socket`].
-        socket_path: Option<PathBuf> = Kind::SocketPath => NULL, Basic Restart planned;
+        socket_path: Option<PathBuf> = Kind::SocketPath => NULL, Basic Restart;
         /// Longest time until the daemon accepts connections.
         spawn_timeout as "spawn_timeout_seconds": Duration = seconds(Range::above(0.0))
-            => real(10.0), Basic Restart planned;
+            => real(10.0), Basic Restart;
         /// Sessions outlive the daemon.
-        keep_children: bool = BOOL => ON, Basic Restart planned;
+        keep_children: bool = BOOL => ON, Basic Restart;
         /// Longest time a request to the daemon may take.
         request_timeout as "request_timeout_seconds": Duration = seconds(Range::above(0.0))
-            => real(30.0), Basic Live planned;
+            => real(30.0), Basic Live;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::{Refusal, echo};
 use serde_json::{Map, Value};
+use svc_shared::api::approvals::{AnswerRequest, MessageRequest};
 use svc_shared::api::instances::{PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest};
 use svc_shared::error::SchemaProblem;
 use svc_shared::internal::access::{IssueTokenRequest, RotateTokenRequest};
@@ -216,6 +217,18 @@ impl FromFields for RemoveWorktree {
 impl FromFields for ReleaseRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { start: fields.flag("start") }
+    }
+}
+
+impl FromFields for AnswerRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self { decision: fields.required_text("decision"), message: fields.text("message") }
+    }
+}
+
+impl FromFields for MessageRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self { text: fields.required_text("text") }
     }
 }
 

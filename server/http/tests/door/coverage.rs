@@ -190,6 +190,34 @@ const TABLE: &[Row] = &[
             (LargeBody, 413),
         ],
     },
+    Row {
+        route: "GET /api/approvals",
+        asks: &[(Known, 200), (BadQuery("state=answered"), 200), (BadQuery("state=x"), 422)],
+    },
+    Row { route: "GET /api/hosted", asks: &[(Known, 200)] },
+    // 202 needs an agent that asks: in the black-box tests.
+    Row {
+        route: "POST /api/instances/{id}/permissions/{request_id}",
+        asks: &[
+            (Body(r#"{"decision":"allow"}"#), 404),
+            (KnownBody(r#"{"decision":"allow"}"#), 404),
+            (KnownBody(r#"{"decision":5}"#), 422),
+            (KnownBody("{}"), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row {
+        route: "POST /api/instances/{id}/message",
+        asks: &[
+            (Body(r#"{"text":"go on"}"#), 404),
+            (KnownBody(r#"{"text":"go on"}"#), 404),
+            (KnownBody(r#"{"text":5}"#), 422),
+            (KnownBody("{}"), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /api/strays", asks: &[(Known, 200)] },
     // 200 needs a process: in the black-box tests.
     Row {
@@ -358,6 +386,7 @@ const TABLE: &[Row] = &[
     Row { route: "GET /ws/clone-progress/{job}", asks: &[(Unknown, 426)] },
     Row { route: "GET /ws/events", asks: &[(Known, 426)] },
     Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
+    Row { route: "GET /ws/hosted/{id}", asks: &[(Unknown, 426)] },
     Row { route: "GET /ws/pty-screen/{id}", asks: &[(Unknown, 426), (BadQuery("format=x"), 422)] },
 ];
 

@@ -147,7 +147,7 @@ proptest! {
     ) {
         let project = project();
         let report =
-            Report { project: &project, wanted, now: &now, has_commit: now.has_commit,
+            Report { project: &project, wanted, now: &now, has_hosted: false, has_commit: now.has_commit,
                 foreign_git: now.foreign_git.clone(), login, servers: &[] };
         let shown = report.preflight();
         let found = obstacles(wanted, &now);

@@ -1,0 +1,205 @@
+//! Use-cases: end, forget and rename a Direct Session.
+
+use crate::hosted::rows::Changed;
+use crate::hosted::{HostedParts, HostedSessions};
+use crate::tasks::blocking;
+use crate::{AppError, Class};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use svc_domain::hosted::{Command, Fact, HostedSession, State};
+use svc_domain::identity::{ProcessIdentity, Verdict};
+use svc_hosted::client::Client;
+use svc_ports::process::{Signal, Target};
+use svc_shared::api::instances::Instance;
+use svc_shared::error::ErrorCode;
+use svc_shared::ids::InstanceId;
+use svc_shared::internal::Forgotten;
+
+/// From the orderly signal to the last one, and from there to giving up.
+const GRACE: Duration = Duration::from_secs(5);
+
+fn unknown(id: &InstanceId) -> AppError {
+    crate::bridges::lookup::unknown_instance(id.as_str())
+}
+
+impl HostedParts {
+    /// Carries out a stop whose intent is recorded. The caller holds the lock of the project.
+    async fn finish_stop(
+        &self,
+        client: &Client,
+        session: &HostedSession,
+    ) -> Result<HostedSession, AppError> {
+        for signal in ["INT", "KILL"] {
+            let wait = u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX);
+            let params = json!({ "id": session.process_id, "signal": signal, "timeoutMs": wait });
+            let answer = match client.call("process.killAndWait", params).await {
+                Ok(answer) => answer,
+                // The daemon does not know the process: whoever follows it finds out why.
+                Err(error) => return Err(super::link::failed(error)),
+            };
+            if answer.get("exited").and_then(serde_json::Value::as_bool) != Some(true) {
+                continue;
+            }
+            let number = |name: &str| {
+                answer
+                    .get(name)
+                    .and_then(serde_json::Value::as_i64)
+                    .and_then(|n| i32::try_from(n).ok())
+            };
+            let fact =
+                Fact::Exited { code: number("exitCode"), signal: number("signal"), detail: None };
+            return match self.rows.observe(&session.id, &session.process_id, fact).await? {
+                Changed::Now(session) => Ok(*session),
+                Changed::Late | Changed::Refused(_) => Err(unknown(&session.id)),
+            };
+        }
+        Err(AppError::new(
+            ErrorCode::StillLive,
+            Class::Conflict,
+            format!("the agent of Direct Session {} did not end; try again", session.id.short()),
+        ))
+    }
+
+    /// Finishes a stop that somebody else began and did not finish.
+    pub(super) async fn finish_stop_later(&self, id: &InstanceId) -> Result<(), AppError> {
+        let Some(session) = self.rows.get(id) else { return Ok(()) };
+        let _lock = self.locks.project(&session.cwd).await?;
+        self.rows.refresh().await?;
+        let Some(session) = self.rows.get(id) else { return Ok(()) };
+        if session.state == State::Stopping {
+            let client = self.link.client().await?;
+            self.finish_stop(&client, &session).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether this process is the agent of a Direct Session, by its arguments.
+    fn is_agent(&self, agent: &ProcessIdentity) -> bool {
+        self.host.inspect(agent.pid).is_some_and(|facts| {
+            facts.identity == *agent && facts.argv.iter().any(|word| word == "stream-json")
+        })
+    }
+
+    async fn kill_orphan(
+        self: &Arc<Self>,
+        session: &HostedSession,
+    ) -> Result<HostedSession, AppError> {
+        let refused = |why: &str| {
+            Err(AppError::new(
+                ErrorCode::StillLive,
+                Class::Conflict,
+                format!("the agent of Direct Session {} is left alone: {why}", session.id.short()),
+            ))
+        };
+        if let Some(agent) = session.agent.clone() {
+            let (this, one) = (Arc::clone(self), agent.clone());
+            let (verdict, is_agent) =
+                blocking(move || (this.host.probe(&one), this.is_agent(&one))).await?;
+            match verdict {
+                Verdict::Gone(_) => {}
+                Verdict::Unknown => return refused("the process table cannot be read"),
+                Verdict::Same if !is_agent => {
+                    return refused("the process is not an agent of ours");
+                }
+                Verdict::Same => {
+                    for signal in [Signal::Interrupt, Signal::Kill] {
+                        let _ = self.host.signal(&agent, signal, Target::Group);
+                        let gone = self.host.exited(&agent);
+                        if tokio::time::timeout(GRACE, gone).await.is_ok() {
+                            break;
+                        }
+                    }
+                    if !matches!(self.host.probe(&agent), Verdict::Gone(_)) {
+                        return refused("it did not end; try again");
+                    }
+                }
+            }
+        }
+        match self.rows.observe(&session.id, &session.process_id, Fact::OrphanGone).await? {
+            Changed::Now(session) => Ok(*session),
+            Changed::Late | Changed::Refused(_) => Err(unknown(&session.id)),
+        }
+    }
+}
+
+impl HostedSessions {
+    /// Ends a session. Answers after its agent is gone; an ended one is returned unchanged.
+    ///
+    /// # Errors
+    /// The agent could not be proven dead; the row says so.
+    pub(crate) async fn stop(&self, id: &InstanceId) -> Result<Instance, AppError> {
+        let parts = &self.parts;
+        parts.rows.refresh().await?;
+        let session = parts.rows.get(id).ok_or_else(|| unknown(id))?;
+        if !session.is_live() && !session.is_orphan() {
+            return Ok(parts.record(&session));
+        }
+        let _lock = parts.locks.project(&session.cwd).await?;
+        parts.rows.refresh().await?;
+        let session = parts.rows.get(id).ok_or_else(|| unknown(id))?;
+        if session.is_orphan() {
+            let session = parts.kill_orphan(&session).await?;
+            return Ok(parts.record(&session));
+        }
+        // The intent comes first: an exit after it is never a crash.
+        let session = match parts.rows.command(id, Command::Stop).await? {
+            Changed::Now(session) => *session,
+            Changed::Late | Changed::Refused(_) => return Err(unknown(id)),
+        };
+        crate::failpoint::hit("hosted.after_stop_intent").await;
+        if !session.is_live() {
+            return Ok(parts.record(&session));
+        }
+        let client = parts.link.client().await?;
+        let session = parts.finish_stop(&client, &session).await?;
+        Ok(parts.record(&session))
+    }
+
+    /// Removes an ended session, and what the daemon keeps of it.
+    ///
+    /// # Errors
+    /// It runs, or its agent does.
+    pub(crate) async fn forget(&self, id: &InstanceId) -> Result<Forgotten, AppError> {
+        let parts = &self.parts;
+        parts.rows.refresh().await?;
+        let session = parts.rows.get(id).ok_or_else(|| unknown(id))?;
+        let _lock = parts.locks.project(&session.cwd).await?;
+        parts.rows.refresh().await?;
+        let session = parts.rows.get(id).ok_or_else(|| unknown(id))?;
+        if session.is_live() || session.is_orphan() {
+            return Err(AppError::new(
+                ErrorCode::StillLive,
+                Class::Conflict,
+                format!(
+                    "Direct Session {} is {} and cannot be forgotten; stop it first",
+                    session.id.short(),
+                    if session.is_orphan() { "still alive" } else { session.status().as_str() }
+                ),
+            ));
+        }
+        if !parts.rows.delete(&session).await? {
+            return Err(AppError::busy("the row is written by too many at once; try again"));
+        }
+        // Without a daemon there is nothing to forget: it drops ended processes by itself.
+        if let Some(client) = parts.link.connected() {
+            let _ = client.call("process.forget", json!({ "id": session.process_id })).await;
+        }
+        Ok(Forgotten { id: session.id.to_string(), forgotten: true })
+    }
+
+    /// Gives a session another name; none means the project's.
+    ///
+    /// # Errors
+    /// The row cannot be written.
+    pub(crate) async fn rename(
+        &self,
+        id: &InstanceId,
+        label: Option<String>,
+    ) -> Result<Instance, AppError> {
+        match self.parts.rows.rename(id, label).await? {
+            Changed::Now(session) => Ok(self.parts.record(&session)),
+            Changed::Late | Changed::Refused(_) => Err(unknown(id)),
+        }
+    }
+}

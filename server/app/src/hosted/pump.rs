@@ -1,0 +1,458 @@
+//! Follows one process of a session: frames become events, questions and facts.
+//!
+//! The frames of a process are read from the daemon's buffer, from the first one that is kept after
+//! a start of the service and from the last one seen after a lost connection. Reading them again is
+//! harmless: a question is recorded once by its name, and an end is recorded once.
+
+use crate::AppError;
+use crate::hosted::HostedParts;
+use crate::hosted::ring::EventRing;
+use crate::hosted::rows::Changed;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use svc_domain::hosted::frame::{self, Lines, Output};
+use svc_domain::hosted::prompt::{self, Answer, Treatment};
+use svc_domain::hosted::{Fact, HostedSession, State};
+use svc_domain::identity::{GoneBecause, Pid, ProcessIdentity, Verdict};
+use svc_domain::redact::redact_text;
+use svc_hosted::client::Client;
+use svc_hosted::protocol::{Listed, Reattached, StreamFrame, StreamName};
+use svc_shared::ids::InstanceId;
+use svc_store::NewPrompt;
+use tokio::sync::Notify;
+
+/// Lines of standard error that are kept as last words.
+const LAST_WORDS: usize = 20;
+/// Most characters of them.
+const LONGEST_DETAIL: usize = 2000;
+
+/// What a pump shares with whoever answers.
+#[derive(Default)]
+pub(super) struct Shared {
+    /// What the agent asks, unredacted: it takes no permission without its own words.
+    inputs: Mutex<HashMap<String, Value>>,
+    /// Questions whose end was told to viewers.
+    told: Mutex<HashSet<String>>,
+    /// An answer may be there to be sent.
+    pub answered: Notify,
+}
+
+impl Shared {
+    fn inputs(&self) -> std::sync::MutexGuard<'_, HashMap<String, Value>> {
+        self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells viewers what became of a question, once.
+    fn resolved(&self, ring: &EventRing, id: &str, behavior: &str) {
+        if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned()) {
+            let event =
+                json!({ "type": "control_resolved", "request_id": id, "behavior": behavior });
+            ring.push(event);
+        }
+    }
+}
+
+/// Follows one process.
+pub(super) struct Pump {
+    pub parts: Arc<HostedParts>,
+    pub id: InstanceId,
+    pub process: String,
+    pub shared: Arc<Shared>,
+    pub ring: Arc<EventRing>,
+    cursor: u64,
+    out: Lines,
+    err: Lines,
+    last_words: VecDeque<String>,
+    is_named: bool,
+}
+
+/// Why following a connection ended.
+enum Followed {
+    /// The process ended, or nobody knows it any more.
+    Over,
+    /// The connection is gone.
+    Lost,
+    /// Frames are missing: ask for them.
+    Again,
+}
+
+impl Pump {
+    pub fn new(parts: Arc<HostedParts>, session: &HostedSession, shared: Arc<Shared>) -> Self {
+        let ring = parts.rows.rings.of(&session.id, &session.process_id);
+        Self {
+            parts,
+            id: session.id.clone(),
+            process: session.process_id.clone(),
+            shared,
+            ring,
+            cursor: 0,
+            out: Lines::default(),
+            err: Lines::default(),
+            last_words: VecDeque::new(),
+            is_named: false,
+        }
+    }
+
+    /// Runs until the process has ended or the service ends.
+    pub async fn run(mut self) {
+        let mut connections = self.parts.link.changes();
+        let shutdown = self.parts.tasks.shutdown().clone();
+        loop {
+            let client = connections.borrow_and_update().clone();
+            let live = client.filter(|client| !client.closed().is_cancelled());
+            if let Some(client) = live {
+                let followed = tokio::select! {
+                    followed = self.follow(&client) => followed,
+                    () = shutdown.cancelled() => return,
+                };
+                match followed {
+                    Ok(Followed::Over) => break,
+                    Ok(Followed::Again) => continue,
+                    Ok(Followed::Lost) => {
+                        self.ring.push(json!({ "type": "lost", "reason": "daemon_unreachable" }));
+                        self.parts.rows.show();
+                    }
+                    Err(error) => {
+                        tracing::warn!(bridge.id = %self.id, "a Direct Session is not followed: \
+                            {error}; it is tried again");
+                        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                        continue;
+                    }
+                }
+            }
+            tokio::select! {
+                changed = connections.changed() => if changed.is_err() { return },
+                () = shutdown.cancelled() => return,
+            }
+        }
+        self.ring.finish();
+    }
+
+    async fn follow(&mut self, client: &Arc<Client>) -> Result<Followed, AppError> {
+        let mut frames = client.subscribe(&self.process);
+        let params = json!({ "id": self.process, "fromSeq": self.cursor });
+        let asking = client.call("process.reattach", params);
+        let mut asking = std::pin::pin!(asking);
+        let mut is_attached = false;
+        loop {
+            tokio::select! {
+                answer = &mut asking, if !is_attached => {
+                    let Ok(answer) = answer else { return Ok(Followed::Lost) };
+                    is_attached = true;
+                    let Ok(answer) = serde_json::from_value::<Reattached>(answer) else {
+                        return Ok(Followed::Lost);
+                    };
+                    if !answer.found {
+                        return self.not_found(client).await;
+                    }
+                    self.attached(client).await?;
+                }
+                frame = frames.recv() => {
+                    let Some(frame) = frame else { return Ok(Followed::Lost) };
+                    if frame.seq <= self.cursor {
+                        continue;
+                    }
+                    if frame.seq > self.cursor + 1 {
+                        if is_attached {
+                            return Ok(Followed::Again);
+                        }
+                        // The replay begins with what is kept: what is before that is lost for good.
+                        let (from, to) = (self.cursor + 1, frame.seq - 1);
+                        self.ring.push(json!({ "type": "gap", "from_seq": from, "to_seq": to }));
+                        self.out = Lines::default();
+                        self.err = Lines::default();
+                    }
+                    self.cursor = frame.seq;
+                    if self.take(frame).await? {
+                        return Ok(Followed::Over);
+                    }
+                }
+                () = self.shared.answered.notified(), if is_attached => {
+                    self.deliver(client);
+                }
+                () = client.closed().cancelled() => return Ok(Followed::Lost),
+            }
+        }
+    }
+
+    /// The daemon holds the process: the row says so, and what was decided is carried out.
+    async fn attached(&self, client: &Arc<Client>) -> Result<(), AppError> {
+        let Some(session) = self.parts.rows.get(&self.id) else { return Ok(()) };
+        match session.state {
+            State::Starting => {
+                let agent = self.identity(client).await;
+                self.parts.rows.observe(&self.id, &self.process, Fact::Running(agent)).await?;
+            }
+            // Whoever began the stop died.
+            State::Stopping => {
+                let (parts, id) = (Arc::clone(&self.parts), self.id.clone());
+                self.parts.tasks.spawn(async move {
+                    if let Err(error) = parts.finish_stop_later(&id).await {
+                        tracing::warn!(bridge.id = %id, "a stop is not finished: {error}");
+                    }
+                });
+            }
+            State::Running | State::Ended(_) => {}
+        }
+        self.parts.rows.show();
+        self.deliver(client);
+        Ok(())
+    }
+
+    async fn identity(&self, client: &Client) -> Option<ProcessIdentity> {
+        let list = client.call("process.list", json!({})).await.ok()?;
+        let mut listed = list.get("processes")?.as_array()?.iter().filter_map(|one| {
+            let one: Listed = serde_json::from_value(one.clone()).ok()?;
+            (one.id == self.process).then_some(one)
+        });
+        let one = listed.next()?;
+        Some(ProcessIdentity {
+            pid: Pid::new(one.pid)?,
+            start_ticks: one.start_time,
+            boot_id: self.parts.host.boot_id().clone(),
+        })
+    }
+
+    /// The daemon does not know the process: what became of the agent?
+    async fn not_found(&self, client: &Client) -> Result<Followed, AppError> {
+        let Some(session) = self.parts.rows.get(&self.id) else { return Ok(Followed::Over) };
+        if session.process_id != self.process || !session.is_live() {
+            return Ok(Followed::Over);
+        }
+        // Whoever starts it holds the lock until the daemon has answered.
+        let _lock = self.parts.locks.project(&session.cwd).await?;
+        self.parts.rows.refresh().await?;
+        let Some(session) = self.parts.rows.get(&self.id) else { return Ok(Followed::Over) };
+        if session.process_id != self.process || !session.is_live() {
+            return Ok(Followed::Over);
+        }
+        let params = json!({ "id": self.process, "fromSeq": 0 });
+        let answer = client.call("process.reattach", params).await;
+        match answer.ok().and_then(|answer| serde_json::from_value::<Reattached>(answer).ok()) {
+            None => return Ok(Followed::Lost),
+            Some(answer) if answer.found => return Ok(Followed::Again),
+            Some(_) => {}
+        }
+        let fact = match session.agent.as_ref().map(|agent| self.parts.host.probe(agent)) {
+            Some(Verdict::Same) => Fact::Orphaned,
+            Some(Verdict::Gone(GoneBecause::OtherBoot)) => Fact::HostRestarted,
+            Some(Verdict::Gone(GoneBecause::NoProcess | GoneBecause::Reused)) | None => Fact::Lost,
+            // Nothing is authorised by what cannot be read.
+            Some(Verdict::Unknown) => {
+                return Err(AppError::busy("the process table is unreadable"));
+            }
+        };
+        self.parts.rows.observe(&self.id, &self.process, fact).await?;
+        self.ring.push(json!({ "type": "lost", "reason": "process_unknown" }));
+        Ok(Followed::Over)
+    }
+
+    /// Takes one frame; `true` after the last one.
+    async fn take(&mut self, frame: StreamFrame) -> Result<bool, AppError> {
+        let data = frame.data.as_deref().unwrap_or_default();
+        // What is no base64 is skipped, and the stream goes on.
+        let data = STANDARD.decode(data).unwrap_or_default();
+        match frame.stream {
+            StreamName::Stdout => {
+                for line in self.out.feed(&data) {
+                    self.line(&line).await?;
+                }
+            }
+            StreamName::Stderr => {
+                for line in self.err.feed(&data) {
+                    self.complaint(&line);
+                }
+            }
+            StreamName::Exit => {
+                if let Some(line) = self.out.finish() {
+                    self.line(&line).await?;
+                }
+                if let Some(line) = self.err.finish() {
+                    self.complaint(&line);
+                }
+                self.exited(&frame).await?;
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn complaint(&mut self, line: &str) {
+        let text = redact_text(line);
+        if self.last_words.len() == LAST_WORDS {
+            self.last_words.pop_front();
+        }
+        self.last_words.push_back(text.clone());
+        self.ring.push(json!({ "type": "stderr", "text": text }));
+    }
+
+    async fn exited(&mut self, frame: &StreamFrame) -> Result<(), AppError> {
+        let words = self.last_words.make_contiguous().join("\n");
+        let skipped = words.chars().count().saturating_sub(LONGEST_DETAIL);
+        let detail: String = words.chars().skip(skipped).collect();
+        let fact = Fact::Exited {
+            code: frame.exit_code,
+            signal: frame.signal,
+            detail: Some(detail).filter(|detail| !detail.is_empty()),
+        };
+        self.parts.rows.observe(&self.id, &self.process, fact).await?;
+        for id in std::mem::take(&mut *self.shared.inputs()).into_keys() {
+            self.shared.resolved(&self.ring, &id, "interrupted");
+        }
+        let (code, signal) = (frame.exit_code, frame.signal);
+        self.ring.push(json!({ "type": "exit", "exit_code": code, "signal": signal }));
+        Ok(())
+    }
+
+    async fn line(&mut self, line: &str) -> Result<(), AppError> {
+        match frame::read(line) {
+            Output::Frame(frame) => {
+                if !self.is_named
+                    && let Some(uuid) = frame::session_of(&frame)
+                {
+                    let fact = Fact::Named(uuid.to_owned());
+                    self.parts.rows.observe(&self.id, &self.process, fact).await?;
+                    self.is_named = true;
+                }
+                let frame = self.redacted(frame);
+                self.ring.push(json!({ "type": "frame", "frame": frame }));
+            }
+            Output::Request { id, subtype, request } => self.asked(id, &subtype, request).await?,
+            Output::Cancel { id } => {
+                let now = self.parts.rows.clock.now();
+                let is_open =
+                    self.parts.rows.store.withdraw_prompt(&self.process, &id, now).await?;
+                if self.shared.inputs().remove(&id).is_some() && is_open {
+                    self.parts.rows.refresh().await?;
+                    self.shared.resolved(&self.ring, &id, "cancelled");
+                }
+            }
+            Output::Text(text) => {
+                self.ring.push(json!({ "type": "text", "text": redact_text(&text) }));
+            }
+            Output::Answer | Output::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn redacted(&self, value: Value) -> Value {
+        let refs = &self.parts.rows.refs;
+        frame::redacted(value, &|raw: &str| refs.session(raw).map(|token| token.to_string()))
+    }
+
+    async fn asked(&mut self, id: String, subtype: &str, request: Value) -> Result<(), AppError> {
+        let session = self.parts.rows.get(&self.id);
+        let is_current =
+            session.is_some_and(|session| session.is_live() && session.process_id == self.process);
+        if prompt::treatment(subtype) == Treatment::Acknowledge {
+            if is_current {
+                self.send(prompt::acknowledge_line(&id));
+            }
+            let event = json!({ "type": "control_ack", "request_id": id, "subtype": subtype });
+            self.ring.push(event);
+            return Ok(());
+        }
+        let words = prompt::describe(subtype, &request);
+        let input = request.get("input").cloned().unwrap_or_else(|| json!({}));
+        let shown = self.redacted(request);
+        self.ring.push(json!({ "type": "control_request", "request_id": id,
+            "subtype": subtype, "request": shown }));
+        if !is_current {
+            return Ok(());
+        }
+        let new = NewPrompt {
+            instance_id: &self.id,
+            process_id: &self.process,
+            request_id: &id,
+            subtype,
+            tool: words.tool.as_deref(),
+            summary: &words.summary,
+            truncated: words.truncated,
+        };
+        let now = self.parts.rows.clock.now();
+        let decision = self.parts.rows.store.park_prompt(&new, now).await?;
+        // A name that waits already replaces nothing.
+        self.shared.inputs().entry(id.clone()).or_insert(input);
+        self.parts.rows.refresh().await?;
+        match decision {
+            None => {
+                if let Some(readers) = self.parts.rows.readers() {
+                    let data = json!({ "event": "permission-needed",
+                        "event_type": "permission-needed", "process_id": self.process,
+                        "subtype": subtype, "instance_id": self.id });
+                    readers.happened("permission-needed", data);
+                }
+            }
+            // Decided before the service was restarted, perhaps without the agent being told.
+            Some(_) => self.shared.answered.notify_one(),
+        }
+        Ok(())
+    }
+
+    /// Sends a line without waiting: whoever waits for an answer must go on reading.
+    fn send(&self, line: String) {
+        let Some(client) = self.parts.link.connected() else { return };
+        let (parts, process) = (Arc::clone(&self.parts), self.process.clone());
+        self.parts.tasks.spawn(async move {
+            if let Err(error) = parts.write(&client, &process, line.as_bytes()).await {
+                tracing::warn!("an acknowledgement was not sent: {error}");
+            }
+        });
+    }
+
+    /// Carries out what was decided and has not reached the agent.
+    fn deliver(&self, client: &Arc<Client>) {
+        let (parts, client) = (Arc::clone(&self.parts), Arc::clone(client));
+        let (process, shared, ring) =
+            (self.process.clone(), Arc::clone(&self.shared), Arc::clone(&self.ring));
+        self.parts.tasks.spawn(async move {
+            if let Err(error) = parts.deliver(&client, &process, &shared, &ring).await {
+                tracing::warn!("an answer is not delivered yet: {error}");
+            }
+        });
+    }
+}
+
+impl HostedParts {
+    /// Sends every decision about a process that its agent was not told.
+    ///
+    /// The decision is recorded before; here it is carried out. When this process dies between the
+    /// two, the next one sends the same answer to the same question again, which changes nothing.
+    async fn deliver(
+        &self,
+        client: &Client,
+        process: &str,
+        shared: &Shared,
+        ring: &EventRing,
+    ) -> Result<(), AppError> {
+        let _turn = self.delivering.lock().await;
+        for row in self.rows.store.open_prompts().await? {
+            let is_allowed = row.decision.as_deref() == Some("allow");
+            if row.process_id != process || row.decision.is_none() || row.delivered_at.is_some() {
+                continue;
+            }
+            let Some(input) = shared.inputs().get(&row.request_id).cloned() else { continue };
+            let answer = if is_allowed { Answer::Allow } else { Answer::Deny(row.message.clone()) };
+            let line = prompt::answer_line(&row.request_id, &answer, &input);
+            // Before what the agent does with it.
+            let behavior = if is_allowed { "allow" } else { "deny" };
+            shared.resolved(ring, &row.request_id, behavior);
+            self.write(client, process, line.as_bytes()).await?;
+            let now = self.rows.clock.now();
+            self.rows.store.prompt_delivered(process, &row.request_id, now).await?;
+            shared.inputs().remove(&row.request_id);
+        }
+        self.rows.refresh().await
+    }
+}
+
+/// Whether a change of a row went through.
+pub(super) fn applied(changed: Changed) -> Option<HostedSession> {
+    match changed {
+        Changed::Now(session) => Some(*session),
+        Changed::Late | Changed::Refused(_) => None,
+    }
+}

@@ -1,0 +1,323 @@
+//! The rows of Direct Sessions: copies in memory, and the only writer of their state.
+
+use crate::AppError;
+use crate::auth::refs::SessionRefs;
+use crate::hosted::link::Link;
+use crate::hosted::ring::Rings;
+use crate::hosted::view::View;
+use crate::nudge;
+use crate::read_model::ReadModel;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, Step, decide, observe};
+use svc_ports::Clock;
+use svc_shared::api::instances::Instance;
+use svc_shared::ids::InstanceId;
+use svc_shared::status::BridgeStatus;
+use svc_shared::stream::Record;
+use svc_store::{PromptRow, Store, StoredHosted};
+use tokio::sync::watch;
+
+/// Tries against a row that others write at the same time.
+const TRIES: u32 = 20;
+
+/// What a change of a row led to.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    /// The session after the change, or as it was.
+    Now(Box<HostedSession>),
+    /// The row is gone, or the fact is about another process.
+    Late,
+    /// The command is refused.
+    Refused(Refusal),
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    sessions: BTreeMap<String, StoredHosted>,
+    /// In the order they were made.
+    order: Vec<String>,
+    /// Questions that wait, and answers on their way.
+    prompts: Vec<PromptRow>,
+    shown: BTreeSet<String>,
+}
+
+/// The rows of Direct Sessions.
+pub(crate) struct HostedRows {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    pub refs: Arc<SessionRefs>,
+    pub rings: Arc<Rings>,
+    pub link: Arc<Link>,
+    pub view: View,
+    /// Readers of the service; `None` in a command.
+    readers: Option<Arc<ReadModel>>,
+    served: Option<PathBuf>,
+    known: Mutex<Known>,
+    /// Counts up whenever the rows were read again.
+    changes: watch::Sender<u64>,
+}
+
+impl HostedRows {
+    pub fn new(
+        store: Store,
+        clock: Arc<dyn Clock>,
+        refs: Arc<SessionRefs>,
+        link: Arc<Link>,
+        view: View,
+        readers: Option<Arc<ReadModel>>,
+        served: Option<PathBuf>,
+    ) -> Self {
+        Self {
+            store,
+            clock,
+            refs,
+            rings: Arc::default(),
+            link,
+            view,
+            readers,
+            served,
+            known: Mutex::default(),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether this process is the service.
+    pub fn has_readers(&self) -> bool {
+        self.readers.is_some()
+    }
+
+    /// The read model of the service.
+    pub fn readers(&self) -> Option<&Arc<ReadModel>> {
+        self.readers.as_ref()
+    }
+
+    /// Counts up whenever the rows were read again.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Reads the rows again and shows what changed.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn refresh(&self) -> Result<(), AppError> {
+        let sessions = self.store.hosted_sessions().await?;
+        let prompts = self.store.open_prompts().await?;
+        {
+            let mut known = self.known();
+            known.order = sessions.iter().map(|one| one.session.id.to_string()).collect();
+            known.sessions =
+                sessions.into_iter().map(|one| (one.session.id.to_string(), one)).collect();
+            known.prompts = prompts;
+        }
+        self.show();
+        self.changes.send_modify(|count| *count += 1);
+        Ok(())
+    }
+
+    /// Shows readers the sessions as they are known.
+    pub fn show(&self) {
+        let Some(readers) = &self.readers else { return };
+        let (records, gone) = {
+            let mut known = self.known();
+            let records: Vec<(String, Record)> = known
+                .order
+                .iter()
+                .filter_map(|id| known.sessions.get(id))
+                .map(|stored| {
+                    let instance = self.record_with(&stored.session, &known.prompts);
+                    (instance.instance_id.to_string(), Record::Instance(instance.into()))
+                })
+                .collect();
+            let now: BTreeSet<String> = records.iter().map(|(id, _)| id.clone()).collect();
+            let before = std::mem::replace(&mut known.shown, now);
+            let gone: Vec<String> = before.difference(&known.shown).cloned().collect();
+            (records, gone)
+        };
+        readers.put(records);
+        gone.iter().for_each(|id| readers.remove("instance", id));
+    }
+
+    /// Every session, in the order they were made.
+    pub fn all(&self) -> Vec<HostedSession> {
+        let known = self.known();
+        let sessions = known.order.iter().filter_map(|id| known.sessions.get(id));
+        sessions.map(|stored| stored.session.clone()).collect()
+    }
+
+    /// The session of this id, as it is known.
+    pub fn get(&self, id: &InstanceId) -> Option<HostedSession> {
+        self.known().sessions.get(id.as_str()).map(|stored| stored.session.clone())
+    }
+
+    /// Questions that wait, and answers on their way.
+    pub fn prompts(&self) -> Vec<PromptRow> {
+        self.known().prompts.clone()
+    }
+
+    /// The record of a session.
+    pub fn record(&self, session: &HostedSession) -> Instance {
+        self.record_with(session, &self.known().prompts)
+    }
+
+    fn record_with(&self, session: &HostedSession, prompts: &[PromptRow]) -> Instance {
+        let own = prompts.iter().filter(|prompt| {
+            prompt.instance_id == session.id.as_str()
+                && prompt.process_id == session.process_id
+                && prompt.decision.is_none()
+        });
+        let last = self.rings.last(&session.id, &session.process_id);
+        let is_connected = self.link.connected().is_some();
+        self.view.of(session, own, last, is_connected)
+    }
+
+    /// Records a new session.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn insert(&self, session: &HostedSession) -> Result<(), AppError> {
+        if !self.store.insert_hosted(session).await? {
+            return Err(AppError::busy("this id is taken; try again"));
+        }
+        self.refresh().await?;
+        self.tell_others();
+        Ok(())
+    }
+
+    /// Applies a fact about one process of a session.
+    pub async fn observe(
+        &self,
+        id: &InstanceId,
+        process: &str,
+        fact: Fact,
+    ) -> Result<Changed, AppError> {
+        self.change(id, |session, now| {
+            if session.process_id != process {
+                return Ok(None);
+            }
+            Ok(Some(observe(session, fact.clone(), now)))
+        })
+        .await
+    }
+
+    /// Applies a command.
+    pub async fn command(&self, id: &InstanceId, command: Command) -> Result<Changed, AppError> {
+        self.change(id, |session, now| decide(session, command.clone(), now).map(Some)).await
+    }
+
+    /// Changes what a person may change.
+    pub async fn rename(
+        &self,
+        id: &InstanceId,
+        label: Option<String>,
+    ) -> Result<Changed, AppError> {
+        self.change(id, |session, _| {
+            let next = HostedSession { label: label.clone(), ..session.clone() };
+            Ok(Some(Step::Becomes(Box::new(next))))
+        })
+        .await
+    }
+
+    async fn change(
+        &self,
+        id: &InstanceId,
+        rule: impl Fn(&HostedSession, svc_shared::Timestamp) -> Result<Option<Step>, Refusal>,
+    ) -> Result<Changed, AppError> {
+        for _ in 0..TRIES {
+            let rows = self.store.hosted_sessions().await?;
+            let Some(stored) = rows.into_iter().find(|stored| stored.session.id == *id) else {
+                self.refresh().await?;
+                return Ok(Changed::Late);
+            };
+            let now = self.clock.now();
+            let next = match rule(&stored.session, now) {
+                Err(refusal) => return Ok(Changed::Refused(refusal)),
+                Ok(None) => return Ok(Changed::Late),
+                Ok(Some(Step::Unchanged)) => {
+                    self.refresh().await?;
+                    return Ok(Changed::Now(Box::new(stored.session)));
+                }
+                Ok(Some(Step::Becomes(next))) => next,
+            };
+            if !self.store.save_hosted(stored.revision, &next, now).await? {
+                continue;
+            }
+            self.refresh().await?;
+            self.announce(&stored.session, &next);
+            self.tell_others();
+            return Ok(Changed::Now(next));
+        }
+        Err(AppError::busy("the row is written by too many at once; try again"))
+    }
+
+    /// Removes a session that has ended.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn delete(&self, session: &HostedSession) -> Result<bool, AppError> {
+        let revision = self.known().sessions.get(session.id.as_str()).map(|one| one.revision);
+        let Some(revision) = revision else { return Ok(false) };
+        let is_deleted = self.store.delete_hosted(&session.id, revision).await?;
+        if is_deleted {
+            self.rings.drop_of(&session.id);
+            self.refresh().await?;
+            self.tell_others();
+        }
+        Ok(is_deleted)
+    }
+
+    /// Tells a running service of the same state directory to read the rows.
+    pub fn tell_others(&self) {
+        if let Some(state_dir) = &self.served {
+            nudge::nudge(state_dir);
+        }
+    }
+
+    /// Tells the log, the viewers and whoever listens for events.
+    fn announce(&self, before: &HostedSession, after: &HostedSession) {
+        if before.status() == after.status() && before.generation == after.generation {
+            return;
+        }
+        let reason = after.ended().and_then(|ended| ended.reason);
+        tracing::info!(
+            bridge.id = %after.id,
+            project.name = %after.project,
+            "Direct Session {} of `{}` is {}{}",
+            after.id.short(),
+            svc_domain::log_escape::escape(after.project.as_str()),
+            after.status(),
+            reason.map(|reason| format!(" ({reason})")).unwrap_or_default()
+        );
+        if let Some(ring) = self.rings.known(&after.id, &after.process_id) {
+            ring.push(serde_json::json!({ "type": "status", "status": after.status() }));
+        }
+        let Some(readers) = &self.readers else { return };
+        let event = match after.status() {
+            BridgeStatus::Starting => "spawn",
+            BridgeStatus::Running => "ready",
+            BridgeStatus::Stopped if after.ended().is_some_and(|ended| ended.intentional) => "stop",
+            BridgeStatus::Crashed => "crash",
+            BridgeStatus::Stopped | BridgeStatus::Stopping | BridgeStatus::Error => return,
+        };
+        let session_ref = after.session_uuid.as_deref().and_then(|raw| self.refs.session(raw));
+        readers.happened(
+            event,
+            serde_json::json!({
+                "event": event,
+                "instance_id": after.id,
+                "project": after.project,
+                "label": after.label(),
+                "status": after.status(),
+                "resume_mode": "standard",
+                "spawn_mode": "same-dir",
+                "session_ref": session_ref,
+            }),
+        );
+    }
+}

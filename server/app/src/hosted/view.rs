@@ -1,0 +1,164 @@
+//! The record of a Direct Session, made of its row.
+
+use crate::agent::Agent;
+use crate::auth::refs::SessionRefs;
+use crate::projects::catalog::Catalog;
+use std::sync::Arc;
+use svc_config::Config;
+use svc_domain::admission::{Trust, bypass_obstacle};
+use svc_domain::hosted::{HostedSession, Outcome, State};
+use svc_shared::Word;
+use svc_shared::api::instances::{ConnectInfo, Instance, PendingPermission, Restart};
+use svc_shared::api::link::Link;
+use svc_shared::status::{
+    Channel, Origin, PermissionMode, Phase, RestartPolicy, RestartState, ResumeBlocked, ResumeMode,
+    SandboxMode, SpawnMode,
+};
+use svc_store::PromptRow;
+
+/// How Direct Sessions are shown.
+pub(crate) struct View {
+    pub config: Arc<Config>,
+    pub refs: Arc<SessionRefs>,
+    pub catalog: Arc<Catalog>,
+    pub agent: Arc<Agent>,
+}
+
+impl View {
+    /// Why a Resume would be refused now.
+    fn blocked(&self, session: &HostedSession, is_connected: bool) -> Option<ResumeBlocked> {
+        if session.is_live() {
+            return Some(ResumeBlocked::StillLive);
+        }
+        if session.is_orphan() {
+            return Some(ResumeBlocked::Orphan);
+        }
+        match &session.session_uuid {
+            None => return Some(ResumeBlocked::NoSession),
+            Some(_) if session.usable_uuid().is_none() => {
+                return Some(ResumeBlocked::BadSessionRef);
+            }
+            Some(_) => {}
+        }
+        let projects = self.catalog.all();
+        let Some(project) = projects.get(&session.project) else {
+            return Some(ResumeBlocked::UnknownProject);
+        };
+        let is_allowed = self.config.project(&project.name).allow_bypass_permissions;
+        let inherits = session.permission_mode == PermissionMode::Inherit
+            && self.agent.may_bypass(&project.path);
+        if bypass_obstacle(session.permission_mode, is_allowed, inherits).is_some() {
+            return Some(ResumeBlocked::BypassForbidden);
+        }
+        if self.agent.trust(&project.path, project.git_root.as_deref()) != Trust::Granted {
+            return Some(ResumeBlocked::NotTrusted);
+        }
+        (!is_connected).then_some(ResumeBlocked::HostedUnavailable)
+    }
+
+    /// The record of a session with the questions it waits for.
+    pub fn of<'a>(
+        &self,
+        session: &HostedSession,
+        prompts: impl Iterator<Item = &'a PromptRow>,
+        last_event_seq: u64,
+        is_connected: bool,
+    ) -> Instance {
+        let blocked = self.blocked(session, is_connected);
+        let (ended, live) = (session.ended(), session.is_live());
+        let shows_detail =
+            ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
+        let raw = session.session_uuid.as_deref();
+        Instance {
+            instance_id: session.id.clone(),
+            project: session.project.to_string(),
+            label: session.label().to_owned(),
+            channel: Channel::Hosted.into(),
+            status: session.status().into(),
+            resume_mode: ResumeMode::Standard.into(),
+            spawn_mode: SpawnMode::SameDir.into(),
+            permission_mode: session.permission_mode.into(),
+            sandbox_mode: SandboxMode::Default.into(),
+            session_ref: raw.and_then(|raw| self.refs.session(raw)),
+            environment_ref: None,
+            connect: ConnectInfo { available: false, kind: None },
+            process_id: Some(session.process_id.clone()),
+            worktree_name: None,
+            bridge_pid: None,
+            keeper_pid: None,
+            agent_pid: session
+                .agent
+                .as_ref()
+                .filter(|_| live || session.is_orphan())
+                .map(|agent| agent.pid.get()),
+            status_since: session.status_since,
+            started_at: session.started_at,
+            ended_at: ended.map(|ended| ended.at),
+            generation: session.generation,
+            exit_reason: ended.and_then(|ended| ended.reason).map(Word::from),
+            exit_signal: ended.and_then(|ended| ended.signal),
+            phase: phase(session).into(),
+            origin: Origin::Spawned.into(),
+            quarantined: None,
+            restart: Restart {
+                policy: RestartPolicy::Never.into(),
+                state: RestartState::Idle.into(),
+                attempt: 0,
+                next_at: None,
+                crashes_in_window: 0,
+            },
+            intentional_stop: ended
+                .map_or(session.state == State::Stopping, |ended| ended.intentional),
+            adopted: false,
+            is_orphan: session.is_orphan(),
+            agent_version: None,
+            error_detail: ended.filter(|_| shows_detail).and_then(|ended| ended.detail.clone()),
+            exit_code: ended.and_then(|ended| ended.code),
+            notice: notice(session, is_connected),
+            resumable: !live && blocked.is_none(),
+            resume_blocked: blocked.map(Word::from),
+            reuse_expires_at: None,
+            has_log: false,
+            link: Link::unknown(),
+            activity: None,
+            stranded: 0,
+            pending_permissions: prompts.map(pending).collect(),
+            last_event_seq,
+        }
+    }
+}
+
+fn phase(session: &HostedSession) -> Phase {
+    match session.state {
+        State::Starting => Phase::Launching,
+        State::Running => Phase::Ready,
+        State::Stopping => Phase::Stopping,
+        State::Ended(_) => Phase::Exited,
+    }
+}
+
+fn notice(session: &HostedSession, is_connected: bool) -> Option<String> {
+    if session.is_orphan() {
+        return Some(
+            "the agent still runs, and nobody can talk to it since its daemon died; Stop kills it"
+                .to_owned(),
+        );
+    }
+    (session.is_live() && !is_connected).then(|| {
+        "the hosted-session daemon is not connected; the session goes on, and the service \
+         reconnects by itself"
+            .to_owned()
+    })
+}
+
+fn pending(prompt: &PromptRow) -> PendingPermission {
+    PendingPermission {
+        request_id: prompt.request_id.clone(),
+        subtype: prompt.subtype.clone(),
+        since: prompt.since,
+        tool: prompt.tool.clone(),
+        summary: prompt.summary.clone(),
+        truncated: prompt.truncated,
+        expires_at: None,
+    }
+}

@@ -1,0 +1,186 @@
+//! `svc approvals`, `svc message`: what agents ask, the answers, and messages to them.
+
+use crate::cli::call::Call;
+use crate::cli::exit_code::Exit;
+use crate::cli::failure::{End, Failure};
+use crate::cli::options::Listing;
+use crate::cli::work::{act, look};
+use clap::{Args, Subcommand};
+use std::io::Read as _;
+use svc_app::App;
+use svc_shared::api::approvals::{AnswerRequest, Approval};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Approvals {
+    /// List what waits for an answer, the oldest first.
+    List(Listing),
+    /// Show one question, also an answered one.
+    Show(NamedApproval),
+    /// Let the agent do what it asks.
+    Allow(NamedApproval),
+    /// Refuse what the agent asks.
+    Deny(Deny),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NamedApproval {
+    /// Id of the question, or a unique beginning of it.
+    pub(crate) id: String,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Deny {
+    #[command(flatten)]
+    pub(crate) named: NamedApproval,
+    /// What the agent is told beside the refusal.
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    pub(crate) message: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Message {
+    /// Instance id, process id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// What the agent should do; without it standard input is read.
+    pub(crate) text: Option<String>,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `svc approvals`.
+pub(crate) fn run(call: &Call, command: &Approvals) -> Result<Exit, End> {
+    match command {
+        Approvals::List(listing) => list(call, listing),
+        Approvals::Show(named) => show(call, named),
+        Approvals::Allow(named) => answer(call, named, "allow", None),
+        Approvals::Deny(deny) => answer(call, &deny.named, "deny", deny.message.as_deref()),
+    }
+}
+
+fn list(call: &Call, listing: &Listing) -> Result<Exit, End> {
+    let open = look(call, async |app| Ok(app.approvals().open().await?))?;
+    if listing.json {
+        call.output.json(&open)?;
+        return Ok(Exit::Done);
+    }
+    if open.is_empty() {
+        call.output.note("nothing waits for an answer");
+    }
+    for one in &open {
+        call.output.line(&format!(
+            "{}  {}  {}  {}",
+            one.request_id,
+            one.project,
+            one.tool.as_deref().unwrap_or(&one.subtype),
+            one.summary
+        ))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn show(call: &Call, named: &NamedApproval) -> Result<Exit, End> {
+    let one = look(call, async |app| {
+        let mut all = app.approvals().open().await?;
+        all.extend(app.approvals().answered().await?);
+        found(all, &named.id)
+    })?;
+    if named.json {
+        call.output.json(&one)?;
+        return Ok(Exit::Done);
+    }
+    call.output.line(&format!("{} of {} ({})", one.request_id, one.project, one.instance_id))?;
+    let tool = one.tool.as_deref().unwrap_or(&one.subtype);
+    let cut = if one.truncated { " (shortened)" } else { "" };
+    call.output.line(&format!("{tool}: {}{cut}", one.summary))?;
+    let state = match (&one.decision, one.answered_at) {
+        (None, _) => format!("waits since {}", one.since),
+        (Some(decision), at) => {
+            let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
+            let by = one.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
+            format!("{decision}{at}{by}")
+        }
+    };
+    call.output.line(&state)?;
+    Ok(Exit::Done)
+}
+
+/// The question that an id or its beginning means.
+fn found(all: Vec<Approval>, id: &str) -> Result<Approval, End> {
+    let exact = all.iter().position(|one| one.request_id == id);
+    let mut matches: Vec<Approval> = match exact {
+        Some(at) => all.into_iter().skip(at).take(1).collect(),
+        None => {
+            all.into_iter().filter(|one| !id.is_empty() && one.request_id.starts_with(id)).collect()
+        }
+    };
+    match (matches.pop(), matches.is_empty()) {
+        (Some(one), true) => Ok(one),
+        (Some(_), false) => {
+            let line = "several questions begin like that; use more characters of the id";
+            Err(Failure::new(Exit::Refused, "ambiguous", line).into())
+        }
+        (None, _) => {
+            let line = "no question has this id; `svc approvals list` shows what waits";
+            Err(Failure::new(Exit::Refused, "not_found", line).into())
+        }
+    }
+}
+
+async fn answered(app: &App, id: &str, request: &AnswerRequest) -> Result<Approval, End> {
+    let one = found(app.approvals().open().await?, id)?;
+    app.approvals().answer(&one.instance_id, &one.request_id, request).await?;
+    Ok(one)
+}
+
+fn answer(
+    call: &Call,
+    named: &NamedApproval,
+    decision: &str,
+    message: Option<&str>,
+) -> Result<Exit, End> {
+    let request =
+        AnswerRequest { decision: decision.to_owned(), message: message.map(str::to_owned) };
+    let one = act(call, async |app| answered(app, &named.id, &request).await)?;
+    if named.json {
+        call.output.json(&serde_json::json!({
+            "id": one.request_id, "instance_id": one.instance_id, "decision": decision }))?;
+    } else {
+        call.output.line(&format!("{decision} {} of {}", one.request_id, one.project))?;
+    }
+    Ok(Exit::Done)
+}
+
+/// `svc message`.
+pub(crate) fn message(call: &Call, message: &Message) -> Result<Exit, End> {
+    let text = match &message.text {
+        Some(text) => text.clone(),
+        None => {
+            let mut text = String::new();
+            // One byte more than is accepted: what is longer is refused, not cut.
+            std::io::stdin()
+                .take(256 * 1024 + 1)
+                .read_to_string(&mut text)
+                .map_err(End::of_machine)?;
+            text
+        }
+    };
+    let id = act(call, async |app| {
+        let Some(id) = app.bridges().direct_session(&message.instance).await? else {
+            // Says what is unknown; a bridge takes its messages from the remote client.
+            let line = format!("`{}` is no Direct Session", message.instance);
+            return Err(Failure::new(Exit::Refused, "unknown_instance", line).into());
+        };
+        app.hosted().message(&id, &text).await?;
+        Ok(id)
+    })?;
+    if message.json {
+        call.output.json(&serde_json::json!({ "id": id, "sent": true }))?;
+    } else {
+        call.output.line(&format!("sent to {}", id.short()))?;
+    }
+    Ok(Exit::Done)
+}
