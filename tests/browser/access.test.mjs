@@ -123,6 +123,7 @@ test('the pages of lists', async () => {
     ['/ui/jobs', part('job-row')],
     [`/ui/jobs/${id}`, `${part('job-texts')}[open]`],
     ['/ui/jobs/00000000', part('job-gone')],
+    ['/ui/inbox', part('inbox-empty')],
     ['/ui/external', part('external-row')],
     ['/ui/activity', part('event')],
     ['/ui/doctor', part('check')],

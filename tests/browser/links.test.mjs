@@ -27,6 +27,7 @@ before(async () => {
     [`/ui/s/${id}`, part('log-line'), 'api'],
     [`/ui/s/${id}?tab=details`, part('details'), 'api'],
     ['/ui/jobs', 'h1', 'Background'],
+    ['/ui/inbox', part('inbox-empty'), 'Inbox'],
     ['/ui/external', part('external-empty'), null],
     ['/ui/activity', part('event'), 'Activity'],
     ['/ui/doctor', part('check'), 'Readiness'],

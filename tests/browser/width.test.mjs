@@ -86,6 +86,7 @@ const VIEWS = [
   ['/ui/projects/$scratch', part('project')],
   ['/ui/projects/release-tools-of-the-platform-team-with-a-name-that-does-not-fit-in-a-row', 'h1'],
   ['/ui/jobs', part('job-row')],
+  ['/ui/inbox', part('inbox-empty')],
   ['/ui/jobs/5e72b459', `${part('job-texts')}[open]`],
   ['/ui/external', part('external-row')],
   ['/ui/activity', part('event')],

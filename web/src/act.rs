@@ -14,6 +14,7 @@ use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
 use crate::page::Page;
+use crate::text::direct;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
 use crate::text::ready::{stranded as stranded_words, strays};
@@ -22,6 +23,7 @@ use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::collections::HashSet;
+use svc_shared::api::approvals::{AnswerRequest, MessageRequest};
 use svc_shared::api::instances::{Instance, PatchInstance, ResumeRequest, SpawnResult};
 use svc_shared::api::jobs::ResumeAgentResult;
 use svc_shared::api::stranded::ContinuedSession;
@@ -281,6 +283,36 @@ impl Page {
             })),
             ..Write::new(target.id, act, target.project, Method::PATCH, path, done)
         });
+    }
+
+    /// Answers a question of an agent.
+    pub fn answer(self, id: &str, request: &str, project: &str, is_allowed: bool, reason: &str) {
+        let reason = Some(reason.trim()).filter(|text| !is_allowed && !text.is_empty());
+        let (about, path) = (format!("question-{request}"), paths::permission(id, request));
+        let (act, done): (_, Done) = if is_allowed {
+            (direct::ALLOW, |write, _| said(direct::answered(true, &write.object)))
+        } else {
+            (direct::DENY, |write, _| said(direct::answered(false, &write.object)))
+        };
+        let decision = if is_allowed { "allow" } else { "deny" };
+        let body = wire::written(&AnswerRequest {
+            decision: decision.to_owned(),
+            message: reason.map(str::to_owned),
+        });
+        let write = Write::new(about, act, project.to_owned(), Method::POST, path, done);
+        self.write(Write { body: Some(body), ..write });
+    }
+
+    /// Sends a message to the agent of a Direct Session.
+    pub fn message(self, id: &str, project: &str, text: &str) {
+        let path = paths::instance_action(id, "message");
+        let about = format!("message-{id}");
+        let object = project.to_owned();
+        let write = Write::new(about, direct::SEND_TO, object, Method::POST, path, |write, _| {
+            said(direct::sent(&write.object))
+        });
+        let body = wire::written(&MessageRequest { text: text.to_owned() });
+        self.write(Write { body: Some(body), ..write });
     }
 
     /// Trusts the folder of a project.

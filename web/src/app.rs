@@ -6,6 +6,7 @@ use crate::nav::Nav;
 use crate::page::Page;
 use crate::reactive::{dynamic, effect};
 use crate::shell::{Shell, keys};
+use crate::views::question::Inbox;
 use crate::views::session::Session;
 use crate::views::{
     about::About, access::DevicesAndTokens, activity::Activity, doctor::Readiness,
@@ -77,6 +78,7 @@ fn App() -> impl IntoView {
                 Route::Jobs(id) => view! { <Jobs open=id.unwrap_or_default() /> }.into_any(),
                 Route::External => view! { <External /> }.into_any(),
                 Route::Restore => view! { <Restore /> }.into_any(),
+                Route::Inbox => view! { <Inbox /> }.into_any(),
                 Route::Activity => view! { <Activity /> }.into_any(),
                 Route::Doctor => view! { <Readiness /> }.into_any(),
                 Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),

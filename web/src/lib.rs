@@ -19,6 +19,8 @@ mod clock;
 #[cfg(target_arch = "wasm32")]
 mod crash;
 #[cfg(target_arch = "wasm32")]
+mod direct_feed;
+#[cfg(target_arch = "wasm32")]
 mod focus;
 #[cfg(target_arch = "wasm32")]
 mod gallery;
@@ -50,7 +52,6 @@ mod shell;
 mod socket;
 #[cfg(target_arch = "wasm32")]
 mod store;
-#[cfg(target_arch = "wasm32")]
 mod terminal_feed;
 #[cfg(target_arch = "wasm32")]
 mod views;

@@ -4,6 +4,7 @@ pub mod basics;
 pub mod bulk;
 pub mod cause;
 pub mod changes;
+pub mod direct;
 pub mod external;
 pub mod find;
 pub mod job;

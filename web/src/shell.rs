@@ -34,6 +34,7 @@ pub fn Shell(children: Children) -> impl IntoView {
     let wanted = memo(move || {
         page.store.unseen.with(std::collections::HashSet::len)
             + page.store.jobs_of(&[Group::Waiting]).len()
+            + page.store.questions.with(Vec::len)
     });
     let title = move || {
         let host = page.live.basics.with(|b| b.as_ref().map(|b| b.hostname.clone()));

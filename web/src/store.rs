@@ -17,7 +17,7 @@ use leptos::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use svc_shared::api::health::Health;
-use svc_shared::api::instances::Instance;
+use svc_shared::api::instances::{Instance, PendingPermission};
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::State;
@@ -37,6 +37,9 @@ const MOST_DISMISSED: usize = 200;
 /// Reads all projects.
 type Around<'a, R> = &'a dyn Fn(&mut dyn Iterator<Item = &Project>, &projects::Around<'_>) -> R;
 
+/// A question of an agent, with the session that asks.
+pub type Asked = (Arc<Instance>, PendingPermission);
+
 type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
 
 /// Every record of the page.
@@ -54,6 +57,8 @@ pub struct Store {
     external: RwSignal<(Sessions, Vec<String>)>,
     /// Clones that run or have just ended, by job.
     pub clones: RwSignal<BTreeMap<String, CloneJob>>,
+    /// What agents ask, the oldest first.
+    pub questions: RwSignal<Vec<Asked>>,
     /// Health report.
     pub health: RwSignal<Option<Health>>,
     /// The restore after a restart of the machine that runs or ran last.
@@ -99,6 +104,7 @@ impl Store {
             external: RwSignal::new(Default::default()),
             refused: RwSignal::new(Arc::default()),
             clones: RwSignal::new(BTreeMap::new()),
+            questions: RwSignal::new(Vec::new()),
             health: RwSignal::new(None),
             restore: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
@@ -173,6 +179,9 @@ impl Store {
                 self.restore.set(state.restore.clone());
             }
             self.place(&changed.instances, &state.instances);
+            if !changed.instances.is_empty() {
+                self.ask(&state.instances);
+            }
             self.forget_selected(|key| match key.strip_prefix(JOB) {
                 Some(id) => state.jobs.contains_key(id),
                 None => state.instances.contains_key(key),
@@ -185,6 +194,20 @@ impl Store {
         });
         if !changed.projects.is_empty() {
             self.projects_step.update(|step| *step += 1);
+        }
+    }
+
+    fn ask(self, rows: &BTreeMap<String, Arc<Instance>>) {
+        let of = |row: &Arc<Instance>| -> Vec<Asked> {
+            row.pending_permissions.iter().map(|asked| (Arc::clone(row), asked.clone())).collect()
+        };
+        let mut all: Vec<Asked> = rows.values().flat_map(of).collect();
+        all.sort_by_key(|(_, asked)| asked.since);
+        let same = self.questions.with_untracked(|known| {
+            known.len() == all.len() && known.iter().zip(&all).all(|(a, b)| a.1 == b.1)
+        });
+        if !same {
+            self.questions.set(all);
         }
     }
 

@@ -6,6 +6,7 @@ pub mod access;
 pub mod bulk;
 pub mod cause;
 pub mod changes;
+pub mod direct;
 pub mod gallery;
 pub mod job;
 pub mod keepers;

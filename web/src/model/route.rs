@@ -23,6 +23,8 @@ pub enum Route {
     External,
     /// What a restart of the machine ended.
     Restore,
+    /// What agents ask.
+    Inbox,
     /// What happened.
     Activity,
     /// Readiness.
@@ -52,6 +54,7 @@ impl Route {
             ["ui", "jobs", id] => decoded(id).map_or(Self::Missing, |id| Self::Jobs(Some(id))),
             ["ui", "external"] => Self::External,
             ["ui", "restore"] => Self::Restore,
+            ["ui", "inbox"] => Self::Inbox,
             ["ui", "activity"] => Self::Activity,
             ["ui", "doctor"] => Self::Doctor,
             ["ui", "tokens"] => Self::Tokens,
@@ -141,6 +144,7 @@ mod tests {
             ("/ui/projects/", Route::Projects),
             ("/ui/projects/%C3%BCbung%20a%2Fb/launch", Route::Launch("übung a/b".into())),
             ("/ui/projects/new%20one", Route::Project("new one".into())),
+            ("/ui/inbox", Route::Inbox),
             ("/ui/activity", Route::Activity),
             ("/ui/restore", Route::Restore),
             ("/ui/doctor", Route::Doctor),

@@ -12,8 +12,8 @@ use crate::page::page;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
-use crate::text::{keys, launch, page as words, past, ready};
 use crate::views::clone::ClonePill;
+use crate::text::{direct, keys, launch, page as words, past, ready};
 use leptos::prelude::*;
 use svc_shared::paths;
 use svc_shared::status::CheckStatus;
@@ -24,6 +24,7 @@ enum NavItem {
     Home,
     Projects,
     Background,
+    Inbox,
     Activity,
     Readiness,
     About,
@@ -36,6 +37,7 @@ impl NavItem {
                 Some(Self::Home)
             }
             Route::Jobs(_) => Some(Self::Background),
+            Route::Inbox => Some(Self::Inbox),
             Route::Activity => Some(Self::Activity),
             Route::Tokens => Some(Self::About),
             Route::Doctor => Some(Self::Readiness),
@@ -50,6 +52,7 @@ impl NavItem {
             Self::Home => ("/ui/", "home", words::nav::HOME, "nav-home"),
             Self::Projects => ("/ui/projects", "folder", words::nav::PROJECTS, "nav-projects"),
             Self::Background => ("/ui/jobs", "layers", words::nav::BACKGROUND, "nav-jobs"),
+            Self::Inbox => ("/ui/inbox", "inbox", direct::INBOX, "nav-inbox"),
             Self::Activity => ("/ui/activity", "activity", past::TITLE, "nav-activity"),
             Self::Readiness => ("/ui/doctor", "check", ready::TITLE, "nav-doctor"),
             Self::About => ("/ui/about", "info", words::nav::ABOUT, "nav-about"),
@@ -69,6 +72,7 @@ fn rail_item(place: NavItem) -> impl IntoView {
             <a class="rail-item" href=browser::href(path) aria-current=is_here(place) data-testid=testid>
                 {icon(symbol, 20)} <span class="words">{label}</span>
                 {(place == NavItem::Background).then(|| view! { <JobCount /> })}
+                {(place == NavItem::Inbox).then(|| view! { <QuestionCount /> })}
             </a>
         </li>
     }
@@ -92,7 +96,7 @@ pub fn Rail() -> impl IntoView {
                     </span>
                 </span>
             </a>
-            <ul class="rail-list">{rail_item(NavItem::Home)} {rail_item(NavItem::Projects)} {rail_item(NavItem::Background)} {rail_item(NavItem::Activity)}</ul>
+            <ul class="rail-list">{rail_item(NavItem::Home)} {rail_item(NavItem::Inbox)} {rail_item(NavItem::Projects)} {rail_item(NavItem::Background)} {rail_item(NavItem::Activity)}</ul>
             <ul class="rail-list rail-low">{rail_item(NavItem::Readiness)} {rail_item(NavItem::About)} <SignOut /></ul>
         </nav>
     }
@@ -128,11 +132,24 @@ fn JobCount() -> impl IntoView {
     }
 }
 
+/// How many questions wait for a person.
+#[component]
+fn QuestionCount() -> impl IntoView {
+    let page = page();
+    let count = memo(move || page.store.questions.with(Vec::len));
+    view! {
+        {dynamic(move || (count.get() > 0).then(|| view! {
+            <span class="count num tone-warn" data-testid="nav-inbox-count">{count.get()}</span>
+        }))}
+    }
+}
+
 fn bottom_item(place: NavItem) -> impl IntoView {
     let (path, symbol, label, _) = place.parts();
     view! {
         <a href=browser::href(path) aria-current=is_here(place)>
             {icon(symbol, 24)} {label}
+            {(place == NavItem::Inbox).then(|| view! { <QuestionCount /> })}
         </a>
     }
 }
@@ -143,7 +160,7 @@ pub fn BottomBar() -> impl IntoView {
     let page = page();
     view! {
         <nav class="bottombar" aria-label=words::nav::LABEL>
-            {bottom_item(NavItem::Home)} {bottom_item(NavItem::Projects)}
+            {bottom_item(NavItem::Home)} {bottom_item(NavItem::Inbox)}
             <button
                 type="button"
                 class="main"
@@ -153,7 +170,7 @@ pub fn BottomBar() -> impl IntoView {
             >
                 {icon("plus", 24)} {launch::LAUNCH}
             </button>
-            {bottom_item(NavItem::Background)}
+            {bottom_item(NavItem::Projects)}
             <button
                 type="button"
                 aria-haspopup="dialog"

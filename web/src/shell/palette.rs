@@ -15,7 +15,7 @@ use crate::parts::dialog::Dialog;
 use crate::reactive::{dynamic, live, memo};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
-use crate::text::{access, job::external, keys as words, launch, past, ready};
+use crate::text::{access, direct, job::external, keys as words, launch, past, ready};
 use crate::views::copy::copy;
 use leptos::prelude::*;
 use svc_shared::paths::segment;
@@ -107,6 +107,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
     for (label, path) in [
         (places::HOME, "/ui/"),
         (places::PROJECTS, "/ui/projects"),
+        (direct::INBOX, "/ui/inbox"),
         (places::BACKGROUND, "/ui/jobs"),
         (external::TITLE, "/ui/external"),
         (past::TITLE, "/ui/activity"),

@@ -16,7 +16,7 @@ use crate::parts::icon::{glyph, icon};
 use crate::parts::status::pill;
 use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::page::{link, nav as nav_words, session as words};
-use crate::text::{changes, past, terminal};
+use crate::text::{changes, direct, past, terminal};
 use crate::text::{session as said, status as status_words};
 use crate::views::actions::{ActionLayout, Actions, Rename, view_instead};
 use crate::views::activity::{Few, Timeline};
@@ -24,6 +24,7 @@ use crate::views::cause::CauseCard;
 use crate::views::changes::ChangesPanel;
 use crate::views::copy::Copyable;
 use crate::views::details::Details;
+use crate::views::direct::DirectPanel;
 use crate::views::home::Loading;
 use crate::views::log::LogPanel;
 use crate::views::remote::{RemoteFacts, StrandedList};
@@ -39,7 +40,7 @@ use std::sync::Arc;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::paths;
-use svc_shared::status::ResumeMode;
+use svc_shared::status::{Channel, ResumeMode};
 
 const LOG: Tab = Tab { value: "", id: "tab-log", symbol: "log", label: words::TAB_LOG };
 const TERMINAL: Tab =
@@ -50,6 +51,9 @@ const ACTIVITY: Tab =
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE };
 const DETAILS: Tab =
     Tab { value: "details", id: "tab-details", symbol: "list", label: words::TAB_DETAILS };
+
+/// In the place of the log, which a Direct Session does not have.
+const LIVE: Tab = Tab { value: "", id: "tab-live", symbol: "chat", label: direct::LIVE };
 
 /// The tabs of a session: with a terminal, and with a repository.
 fn tabs_of(has_terminal: bool, has_git: bool) -> &'static [Tab] {
@@ -153,7 +157,12 @@ fn Known(id: String) -> impl IntoView {
     let has_terminal = page.live.basics.get_untracked().is_some_and(|basics| basics.has_terminal);
     let project = bridge.with_untracked(|it| it.project.clone());
     let has_git = page.store.project(&project).is_some_and(|it| it.get_untracked().is_git_repo);
-    let all = tabs_of(is_interactive && has_terminal, has_git);
+    let is_direct = bridge.with_untracked(|it| it.channel.is(&Channel::Hosted));
+    let all: &'static [Tab] = match (is_direct, has_git) {
+        (true, false) => &[LIVE, ACTIVITY, DETAILS],
+        (true, true) => &[LIVE, CHANGES, ACTIVITY, DETAILS],
+        (false, has_git) => tabs_of(is_interactive && has_terminal, has_git),
+    };
     let at = tabs::chosen(all);
     let own_id = id.clone();
     view! {
@@ -171,6 +180,7 @@ fn Known(id: String) -> impl IntoView {
                     "changes" => view! { <ChangesPanel path=paths::changes_of_instance(&own_id) /> }.into_any(),
                     "activity" => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
                     "details" => view! { <Details bridge=bridge /> }.into_any(),
+                    _ if is_direct => view! { <DirectPanel bridge=bridge /> }.into_any(),
                     _ => view! { <LogPanel id=own_id.clone() /> }.into_any(),
                 };
                 let named = tab.map(|tab| tab.id);

@@ -1,0 +1,104 @@
+//! Sentences of Direct Sessions and of the inbox.
+
+/// Tab.
+pub const LIVE: &str = "Live";
+/// View and place of the navigation.
+pub const INBOX: &str = "Inbox";
+/// Who said it.
+pub const YOU: &str = "You";
+/// Who said it.
+pub const AGENT: &str = "Agent";
+/// Label of the conversation.
+pub const TALK: &str = "Conversation";
+/// Before anything was said.
+pub const NOTHING_YET: &str = "Nothing was said yet. Write what the agent should do.";
+/// The socket is not there.
+pub const CONNECTING: &str = "Connecting to the session…";
+/// The socket was lost.
+pub const RECONNECTING: &str = "The connection is lost. The page connects again by itself.";
+/// The row is gone.
+pub const GONE: &str = "This session was forgotten.";
+/// Label of the message box.
+pub const MESSAGE: &str = "Message to the agent";
+/// Button.
+pub const SEND: &str = "Send";
+/// Why nothing can be sent.
+pub const NOT_RUNNING: &str = "The session does not run. Resume it to send a message.";
+/// Under the box while a question waits.
+pub const AFTER_ANSWER: &str = "The agent reads the message after you answer the request above.";
+/// Under the box.
+pub const KEYS: &str = "Enter sends, Shift and Enter make a new line.";
+/// What a message is called in messages about it.
+pub const SEND_TO: &str = "Send a message";
+/// Button.
+pub const ALLOW: &str = "Allow once";
+/// Button.
+pub const DENY: &str = "Deny";
+/// Label of the text beside a refusal.
+pub const REASON: &str = "Message with a refusal";
+/// Beside a question.
+pub const ONCE: &str = "this answers one request only";
+/// Beside a question whose summary is not everything.
+pub const SHORTENED: &str = "shortened; the conversation has all of it";
+/// The inbox without questions.
+pub const EMPTY: &str = "Nothing waits for you.";
+/// What will be there.
+pub const EMPTY_WHY: &str =
+    "When an agent of a Direct Session asks for permission, its question appears here.";
+/// How to get to the session.
+pub const OPEN: &str = "Open session";
+/// An answer was taken.
+#[must_use]
+pub fn answered(is_allowed: bool, project: &str) -> String {
+    if is_allowed { format!("Allowed in {project}") } else { format!("Denied in {project}") }
+}
+/// A message was taken.
+#[must_use]
+pub fn sent(project: &str) -> String {
+    format!("Message sent to {project}")
+}
+/// How long a turn took.
+#[must_use]
+pub fn turn_done(millis: Option<i64>) -> String {
+    match millis {
+        Some(millis) => format!("Turn done after {} s", (millis + 500) / 1000),
+        None => "Turn done".to_owned(),
+    }
+}
+/// What became of a question.
+#[must_use]
+pub fn decided(behavior: &str) -> String {
+    match behavior {
+        "allow" => "Allowed".to_owned(),
+        "deny" => "Denied".to_owned(),
+        "cancelled" => "The agent withdrew its question".to_owned(),
+        "interrupted" => "The question ended with the session".to_owned(),
+        other => other.to_owned(),
+    }
+}
+/// Events that cannot be shown.
+#[must_use]
+pub fn gap(count: u64) -> String {
+    match count {
+        1 => "1 event is not available here".to_owned(),
+        many => format!("{many} events are not available here"),
+    }
+}
+/// The daemon was lost.
+pub const LOST: &str = "The connection to the agent was lost; the service connects again";
+/// The end.
+#[must_use]
+pub fn ended(code: Option<i64>) -> String {
+    match code {
+        Some(0) | None => "The agent has ended".to_owned(),
+        Some(code) => format!("The agent has ended with code {code}"),
+    }
+}
+/// How many questions wait.
+#[must_use]
+pub fn waiting(count: usize) -> String {
+    match count {
+        1 => "1 question waits".to_owned(),
+        many => format!("{many} questions wait"),
+    }
+}

@@ -1,0 +1,100 @@
+//! A question of an agent with its answers, and the inbox that lists all of them.
+
+use crate::browser;
+use crate::model::shown::shown;
+use crate::nav::enter;
+use crate::page::page;
+use crate::parts::button::ButtonStyle;
+use crate::reactive::{derived, dynamic};
+use crate::text::direct as words;
+use crate::views::times::Age;
+use leptos::prelude::*;
+use std::sync::Arc;
+use svc_shared::api::instances::{Instance, PendingPermission};
+
+/// A question with its answers.
+#[component]
+pub fn Question(
+    /// The session that asks.
+    bridge: Arc<Instance>,
+    /// What it asks.
+    asked: PendingPermission,
+) -> impl IntoView {
+    let page = page();
+    let reason = RwSignal::new(String::new());
+    let (id, project) = (bridge.instance_id.to_string(), bridge.project.clone());
+    let about = format!("question-{}", asked.request_id);
+    let answer = {
+        let request = asked.request_id.clone();
+        move |is_allowed: bool| {
+            let text = reason.get_untracked();
+            page.answer(&id, &request, &project, is_allowed, &text);
+        }
+    };
+    let (allow, deny) = (answer.clone(), answer);
+    let is_busy = derived(move || page.pending.has(&about).then_some("true"));
+    let since = asked.since;
+    let since = derived(move || since);
+    let tool = asked.tool.clone().unwrap_or_else(|| asked.subtype.clone());
+    view! {
+        <section class="card question tone-warn" data-testid="question" data-request=asked.request_id.clone()>
+            <p class="question-head">
+                <strong>{shown(&tool).into_owned()}</strong> " · "
+                <bdi>{shown(&bridge.project).into_owned()}</bdi> " · " <Age since=since /> " · "
+                {words::ONCE}
+            </p>
+            <pre class="output" tabindex="0">{shown(&asked.summary).into_owned()}</pre>
+            {asked.truncated.then(|| view! { <p class="muted">{words::SHORTENED}</p> })}
+            <div class="question-acts">
+                <input
+                    class="input"
+                    aria-label=words::REASON
+                    placeholder=words::REASON
+                    maxlength="2000"
+                    prop:value=reason
+                    on:input=move |event| reason.set(event_target_value(&event))
+                />
+                <button type="button" class=ButtonStyle::Secondary.class() data-testid="deny" aria-disabled=is_busy on:click=move |_| deny(false)>
+                    {words::DENY}
+                </button>
+                <button type="button" class=ButtonStyle::Primary.class() data-testid="allow" aria-disabled=is_busy on:click=move |_| allow(true)>
+                    {words::ALLOW}
+                </button>
+            </div>
+        </section>
+    }
+}
+
+/// Everything that waits for a person, the oldest first.
+#[component]
+pub fn Inbox() -> impl IntoView {
+    let page = page();
+    enter(words::INBOX);
+    let asked = page.store.questions;
+    view! {
+        {dynamic(move || {
+            let count = asked.with(Vec::len);
+            if count == 0 {
+                return view! {
+                    <div class="card page-card" data-testid="inbox-empty">
+                        <p>{words::EMPTY}</p>
+                        <p class="muted">{words::EMPTY_WHY}</p>
+                    </div>
+                }
+                .into_any();
+            }
+            view! { <p class="muted" role="status">{words::waiting(count)}</p> }.into_any()
+        })}
+        <For
+            each=move || asked.get()
+            key=|(bridge, asked)| (bridge.instance_id.clone(), asked.request_id.clone())
+            children=|(bridge, asked)| {
+                let href = browser::session_href(bridge.instance_id.as_str());
+                view! {
+                    <Question bridge=bridge asked=asked />
+                    <p><a href=href>{words::OPEN}</a></p>
+                }
+            }
+        />
+    }
+}
