@@ -1,7 +1,7 @@
 //! The argument tree: commands, options and their help.
 
-use crate::cli::changes::Changes;
 use crate::cli::approvals::{Approvals, Deny, Message, NamedApproval};
+use crate::cli::changes::Changes;
 use crate::cli::config::{Check, Config, Show};
 use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;

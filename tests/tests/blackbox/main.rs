@@ -20,6 +20,7 @@ mod crash_consistency;
 mod crash_points;
 mod demo;
 mod devices;
+mod direct_sessions;
 mod doctor;
 mod documentation;
 mod edge;
