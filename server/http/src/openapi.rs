@@ -21,7 +21,8 @@ use svc_shared::status::{
 /// Schemas of bodies that callers send: open, every optional member may be null.
 const REQUESTS: [&str; 3] = ["SpawnRequest", "ResumeRequest", "DispatchRequest"];
 /// Members that are left out when they do not apply, by schema.
-const OMITTED: [(&str, &str); 2] = [("Health", "demo"), ("WorkingSession", "also_in")];
+const OMITTED: [(&str, &str); 3] =
+    [("Health", "demo"), ("Health", "hosted"), ("WorkingSession", "also_in")];
 /// Schema of an instance that allows more members, for launch results.
 const OPEN_INSTANCE: &str = "InstanceMembers";
 
