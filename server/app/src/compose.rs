@@ -175,12 +175,7 @@ impl UseCases {
         let served = (!is_server).then(|| config.state_dir.clone());
         let registry =
             Arc::new(Registry::new(store.clone(), Arc::clone(&copies), publisher, served.clone()));
-        let view = HostedView {
-            config: Arc::clone(&config),
-            refs: Arc::clone(&refs),
-            catalog: Arc::clone(&catalog),
-            agent: Arc::clone(&agent),
-        };
+        let view = HostedView::new(&config, &refs, &catalog, &agent);
         let hosted_rows = Arc::new(HostedRows::new(
             store.clone(),
             Arc::clone(&clock),

@@ -5,20 +5,22 @@ mod detach;
 mod methods;
 mod process;
 mod ring;
+mod state;
 mod table;
+mod time;
 
 use rustix::fs::{FlockOperation, flock};
+use state::Daemon;
 use std::fs::File;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use svc_domain::identity::ProcessIdentity;
+use std::time::Duration;
 use svc_process::{Host, HostOptions};
-use svc_shared::Timestamp;
 use table::Table;
+use time::now;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
@@ -38,29 +40,6 @@ pub struct Options {
     pub socket: PathBuf,
     /// Agents go on when it ends.
     pub keep_children: bool,
-}
-
-/// The daemon as its connections see it.
-struct Daemon {
-    token: String,
-    identity: ProcessIdentity,
-    started_at: Timestamp,
-    table: Table,
-    keep: AtomicBool,
-    ending: CancellationToken,
-}
-
-impl Daemon {
-    /// Begins the end; with `keep` the agents go on.
-    fn end(&self, keep: bool) {
-        self.keep.store(keep && self.keep.load(Ordering::Acquire), Ordering::Release);
-        self.ending.cancel();
-    }
-}
-
-fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Runs `svc-hosted`: detaches, then serves. The exit code for the launcher.

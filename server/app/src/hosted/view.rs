@@ -25,6 +25,21 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Shares these parts.
+    pub fn new(
+        config: &Arc<Config>,
+        refs: &Arc<SessionRefs>,
+        catalog: &Arc<Catalog>,
+        agent: &Arc<Agent>,
+    ) -> Self {
+        Self {
+            config: Arc::clone(config),
+            refs: Arc::clone(refs),
+            catalog: Arc::clone(catalog),
+            agent: Arc::clone(agent),
+        }
+    }
+
     /// Why a Resume would be refused now.
     fn blocked(&self, session: &HostedSession, is_connected: bool) -> Option<ResumeBlocked> {
         if session.is_live() {

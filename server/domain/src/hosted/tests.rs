@@ -1,3 +1,5 @@
+//! Tables of the states of a Direct Session.
+
 use super::*;
 use crate::identity::Pid;
 

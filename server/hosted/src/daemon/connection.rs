@@ -1,7 +1,7 @@
 //! One connection: reads requests, answers them, and streams frames.
 
-use super::Daemon;
 use super::methods::{self, Outcome};
+use super::state::Daemon;
 use crate::lines::{LineError, next_line};
 use crate::protocol::{LONGEST_LINE, Reattached, Request, RpcError, answer, code};
 use bytes::Bytes;

@@ -90,7 +90,7 @@ impl Process {
             id: order.id,
             identity,
             cwd: order.cwd,
-            started_at: super::now(),
+            started_at: super::time::now(),
             ring: Mutex::default(),
             news: watch::Sender::new(0),
             end: watch::Sender::new(None),
@@ -115,7 +115,7 @@ impl Process {
         let status = child.wait().await;
         let _ = tokio::time::timeout(LAST_WORDS, drained).await;
         let (code, signal) = status.as_ref().map_or((None, None), ending);
-        let end = End { code, signal, at: super::now() };
+        let end = End { code, signal, at: super::time::now() };
         self.append(StreamName::Exit, None, Some(end));
     }
 

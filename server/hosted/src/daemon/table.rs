@@ -86,7 +86,7 @@ impl Table {
     /// Starts a process under an id that is free.
     pub(super) fn spawn(&self, order: Order) -> Result<Arc<Process>, RpcError> {
         let mut processes = self.lock();
-        let now = super::now();
+        let now = super::time::now();
         processes.retain(|_, one| one.end().is_none_or(|end| now.since(end.at) < KEEP_ENDED));
         if processes.contains_key(&order.id) {
             let message = "the id belongs to a process; forget that one first";
