@@ -28,9 +28,7 @@ use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Transitions;
 use crate::bridges::unmanaged::Finder;
 use crate::bridges::wrong_end::WrongEnds;
-use crate::hosted::{
-    Approvals, HostedParts, HostedRows, HostedSessions, HostedView, Ingredients, Link,
-};
+use crate::hosted::{Approvals, HostedParts, HostedRows, HostedSessions, HostedView, Link};
 use crate::jobs::ask::AgentRuns;
 use crate::jobs::{JobScan, Jobs};
 use crate::locks::Locks;
@@ -176,15 +174,8 @@ impl UseCases {
         let registry =
             Arc::new(Registry::new(store.clone(), Arc::clone(&copies), publisher, served.clone()));
         let view = HostedView::new(&config, &refs, &catalog, &agent);
-        let hosted_rows = Arc::new(HostedRows::new(
-            store.clone(),
-            Arc::clone(&clock),
-            Arc::clone(&refs),
-            Arc::clone(&link),
-            view,
-            is_server.then(|| Arc::clone(&read_model)),
-            served,
-        ));
+        let readers = is_server.then(|| Arc::clone(&read_model));
+        let hosted_rows = Arc::new(HostedRows::new(&store, &clock, &link, view, readers, served));
         let lookup = Arc::new(Lookup {
             registry: Arc::clone(&registry),
             catalog: Arc::clone(&catalog),
@@ -222,16 +213,15 @@ impl UseCases {
             tasks.clone(),
         );
         let trust = Arc::new(Trust { agent: Arc::clone(&agent), audit });
-        let hosted_parts = Arc::new(HostedParts::new(Ingredients {
-            config: Arc::clone(&config),
-            rows: hosted_rows,
+        let hosted_parts = Arc::new(HostedParts::new(
+            hosted_rows,
             link,
-            host: Arc::clone(&host),
-            locks: Arc::clone(&locks),
-            readiness: Arc::clone(&readiness),
-            trust: Arc::clone(&trust),
-            tasks: tasks.clone(),
-        }));
+            &host,
+            &locks,
+            &readiness,
+            &trust,
+            &tasks,
+        ));
         let hosted = Arc::new(HostedSessions { parts: Arc::clone(&hosted_parts) });
         let projects = Arc::new(ProjectService {
             catalog: Arc::clone(&catalog),
@@ -580,17 +570,8 @@ impl UseCases {
         });
         Self {
             preferences: Preferences { store },
-            bridges: Bridges {
-                starter,
-                stop,
-                adopter,
-                forget,
-                change,
-                restarting,
-                heal,
-                hosted: Arc::clone(&hosted),
-            },
-            hosted,
+            hosted: Arc::clone(&hosted),
+            bridges: Bridges { starter, stop, adopter, forget, change, restarting, heal, hosted },
             approvals: Approvals { parts: hosted_parts },
             config,
             role,

@@ -75,30 +75,26 @@ pub(crate) struct HostedParts {
     delivering: AsyncMutex<()>,
 }
 
-/// What [`HostedParts`] is made of.
-pub(crate) struct Ingredients {
-    pub config: Arc<Config>,
-    pub rows: Arc<HostedRows>,
-    pub link: Arc<Link>,
-    pub host: Arc<dyn ProcessHost>,
-    pub locks: Arc<Locks>,
-    pub readiness: Arc<Readiness>,
-    pub trust: Arc<Trust>,
-    pub tasks: Tasks,
-}
-
 impl HostedParts {
-    pub fn new(of: Ingredients) -> Self {
-        let Ingredients { config, rows, link, host, locks, readiness, trust, tasks } = of;
+    /// Shares these parts.
+    pub fn new(
+        rows: Arc<HostedRows>,
+        link: Arc<Link>,
+        host: &Arc<dyn ProcessHost>,
+        locks: &Arc<Locks>,
+        readiness: &Arc<Readiness>,
+        trust: &Arc<Trust>,
+        tasks: &Tasks,
+    ) -> Self {
         Self {
-            config,
+            config: Arc::clone(&readiness.config),
             rows,
             link,
-            host,
-            locks,
-            readiness,
-            trust,
-            tasks,
+            host: Arc::clone(host),
+            locks: Arc::clone(locks),
+            readiness: Arc::clone(readiness),
+            trust: Arc::clone(trust),
+            tasks: tasks.clone(),
             wake: Notify::new(),
             followed: Mutex::default(),
             writing: AsyncMutex::default(),

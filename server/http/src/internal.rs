@@ -3,10 +3,10 @@
 //! Each is three steps: parse, call one use-case, map the result.
 
 pub(crate) mod access;
-pub(crate) mod changes;
-pub(crate) mod clones;
 pub(crate) mod approvals;
 pub(crate) mod changes;
+pub(crate) mod changes;
+pub(crate) mod clones;
 pub(crate) mod history;
 pub(crate) mod instances;
 pub(crate) mod keepers;

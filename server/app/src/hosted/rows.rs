@@ -61,20 +61,19 @@ pub(crate) struct HostedRows {
 
 impl HostedRows {
     pub fn new(
-        store: Store,
-        clock: Arc<dyn Clock>,
-        refs: Arc<SessionRefs>,
-        link: Arc<Link>,
+        store: &Store,
+        clock: &Arc<dyn Clock>,
+        link: &Arc<Link>,
         view: View,
         readers: Option<Arc<ReadModel>>,
         served: Option<PathBuf>,
     ) -> Self {
         Self {
-            store,
-            clock,
-            refs,
+            store: store.clone(),
+            clock: Arc::clone(clock),
+            refs: Arc::clone(&view.refs),
             rings: Arc::default(),
-            link,
+            link: Arc::clone(link),
             view,
             readers,
             served,
