@@ -41,7 +41,6 @@ pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;
 pub use ops::{Actor, Figures, HostedFigures, VERSION, acting_as, doctor, legacy, setup};
 pub use projects::changes::{Checkout, FilePart};
-pub use projects::changes::{Checkout, FilePart};
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;

@@ -5,7 +5,6 @@
 pub(crate) mod access;
 pub(crate) mod approvals;
 pub(crate) mod changes;
-pub(crate) mod changes;
 pub(crate) mod clones;
 pub(crate) mod history;
 pub(crate) mod instances;
