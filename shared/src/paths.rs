@@ -168,6 +168,12 @@ pub fn bridge_log(reference: &str) -> String {
     format!("{WS_BRIDGE_LOG}/{}", segment(reference))
 }
 
+/// `/ws/changes/{reference}`
+#[must_use]
+pub fn changes_notices(reference: &str) -> String {
+    format!("/ws/changes/{}", segment(reference))
+}
+
 /// `/ws/pty-screen/{reference}`
 #[must_use]
 pub fn pty_screen(reference: &str) -> String {

@@ -77,7 +77,9 @@ test('the files of a session are listed, and one shows its changed lines', async
   await page.keyboard.press('Enter');
   await says(part('file-remark'), 'binary');
   writeFileSync(join(tree, 'later.txt'), 'x\n');
+  await says(part('changes-old'), 'Files changed since');
   await press(part('changes-reload'));
+  await gone(part('changes-old'));
   await says(part('changes-count'), '5 files');
   assert.equal(await wide(), 0);
   assert.deepEqual(complaints, []);

@@ -420,7 +420,11 @@ impl UseCases {
             tasks: tasks.clone(),
             progress: restarts,
         });
-        let changes = Arc::new(ChangesReader::new(Arc::clone(&lookup), Arc::clone(&catalog)));
+        let changes = Arc::new(ChangesReader::new(
+            Arc::clone(&lookup),
+            Arc::clone(&catalog),
+            watcher.clone(),
+        ));
         let worktrees = Arc::new(Worktrees {
             catalog: Arc::clone(&catalog),
             registry: Arc::clone(&registry),

@@ -42,6 +42,7 @@ pub use ops::reserve::make_room;
 pub use ops::{Actor, Figures, HostedFigures, VERSION, acting_as, doctor, legacy, setup};
 pub use projects::changes::{Checkout, FilePart};
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};
+pub use projects::changes_watch::ChangesWatch;
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;

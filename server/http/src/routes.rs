@@ -111,6 +111,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
         own!(GET "/ws/clone-progress/{job}" Guarded None Socket ws::clone_progress::open),
         own!(GET "/ws/hosted/{id}" Guarded None Socket ws::hosted::open),
+        own!(GET "/ws/changes/{id}" Guarded None Socket ws::changes::open),
         own!(GET "/ws/pty-screen/{id}" Guarded None Socket ws::pty_screen::open),
     ]);
     table

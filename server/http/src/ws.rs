@@ -4,6 +4,7 @@
 
 pub(crate) mod bridge_log;
 pub(crate) mod clone_progress;
+pub(crate) mod changes;
 pub(crate) mod events;
 mod frames;
 mod handshake;

@@ -3,6 +3,7 @@
 //! Git only reads here (`git/command.rs`). Secrets in lines and names are masked before anything
 //! is returned, because masking needs the lines before those of one answer.
 
+mod folders;
 mod found;
 mod masked;
 mod new_files;
@@ -14,6 +15,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::git::{GuardedGit, leads_elsewhere};
 
 pub use crate::git::GitError;
+pub use folders::Folders;
 pub use found::{ChangedFile, ChangesError, Kind, Status};
 pub use parse::{Hunk, Line, Sign};
 
@@ -89,6 +91,19 @@ pub struct Part<'a> {
 /// See [`ChangesError`].
 pub async fn list(root: &Path, against: Against) -> Result<Changes, ChangesError> {
     Checkout::open(root).await?.list(against).await
+}
+
+/// Lists what changed, and the folders in which the next change can happen.
+///
+/// # Errors
+/// See [`ChangesError`].
+pub async fn list_with_folders(
+    root: &Path,
+    against: Against,
+) -> Result<(Changes, Folders), ChangesError> {
+    let checkout = Checkout::open(root).await?;
+    let changes = checkout.list(against).await?;
+    Ok((changes, folders::of(&checkout.0, root).await?))
 }
 
 /// Whether a path can be one of a list: relative, and it never goes up.

@@ -103,6 +103,15 @@ pub struct Changes {
     pub truncated: bool,
 }
 
+/// A frame of the socket that tells of changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangesNotice {
+    /// Something changed since the last frame; false in the first one.
+    pub changed: bool,
+    /// All folders are watched. Otherwise a change in the others is not told.
+    pub complete: bool,
+}
+
 /// One line of a changed part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangedLine {

@@ -1,6 +1,7 @@
 //! What changed where a session works, and the worktrees that sessions leave.
 
-use crate::harness::{Server, World};
+use crate::harness::{Server, Socket, World, socket, within};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -186,4 +187,42 @@ async fn worktrees_are_listed_and_removed_without_a_server() {
     assert!(!tree.exists());
     let none = world.cli(&["worktrees", "--json"]).await.ok().json();
     assert_eq!(none, json!([]));
+}
+
+#[tokio::test]
+async fn a_reader_is_told_when_the_files_of_its_session_change() {
+    let world = World::new();
+    world.repository("app");
+    world.project("plain");
+    let server = world.serve().await;
+    let (session, tree) = in_worktree(&world, &server).await;
+    let path = format!("/ws/changes/{}", session.instance_id);
+    let mut told = socket(&server.base, &path).await;
+    assert_eq!(notice(&mut told).await, json!({ "changed": false, "complete": true }));
+    fs::write(tree.join("README.md"), "other\n").unwrap();
+    assert_eq!(notice(&mut told).await["changed"], true);
+    // A folder that did not exist when the watch began.
+    fs::create_dir(tree.join("deep")).unwrap();
+    fs::write(tree.join("deep/one"), "1\n").unwrap();
+    assert_eq!(notice(&mut told).await["changed"], true);
+    fs::write(tree.join("deep/one"), "one\ntwo\n").unwrap();
+    assert_eq!(notice(&mut told).await["changed"], true);
+    git(&tree, &["commit", "-q", "-a", "-m", "work"]);
+    assert_eq!(notice(&mut told).await["changed"], true);
+
+    let plain = server.client.run("plain").await;
+    let mut refused = socket(&server.base, &format!("/ws/changes/{}", plain.instance_id)).await;
+    let end = within("a close", refused.next()).await.unwrap().unwrap();
+    assert!(end.is_close(), "{end:?}");
+}
+
+async fn notice(told: &mut Socket) -> Value {
+    loop {
+        let message = within("a notice", told.next()).await.unwrap().unwrap();
+        if let Ok(text) = message.to_text()
+            && message.is_text()
+        {
+            return serde_json::from_str(text).unwrap();
+        }
+    }
 }

@@ -78,6 +78,12 @@ pub fn read_at(clock: &str) -> String {
     format!("as of {clock}")
 }
 
+/// Something changed since the list was read.
+#[must_use]
+pub fn changed_since(clock: &str) -> String {
+    format!("Files changed since {clock}. You still see the earlier state.")
+}
+
 /// Letter and word of a status.
 #[must_use]
 pub fn status(status: Option<&ChangeStatus>) -> (&'static str, &'static str) {

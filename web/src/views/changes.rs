@@ -7,12 +7,14 @@ use crate::model::changes::{
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::time;
+use crate::model::wire;
 use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{dynamic, effect, live, memo};
+use crate::socket::{Heard, Socket};
 use crate::text::changes as words;
 use crate::views::copy::copy;
 use leptos::prelude::*;
@@ -20,7 +22,9 @@ use leptos::task::spawn_local;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::changes::{ChangeKind, ChangedFile, ChangedPart, Changes, LineSign};
+use svc_shared::internal::changes::{
+    ChangeKind, ChangedFile, ChangedPart, Changes, ChangesNotice, LineSign,
+};
 
 /// Query member that names the file.
 const FILE: &str = "file";
@@ -41,6 +45,8 @@ struct Reader {
     read_at: RwSignal<i64>,
     file: RwSignal<Reading<FileLines>>,
     chosen: Memo<String>,
+    /// Something changed since the list was read.
+    is_old: RwSignal<bool>,
     /// Counts readings of files: an answer that comes late is not shown.
     asked: StoredValue<u64>,
 }
@@ -54,6 +60,7 @@ impl Reader {
             read_at: RwSignal::new(0),
             file: RwSignal::new(Reading::Under),
             chosen: memo(move || nav.member(FILE)),
+            is_old: RwSignal::new(false),
             asked: StoredValue::new(0),
         }
     }
@@ -61,6 +68,7 @@ impl Reader {
     /// Reads the list again, and the chosen file.
     fn reload(self) {
         let (path, page) = (self.path.get_value(), page());
+        self.is_old.set(false);
         spawn_local(async move {
             let found = api::get::<Changes>(&path).await;
             self.read_at.try_set(page.clock.now());
@@ -107,8 +115,23 @@ impl Reader {
 pub fn ChangesPanel(
     /// Path of the list at the service.
     path: String,
+    /// Path of the socket that tells of changes.
+    #[prop(optional)]
+    notices: Option<String>,
 ) -> impl IntoView {
     let reader = Reader::of(path);
+    // Nothing is drawn anew under the reader: a note says that something is new.
+    let socket = notices.and_then(|path| {
+        Socket::open(&path, move |heard| {
+            if let Heard::Text(text) = heard
+                && wire::read::<ChangesNotice>(&text).is_ok_and(|notice| notice.changed)
+            {
+                reader.is_old.try_set(true);
+            }
+        })
+    });
+    let socket = StoredValue::new_local(socket);
+    on_cleanup(move || drop(socket.try_update_value(Option::take)));
     reader.reload();
     effect(move || {
         reader.chosen.track();
@@ -154,6 +177,10 @@ fn Bar(reader: Reader, found: Arc<Changes>) -> impl IntoView {
         let at = reader.read_at.get();
         words::read_at(&time::clock(Timestamp::from_millis(at), prefs::zone(at)))
     };
+    let since = move || {
+        let at = reader.read_at.get();
+        words::changed_since(&time::clock(Timestamp::from_millis(at), prefs::zone(at)))
+    };
     view! {
         <div class="changes-bar">
             <b data-testid="changes-count">{words::count(found.files.len())}</b>
@@ -171,6 +198,11 @@ fn Bar(reader: Reader, found: Arc<Changes>) -> impl IntoView {
                 </button>
             </span>
         </div>
+        {dynamic(move || reader.is_old.get().then(|| view! {
+            <p class="changes-note tone-info" role="status" data-testid="changes-old">
+                {dynamic(since)}
+            </p>
+        }))}
         {found.truncated.then(|| view! { <p class="changes-note tone-warn">{words::TRUNCATED}</p> })}
     }
 }

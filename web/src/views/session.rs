@@ -177,7 +177,7 @@ fn Known(id: String) -> impl IntoView {
                 let tab = all.get(at.get());
                 let panel = match tab.map_or("", |tab| tab.value) {
                     "terminal" => view! { <TerminalPanel id=own_id.clone() /> }.into_any(),
-                    "changes" => view! { <ChangesPanel path=paths::changes_of_instance(&own_id) /> }.into_any(),
+                    "changes" => view! { <ChangesPanel path=paths::changes_of_instance(&own_id) notices=paths::changes_notices(&own_id) /> }.into_any(),
                     "activity" => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
                     "details" => view! { <Details bridge=bridge /> }.into_any(),
                     _ if is_direct => view! { <DirectPanel bridge=bridge /> }.into_any(),

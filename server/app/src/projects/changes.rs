@@ -2,18 +2,22 @@
 
 use crate::bridges::lookup::{Lookup, Wanted};
 use crate::projects::catalog::Catalog;
+use crate::projects::changes_watch::ChangesWatch;
 use crate::projects::worktrees::worktree_error;
 use crate::{AppError, Class};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use svc_projects::changes::{self, Against, ChangesError, GitError, Kind, Part, Sign, Status};
+use svc_projects::changes::{
+    self, Against, ChangesError, Folders, GitError, Kind, Part, Sign, Status,
+};
 use svc_projects::worktrees::own_place;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::changes::{
     BaseKind, ChangeBase, ChangeKind, ChangeStatus, ChangedFile, ChangedLine, ChangedPart, Changes,
     FileChange, LineSign,
 };
+use svc_watch::Watcher;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Readings that run git at the same time.
@@ -50,6 +54,7 @@ pub struct FilePart {
 pub struct ChangesReader {
     lookup: Arc<Lookup>,
     catalog: Arc<Catalog>,
+    watcher: Watcher,
     turns: Semaphore,
 }
 
@@ -61,8 +66,28 @@ struct Workspace {
 }
 
 impl ChangesReader {
-    pub(crate) fn new(lookup: Arc<Lookup>, catalog: Arc<Catalog>) -> Self {
-        Self { lookup, catalog, turns: Semaphore::new(AT_ONCE) }
+    pub(crate) fn new(lookup: Arc<Lookup>, catalog: Arc<Catalog>, watcher: Watcher) -> Self {
+        Self { lookup, catalog, watcher, turns: Semaphore::new(AT_ONCE) }
+    }
+
+    /// Tells when the files have changed.
+    ///
+    /// # Errors
+    /// As for the list.
+    pub async fn follow(self: &Arc<Self>, checkout: Checkout) -> Result<ChangesWatch, AppError> {
+        ChangesWatch::open(Arc::clone(self), checkout, self.watcher.clone()).await
+    }
+
+    /// The directory, the files that changed, and the folders to watch.
+    pub(crate) async fn watched(
+        &self,
+        checkout: &Checkout,
+    ) -> Result<(PathBuf, changes::Changes, Folders), AppError> {
+        let place = self.place(checkout).await?;
+        let _turn = self.turn().await?;
+        let read = changes::list_with_folders(&place.root, place.against).await;
+        let (found, folders) = read.map_err(refused)?;
+        Ok((place.root, found, folders))
     }
 
     /// The files that changed.

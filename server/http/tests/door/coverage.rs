@@ -387,6 +387,7 @@ const TABLE: &[Row] = &[
     Row { route: "GET /ws/events", asks: &[(Known, 426)] },
     Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
     Row { route: "GET /ws/hosted/{id}", asks: &[(Unknown, 426)] },
+    Row { route: "GET /ws/changes/{id}", asks: &[(Unknown, 426)] },
     Row { route: "GET /ws/pty-screen/{id}", asks: &[(Unknown, 426), (BadQuery("format=x"), 422)] },
 ];
 
