@@ -53,4 +53,4 @@ CREATE TABLE hosted_prompts (
 
 CREATE INDEX hosted_prompts_answered ON hosted_prompts (answered_at);
 
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;

@@ -30,6 +30,7 @@ mod screen;
 mod setup;
 mod stranded;
 mod strays;
+mod usage;
 mod work;
 mod worktrees;
 mod write;
@@ -137,6 +138,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Changes(options) => changes::changes(call, options),
         Command::Worktrees(options) => worktrees::worktrees(call, options),
         Command::Screen(options) => screen::screen(call, options),
+        Command::Usage(options) => usage::usage(call, options),
         Command::Open(options) => open::open(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),
         Command::Completions(wanted) => completions::script(call, wanted),

@@ -3,11 +3,13 @@
 pub mod access;
 pub mod changes;
 pub mod clones;
+pub mod conversations;
 pub mod keepers;
 pub mod metrics;
 pub mod probe;
 pub mod restore;
 pub mod strays;
+pub mod usage;
 
 use crate::api::health::Health;
 use crate::api::instances::Instance;
@@ -157,6 +159,9 @@ pub struct Bootstrap {
     /// What somebody chose for the page; null for a caller who may not read it.
     #[serde(default)]
     pub ui_prefs: Option<UiPrefs>,
+    /// How tokens and costs are shown.
+    #[serde(default)]
+    pub usage: usage::UsageDisplay,
 }
 
 /// Preflight in the stream: the verdict and the words of what blocks.

@@ -30,6 +30,10 @@ pub const APPROVALS: &str = "/api/approvals";
 pub const WS_PTY_SCREEN: &str = "/ws/pty-screen";
 /// Prefix of the progress of one clone.
 pub const WS_CLONE_PROGRESS: &str = "/ws/clone-progress";
+/// Prefix of the live tail of one conversation.
+pub const WS_CONVERSATION: &str = "/ws/conversation";
+/// Tokens and cost of all projects.
+pub const USAGE: &str = "/api/usage";
 /// Where a person signs in.
 pub const LOGIN: &str = "/login";
 /// Where a person signs out.
@@ -190,6 +194,24 @@ pub fn hosted(reference: &str) -> String {
 #[must_use]
 pub fn permission(reference: &str, request: &str) -> String {
     format!("{API}/instances/{}/permissions/{}", segment(reference), segment(request))
+}
+
+/// `/api/projects/{name}/transcripts`
+#[must_use]
+pub fn conversations(project: &str) -> String {
+    project_action(project, "transcripts")
+}
+
+/// `/api/projects/{name}/transcripts/{conversation}`
+#[must_use]
+pub fn conversation(project: &str, conversation: &str) -> String {
+    format!("{}/{}", conversations(project), segment(conversation))
+}
+
+/// `/ws/conversation/{name}/{conversation}`
+#[must_use]
+pub fn conversation_tail(project: &str, conversation: &str) -> String {
+    format!("{WS_CONVERSATION}/{}/{}", segment(project), segment(conversation))
 }
 
 #[cfg(test)]

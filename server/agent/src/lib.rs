@@ -3,6 +3,7 @@
 pub mod binary;
 pub mod cli;
 mod config_file;
+pub mod conversation;
 pub mod debug_watch;
 pub mod environment;
 mod files;
@@ -29,6 +30,7 @@ pub mod session_list;
 pub mod settings;
 mod stamp;
 pub mod transcript;
+mod transcript_dirs;
 pub mod transcripts;
 pub mod trust;
 pub mod version;

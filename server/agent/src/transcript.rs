@@ -5,6 +5,7 @@
 use crate::home::AgentHome;
 use crate::plain_path::plain_directory;
 use crate::regular_file::open_regular;
+use crate::transcript_dirs::{MOST, directories};
 use serde_json::Value;
 use std::fs;
 use std::io::Read as _;
@@ -13,14 +14,10 @@ use svc_domain::agent_log::RemoteId;
 use svc_domain::jobs::is_session_id;
 use svc_domain::log_escape::strip_controls;
 use svc_domain::redact::{redact_text, strip_ansi};
-use svc_domain::slug::slug;
 use svc_shared::Timestamp;
 
 /// Bytes read of a transcript. The first turns are there.
 const HEAD: u64 = 64 * 1024;
-
-/// Most transcripts looked at in one directory.
-const FILES: usize = 10_000;
 
 /// Longest title, in characters.
 const TITLE: usize = 80;
@@ -40,22 +37,6 @@ pub struct Head {
     pub title: Option<String>,
 }
 
-/// Directories with transcripts of a project and its worktrees. Blocks.
-/// Different paths can share a name, so a transcript counts only if its `cwd` fits.
-fn directories(home: &AgentHome, project: &Path) -> Vec<PathBuf> {
-    let Some(path) = project.to_str() else { return Vec::new() };
-    let own = home.project_dir(path);
-    let worktrees = slug(&format!("{path}/.claude/worktrees/"));
-    let mut found = vec![own.clone()];
-    let siblings = own.parent().and_then(|all| fs::read_dir(all).ok());
-    for entry in siblings.into_iter().flatten().filter_map(Result::ok).take(FILES) {
-        if entry.file_name().to_str().is_some_and(|name| name.starts_with(&worktrees)) {
-            found.push(entry.path());
-        }
-    }
-    found
-}
-
 /// The begin of the transcript of a conversation of this project. Blocks.
 #[must_use]
 pub fn of(home: &AgentHome, project: &Path, conversation: &RemoteId) -> Option<Head> {
@@ -63,15 +44,17 @@ pub fn of(home: &AgentHome, project: &Path, conversation: &RemoteId) -> Option<H
         return None;
     }
     let name = format!("{}.jsonl", conversation.expose());
-    let heads = directories(home, project).into_iter().filter_map(|dir| head(&dir.join(&name)));
+    let heads =
+        directories(home, project, MOST).into_iter().filter_map(|dir| head(&dir.join(&name)));
     heads.into_iter().find(|head| is_of(head, project))
 }
 
 /// The begins of the project's transcripts that were written since `since`. Blocks.
 #[must_use]
 pub fn since(home: &AgentHome, project: &Path, since: Timestamp) -> Vec<Head> {
-    let files = directories(home, project).into_iter().filter_map(|dir| fs::read_dir(dir).ok());
-    let entries = files.flatten().filter_map(Result::ok).take(FILES);
+    let files =
+        directories(home, project, MOST).into_iter().filter_map(|dir| fs::read_dir(dir).ok());
+    let entries = files.flatten().filter_map(Result::ok).take(MOST);
     let recent = entries.filter(|entry| {
         let modified = entry.metadata().and_then(|facts| facts.modified()).ok();
         let millis = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
@@ -110,7 +93,10 @@ fn head(path: &Path) -> Option<Head> {
             head.is_driven = text("entrypoint").is_some_and(|word| word.starts_with("sdk-"));
         }
         if text("type") == Some("user") {
-            head.title = record.pointer("/message/content").and_then(prompt).and_then(title);
+            head.title = record
+                .pointer("/message/content")
+                .and_then(prompt)
+                .and_then(|text| title(text, TITLE));
         }
         if head.title.is_some() && head.cwd.is_some() && head.begun_at.is_some() {
             break;
@@ -120,22 +106,23 @@ fn head(path: &Path) -> Option<Head> {
 }
 
 /// The text of a message: itself, or its first block of text.
-fn prompt(content: &Value) -> Option<&str> {
+pub(crate) fn prompt(content: &Value) -> Option<&str> {
     if let Some(text) = content.as_str() {
         return Some(text);
     }
     content.as_array()?.iter().find_map(|block| block.get("text")?.as_str())
 }
 
-fn title(prompt: &str) -> Option<String> {
-    let prompt: String = prompt.chars().take(20 * TITLE).collect();
+/// The first words of a prompt: one line, redacted, at most so many characters.
+pub(crate) fn title(prompt: &str, most: usize) -> Option<String> {
+    let prompt: String = prompt.chars().take(20 * most).collect();
     let text = strip_ansi(&prompt);
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = redact_text(&strip_controls(&words.join(" ")));
     if text.is_empty() {
         return None;
     }
-    let clipped: String = text.chars().take(TITLE).collect();
+    let clipped: String = text.chars().take(most).collect();
     Some(if clipped.len() < text.len() { format!("{clipped}…") } else { clipped })
 }
 
@@ -184,9 +171,9 @@ mod tests {
 
     #[test]
     fn a_title_is_one_line_and_short() {
-        assert_eq!(title(" \n\t "), None);
-        let long = title(&"word ".repeat(100)).unwrap();
+        assert_eq!(title(" \n\t ", TITLE), None);
+        let long = title(&"word ".repeat(100), TITLE).unwrap();
         assert!(long.ends_with('…') && long.chars().count() == TITLE + 1);
-        assert_eq!(title("a\u{1b}[31mb\nc").unwrap(), "ab c");
+        assert_eq!(title("a\u{1b}[31mb\nc", TITLE).unwrap(), "ab c");
     }
 }

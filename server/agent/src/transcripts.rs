@@ -2,6 +2,7 @@
 
 use crate::home::AgentHome;
 use crate::regular_file::open_regular;
+use crate::transcript_dirs::{MOST, directories};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -30,20 +31,15 @@ pub fn kept(home: &AgentHome, work_dir: &Path) -> Vec<ConversationId> {
 /// `others` may own is left out, and a transcript that names another place too.
 #[must_use]
 pub fn of_project(home: &AgentHome, project: &Path, others: &[PathBuf]) -> Vec<ConversationId> {
-    let Some(path) = project.to_str() else { return Vec::new() };
     let foreign: Vec<String> = others.iter().filter_map(|other| other.to_str()).map(slug).collect();
-    let worktrees = slug(&format!("{path}/.claude/worktrees/"));
-    let is_foreign = |name: &str| foreign.iter().any(|other| name == other);
-    let own = home.project_dir(path);
-    let mut directories = vec![own.clone()];
-    let beside = own.parent().map(fs::read_dir).and_then(Result::ok).into_iter().flatten();
-    for entry in beside.filter_map(Result::ok) {
-        let name = entry.file_name();
-        let name = name.to_str().unwrap_or_default();
-        if name.starts_with(&worktrees) && !is_foreign(name) {
-            directories.push(entry.path());
-        }
-    }
+    let is_foreign = |directory: &PathBuf| {
+        let name = directory.file_name().and_then(|name| name.to_str());
+        name.is_some_and(|name| foreign.iter().any(|other| name == other))
+    };
+    let mut directories = directories(home, project, MOST);
+    // The first is the project's own, whoever else may have a directory of that name.
+    let mut is_own = true;
+    directories.retain(|directory| std::mem::take(&mut is_own) || !is_foreign(directory));
     let found = directories.iter().flat_map(|directory| listed(directory));
     found
         .filter(|transcript| {

@@ -24,6 +24,7 @@ use crate::sessions::Sessions;
 use crate::stranded::StrandedSessions;
 use crate::supervise::Supervisor;
 use crate::terminal::Terminals;
+use crate::transcripts::Transcripts;
 use crate::{AppError, Parts};
 use std::sync::Arc;
 use svc_config::Config;
@@ -177,6 +178,12 @@ impl App {
     #[must_use]
     pub fn approvals(&self) -> &Approvals {
         &self.0.approvals
+    }
+
+    /// The conversations of projects, and what they used.
+    #[must_use]
+    pub fn transcripts(&self) -> &Arc<Transcripts> {
+        &self.0.transcripts
     }
 
     /// The terminals of Interactive Sessions.

@@ -69,6 +69,7 @@ use crate::supervise::sampler::Sampler;
 use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
 use crate::terminal::Terminals;
+use crate::transcripts::Transcripts;
 use crate::{Parts, Role};
 use std::sync::Arc;
 use svc_agent::log_tail::LogTails;
@@ -99,6 +100,7 @@ pub(crate) struct UseCases {
     pub sessions: Arc<Sessions>,
     pub logs: Arc<Logs>,
     pub terminals: Terminals,
+    pub transcripts: Arc<Transcripts>,
     pub restore: Arc<Restore>,
     pub strays: Arc<Strays>,
     pub stranded: Arc<StrandedSessions>,
@@ -475,7 +477,25 @@ impl UseCases {
             catalog: Arc::clone(&catalog),
             samples: Samples::default(),
         });
-        let history = History { store: store.clone(), catalog: Arc::clone(&catalog) };
+        let transcripts = Arc::new(Transcripts {
+            config: Arc::clone(&config),
+            agent: Arc::clone(&agent),
+            catalog: Arc::clone(&catalog),
+            refs: Arc::clone(&refs),
+            copies: Arc::clone(&copies),
+            read_model: Arc::clone(&read_model),
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            watcher: watcher.clone(),
+            tasks: tasks.clone(),
+            files: Default::default(),
+        });
+        let history = History {
+            config: Arc::clone(&config),
+            store: store.clone(),
+            catalog: Arc::clone(&catalog),
+            transcripts: Arc::clone(&transcripts),
+        };
         let legacy = LegacyImport {
             config: Arc::clone(&config),
             registry: Arc::clone(&registry),
@@ -571,6 +591,7 @@ impl UseCases {
                 tasks: tasks.clone(),
             },
             jobs: Arc::clone(&jobs),
+            transcripts: Arc::clone(&transcripts),
         });
         Self {
             preferences: Preferences { store },
@@ -598,6 +619,7 @@ impl UseCases {
             sessions,
             logs,
             terminals,
+            transcripts,
             restore,
             strays,
             stranded,

@@ -30,6 +30,7 @@ mod stranded;
 mod supervise;
 mod tasks;
 mod terminal;
+mod transcripts;
 
 pub use agent::Agent;
 pub use app::App;
@@ -41,12 +42,13 @@ pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;
 pub use ops::{Actor, Figures, HostedFigures, VERSION, acting_as, doctor, legacy, setup};
 pub use projects::changes::{Checkout, FilePart};
-pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};
 pub use projects::changes_watch::ChangesWatch;
+pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};
 pub use supervise::Supervisor;
 pub use svc_domain::usage::Usage;
 pub use svc_store::HistoryFilter;
 pub use terminal::{Since as TerminalSince, TerminalForm, TerminalItem, TerminalViewer, Terminals};
+pub use transcripts::{FileUsage, Followed, Follower, PageQuery, Transcripts, usage_of_file};
 
 use auth::refs::Refs;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 pub(crate) mod catalog;
 pub(crate) mod changes;
-pub(crate) mod clones;
 pub(crate) mod changes_watch;
+pub(crate) mod clones;
 pub(crate) mod trusting;
 pub(crate) mod worktrees;

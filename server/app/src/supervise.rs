@@ -26,6 +26,7 @@ use crate::jobs::Jobs;
 use crate::ops::reserve;
 use crate::projects::clones::Clones;
 use crate::stranded::StrandedSessions;
+use crate::transcripts::Transcripts;
 use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use healer::Healer;
 use reconcile::Reconciler;
@@ -48,6 +49,7 @@ pub(crate) struct Supervision {
     pub jobs: Arc<Jobs>,
     pub clones: Arc<Clones>,
     pub hosted: Arc<HostedParts>,
+    pub transcripts: Arc<Transcripts>,
 }
 
 impl Supervision {
@@ -82,6 +84,7 @@ impl Supervision {
         let of = this();
         tasks.spawn(async move { of.sessions.run().await });
         tasks.spawn(job_watch::run(Arc::clone(&self.jobs), Arc::clone(&self.sessions.sessions)));
+        tasks.spawn(Arc::clone(&self.transcripts).run());
         let of = this();
         tasks.spawn(async move { of.sampler.run().await });
         let of = this();

@@ -36,6 +36,7 @@ pub mod stranded;
 pub mod strays;
 pub mod tail_lines;
 pub mod throttle;
+pub mod token_cost;
 pub mod ui_prefs;
 pub mod usage;
 mod words;

@@ -90,7 +90,7 @@ enum Need {
 }
 
 /// First segments below `/api` that every scope may read.
-const READABLE: [&str; 15] = [
+const READABLE: [&str; 16] = [
     "access",
     "approvals",
     "hosted",
@@ -106,6 +106,7 @@ const READABLE: [&str; 15] = [
     "doctor",
     "login-status",
     "metrics",
+    "usage",
 ];
 /// First segments below `/api` whose changes are operation.
 const OPERABLE: [&str; 4] = ["projects", "instances", "agents", "restore"];
@@ -153,6 +154,8 @@ mod tests {
         for (method, pattern, read, operate, approve) in [
             ("GET", "/api/v1/projects", true, true, true),
             ("HEAD", "/api/state", true, true, true),
+            ("GET", "/api/usage", true, true, true),
+            ("GET", "/api/projects/{name}/transcripts/{conversation}", true, true, true),
             ("GET", "/ws/events", true, true, true),
             ("GET", "/", true, true, true),
             ("GET", "/api/instances/{id}/qr", false, true, false),

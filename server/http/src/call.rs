@@ -26,4 +26,9 @@ impl Call {
     pub(crate) fn param(&self) -> &str {
         self.params.first().map_or("", String::as_str)
     }
+
+    /// The second `{name}`.
+    pub(crate) fn second_param(&self) -> &str {
+        self.params.get(1).map_or("", String::as_str)
+    }
 }

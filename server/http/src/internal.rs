@@ -18,5 +18,6 @@ pub(crate) mod rate;
 pub(crate) mod restore;
 pub(crate) mod stranded;
 pub(crate) mod strays;
+pub(crate) mod transcripts;
 pub(crate) mod ui_prefs;
 pub(crate) mod worktrees;

@@ -107,12 +107,21 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/projects/{name}/adopt" Guarded None Plain internal::projects::adopt),
         own!(GET "/api/probe" Guarded None Plain internal::probe::seen),
         own!(GET "/ws/probe" Guarded None Plain internal::probe::seen),
+        own!(GET "/api/usage" Guarded None Plain internal::transcripts::usage),
+        own!(GET "/api/projects/{name}/usage" Guarded None Plain internal::transcripts::usage_of),
+        own!(GET "/api/projects/{name}/transcripts" Guarded None Plain internal::transcripts::list),
+        own!(GET "/api/projects/{name}/transcripts/{conversation}" Guarded None Plain
+            internal::transcripts::page),
+        own!(GET "/api/projects/{name}/transcripts/{conversation}/tail" Guarded None Plain
+            internal::transcripts::tail),
         own!(GET "/ws/events" Guarded None Socket ws::events::open),
         own!(GET "/ws/bridge-log/{id}" Guarded None Socket ws::bridge_log::open),
         own!(GET "/ws/clone-progress/{job}" Guarded None Socket ws::clone_progress::open),
         own!(GET "/ws/hosted/{id}" Guarded None Socket ws::hosted::open),
         own!(GET "/ws/changes/{id}" Guarded None Socket ws::changes::open),
         own!(GET "/ws/pty-screen/{id}" Guarded None Socket ws::pty_screen::open),
+        own!(GET "/ws/conversation/{name}/{conversation}" Guarded None Socket
+            ws::conversation::open),
     ]);
     table
 }

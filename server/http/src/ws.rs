@@ -3,8 +3,9 @@
 //! See `http-api` §4.1. What is sent is decided by a [`Source`].
 
 pub(crate) mod bridge_log;
-pub(crate) mod clone_progress;
 pub(crate) mod changes;
+pub(crate) mod clone_progress;
+pub(crate) mod conversation;
 pub(crate) mod events;
 mod frames;
 mod handshake;

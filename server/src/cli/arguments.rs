@@ -17,6 +17,7 @@ use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
+use crate::cli::usage::Usage;
 use crate::cli::worktrees::Worktrees;
 use crate::cli::write::{RestartPolicy, Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -293,6 +294,15 @@ Examples:
   svc worktrees remove api svc-3f2a91c0 --force"
     )]
     Worktrees(Worktrees),
+    /// Tokens and cost of one transcript of the agent.
+    #[command(after_help = "\
+Costs are by public list prices, so a bill may differ; a subscription is not charged by the token.
+The page and GET /api/usage show all projects.
+
+Examples:
+  svc usage ~/.claude/projects/-srv-p-api/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0.jsonl
+  svc usage FILE --json")]
+    Usage(Usage),
     /// Issue, list, rotate and revoke the named tokens of programs.
     #[command(
         name = "api-token",
@@ -431,6 +441,7 @@ impl Command {
             | Self::Changes(Changes { json, .. })
             | Self::Worktrees(Worktrees { json, .. })
             | Self::Screen(Screen { json, .. })
+            | Self::Usage(Usage { json, .. })
             | Self::Open(Open { json, .. }) => *json,
         }
     }

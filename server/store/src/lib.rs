@@ -22,6 +22,7 @@ mod snapshot;
 mod statements;
 mod store;
 mod stranded;
+mod transcripts;
 mod ui_prefs;
 
 pub use access::{SignInRow, TokenRow};

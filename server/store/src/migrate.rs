@@ -59,6 +59,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "direct sessions",
         sql: include_str!("../../../migrations/0011_hosted_sessions.sql"),
     },
+    Script {
+        version: 12,
+        description: "transcripts",
+        sql: include_str!("../../../migrations/0012_transcripts.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -1,6 +1,6 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
-use crate::{access, addresses, bridges, history, hosted, stranded, ui_prefs};
+use crate::{access, addresses, bridges, history, hosted, stranded, transcripts, ui_prefs};
 
 /// Every statement on our tables.
 ///
@@ -13,5 +13,6 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     history::STATEMENTS,
     hosted::STATEMENTS,
     stranded::STATEMENTS,
+    transcripts::STATEMENTS,
     ui_prefs::STATEMENTS,
 ];

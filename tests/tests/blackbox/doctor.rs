@@ -300,7 +300,11 @@ fn before_the_last_migration() -> String {
         "heal",
     ];
     let dropped = columns.map(|column| format!("ALTER TABLE bridges DROP COLUMN {column};"));
-    format!("DROP TABLE stranded_sessions; {} PRAGMA user_version = 7", dropped.concat())
+    format!(
+        "DROP TABLE transcripts; DROP TABLE credential_addresses; DROP TABLE stranded_sessions; {} \
+         PRAGMA user_version = 7",
+        dropped.concat()
+    )
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use serde_json::json;
 const AT_ONCE: usize = 6;
 
 /// Routes that may read files. `{id}` is a running bridge.
-const READERS: [&str; 28] = [
+const READERS: [&str; 31] = [
     "GET /api/v1/projects",
     "GET /api/v1/sessions",
     "GET /api/v1/sessions/tracked",
@@ -36,6 +36,9 @@ const READERS: [&str; 28] = [
     "GET /api/instances/{id}/changes",
     "GET /api/projects/app/changes",
     "GET /api/projects/app/worktrees",
+    "GET /api/usage",
+    "GET /api/projects/app/usage",
+    "GET /api/projects/app/transcripts",
     "GET /api/projects/app/metrics",
     "GET /ui/p/app",
 ];

@@ -16,6 +16,7 @@ mod changes;
 mod clones;
 mod commands;
 mod configuration;
+mod conversations;
 mod crash_consistency;
 mod crash_points;
 mod demo;

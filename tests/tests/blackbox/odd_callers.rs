@@ -12,7 +12,7 @@ use std::process::Stdio;
 use svc_skip::skip;
 
 /// Arguments and exit code of each command.
-const MATRIX: [(&[&str], i32); 21] = [
+const MATRIX: [(&[&str], i32); 22] = [
     (&["status", "--json"], 0),
     (&["status"], 0),
     (&["projects", "--json"], 0),
@@ -28,6 +28,7 @@ const MATRIX: [(&[&str], i32); 21] = [
     (&["worktrees", "--json"], 0),
     (&["worktrees", "remove", "nope", "nope"], 2),
     (&["changes", "nope"], 2),
+    (&["usage", "nope"], 2),
     (&["logs", "nope"], 2),
     (&["stop", "nope"], 2),
     (&["resume", "nope"], 2),

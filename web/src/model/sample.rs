@@ -179,6 +179,7 @@ pub fn bootstrap() -> Bootstrap {
         hostname: "buildbox".into(),
         timezone: "Europe/Berlin".into(),
         ui_prefs: None,
+        usage: svc_shared::internal::usage::UsageDisplay::default(),
     }
 }
 

@@ -3,16 +3,20 @@
 
 use crate::AppError;
 use crate::projects::catalog::Catalog;
+use crate::transcripts::Transcripts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use svc_config::{Config, UsageMode};
 use svc_shared::internal::{HistoryEvent, HistoryPage, SortData};
 use svc_shared::{Timestamp, Word};
 use svc_store::{HistoryFilter, PastEvent, Store};
 
 /// What is kept of the past.
 pub struct History {
+    pub(crate) config: Arc<Config>,
     pub(crate) store: Store,
     pub(crate) catalog: Arc<Catalog>,
+    pub(crate) transcripts: Arc<Transcripts>,
 }
 
 impl History {
@@ -37,12 +41,17 @@ impl History {
     /// The registry cannot be read.
     pub async fn sort_data(&self) -> Result<BTreeMap<String, SortData>, AppError> {
         let last_used = self.store.last_used().await?;
+        let costs = match self.config.usage.mode {
+            UsageMode::Cost => self.transcripts.costs().await,
+            UsageMode::Tokens | UsageMode::Off => BTreeMap::new(),
+        };
         let projects = self.catalog.all();
         Ok(projects
             .iter()
             .map(|project| {
                 let last_used = last_used.get(project.name.as_str()).copied();
-                (project.name.to_string(), SortData { last_used, cost_usd: None })
+                let cost_usd = costs.get(project.name.as_str()).copied();
+                (project.name.to_string(), SortData { last_used, cost_usd })
             })
             .collect())
     }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use svc_agent::cli::Version;
 use svc_config::Config;
 use svc_domain::origin::AllowedOrigins;
+use svc_shared::Word;
 use svc_shared::api::health::Health;
+use svc_shared::internal::usage::{UsageDisplay, UsageMode};
 use svc_shared::internal::{
     AuthInfo, Bootstrap, Defaults, Features, Limits, LoginStatus, PermissionLabel,
 };
@@ -112,6 +114,17 @@ impl Status {
             hostname: rustix::system::uname().nodename().to_string_lossy().into_owned(),
             timezone: timezone(),
             ui_prefs: None,
+            usage: UsageDisplay {
+                mode: Word::from(match config.usage.mode {
+                    svc_config::UsageMode::Cost => UsageMode::Cost,
+                    svc_config::UsageMode::Tokens => UsageMode::Tokens,
+                    svc_config::UsageMode::Off => UsageMode::Off,
+                }),
+                currency: config.usage.currency.clone(),
+                currency_symbol: config.usage.symbol(),
+                fx_rate: config.usage.fx_rate,
+                token_total_includes_cache: config.usage.token_total_includes_cache,
+            },
         }
     }
 }

@@ -23,20 +23,20 @@ section! {
     /// The usage badge.
     Usage "usage." {
         /// What the usage badge shows.
-        mode: UsageMode = one_of(UsageMode::WORDS) => is("cost"), Basic Live planned;
+        mode: UsageMode = one_of(UsageMode::WORDS) => is("cost"), Basic Live;
         /// Currency code.
         /// Upper-case.
-        currency: String = text(TextRule::Currency) => is("USD"), Basic Live planned;
+        currency: String = text(TextRule::Currency) => is("USD"), Basic Live;
         /// Currency symbol; null follows the currency.
         /// See [`Usage::symbol`].
-        currency_symbol: Option<String> = LINE => NULL, Basic Live blank_is_null planned;
+        currency_symbol: Option<String> = LINE => NULL, Basic Live blank_is_null;
         /// Factor from US dollars to the currency.
-        fx_rate: f64 = float(Range::above(0.0)) => real(1.0), Basic Live planned;
+        fx_rate: f64 = float(Range::above(0.0)) => real(1.0), Basic Live;
         /// Counts cache tokens as well.
-        token_total_includes_cache: bool = BOOL => ON, Basic Live planned;
+        token_total_includes_cache: bool = BOOL => ON, Basic Live;
         /// Deprecated: use usage.mode.
         /// Already applied to `mode`.
-        show_cost: bool = BOOL => ON, Basic Live planned;
+        show_cost: bool = BOOL => ON, Basic Live;
     }
 }
 

@@ -7,7 +7,8 @@ use svc_config::schema::{Leaf, Stage};
 use svc_config::table::leaves;
 
 /// Keys that this crate carries out by itself; no other reads them.
-const CARRIED_OUT_WHILE_LOADING: [&str; 2] = ["schema_version", "config_strict"];
+const CARRIED_OUT_WHILE_LOADING: [&str; 4] =
+    ["schema_version", "config_strict", "usage.currency_symbol", "usage.show_cost"];
 
 /// The production code of one file, without comments, blanks and line ends.
 struct Source(String);

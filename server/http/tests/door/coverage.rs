@@ -384,11 +384,34 @@ const TABLE: &[Row] = &[
     Row { route: "GET /api/projects/clone/active", asks: &[(Known, 200)] },
     Row { route: "POST /api/projects/clone/{job}/cancel", asks: &[(Unknown, 404)] },
     Row { route: "GET /ws/clone-progress/{job}", asks: &[(Unknown, 426)] },
+    Row {
+        route: "GET /api/usage",
+        asks: &[
+            (Known, 200),
+            (BadQuery("since=2026-01-01T00:00:00Z"), 200),
+            (BadQuery("since=yesterday"), 422),
+        ],
+    },
+    Row { route: "GET /api/projects/{name}/usage", asks: &[(Known, 200), (Unknown, 404)] },
+    Row { route: "GET /api/projects/{name}/transcripts", asks: &[(Known, 200), (Unknown, 404)] },
+    // 200 needs a conversation: in the black-box tests.
+    Row {
+        route: "GET /api/projects/{name}/transcripts/{conversation}",
+        asks: &[(Unknown, 404), (BadQuery("limit=0"), 422), (BadQuery("order=up"), 422)],
+    },
+    Row {
+        route: "GET /api/projects/{name}/transcripts/{conversation}/tail",
+        asks: &[(Unknown, 404), (BadQuery("offset=-1"), 422)],
+    },
     Row { route: "GET /ws/events", asks: &[(Known, 426)] },
     Row { route: "GET /ws/bridge-log/{id}", asks: &[(Unknown, 426), (BadQuery("tail=x"), 422)] },
     Row { route: "GET /ws/hosted/{id}", asks: &[(Unknown, 426)] },
     Row { route: "GET /ws/changes/{id}", asks: &[(Unknown, 426)] },
     Row { route: "GET /ws/pty-screen/{id}", asks: &[(Unknown, 426), (BadQuery("format=x"), 422)] },
+    Row {
+        route: "GET /ws/conversation/{name}/{conversation}",
+        asks: &[(Unknown, 426), (BadQuery("offset=x"), 422)],
+    },
 ];
 
 /// Depends on whether the page is built.

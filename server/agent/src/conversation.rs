@@ -1,0 +1,77 @@
+//! Reads conversations: an index of each file, and pages of turns from it.
+//!
+//! A transcript is a file of JSON lines that the agent appends to (`agent-cli` §6.7, agent 2.1.197).
+//! [`index`] reads each byte once and remembers where turns begin. [`pages`] reads turns from there.
+
+pub mod index;
+mod lines;
+pub mod pages;
+mod record;
+mod turn;
+
+pub use index::{Index, Updated};
+pub use pages::{Pages, Span, TAIL_TURNS};
+
+use crate::home::AgentHome;
+use crate::transcript_dirs::{MOST, directories};
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use svc_domain::conversation::ConversationId;
+use svc_domain::slug::slug;
+use svc_shared::Timestamp;
+
+/// A transcript as its directory lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// The conversation.
+    pub id: ConversationId,
+    /// The file.
+    pub path: PathBuf,
+    /// Device and inode.
+    pub identity: (u64, u64),
+    /// Bytes.
+    pub size: u64,
+    /// When it was written.
+    pub written_at: Timestamp,
+}
+
+/// Directories that hold the conversations of a project. Blocks.
+///
+/// A directory that belongs to another project, given by its path, is left out.
+#[must_use]
+pub fn places(home: &AgentHome, project: &Path, others: &[PathBuf]) -> Vec<PathBuf> {
+    let foreign: Vec<String> = others.iter().filter_map(|other| other.to_str()).map(slug).collect();
+    let mut places = directories(home, project, MOST);
+    let mut is_own = true;
+    places.retain(|place| {
+        let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        std::mem::take(&mut is_own) || !foreign.iter().any(|other| other == name)
+    });
+    places
+}
+
+/// The transcripts in a directory that are not empty. Blocks.
+#[must_use]
+pub fn listed(directory: &Path) -> Vec<Listed> {
+    let entries = fs::read_dir(directory).into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| one(&entry)).collect()
+}
+
+/// When a file was written.
+fn written_at(facts: &fs::Metadata) -> Timestamp {
+    let millis = facts.mtime().saturating_mul(1000).saturating_add(facts.mtime_nsec() / 1_000_000);
+    Timestamp::from_millis(millis)
+}
+
+fn one(entry: &fs::DirEntry) -> Option<Listed> {
+    let id = entry.file_name().to_str()?.strip_suffix(".jsonl")?.parse().ok()?;
+    let facts = entry.metadata().ok().filter(|facts| facts.is_file() && facts.len() > 0)?;
+    Some(Listed {
+        id,
+        path: entry.path(),
+        identity: (facts.dev(), facts.ino()),
+        size: facts.len(),
+        written_at: written_at(&facts),
+    })
+}

@@ -1,0 +1,282 @@
+//! What is known of a transcript after each byte of it was read once.
+
+use super::lines::{Line, Lines};
+use super::record::{Record, Spent, record};
+use super::{Listed, written_at};
+use crate::plain_path::plain_directory;
+use crate::regular_file::open_regular;
+use crate::transcript::{prompt, title};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use svc_domain::token_cost::Tokens;
+use svc_shared::Timestamp;
+
+/// The offset of every so many turns is remembered.
+pub(crate) const STRIDE: u64 = 32;
+
+/// Longest first prompt, characters (`http-api` §3.2).
+const PROMPT: usize = 120;
+
+/// So many lines show whether a helper speaks (`agent-cli` §6.7).
+const HEAD_LINES: u64 = 200;
+
+/// Milliseconds of a day.
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// What a day of one model used.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// Messages of the model.
+    pub messages: u64,
+    input: u64,
+    output: u64,
+    cache_creation: u64,
+    cache_read: u64,
+}
+
+impl Used {
+    /// The tokens.
+    #[must_use]
+    pub fn tokens(&self) -> Tokens {
+        Tokens {
+            input: self.input,
+            output: self.output,
+            cache_creation: self.cache_creation,
+            cache_read: self.cache_read,
+        }
+    }
+
+    fn set(&mut self, tokens: Tokens) {
+        (self.input, self.output) = (tokens.input, tokens.output);
+        (self.cache_creation, self.cache_read) = (tokens.cache_creation, tokens.cache_read);
+    }
+}
+
+/// The last message that was counted: it may be written again with larger figures.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct LastMessage {
+    id: u64,
+    day: i64,
+    model: String,
+    counted: Used,
+}
+
+/// What is known of a transcript.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Index {
+    /// Device and inode of the file that was read.
+    identity: (u64, u64),
+    /// How often the file was replaced or cut.
+    resets: u64,
+    /// Up to here the file was read.
+    offset: u64,
+    /// Length and time of writing of the file when it was read to its end; 0 before.
+    ended_at: (u64, i64),
+    /// The offset lies in a line that is too long.
+    is_skipping: bool,
+    /// The directory that the conversation works in.
+    pub cwd: Option<PathBuf>,
+    /// How it began, redacted.
+    pub first_prompt: Option<String>,
+    /// Time of its first record.
+    pub first_at: Option<Timestamp>,
+    /// Time of its last record.
+    pub last_at: Option<Timestamp>,
+    /// Complete lines.
+    lines: u64,
+    /// Turns.
+    pub turns: u64,
+    /// Lines that could not be read.
+    pub skipped: u64,
+    is_program: bool,
+    has_sidechain: bool,
+    has_main: bool,
+    /// Offsets of the turns 0, 32, 64 and so on.
+    marks: Vec<u64>,
+    /// Use by day (days since the Unix epoch) and model.
+    used: BTreeMap<i64, BTreeMap<String, Used>>,
+    last: Option<LastMessage>,
+    /// Fingerprints of the ids of all messages that were counted.
+    counted: HashSet<u64>,
+}
+
+/// How an update ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Updated {
+    /// There is more to read than the budget allowed.
+    pub is_more: bool,
+    /// The file was replaced or cut, and reading began anew.
+    pub is_reset: bool,
+    /// Anything was read.
+    pub is_changed: bool,
+}
+
+impl Index {
+    /// Opens the file of a transcript. Blocks.
+    ///
+    /// # Errors
+    /// It is missing, unreadable or no regular file.
+    pub fn open(path: &Path) -> io::Result<File> {
+        open_regular(path)
+    }
+
+    /// How often the file was replaced or cut. What was shown before no longer counts.
+    #[must_use]
+    pub fn resets(&self) -> u64 {
+        self.resets
+    }
+
+    /// Up to here the file was read.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Whether a listed file was read to its end, but for a last line without an end.
+    #[must_use]
+    pub fn is_current(&self, listed: &Listed) -> bool {
+        let ended_at = (listed.size, listed.written_at.as_millis());
+        self.identity == listed.identity && self.ended_at == ended_at
+    }
+
+    /// Written by a helper of the agent or a program that drives it, not by a person.
+    #[must_use]
+    pub fn is_subagent(&self) -> bool {
+        self.is_program || (self.has_sidechain && !self.has_main)
+    }
+
+    /// Use by day, in days since the Unix epoch, and model.
+    pub fn used(&self) -> impl Iterator<Item = (i64, &str, Used)> {
+        let days = self.used.iter();
+        days.flat_map(|(day, models)| {
+            models.iter().map(|(model, used)| (*day, model.as_str(), *used))
+        })
+    }
+
+    /// Reads what was added since, about `budget` bytes at most. Blocks.
+    ///
+    /// # Errors
+    /// The file cannot be read. What was read before still counts.
+    pub fn update(&mut self, file: &File, budget: u64) -> io::Result<Updated> {
+        // Before anything is read: what is added meanwhile is read the next time.
+        let facts = file.metadata()?;
+        let identity = (facts.dev(), facts.ino());
+        let is_reset = self.identity != identity || facts.len() < self.offset;
+        let was_new = self.offset == 0;
+        if is_reset {
+            let resets = self.resets + u64::from(!was_new);
+            *self = Self { identity, resets, ..Self::default() };
+        }
+        let begun_at = self.offset;
+        let mut lines = Lines::new(file, self.offset, self.is_skipping);
+        let is_more = loop {
+            if lines.offset().saturating_sub(begun_at) >= budget {
+                break true;
+            }
+            match lines.next()? {
+                Line::Whole(start, line) => self.take(start, line),
+                Line::TooLong => {
+                    self.lines += 1;
+                    self.skipped += 1;
+                }
+                Line::End => break false,
+            }
+            (self.offset, self.is_skipping) = (lines.offset(), lines.is_skipping());
+        };
+        (self.offset, self.is_skipping) = (lines.offset(), lines.is_skipping());
+        let is_changed = is_reset || self.offset != begun_at;
+        if !is_more {
+            self.ended_at = (facts.len(), written_at(&facts).as_millis());
+        }
+        Ok(Updated { is_more, is_reset: is_reset && !was_new, is_changed })
+    }
+
+    fn take(&mut self, start: u64, line: &[u8]) {
+        self.lines += 1;
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return;
+        }
+        let Some(record) = record(line) else {
+            self.skipped += 1;
+            return;
+        };
+        if record.is_turn {
+            if self.turns.is_multiple_of(STRIDE) {
+                self.marks.push(start);
+            }
+            self.turns += 1;
+        }
+        if self.first_prompt.is_none() && record.is_prompt {
+            self.first_prompt = serde_json::from_slice::<Value>(line).ok().and_then(|whole| {
+                let text = whole.pointer("/message/content").and_then(prompt)?;
+                title(text, PROMPT)
+            });
+        }
+        self.note(record);
+    }
+
+    fn note(&mut self, record: Record) {
+        if self.cwd.is_none() {
+            self.cwd = record.cwd.as_deref().and_then(plain_directory);
+        }
+        self.first_at = self.first_at.or(record.at);
+        self.last_at = record.at.or(self.last_at);
+        self.is_program |= record.is_program;
+        if self.lines <= HEAD_LINES {
+            self.has_sidechain |= record.is_sidechain == Some(true);
+            self.has_main |= record.is_sidechain == Some(false);
+        }
+        if let Some(spent) = record.spent {
+            let day = record.at.or(self.last_at).map_or(0, |at| at.as_millis().div_euclid(DAY));
+            self.count(day, spent);
+        }
+    }
+
+    /// Counts a message once, with the largest figures it was written with.
+    fn count(&mut self, day: i64, spent: Spent) {
+        let Spent { message, model, tokens } = spent;
+        let id = message.map(|id| {
+            let mut hasher = DefaultHasher::new();
+            id.hash(&mut hasher);
+            hasher.finish()
+        });
+        if let (Some(id), Some(last)) = (id, &mut self.last)
+            && last.id == id
+        {
+            let slot = self.used.entry(last.day).or_default().entry(last.model.clone());
+            let slot = slot.or_default();
+            let counted = last.counted.tokens();
+            let now = counted.max(tokens);
+            slot.set(slot.tokens().plus(now.minus(counted)));
+            last.counted.set(now);
+            return;
+        }
+        if id.is_some_and(|id| !self.counted.insert(id)) {
+            return;
+        }
+        let slot = self.used.entry(day).or_default().entry(model.clone()).or_default();
+        slot.messages += 1;
+        slot.set(slot.tokens().plus(tokens));
+        let mut counted = Used::default();
+        counted.set(tokens);
+        self.last = id.map(|id| LastMessage { id, day, model, counted });
+    }
+
+    /// Where to begin to read a turn: an offset and the turn there.
+    pub(crate) fn mark(&self, turn: u64) -> Option<(u64, u64)> {
+        let at = usize::try_from(turn / STRIDE).ok()?;
+        self.marks.get(at).map(|offset| (*offset, turn / STRIDE * STRIDE))
+    }
+
+    /// The last remembered turn at or before an offset, and its offset.
+    pub(crate) fn mark_before(&self, offset: u64) -> Option<(u64, u64)> {
+        let at = self.marks.partition_point(|mark| *mark <= offset).checked_sub(1)?;
+        self.marks.get(at).map(|mark| (*mark, at as u64 * STRIDE))
+    }
+}
