@@ -259,6 +259,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
             "act",
             "live",
             "log_feed",
+            "talk_feed",
             "nav",
             "page",
             "prefs",

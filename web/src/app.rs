@@ -9,9 +9,9 @@ use crate::shell::{Shell, keys};
 use crate::views::question::Inbox;
 use crate::views::session::Session;
 use crate::views::{
-    about::About, access::DevicesAndTokens, activity::Activity, doctor::Readiness,
-    external::External, home::Home, jobs::Jobs, missing::Missing, open::Open, project::ProjectPage,
-    projects::Projects, restore::Restore,
+    about::About, access::DevicesAndTokens, activity::Activity, conversation::ConversationView,
+    doctor::Readiness, external::External, home::Home, jobs::Jobs, missing::Missing, open::Open,
+    project::ProjectPage, projects::Projects, restore::Restore, spending::Spending,
 };
 use crate::{crash, focus, whole};
 use leptos::prelude::*;
@@ -68,6 +68,10 @@ fn App() -> impl IntoView {
                 Route::Home => view! { <Home /> }.into_any(),
                 Route::Projects => view! { <Projects /> }.into_any(),
                 Route::Project(name) => view! { <ProjectPage name=name /> }.into_any(),
+                Route::Conversation(project, conversation) => {
+                    view! { <ConversationView project=project conversation=conversation /> }.into_any()
+                }
+                Route::Usage => view! { <Spending /> }.into_any(),
                 Route::Launch(project) => {
                     // Not from within a view that reads the address.
                     browser::after_paint(move || nav.to_launch(&project));

@@ -52,6 +52,9 @@ mod shell;
 mod socket;
 #[cfg(target_arch = "wasm32")]
 mod store;
+#[cfg(target_arch = "wasm32")]
+mod talk_feed;
+#[cfg(target_arch = "wasm32")]
 mod terminal_feed;
 #[cfg(target_arch = "wasm32")]
 mod views;

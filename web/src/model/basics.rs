@@ -5,6 +5,7 @@
 use crate::model::prefs::Prefs;
 use serde::Deserialize;
 use svc_shared::internal::Bootstrap;
+use svc_shared::internal::usage::UsageDisplay;
 
 /// Words for one permission mode.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct Label {
 }
 
 /// The members.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(from = "Bootstrap")]
 pub struct Basics {
     /// Service version.
@@ -61,6 +62,8 @@ pub struct Basics {
     pub can_type: bool,
     /// Projects are created and cloned here.
     pub can_clone: bool,
+    /// How tokens and costs are shown.
+    pub usage: UsageDisplay,
 }
 
 impl Basics {
@@ -110,6 +113,7 @@ impl From<Bootstrap> for Basics {
             has_terminal: all.features.pty_screen,
             can_type: all.features.terminal_input,
             can_clone: all.features.clone,
+            usage: all.usage,
         }
     }
 }

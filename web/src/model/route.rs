@@ -11,6 +11,10 @@ pub enum Route {
     Projects,
     /// The page of this project.
     Project(String),
+    /// A conversation of this project.
+    Conversation(String, String),
+    /// Tokens and costs.
+    Usage,
     /// The launch dialog of this project, over the project list.
     Launch(String),
     /// The page of this instance (an id or a prefix of one).
@@ -48,6 +52,10 @@ impl Route {
             ["ui", "projects"] => Self::Projects,
             ["ui", "projects", name] => decoded(name).map_or(Self::Missing, Self::Project),
             ["ui", "projects", name, "launch"] => decoded(name).map_or(Self::Missing, Self::Launch),
+            ["ui", "projects", name, "c", conversation] => decoded(name)
+                .zip(decoded(conversation))
+                .map_or(Self::Missing, |(name, one)| Self::Conversation(name, one)),
+            ["ui", "usage"] => Self::Usage,
             ["ui", "s", id] => decoded(id).map_or(Self::Missing, Self::Session),
             ["ui", "s", id, "open"] => decoded(id).map_or(Self::Missing, Self::Open),
             ["ui", "jobs"] => Self::Jobs(None),
@@ -145,6 +153,9 @@ mod tests {
             ("/ui/projects/%C3%BCbung%20a%2Fb/launch", Route::Launch("übung a/b".into())),
             ("/ui/projects/new%20one", Route::Project("new one".into())),
             ("/ui/inbox", Route::Inbox),
+            ("/ui/projects/a/c/0123", Route::Conversation("a".into(), "0123".into())),
+            ("/ui/projects/a/c/", Route::Missing),
+            ("/ui/usage", Route::Usage),
             ("/ui/activity", Route::Activity),
             ("/ui/restore", Route::Restore),
             ("/ui/doctor", Route::Doctor),

@@ -12,7 +12,7 @@ use crate::page::page;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
-use crate::text::{direct, keys, launch, page as words, past, ready};
+use crate::text::{direct, keys, launch, page as words, past, ready, spending};
 use crate::views::clone::ClonePill;
 use leptos::prelude::*;
 use svc_shared::paths;
@@ -26,6 +26,7 @@ enum NavItem {
     Background,
     Inbox,
     Activity,
+    Usage,
     Readiness,
     About,
 }
@@ -41,7 +42,10 @@ impl NavItem {
             Route::Activity => Some(Self::Activity),
             Route::Tokens => Some(Self::About),
             Route::Doctor => Some(Self::Readiness),
-            Route::Projects | Route::Project(_) | Route::Launch(_) => Some(Self::Projects),
+            Route::Projects | Route::Project(_) | Route::Launch(_) | Route::Conversation(..) => {
+                Some(Self::Projects)
+            }
+            Route::Usage => Some(Self::Usage),
             Route::About => Some(Self::About),
             Route::Missing => None,
         }
@@ -54,6 +58,7 @@ impl NavItem {
             Self::Background => ("/ui/jobs", "layers", words::nav::BACKGROUND, "nav-jobs"),
             Self::Inbox => ("/ui/inbox", "inbox", direct::INBOX, "nav-inbox"),
             Self::Activity => ("/ui/activity", "activity", past::TITLE, "nav-activity"),
+            Self::Usage => ("/ui/usage", "bars", spending::TITLE, "nav-usage"),
             Self::Readiness => ("/ui/doctor", "check", ready::TITLE, "nav-doctor"),
             Self::About => ("/ui/about", "info", words::nav::ABOUT, "nav-about"),
         }
@@ -97,7 +102,7 @@ pub fn Rail() -> impl IntoView {
                 </span>
             </a>
             <ul class="rail-list">{rail_item(NavItem::Home)} {rail_item(NavItem::Inbox)} {rail_item(NavItem::Projects)} {rail_item(NavItem::Background)} {rail_item(NavItem::Activity)}</ul>
-            <ul class="rail-list rail-low">{rail_item(NavItem::Readiness)} {rail_item(NavItem::About)} <SignOut /></ul>
+            <ul class="rail-list rail-low">{rail_item(NavItem::Usage)} {rail_item(NavItem::Readiness)} {rail_item(NavItem::About)} <SignOut /></ul>
         </nav>
     }
 }
@@ -191,7 +196,7 @@ pub fn TopBar() -> impl IntoView {
     // On the views of one session the heading stands in the content; here is the way back.
     let above = memo(move || match nav.route.get() {
         Route::Session(_) | Route::Open(_) | Route::Restore => Some(NavItem::Home),
-        Route::Project(_) => Some(NavItem::Projects),
+        Route::Project(_) | Route::Conversation(..) => Some(NavItem::Projects),
         _ => None,
     });
     let is_demo = move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.demo));

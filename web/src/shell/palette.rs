@@ -111,6 +111,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
         (places::BACKGROUND, "/ui/jobs"),
         (external::TITLE, "/ui/external"),
         (past::TITLE, "/ui/activity"),
+        (crate::text::spending::TITLE, "/ui/usage"),
         (ready::TITLE, "/ui/doctor"),
         (access::TITLE, "/ui/tokens"),
         (places::ABOUT, "/ui/about"),

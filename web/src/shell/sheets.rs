@@ -11,7 +11,7 @@ use crate::reactive::dynamic;
 use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
-use crate::text::{access, job::external, past, ready};
+use crate::text::{access, job::external, past, ready, spending};
 use crate::views::bulk::BulkSheet;
 use crate::views::new_project::NewProject;
 use crate::views::welcome;
@@ -44,6 +44,7 @@ fn More() -> impl IntoView {
         ("/ui/doctor", "check", ready::TITLE),
         ("/ui/activity", "activity", past::TITLE),
         ("/ui/tokens", "shield", access::TITLE),
+        ("/ui/usage", "bars", spending::TITLE),
         ("/ui/about", "info", words::ABOUT),
     ]
     .map(|(path, symbol, label)| {

@@ -13,10 +13,11 @@ use crate::parts::icon::icon;
 use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
 use crate::text::page::{home, nav as nav_words, project as words, projects};
-use crate::text::{changes, job as job_words, launch, past, session::named};
+use crate::text::{changes, conversation, job as job_words, launch, past, session::named};
 use crate::views::act_button::ActButton;
 use crate::views::activity::Timeline;
 use crate::views::changes::ChangesPanel;
+use crate::views::conversations::Conversations;
 use crate::views::copy::Copyable;
 use crate::views::home::{Loading, section_rows};
 use crate::views::project_row::{Marks, TrustMark};
@@ -27,14 +28,23 @@ use leptos::prelude::*;
 use svc_shared::paths;
 use svc_shared::status::TrustState;
 
+const TALKS: Tab = Tab {
+    value: "conversations",
+    id: "tab-conversations",
+    symbol: "list",
+    label: conversation::TITLE,
+};
+
 const TABS: &[Tab] = &[
     Tab { value: "", id: "tab-sessions", symbol: "layers", label: projects::SESSIONS },
+    TALKS,
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
 ];
 
 /// The same with what changed in a repository.
 const GIT_TABS: &[Tab] = &[
     Tab { value: "", id: "tab-sessions", symbol: "layers", label: projects::SESSIONS },
+    TALKS,
     Tab { value: "changes", id: "tab-changes", symbol: "branch", label: changes::LABEL },
     Tab { value: "worktrees", id: "tab-worktrees", symbol: "folder", label: changes::tree::LABEL },
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
@@ -120,6 +130,7 @@ fn Known(name: String) -> impl IntoView {
                 let panel = match tab.map_or("", |tab| tab.value) {
                     "changes" => view! { <ChangesPanel path=paths::changes_of_project(&key.get_value(), None) /> }.into_any(),
                     "worktrees" => view! { <ProjectWorktrees project=key.get_value() /> }.into_any(),
+                    "conversations" => view! { <Conversations project=key.get_value() /> }.into_any(),
                     "activity" => view! { <Timeline about=key.get_value() kind="project" /> }.into_any(),
                     _ => view! { <Sessions name=key.get_value() /> }.into_any(),
                 };

@@ -16,12 +16,13 @@ use crate::parts::icon::{glyph, icon};
 use crate::parts::status::pill;
 use crate::reactive::{derived, dynamic, effect, live, memo};
 use crate::text::page::{link, nav as nav_words, session as words};
-use crate::text::{changes, direct, past, terminal};
+use crate::text::{changes, conversation, direct, past, terminal};
 use crate::text::{session as said, status as status_words};
 use crate::views::actions::{ActionLayout, Actions, Rename, view_instead};
 use crate::views::activity::{Few, Timeline};
 use crate::views::cause::CauseCard;
 use crate::views::changes::ChangesPanel;
+use crate::views::conversations::OfSession;
 use crate::views::copy::Copyable;
 use crate::views::details::Details;
 use crate::views::direct::DirectPanel;
@@ -47,6 +48,8 @@ const TERMINAL: Tab =
     Tab { value: "terminal", id: "tab-terminal", symbol: "terminal", label: terminal::LABEL };
 const CHANGES: Tab =
     Tab { value: "changes", id: "tab-changes", symbol: "branch", label: changes::LABEL };
+const TALK: Tab =
+    Tab { value: "conversation", id: "tab-conversation", symbol: "list", label: conversation::ONE };
 const ACTIVITY: Tab =
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE };
 const DETAILS: Tab =
@@ -58,10 +61,10 @@ const LIVE: Tab = Tab { value: "", id: "tab-live", symbol: "chat", label: direct
 /// The tabs of a session: with a terminal, and with a repository.
 fn tabs_of(has_terminal: bool, has_git: bool) -> &'static [Tab] {
     match (has_terminal, has_git) {
-        (false, false) => &[LOG, ACTIVITY, DETAILS],
-        (false, true) => &[LOG, CHANGES, ACTIVITY, DETAILS],
-        (true, false) => &[LOG, TERMINAL, ACTIVITY, DETAILS],
-        (true, true) => &[LOG, TERMINAL, CHANGES, ACTIVITY, DETAILS],
+        (false, false) => &[LOG, TALK, ACTIVITY, DETAILS],
+        (false, true) => &[LOG, CHANGES, TALK, ACTIVITY, DETAILS],
+        (true, false) => &[LOG, TERMINAL, TALK, ACTIVITY, DETAILS],
+        (true, true) => &[LOG, TERMINAL, CHANGES, TALK, ACTIVITY, DETAILS],
     }
 }
 
@@ -178,6 +181,9 @@ fn Known(id: String) -> impl IntoView {
                 let panel = match tab.map_or("", |tab| tab.value) {
                     "terminal" => view! { <TerminalPanel id=own_id.clone() /> }.into_any(),
                     "changes" => view! { <ChangesPanel path=paths::changes_of_instance(&own_id) notices=paths::changes_notices(&own_id) /> }.into_any(),
+                    "conversation" => view! {
+                        <OfSession id=own_id.clone() project=bridge.get_untracked().project.clone() />
+                    }.into_any(),
                     "activity" => view! { <Timeline about=own_id.clone() kind="instance" /> }.into_any(),
                     "details" => view! { <Details bridge=bridge /> }.into_any(),
                     _ if is_direct => view! { <DirectPanel bridge=bridge /> }.into_any(),

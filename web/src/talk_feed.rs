@@ -1,0 +1,251 @@
+//! The turns of one conversation: pages on demand, and a socket while it is shown.
+
+use crate::api;
+use crate::model::problem::Problem;
+use crate::model::stream::delay_ms;
+use crate::model::talk::{PAGE, Window};
+use crate::model::wire;
+use crate::socket::{Heard, Socket};
+use leptos::leptos_dom::helpers::TimeoutHandle;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use std::time::Duration;
+use svc_shared::internal::conversations::{Conversation, ConversationPage, ConversationTail};
+use svc_shared::paths;
+use svc_shared::stream::close;
+
+/// How the reading stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reading {
+    /// The first page is on its way.
+    First,
+    /// There is something to show.
+    Done,
+    /// Nothing could be read.
+    Failed(Problem),
+}
+
+/// The feed of one reader. Lives as long as its owner.
+#[derive(Clone, Copy)]
+pub struct TalkFeed {
+    /// The project.
+    pub project: StoredValue<String>,
+    /// Reference of the conversation.
+    pub conversation: StoredValue<String>,
+    /// The turns that are shown.
+    pub window: RwSignal<Window>,
+    /// What is known about the conversation.
+    pub about: RwSignal<Option<Conversation>>,
+    /// How the reading stands.
+    pub reading: RwSignal<Reading>,
+    /// Turns that came at the end: counts up.
+    pub arrived: RwSignal<usize>,
+    /// The connection is lost.
+    pub is_lost: RwSignal<bool>,
+    /// The file is gone.
+    pub is_gone: RwSignal<bool>,
+    /// The file was replaced while it was shown.
+    pub is_replaced: RwSignal<bool>,
+    /// An older or newer page is on its way.
+    pub is_turning: RwSignal<bool>,
+    /// Told before older turns come, while the old height can still be measured.
+    pub before_older: StoredValue<Option<Callback<()>>>,
+    offset: StoredValue<u64>,
+    inner: StoredValue<Inner, LocalStorage>,
+}
+
+#[derive(Default)]
+struct Inner {
+    socket: Option<Socket>,
+    timer: Option<TimeoutHandle>,
+    attempt: u32,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.timer.take().inspect(TimeoutHandle::clear);
+    }
+}
+
+impl TalkFeed {
+    /// Opens a conversation at its end, or around a turn.
+    pub fn open(project: String, conversation: String, around: Option<u64>) -> Self {
+        let feed = Self {
+            project: StoredValue::new(project),
+            conversation: StoredValue::new(conversation),
+            window: RwSignal::new(Window::default()),
+            about: RwSignal::new(None),
+            reading: RwSignal::new(Reading::First),
+            arrived: RwSignal::new(0),
+            is_lost: RwSignal::new(false),
+            is_gone: RwSignal::new(false),
+            is_replaced: RwSignal::new(false),
+            is_turning: RwSignal::new(false),
+            before_older: StoredValue::new(None),
+            offset: StoredValue::new(0),
+            inner: StoredValue::new_local(Inner::default()),
+        };
+        on_cleanup(move || {
+            feed.inner.try_update_value(|inner| inner.socket = None);
+        });
+        feed.begin(around);
+        feed
+    }
+
+    fn path(self) -> Option<String> {
+        let project = self.project.try_get_value()?;
+        Some(paths::conversation(&project, &self.conversation.try_get_value()?))
+    }
+
+    /// Reads the end, or the turns around one.
+    pub fn begin(self, around: Option<u64>) {
+        let Some(path) = self.path() else { return };
+        let path = match around {
+            Some(turn) => {
+                format!("{path}?order=asc&limit={PAGE}&cursor={}", turn.saturating_sub(PAGE / 2))
+            }
+            None => format!("{path}?limit={PAGE}"),
+        };
+        self.reading.set(Reading::First);
+        spawn_local(async move {
+            let answer = api::get::<ConversationPage>(&path).await;
+            if self.path().is_none() {
+                return; // left meanwhile
+            }
+            match answer {
+                Ok(mut page) => {
+                    page.turns.sort_by_key(|turn| turn.index);
+                    self.offset.set_value(page.offset);
+                    self.about.set(Some(page.about));
+                    self.window.set(Window::of(page.turns, page.total));
+                    self.reading.set(Reading::Done);
+                    self.connect();
+                }
+                Err(problem) => self.reading.set(Reading::Failed(problem)),
+            }
+        });
+    }
+
+    /// Reads the page before the first turn.
+    pub fn read_older(self) {
+        let older = self.window.with_untracked(Window::older);
+        if let Some((from, many)) = older {
+            self.turn(from, from + many, true);
+        }
+    }
+
+    /// Reads the page after the last turn.
+    pub fn read_newer(self) {
+        let (end, is_at_end) = self.window.with_untracked(|all| (all.end(), all.is_at_end()));
+        if !is_at_end {
+            self.turn(end, end + PAGE, false);
+        }
+    }
+
+    /// Reads the turns `from..to`, in several answers when they are large.
+    fn turn(self, from: u64, to: u64, is_older: bool) {
+        if self.is_turning.get_untracked() {
+            return;
+        }
+        self.is_turning.set(true);
+        spawn_local(async move {
+            let (mut turns, mut at, mut total) = (Vec::new(), from, 0);
+            while at < to {
+                let Some(path) = self.path() else { return };
+                let path = format!("{path}?order=asc&cursor={at}&limit={}", to - at);
+                let Ok(page) = api::get::<ConversationPage>(&path).await else { break };
+                total = page.total;
+                turns.extend(page.turns);
+                match page.next_cursor {
+                    Some(next) if next > at => at = next,
+                    _ => at = to,
+                }
+            }
+            if self.path().is_none() {
+                return;
+            }
+            // With a hole nothing is shown: older turns must follow each other.
+            let is_whole = at >= to;
+            if is_older && is_whole {
+                if let Some(Some(before)) = self.before_older.try_get_value() {
+                    before.run(());
+                }
+                self.window.update(|all| all.prepend(turns));
+            } else if !is_older {
+                self.window.update(|all| {
+                    all.append(turns, total);
+                });
+            }
+            self.is_turning.set(false);
+        });
+    }
+
+    fn connect(self) {
+        let (Some(project), Some(conversation)) =
+            (self.project.try_get_value(), self.conversation.try_get_value())
+        else {
+            return;
+        };
+        let path = paths::conversation_tail(&project, &conversation);
+        let path = format!("{path}?offset={}", self.offset.get_value());
+        let socket = Socket::open(&path, move |heard| match heard {
+            Heard::Open => self.is_lost.set(false),
+            Heard::Text(text) => drop(wire::read(&text).map(|tail| self.take(tail))),
+            Heard::Closed(code) => self.closed(code),
+        });
+        let is_refused = socket.is_none();
+        self.inner.update_value(|inner| inner.socket = socket);
+        if is_refused {
+            self.again();
+        }
+    }
+
+    fn take(self, tail: ConversationTail) {
+        self.inner.update_value(|inner| inner.attempt = 0);
+        self.offset.set_value(tail.offset);
+        self.about.update(|about| {
+            if let Some(about) = about {
+                about.live = tail.live;
+                about.turn_count = tail.total;
+                let last = tail.turns.iter().rev().find_map(|turn| turn.timestamp);
+                about.last_ts = last.or(about.last_ts);
+            }
+        });
+        if tail.reset {
+            self.is_replaced.set(true);
+            self.window.set(Window::of(tail.turns, tail.total));
+            return;
+        }
+        let came = tail.turns.len();
+        self.window.update(|all| {
+            all.append(tail.turns, tail.total);
+        });
+        if came > 0 {
+            self.arrived.update(|n| *n += came);
+        }
+    }
+
+    fn closed(self, code: u16) {
+        if self.path().is_none() {
+            return;
+        }
+        self.inner.update_value(|inner| inner.socket = None);
+        if code == close::UNKNOWN {
+            self.is_gone.set(true);
+        } else {
+            self.again();
+        }
+    }
+
+    fn again(self) {
+        self.is_lost.set(true);
+        let attempt = self.inner.try_update_value(|inner| {
+            inner.attempt = inner.attempt.saturating_add(1);
+            inner.attempt - 1
+        });
+        let wait = delay_ms(attempt.unwrap_or(0), false, js_sys::Math::random());
+        let wait = Duration::from_secs_f64(wait / 1000.0);
+        let timer = set_timeout_with_handle(move || self.connect(), wait).ok();
+        self.inner.update_value(|inner| inner.timer = timer);
+    }
+}
