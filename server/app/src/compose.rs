@@ -1,6 +1,10 @@
 //! Puts the use-cases together.
 //! The only place that knows which parts each of them shares.
 
+mod use_cases;
+
+pub(crate) use use_cases::UseCases;
+
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
@@ -75,45 +79,6 @@ use std::sync::Arc;
 use svc_agent::log_tail::LogTails;
 use svc_config::Config;
 use svc_domain::redact::Colour;
-
-/// One of each use-case, sharing their parts.
-pub(crate) struct UseCases {
-    pub config: Arc<Config>,
-    pub role: Role,
-    pub registry: Arc<Registry>,
-    pub tasks: Tasks,
-    pub auth: Arc<Auth>,
-    pub tokens: Arc<Tokens>,
-    pub devices: Arc<Devices>,
-    pub access: AccessReport,
-    pub read_model: Arc<ReadModel>,
-    pub instances: Arc<Instances>,
-    pub bridges: Bridges,
-    pub readiness: Arc<Readiness>,
-    pub status: Arc<Status>,
-    pub projects: Arc<ProjectService>,
-    pub project_rows: ProjectRows,
-    pub changes: Arc<ChangesReader>,
-    pub worktrees: Arc<Worktrees>,
-    pub clones: Arc<Clones>,
-    pub jobs: Arc<Jobs>,
-    pub sessions: Arc<Sessions>,
-    pub logs: Arc<Logs>,
-    pub terminals: Terminals,
-    pub transcripts: Arc<Transcripts>,
-    pub restore: Arc<Restore>,
-    pub strays: Arc<Strays>,
-    pub stranded: Arc<StrandedSessions>,
-    pub keeper_list: Arc<KeeperList>,
-    pub doctor: Arc<Examiner>,
-    pub history: History,
-    pub preferences: Preferences,
-    pub metrics: Arc<Metrics>,
-    pub legacy: LegacyImport,
-    pub hosted: Arc<HostedSessions>,
-    pub approvals: Approvals,
-    pub supervision: Arc<Supervision>,
-}
 
 impl UseCases {
     /// Builds everything from the parts of this process. Nothing runs yet.

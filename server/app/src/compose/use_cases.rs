@@ -1,0 +1,71 @@
+//! The use-cases, as their callers find them.
+
+use crate::Role;
+use crate::auth::{Auth, Devices, Tokens};
+use crate::bridges::Bridges;
+use crate::bridges::keeper_list::KeeperList;
+use crate::bridges::readiness::Readiness;
+use crate::bridges::restore::Restore;
+use crate::bridges::strays::Strays;
+use crate::hosted::{Approvals, HostedSessions};
+use crate::jobs::Jobs;
+use crate::logs::Logs;
+use crate::ops::AccessReport;
+use crate::ops::doctor::Examiner;
+use crate::ops::legacy::LegacyImport;
+use crate::ops::{History, Metrics, Preferences, Status};
+use crate::projects::changes::ChangesReader;
+use crate::projects::clones::Clones;
+use crate::projects::trusting::ProjectService;
+use crate::projects::worktrees::Worktrees;
+use crate::read_model::ReadModel;
+use crate::read_model::look::Instances;
+use crate::read_model::project_row::ProjectRows;
+use crate::registry::Registry;
+use crate::sessions::Sessions;
+use crate::stranded::StrandedSessions;
+use crate::supervise::Supervision;
+use crate::tasks::Tasks;
+use crate::terminal::Terminals;
+use crate::transcripts::Transcripts;
+use std::sync::Arc;
+use svc_config::Config;
+
+/// One of each use-case, sharing their parts.
+pub(crate) struct UseCases {
+    pub config: Arc<Config>,
+    pub role: Role,
+    pub registry: Arc<Registry>,
+    pub tasks: Tasks,
+    pub auth: Arc<Auth>,
+    pub tokens: Arc<Tokens>,
+    pub devices: Arc<Devices>,
+    pub access: AccessReport,
+    pub read_model: Arc<ReadModel>,
+    pub instances: Arc<Instances>,
+    pub bridges: Bridges,
+    pub readiness: Arc<Readiness>,
+    pub status: Arc<Status>,
+    pub projects: Arc<ProjectService>,
+    pub project_rows: ProjectRows,
+    pub changes: Arc<ChangesReader>,
+    pub worktrees: Arc<Worktrees>,
+    pub clones: Arc<Clones>,
+    pub jobs: Arc<Jobs>,
+    pub sessions: Arc<Sessions>,
+    pub logs: Arc<Logs>,
+    pub terminals: Terminals,
+    pub transcripts: Arc<Transcripts>,
+    pub restore: Arc<Restore>,
+    pub strays: Arc<Strays>,
+    pub stranded: Arc<StrandedSessions>,
+    pub keeper_list: Arc<KeeperList>,
+    pub doctor: Arc<Examiner>,
+    pub history: History,
+    pub preferences: Preferences,
+    pub metrics: Arc<Metrics>,
+    pub legacy: LegacyImport,
+    pub hosted: Arc<HostedSessions>,
+    pub approvals: Approvals,
+    pub supervision: Arc<Supervision>,
+}
