@@ -79,7 +79,8 @@ impl Bridges {
         self.stop.requests.lookup.hosted(reference, wanted).await
     }
 
-    /// Runs what was begun for a Direct Session to its end, also when the caller goes away.
+    /// Runs what was begun for a Direct Session to its end.
+    /// Also when the caller goes away.
     async fn complete<
         T: Send + 'static,
         F: Future<Output = Result<T, AppError>> + Send + 'static,

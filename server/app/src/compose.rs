@@ -77,7 +77,6 @@ use crate::transcripts::Transcripts;
 use crate::{Parts, Role};
 use std::sync::Arc;
 use svc_agent::log_tail::LogTails;
-use svc_config::Config;
 use svc_domain::redact::Colour;
 
 impl UseCases {

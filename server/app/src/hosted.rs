@@ -144,7 +144,8 @@ impl HostedParts {
         Ok(())
     }
 
-    /// Watches over the sessions of a service: connects, follows, and reads what others wrote.
+    /// Watches over the sessions of a service.
+    /// Connects, follows, and reads what others wrote.
     pub(crate) async fn run(self: Arc<Self>) {
         if self.link.is_enabled() {
             if let Err(error) = self.import().await {

@@ -18,8 +18,8 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-/// Frames that wait for one session. When they are full the socket waits, and the daemon keeps
-/// what comes in its own buffer: nothing is lost.
+/// Frames that wait for one session.
+/// When they are full the socket waits, and the daemon keeps what comes in its own buffer.
 const FRAMES: usize = 256;
 /// The first exchange is two short lines.
 const GREETING: Duration = Duration::from_secs(2);

@@ -1,4 +1,6 @@
-//! `svc-hosted`: holds the agents of Direct Sessions while the service comes and goes.
+//! The daemon that holds the agents of Direct Sessions.
+//!
+//! `svc-hosted` stays while the service comes and goes.
 
 use std::io::Write as _;
 use std::path::PathBuf;

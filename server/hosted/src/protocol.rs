@@ -9,7 +9,8 @@ pub const PROTOCOL: u64 = 1;
 pub const LONGEST_LINE: usize = 1024 * 1024;
 /// Most bytes of a stream in one frame.
 pub const CHUNK: usize = 32 * 1024;
-/// Most raw bytes of input in one request: with base64 and envelope below [`LONGEST_LINE`].
+/// Most raw bytes of input in one request.
+/// With base64 and envelope it stays below [`LONGEST_LINE`].
 pub const STDIN_CHUNK: usize = 700_000;
 /// Bytes of input that wait for one process.
 pub const STDIN_QUEUE: usize = 4 * 1024 * 1024;

@@ -8,9 +8,11 @@ use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::Command;
 
-/// The shorter limit of the systems that have such sockets; one more byte ends the path.
+/// The shorter limit of the systems that have such sockets.
+/// One more byte ends the path.
 pub const LONGEST_SOCKET_PATH: usize = 103;
-/// Markers of a daemon that is detached already: passed on they would mislead the launcher.
+/// Markers of a daemon that is detached already.
+/// Passed on they would mislead the launcher.
 const MARKERS: [&str; 1] = ["SVC_HOSTED_DETACHED"];
 /// Exit code when another daemon serves the directory already.
 const TAKEN: i32 = 3;
@@ -51,7 +53,8 @@ pub struct Start<'a> {
     pub limit: Duration,
 }
 
-/// Finds the daemon's program: an explicit path, beside this program, PATH, then `managed`.
+/// Finds the daemon's program.
+/// An explicit path, beside this program, `PATH`, then `managed`.
 ///
 /// # Errors
 /// It is nowhere.

@@ -1,4 +1,6 @@
-//! The secret that service and daemon share: 64 hexadecimal digits in a private file.
+//! The secret that service and daemon share.
+//!
+//! It is 64 hexadecimal digits in a private file.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -1,4 +1,6 @@
-//! The daemon with real processes, and the client against the daemon and against faults.
+//! The daemon with real processes, and its client.
+//!
+//! The client runs against the daemon and against faults.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,

@@ -1,4 +1,6 @@
-//! `svc approvals`, `svc message`: what agents ask, the answers, and messages to them.
+//! What agents ask, the answers, and messages to them.
+//!
+//! `svc approvals` and `svc message`.
 
 use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;

@@ -32,7 +32,8 @@ pub(crate) struct Resume {
 pub(crate) struct Start {
     /// Name of the project.
     pub(crate) project: String,
-    /// `standard` (Server Mode), `pty` (Interactive Session) or `hosted` (Direct Session).
+    /// `standard`, `pty` or `hosted`.
+    /// That is Server Mode, an Interactive Session or a Direct Session.
     #[arg(long, value_name = "MODE")]
     pub(crate) mode: Option<String>,
     /// Where its sessions work: `same-dir`, `worktree` or `session`.

@@ -1,4 +1,6 @@
-//! Statements on `hosted_sessions` and `hosted_prompts`: Direct Sessions and their prompts.
+//! Direct Sessions and their prompts.
+//!
+//! Statements on `hosted_sessions` and `hosted_prompts`.
 
 use crate::error::StoreError;
 use crate::store::Store;
@@ -34,7 +36,8 @@ const INTERRUPT: &str = "UPDATE hosted_prompts SET decision = 'interrupted', ans
 const PARK: &str = "INSERT INTO hosted_prompts \
      (instance_id, process_id, request_id, subtype, tool, summary, truncated, since) \
      VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (process_id, request_id) DO NOTHING";
-/// Once: whoever comes second changes nothing. Only a session that runs can be answered.
+/// Once: whoever comes second changes nothing.
+/// Only a session that runs can be answered.
 const DECIDE: &str = "UPDATE hosted_prompts SET decision = ?1, message = ?2, actor = ?3, \
      answered_at = ?4 WHERE instance_id = ?5 AND request_id = ?6 AND decision IS NULL \
      AND process_id = (SELECT process_id FROM hosted_sessions \
@@ -396,7 +399,8 @@ impl Store {
         self.noted(decided.await)
     }
 
-    /// Takes back a question that its agent withdrew; `false` when it was decided before.
+    /// Takes back a question that its agent withdrew.
+    /// Returns `false` when it was decided before.
     ///
     /// # Errors
     /// Nothing was written.

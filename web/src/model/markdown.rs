@@ -1,4 +1,6 @@
-//! Markdown as a tree of safe elements (H71): no raw HTML, no image, links only to the web.
+//! Markdown as a tree of safe elements (H71).
+//!
+//! No raw HTML, no image, links only to the web.
 
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 

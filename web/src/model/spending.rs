@@ -87,7 +87,8 @@ pub fn rows(report: &UsageReport, by_money: bool) -> Vec<Row> {
     rows
 }
 
-/// Models with tokens, cost, share of tokens and length of the bar, the most used first.
+/// Models, the most used first.
+/// With tokens, cost, share of tokens and length of the bar.
 #[must_use]
 pub fn models(report: &UsageReport) -> Vec<(String, u64, f64, u32)> {
     let all = report.totals.total_tokens;

@@ -1,4 +1,6 @@
-//! Rules of the reader of conversations: which turns are shown, and how one is summed up.
+//! Rules of the reader of conversations.
+//!
+//! Which turns are shown, and how one is summed up.
 
 use crate::text::conversation as words;
 use std::sync::Arc;
@@ -85,7 +87,8 @@ impl Window {
     }
 }
 
-/// Who speaks, as a heading; `None` for the results of tools, which belong to what is above.
+/// Who speaks, as a heading.
+/// `None` for the results of tools, which belong to what is above.
 #[must_use]
 pub fn speaker(turn: &Turn) -> Option<&'static str> {
     match turn.role.known() {

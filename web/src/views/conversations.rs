@@ -124,7 +124,8 @@ fn row(project: &str, one: &Conversation) -> AnyView {
     .into_any()
 }
 
-/// The conversation of one session: read here when there is one, a list when there are several.
+/// The conversation of one session.
+/// Read here when there is one, a list when there are several.
 #[component]
 pub fn OfSession(
     /// Instance id.

@@ -24,7 +24,8 @@ fn unknown(id: &InstanceId) -> AppError {
 }
 
 impl HostedParts {
-    /// Carries out a stop whose intent is recorded. The caller holds the lock of the project.
+    /// Carries out a stop whose intent is recorded.
+    /// The caller holds the lock of the project.
     async fn finish_stop(
         &self,
         client: &Client,
@@ -124,7 +125,8 @@ impl HostedParts {
 }
 
 impl HostedSessions {
-    /// Ends a session. Answers after its agent is gone; an ended one is returned unchanged.
+    /// Ends a session.
+    /// Answers after its agent is gone; an ended one is returned unchanged.
     ///
     /// # Errors
     /// The agent could not be proven dead; the row says so.

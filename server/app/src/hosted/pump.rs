@@ -178,7 +178,8 @@ impl Pump {
         }
     }
 
-    /// The daemon holds the process: the row says so, and what was decided is carried out.
+    /// The daemon holds the process.
+    /// The row says so, and what was decided is carried out.
     async fn attached(&self, client: &Arc<Client>) -> Result<(), AppError> {
         let Some(session) = self.parts.rows.get(&self.id) else { return Ok(()) };
         match session.state {

@@ -1,4 +1,6 @@
-//! The rows of Direct Sessions: copies in memory, and the only writer of their state.
+//! The rows of Direct Sessions.
+//!
+//! The copies of them, and the only writer of their state.
 
 use crate::AppError;
 use crate::auth::refs::SessionRefs;

@@ -51,7 +51,8 @@ impl ChangesWatch {
         Ok(watch)
     }
 
-    /// Waits until something that the list shows has changed. Dropping the future loses nothing.
+    /// Waits until something that the list shows has changed.
+    /// Dropping the future loses nothing.
     ///
     /// # Errors
     /// The checkout cannot be read any more.

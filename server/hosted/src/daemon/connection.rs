@@ -19,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Wrong tokens until the connection is closed.
 const STRIKES: u32 = 3;
-/// Lines that wait for the socket. Frames wait in the ring of their process instead.
+/// Lines that wait for the socket.
+/// Frames wait in the ring of their process instead.
 const QUEUE: usize = 64;
 /// Frames that are taken from a ring at once.
 const BATCH: usize = 16;
@@ -143,9 +144,9 @@ impl Connection {
         }
     }
 
-    /// Streams the frames of a process after `from`: first what is kept, then the answer to
-    /// `reattach`, then what comes. Nothing is lost in between, because all of it is read from the
-    /// same ring, at the pace of the reader.
+    /// Streams the frames of a process after `from`.
+    /// First what is kept, then the answer to `reattach`, then what comes. Nothing is lost in
+    /// between, because all of it is read from the same ring, at the pace of the reader.
     fn stream(self: &Arc<Self>, process: &str, from: u64, reattach: Option<Value>) {
         self.detach(process);
         let Some(process) = self.daemon.table.get(process) else { return };

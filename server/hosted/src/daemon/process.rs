@@ -18,7 +18,8 @@ use tokio::process::{Child, ChildStdin, Command};
 use tokio::sync::{mpsc, watch};
 use tokio_util::task::TaskTracker;
 
-/// A grandchild can keep a pipe open after the end of the process: so long it is read on.
+/// How long a pipe is read on after the end of the process.
+/// A grandchild can keep it open.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Messages of input that wait; their bytes are limited by [`STDIN_QUEUE`].
 const STDIN_MESSAGES: usize = 1024;

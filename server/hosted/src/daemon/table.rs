@@ -202,7 +202,8 @@ impl Table {
     }
 }
 
-/// When a child of ours was started, also when it has ended and is not collected yet.
+/// When a child of ours was started.
+/// Also when it has ended and is not collected yet.
 fn start_ticks(pid: Pid) -> Option<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Behind the name, which may hold anything: fields 3 and following (proc_pid_stat(5)).

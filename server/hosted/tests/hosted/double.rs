@@ -20,7 +20,8 @@ pub(crate) fn reply(request: &Value, result: Value) -> String {
     json!({ "jsonrpc": "2.0", "id": request["id"], "result": result }).to_string()
 }
 
-/// Listens below `dir`; `script` decides about every request but the first question.
+/// Listens below `dir`.
+/// `script` decides about every request but the first question.
 pub(crate) fn listen(
     dir: &Path,
     script: impl Fn(&Value) -> Act + Send + Sync + 'static,

@@ -1,4 +1,6 @@
-//! Tells when the files of a session have changed; the reader decides when to read them.
+//! Tells when the files of a session have changed.
+//!
+//! The reader decides when to read them.
 
 use super::{Out, Source};
 use crate::call::Call;

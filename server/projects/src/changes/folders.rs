@@ -14,7 +14,8 @@ const MOST: usize = 300;
 /// Folders to watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Folders {
-    /// Folders with files that git knows or would add, and the one of the repository itself.
+    /// Folders with files that git knows or would add.
+    /// The one of the repository itself is among them.
     pub paths: BTreeSet<PathBuf>,
     /// There are more than can be watched.
     pub truncated: bool,
