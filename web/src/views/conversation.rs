@@ -47,10 +47,14 @@ pub fn ConversationView(
 ) -> impl IntoView {
     let nav = nav();
     enter(words::ONE);
-    let around = nav.member("turn").parse().ok();
+    // Another turn of the same conversation is another beginning.
+    let around = memo(move || nav.member("turn").parse().ok());
     view! {
         <article class="session-view" data-testid="conversation-page">
-            <Talk project=project conversation=conversation around=around />
+            {dynamic(move || {
+                let (project, conversation) = (project.clone(), conversation.clone());
+                view! { <Talk project=project conversation=conversation around=around.get() /> }
+            })}
         </article>
     }
 }
