@@ -105,7 +105,7 @@ const VIEWS = [
 ];
 const DIALOGS = [
   ['/ui/projects?launch=docs-site', part('launch-dialog')],
-  ['/ui/projects?launch=$web-frontend', part('launch-already')],
+  ['/ui/projects?launch=$billing-worker', part('launch-already')],
   ['/ui/projects?launch=$scratch', part('trust-gate')],
   ['/ui/projects?launch=$notes&kind=background', part('launch-prompt')],
   ['/ui/projects?launch=nothing', part('launch-dialog')],
