@@ -118,6 +118,23 @@ pub(crate) fn failure_reports(output: &str) -> Vec<&str> {
         .collect()
 }
 
+/// The reports of failed tests in TAP: the line of each, and what is indented below it.
+pub(crate) fn failed_in_tap(output: &str) -> Vec<&str> {
+    let mut within = false;
+    output
+        .lines()
+        .filter(|line| {
+            let line = line.trim_start();
+            if line.starts_with("not ok ") {
+                within = true;
+            } else if line.starts_with("ok ") || line.starts_with("# ") {
+                within = false;
+            }
+            within
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,6 +174,13 @@ test result: ok. 120 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fi
     fn browser_tests_count_cancelled_as_failed() {
         let tap = "ok 1 - a # SKIP\n# tests 6\n# pass 3\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 0\n";
         assert_eq!(Tally::from_tap(tap), Tally { passed: 3, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn a_failed_browser_test_is_reported_with_its_cause() {
+        let tap =
+            "ok 1 - a\nnot ok 2 - b\n  ---\n  error: 'no row'\n  ...\n# Subtest: c\nok 3 - c\n";
+        assert_eq!(failed_in_tap(tap), ["not ok 2 - b", "  ---", "  error: 'no row'", "  ..."]);
     }
 
     #[test]

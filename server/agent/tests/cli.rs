@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a helper that cannot set up fails its test")]
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use svc_agent::cli::{AgentCli, AgentSetup, ProbeError, Version};
@@ -39,8 +38,7 @@ impl Bench {
         let text = format!("#!/bin/bash\necho \"$*\" >> \"$HOME/calls\"\n{body}\n");
         // A new file, as an upgrade makes one.
         let fresh = self.root.path().join("fresh");
-        fs::write(&fresh, text).unwrap();
-        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o755)).unwrap();
+        svc_programs::write(&fresh, text).unwrap();
         fs::rename(fresh, path).unwrap();
     }
 

@@ -90,8 +90,7 @@ async fn h41_a_repository_is_cloned_and_nothing_of_it_runs() {
     let home = world.root.join("home");
     fs::create_dir_all(home.join(".config/git/template/hooks")).unwrap();
     let hook = home.join(".config/git/template/hooks/post-checkout");
-    fs::write(&hook, format!("#!/bin/sh\ntouch {}\n", planted.display())).unwrap();
-    fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&hook, format!("#!/bin/sh\ntouch {}\n", planted.display())).unwrap();
     let template = home.join(".config/git/template");
     let config = format!(
         "[init]\n templateDir = {}\n[core]\n fsmonitor = touch {p}\n[filter \"boom\"]\n smudge = \"touch {p}; cat\"\n",

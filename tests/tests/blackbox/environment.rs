@@ -3,7 +3,6 @@
 use crate::harness::{Start, World};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 /// H29: whatever a value looks like, it is one word in its own place, or refused.
@@ -240,8 +239,8 @@ async fn h34_planted_programs_are_never_run() {
 }
 
 fn plant(file: &Path, mark: &Path) {
-    fs::write(file, format!("#!/bin/sh\necho $0 >> '{}'\nexit 1\n", mark.display())).unwrap();
-    fs::set_permissions(file, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(file, format!("#!/bin/sh\necho $0 >> '{}'\nexit 1\n", mark.display()))
+        .unwrap();
 }
 
 /// H110: an agent that hangs, floods or babbles leaves the service usable.

@@ -4,7 +4,6 @@ use crate::harness::{Client, Server, Socket, Start, World};
 use reqwest::Method;
 use serde_json::json;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -24,8 +23,7 @@ fn limited(world: &World) -> PathBuf {
     let program = crate::harness::service();
     let script =
         format!("#!/bin/sh\nulimit -n {DESCRIPTORS}\nexec '{}' \"$@\"\n", program.display());
-    fs::write(&path, script).unwrap();
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&path, script).unwrap();
     path
 }
 

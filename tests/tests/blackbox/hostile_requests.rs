@@ -177,9 +177,7 @@ async fn h41_a_repository_full_of_commands_runs_none_of_them() {
     for hook in ["post-checkout", "pre-commit", "post-index-change", "reference-transaction"] {
         let file = dir.join(".git/hooks").join(hook);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        fs::write(&file, format!("#!/bin/sh\n{run}\n")).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(&file, mode).unwrap();
+        svc_programs::write(&file, format!("#!/bin/sh\n{run}\n")).unwrap();
     }
     // A repository that claims to be somewhere else.
     let astray = world.project("astray");

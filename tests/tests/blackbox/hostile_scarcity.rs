@@ -197,7 +197,7 @@ async fn f82_h80_a_start_without_a_free_process_fails_with_its_reason_and_leaves
 pub fn brought(dir: &Path, program: &Path) -> PathBuf {
     let to = dir.join(program.file_name().unwrap());
     // No link: its owner is changed.
-    fs::copy(program, &to).unwrap();
+    svc_programs::copy(program, &to).unwrap();
     to
 }
 

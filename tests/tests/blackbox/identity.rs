@@ -225,7 +225,7 @@ async fn f4_a_program_name_full_of_brackets_is_read_correctly() {
     let world = World::new();
     world.project("app");
     let program = world.root.join("a) R 1 (b");
-    std::fs::copy(crate::harness::simulator(), &program).unwrap();
+    svc_programs::copy(crate::harness::simulator(), &program).unwrap();
     world.configure(json!({ "claude": { "binary": program } }));
     let server = world.serve().await;
     let running = server.client.run("app").await;

@@ -4,7 +4,6 @@ use crate::harness::{Start, World, gone};
 use crate::jobs::{agent, dir, dispatches, endless, id_of, quick, start, until_alive, until_state};
 use reqwest::Method;
 use serde_json::{Value, json};
-use std::os::unix::fs::PermissionsExt as _;
 
 #[tokio::test]
 async fn f72_a_dispatch_that_the_agent_answers_oddly_is_understood_or_said_to_have_failed() {
@@ -201,8 +200,7 @@ async fn a_job_whose_removal_the_agent_refuses_keeps_its_directory() {
     let world = World::new();
     let refusing = world.root.join("refusing-agent");
     let script = "#!/bin/sh\necho \"No job matching\" >&2\nexit 1\n";
-    std::fs::write(&refusing, script).unwrap();
-    std::fs::set_permissions(&refusing, std::fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&refusing, script).unwrap();
     world.configure(json!({ "claude": { "binary": refusing } }));
     let id = "450f4654";
     std::fs::create_dir_all(dir(&world, id)).unwrap();

@@ -406,12 +406,10 @@ async fn f13_a_missing_agent_is_said_before_anything_is_recorded() {
 /// F13: a program that the kernel cannot run fails the start, with a record.
 #[tokio::test]
 async fn f13_a_program_of_another_kind_fails_the_start() {
-    use std::os::unix::fs::PermissionsExt;
     let world = World::new();
     world.project("app");
     let program = world.root.join("claude");
-    fs::write(&program, b"\x7fELF no machine runs this").unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&program, b"\x7fELF no machine runs this").unwrap();
     world.configure(json!({ "claude": { "binary": program } }));
     let server = world.serve().await;
     let failed = server.client.launch("app").await.expect(201).instance();

@@ -74,8 +74,8 @@ async fn f85_an_upgrade_leaves_running_bridges_and_starts_new_ones_with_the_new_
     world.project("old");
     world.project("new");
     let (first, second) = (world.root.join("agent-1"), world.root.join("agent-2"));
-    fs::copy(simulator(), &first).unwrap();
-    fs::copy(simulator(), &second).unwrap();
+    svc_programs::copy(simulator(), &first).unwrap();
+    svc_programs::copy(simulator(), &second).unwrap();
     let link = world.root.join("claude");
     std::os::unix::fs::symlink(&first, &link).unwrap();
     world.configure(json!({ "claude": { "binary": link } }));

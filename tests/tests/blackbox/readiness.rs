@@ -90,7 +90,7 @@ fn h113_the_unit_of_the_guide_is_valid_and_keeps_bridges() {
     }
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("svc");
-    std::fs::copy(crate::harness::service(), &program).unwrap();
+    svc_programs::copy(crate::harness::service(), &program).unwrap();
     let shown = unit
         .replace("/usr/local/bin/svc", program.to_str().unwrap())
         .replace("User=me", "User=root");

@@ -8,7 +8,6 @@ use crate::harness::{Client, Events, Process, World, gone, service, within};
 use rustix::process::{Pid, Signal, getuid, kill_process};
 use serde_json::json;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -74,7 +73,7 @@ fn boot(world: &World, kill_mode: &str) -> Manager {
         .any(|path| path.starts_with("/tmp"));
     let cover = if needed { "" } else { "mount -t tmpfs tmpfs /tmp\n" };
     let script = world.root.join("boot.sh");
-    fs::write(
+    svc_programs::write(
         &script,
         format!(
             "#!/bin/sh\nset -e\nmount --make-rprivate /\nmount -t tmpfs tmpfs /run\n\
@@ -85,7 +84,6 @@ fn boot(world: &World, kill_mode: &str) -> Manager {
         ),
     )
     .unwrap();
-    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let log = fs::File::create(world.root.join("manager.log")).unwrap();
     let mut unshare = Command::new("unshare");
     unshare

@@ -3,7 +3,7 @@
 use crate::git_facts::git;
 use crate::support::Bench;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use svc_projects::changes::{self, Against, ChangesError, Kind, Part, Sign, Status};
 
@@ -126,8 +126,8 @@ async fn a_path_that_is_not_in_the_list_is_not_read() {
 fn trap(bench: &Bench, root: &Path) -> (String, PathBuf) {
     let trace = bench.base.join("elsewhere/trace");
     let program = root.join(".git/trap");
-    fs::write(&program, format!("#!/bin/sh\necho run >> {}\ncat\n", trace.display())).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    svc_programs::write(&program, format!("#!/bin/sh\necho run >> {}\ncat\n", trace.display()))
+        .unwrap();
     (program.display().to_string(), trace)
 }
 
@@ -151,7 +151,7 @@ async fn h41_nothing_that_a_repository_configures_is_run() {
     fs::write(&config, fs::read_to_string(&config).unwrap() + &settings).unwrap();
     fs::create_dir_all(root.join(".git/hooks")).unwrap();
     for hook in ["post-index-change", "fsmonitor-watchman", "pre-commit"] {
-        fs::copy(root.join(".git/trap"), root.join(".git/hooks").join(hook)).unwrap();
+        svc_programs::copy(root.join(".git/trap"), root.join(".git/hooks").join(hook)).unwrap();
     }
     fs::write(root.join("text"), "a\nchanged\n").unwrap();
     let listed = changes::list(&root, Against::DefaultBranch).await.unwrap();

@@ -124,15 +124,14 @@ async fn nothing_outside_the_place_of_worktrees_is_touched() {
 
 #[tokio::test]
 async fn h41_a_removal_runs_no_hook_of_the_repository() {
-    use std::os::unix::fs::PermissionsExt as _;
     let bench = Bench::new(&["app"]);
     let (root, _) = repository(&bench, "svc-00000001");
     let trace = bench.base.join("elsewhere/trace");
     for hook in ["reference-transaction", "post-checkout", "post-index-change"] {
         let hook = root.join(".git/hooks").join(hook);
         fs::create_dir_all(hook.parent().unwrap()).unwrap();
-        fs::write(&hook, format!("#!/bin/sh\necho run >> {}\n", trace.display())).unwrap();
-        fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
+        svc_programs::write(&hook, format!("#!/bin/sh\necho run >> {}\n", trace.display()))
+            .unwrap();
     }
     let config =
         format!("config core.fsmonitor {}", root.join(".git/hooks/post-checkout").display());

@@ -195,7 +195,7 @@ async fn h116_a_replaced_database_takes_no_writes_that_nobody_would_find_again()
 fn as_ordinary_user(dir: &Path) -> Command {
     const NOBODY: u32 = 65_534;
     let program = dir.join("helper");
-    fs::copy(helper(), &program).unwrap();
+    svc_programs::copy(helper(), &program).unwrap();
     let mut command = Command::new(&program);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(dir, Some(NOBODY), None).unwrap();
