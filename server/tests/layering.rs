@@ -74,6 +74,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("svc-tests", &["svc-shared"]),
     ("svc-bench", &[]),
     ("svc-skip", &[]),
+    ("svc-programs", &[]),
     ("xtask", &[]),
 ];
 

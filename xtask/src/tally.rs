@@ -118,7 +118,7 @@ pub(crate) fn failure_reports(output: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The reports of failed tests in TAP: the line of each, and what is indented below it.
+/// The reports of failed tests in TAP: each one's line, and what is below it.
 pub(crate) fn failed_in_tap(output: &str) -> Vec<&str> {
     let mut within = false;
     output

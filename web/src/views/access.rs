@@ -12,7 +12,7 @@ use crate::reactive::dynamic;
 use crate::text::access as words;
 use crate::views::devices::devices;
 use crate::views::times::When;
-use crate::views::tokens::Tokens;
+use crate::views::tokens::{Open, dialogs, tokens};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -82,6 +82,9 @@ pub fn DevicesAndTokens() -> impl IntoView {
     enter(words::TITLE);
     let lists = Lists(RwSignal::new(None));
     lists.read();
+    // Kept outside the lists, which are drawn again while a dialog or a question is open.
+    let open = RwSignal::new(None::<Open>);
+    let (of_device, of_token) = (RwSignal::new(None), RwSignal::new(None));
     view! {
         {dynamic(move || match lists.0.get() {
             None => view! { <p class="muted" role="status">{words::ASKING}</p> }.into_any(),
@@ -90,10 +93,11 @@ pub fn DevicesAndTokens() -> impl IntoView {
             }.into_any(),
             Some(Ok(known)) => view! {
                 {reach(&known.access)}
-                {devices(lists, &known)}
-                <Tokens lists=lists tokens=known.tokens />
+                {devices(lists, &known, of_device)}
+                {tokens(lists, &known.tokens, open, of_token)}
             }.into_any(),
         })}
+        {dialogs(lists, open)}
     }
 }
 

@@ -79,7 +79,9 @@ pub fn CloneView(job: String, on_close: Callback<()>, on_again: Callback<()>) ->
     let state = memo(move || last.with(|job| job.as_ref().map(|job| job.state.to_string())));
     view! {
         {dynamic(move || {
-            let is = |wanted: CloneState| state.get().as_deref() == Some(wanted.as_str());
+            // Read in any case: the first time there is no record yet, and this must hear of it.
+            let state = state.get();
+            let is = |wanted: CloneState| state.as_deref() == Some(wanted.as_str());
             let job = last.get_untracked();
             match job {
                 Some(job) if is(CloneState::Done) => {

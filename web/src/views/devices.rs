@@ -20,9 +20,9 @@ use svc_shared::paths;
 const OTHERS: &str = "others";
 
 /// The section.
-pub fn devices(lists: Lists, known: &Known) -> AnyView {
-    // The id of the device that a question is about.
-    let asks = RwSignal::new(None::<String>);
+///
+/// `asks` is the id of the device that a question is about.
+pub fn devices(lists: Lists, known: &Known, asks: RwSignal<Option<String>>) -> AnyView {
     let rows: Vec<_> = known.devices.iter().map(|one| row(lists, one, asks)).collect();
     let has_others = known.devices.iter().any(|one| !one.current);
     let body = match (rows.is_empty(), known.access.auth.enabled) {

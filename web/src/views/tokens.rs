@@ -31,7 +31,7 @@ const UNUSED_DAYS: i64 = 90;
 
 /// What is open over the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Open {
+pub enum Open {
     /// The form of a new token.
     Issue,
     /// The password before a new secret of this token.
@@ -41,15 +41,14 @@ enum Open {
 }
 
 /// The section.
-#[component]
-pub fn Tokens(
-    /// How the lists are read again.
+///
+/// `asks` is the label of the token that a question is about.
+pub fn tokens(
     lists: Lists,
-    /// The tokens.
-    tokens: Vec<NamedToken>,
-) -> impl IntoView {
-    let open = RwSignal::new(None::<Open>);
-    let asks = RwSignal::new(None::<String>);
+    tokens: &[NamedToken],
+    open: RwSignal<Option<Open>>,
+    asks: RwSignal<Option<String>>,
+) -> AnyView {
     let count = tokens.len();
     let rows: Vec<_> = tokens.iter().map(|one| row(lists, one, open, asks)).collect();
     let body = match rows.is_empty() {
@@ -87,11 +86,20 @@ pub fn Tokens(
             {body}
             <p class="muted below">{words::FILE_MANAGED}</p>
         </section>
-        {dynamic(move || open.get().map(|what| match what {
-            Open::Secret(secret) => view! { <Secret secret=secret open=open lists=lists /> }.into_any(),
-            what => view! { <Form what=what open=open /> }.into_any(),
-        }))}
     }
+    .into_any()
+}
+
+/// The dialog that is open, if any.
+pub fn dialogs(lists: Lists, open: RwSignal<Option<Open>>) -> AnyView {
+    dynamic(move || {
+        open.get().map(|what| match what {
+            Open::Secret(secret) => {
+                view! { <Secret secret=secret open=open lists=lists /> }.into_any()
+            }
+            what => view! { <Form what=what open=open /> }.into_any(),
+        })
+    })
 }
 
 fn row(
