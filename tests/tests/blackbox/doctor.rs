@@ -283,29 +283,7 @@ async fn untrusted_projects_and_none_at_all_warn() {
 }
 
 /// Takes back what the last migration did.
-fn before_the_last_migration() -> String {
-    let columns = [
-        "worktree_name",
-        "conversation_id",
-        "keeper_pid",
-        "keeper_start_ticks",
-        "keeper_boot_id",
-        "restart_policy",
-        "restart_attempt",
-        "next_restart_at",
-        "restart_quarantined_at",
-        "crash_times",
-        "after_reboot",
-        "restore_declined",
-        "heal",
-    ];
-    let dropped = columns.map(|column| format!("ALTER TABLE bridges DROP COLUMN {column};"));
-    format!(
-        "DROP TABLE transcripts; DROP TABLE credential_addresses; DROP TABLE stranded_sessions; {} \
-         PRAGMA user_version = 7",
-        dropped.concat()
-    )
-}
+const BEFORE_THE_LAST_MIGRATION: &str = "DROP TABLE transcripts; PRAGMA user_version = 11";
 
 #[tokio::test]
 async fn a_damaged_older_or_newer_database_is_told_apart() {
@@ -315,7 +293,7 @@ async fn a_damaged_older_or_newer_database_is_told_apart() {
     world.cli(&["stop", "app"]).await.ok();
     let db = world.state.join("svc.db");
     let sound = fs::read(&db).unwrap();
-    world.schema(&before_the_last_migration()).await;
+    world.schema(BEFORE_THE_LAST_MIGRATION).await;
     says(&report(&world).await, "db", "warn", "needs");
     fs::write(&db, &sound).unwrap();
     world.schema("PRAGMA user_version = 250").await;
