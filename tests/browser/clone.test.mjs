@@ -95,6 +95,9 @@ test('a bad address is refused at its field, a private host with the key that al
   await press(part('new-submit'));
   await says(part('new-problem'), 'clone.allowed_private_cidrs');
   await shot('clone-refused-phone');
+  // The browser itself notes the refusal.
+  assert.ok(complaints.every((line) => line.includes('403')), complaints.join('\n'));
+  complaints.length = 0;
 });
 
 test('a clone shows its progress, can be cancelled and tried again', { skip }, async () => {

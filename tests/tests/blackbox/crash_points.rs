@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// Every fail point that a test of this program uses.
-const COVERED: [&str; 26] = [
+const COVERED: [&str; 29] = [
     "spawn.before_record",
     "spawn.after_record",
     "spawn.after_fork",
@@ -39,6 +39,9 @@ const COVERED: [&str; 26] = [
     "clone.after_start",
     "clone.before_rename",
     "clone.after_rename",
+    "hosted.before_record",
+    "hosted.after_record",
+    "hosted.after_stop_intent",
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {

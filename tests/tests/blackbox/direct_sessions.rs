@@ -1,14 +1,19 @@
 //! Direct Sessions with the real daemon and the simulated agent.
 
-use crate::harness::{Events, Server, World, socket, within};
+use crate::crash_consistency::{armed, dies_of};
+use crate::harness::{Events, Server, World, service, service_with_fail_points, socket, within};
 use futures_util::StreamExt as _;
+use reqwest::Method;
 use serde_json::{Value, json};
 use svc_shared::api::instances::{Instance, PendingPermission};
+use svc_skip::{NO_FAIL_POINTS, skip};
 
 const SECRET: &str = "canary-of-a-tool-input";
 
 fn enabled() -> World {
-    let world = World::with(json!({ "hosted": { "enabled": true } }));
+    // Named, because the build with fail points lies elsewhere, without the daemon.
+    let daemon = service().with_file_name("svc-hosted");
+    let world = World::with(json!({ "hosted": { "enabled": true, "binary": daemon } }));
     let ask = json!({ "name": "Bash", "input": { "command": format!("echo {SECRET}") },
         "ask": true });
     world.project_with(
@@ -23,6 +28,11 @@ fn enabled() -> World {
 
 fn direct(project: &str) -> Value {
     json!({ "project": project, "channel": "hosted" })
+}
+
+/// How many agents were started for Direct Sessions.
+fn agents(world: &World) -> usize {
+    world.calls().iter().filter(|call| call["argv"].to_string().contains("stream-json")).count()
 }
 
 async fn launch(server: &Server<'_>) -> Instance {
@@ -239,6 +249,48 @@ async fn hd1_without_a_daemon_the_channel_says_why_and_bridges_work() {
     assert_eq!(health["hosted"]["running"], false);
     assert!(health["hosted"]["error"].as_str().unwrap().contains("not found"), "{health}");
     server.client.run("app").await;
+}
+
+#[tokio::test]
+async fn h98_a_launch_interrupted_at_any_point_starts_at_most_one_agent() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    for point in ["hosted.before_record", "hosted.after_record"] {
+        let world = enabled();
+        let server = armed(&world, &program, point).await;
+        dies_of(server, Method::POST, "/api/v1/instances", Some(direct("app"))).await;
+        assert_eq!(agents(&world), 0, "{point}: nothing runs before its record is whole");
+
+        let server = world.serve().await;
+        let left = server.client.instances().await;
+        let written = usize::from(point == "hosted.after_record");
+        assert_eq!(left.len(), written, "{point}: {left:?}");
+        if let Some(left) = left.first() {
+            let id = left.instance_id.as_str();
+            let mut events = server.events().await;
+            stands(&mut events, id, "error").await;
+            server.client.post(&format!("/api/instances/{id}/forget")).await.expect(200);
+        }
+        let one = launch(&server).await;
+        assert_eq!(server.client.instances().await.len(), 1, "{point}");
+        assert_eq!(agents(&world), 1, "{point}: one agent was started in all");
+        server.client.stop(one.instance_id.as_str()).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn h98_a_stop_interrupted_after_its_intent_is_finished_and_never_a_crash() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    let world = enabled();
+    let server = armed(&world, &program, "hosted.after_stop_intent").await;
+    let one = launch(&server).await;
+    let id = one.instance_id.as_str();
+    dies_of(server, Method::DELETE, &format!("/api/v1/instances/{id}"), None).await;
+
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    stands(&mut events, id, "stopped").await;
+    let after = server.client.instance(id).await.expect(200).instance();
+    assert_eq!(after.exit_reason.unwrap().to_string(), "operator_stop");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! A clone while it runs, and what it brought.
 
 use crate::api;
+use crate::model::launch::Choice;
 use crate::model::new_project::{self as rules, Making};
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
@@ -231,7 +232,7 @@ pub fn Review(
     };
     let go = move || {
         on_close.run(());
-        name.with_value(|name| nav.to_launch(name));
+        name.with_value(|name| nav.open_launch(name, &Choice::default()));
     };
     let wants = RwSignal::new(false);
     effect(move || {
