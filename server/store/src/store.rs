@@ -24,8 +24,8 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// It gives up together with the first of them.
 const WRITER_WAIT: Duration = Duration::from_secs(6);
 const READERS: u32 = 4;
-/// More than connections that can be coming back.
-const CLOSES: u32 = 8;
+/// How often a pool is closed again, a [`PAUSE`] after the last time.
+const CLOSES: u32 = 1000;
 
 /// The open registry. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -208,6 +208,8 @@ impl Store {
                 if pool.size() == 0 {
                     break;
                 }
+                // It is still asked whether it is sound.
+                tokio::time::sleep(PAUSE).await;
             }
         }
     }

@@ -342,8 +342,9 @@ async fn h52_one_of_many_clones_of_a_name_is_made_and_nothing_is_overwritten() {
     page.until("the project", |state| state.projects.get("a").cloned()).await;
 
     // Five at once: the fifth waits for one of four that are held.
+    // Large enough that the half which is not held holds whole packets of git's.
     let random: String =
-        (0..20_000_u32).map(|n| format!("{:x}\n", n.wrapping_mul(2_654_435_761))).collect();
+        (0..200_000_u32).map(|n| format!("{:x}\n", n.wrapping_mul(2_654_435_761))).collect();
     git.repository("held", &[("a", &random)]);
     let mut ids = Vec::new();
     for n in 0..5 {

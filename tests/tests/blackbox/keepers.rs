@@ -37,23 +37,6 @@ async fn until_gone(pid: i32) {
     .await;
 }
 
-/// The records that keepers of the project keep about themselves.
-fn sidecars(world: &World, project: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut folders = vec![world.root.join("state")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
-            let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
-            if path.is_dir() {
-                folders.push(path);
-            } else if name.starts_with(project) && name.ends_with(".keeper.json") {
-                found.push(path);
-            }
-        }
-    }
-    found
-}
-
 #[tokio::test]
 async fn a_keeper_is_killed_only_while_it_is_an_orphan() {
     let world = World::new();
@@ -92,7 +75,7 @@ async fn a_keeper_is_killed_only_while_it_is_an_orphan() {
     assert!(ran.stdout.contains("is gone"), "{}", ran.stdout);
     until_gone(lost_pid).await;
     until_gone(lost.bridge_pid.unwrap()).await;
-    assert_eq!(sidecars(&world, "lost"), Vec::<PathBuf>::new());
+    assert_eq!(world.keeper_records("lost"), Vec::<PathBuf>::new());
     let again = world.cli(&["keepers", "--kill", &lost_pid.to_string()]).await;
     assert_eq!(again.code, Some(2), "{}", again.stderr);
 
@@ -116,9 +99,10 @@ async fn a_keeper_with_a_damaged_record_is_listed_and_says_so() {
     let server = world.serve().await;
     let known = session(&server, "known").await;
     let lost = session(&server, "lost").await;
+    world.until_recorded().await;
     server.kill().await;
     for name in ["known", "lost"] {
-        let [path] = sidecars(&world, name).try_into().unwrap();
+        let [path] = world.keeper_records(name).try_into().unwrap();
         std::fs::write(path, "{\"v\": 1, \"keep").unwrap();
     }
     forget(&world, "lost").await;

@@ -9,25 +9,7 @@ use svc_shared::api::instances::Instance;
 use svc_shared::status::BridgeStatus;
 use svc_skip::{NO_FAIL_POINTS, skip};
 
-/// The records of all keepers.
-fn records(world: &World) -> Vec<PathBuf> {
-    let mut directories = vec![world.state_dir()];
-    let mut found = Vec::new();
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).unwrap().flatten() {
-            let (path, name) = (entry.path(), entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                directories.push(path);
-            } else if name.to_string_lossy().ends_with(".keeper.json") {
-                found.push(path);
-            }
-        }
-    }
-    found
-}
-
-/// Kills a process of this test.
-pub fn end_at_once(pid: Option<i64>) {
+fn end_at_once(pid: Option<i64>) {
     let pid = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw).unwrap();
     // An agent may have gone with the terminal that its keeper held.
     let _ = kill_process(pid, Signal::KILL);
@@ -76,11 +58,9 @@ async fn f67_damaged_records_of_keepers_lose_no_session_and_stop_no_other() {
     for name in ["cut", "swapped", "linked", "sound"] {
         rows.push(ready(&server, session(name)).await);
     }
-    // A keeper that learns more replaces its record: a damage before that would be undone.
-    let is_whole = |path: &PathBuf| std::fs::read_to_string(path).unwrap().contains("\"url\"");
-    world.until("whole records", || records(&world).iter().all(is_whole).then_some(())).await;
+    world.until_recorded().await;
     server.kill().await;
-    let files = records(&world);
+    let files = world.keeper_records("");
     let of = |row: &Instance| {
         let id = row.instance_id.as_str();
         let names = |path: &&PathBuf| std::fs::read_to_string(path).unwrap().contains(id);

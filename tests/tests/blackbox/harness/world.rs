@@ -212,6 +212,27 @@ impl World {
         whole.lines().map(|line| serde_json::from_str(line).expect("a JSON line")).collect()
     }
 
+    /// The records of the keepers of a project, or of all for an empty name.
+    pub fn keeper_records(&self, project: &str) -> Vec<PathBuf> {
+        let listed = fs::read_dir(self.state_dir().join("logs")).into_iter().flatten().flatten();
+        let is_its = |entry: &fs::DirEntry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            name.starts_with(project) && name.ends_with(".keeper.json")
+        };
+        listed.filter(is_its).map(|entry| entry.path()).collect()
+    }
+
+    /// Waits until every keeper has recorded all that it will learn.
+    /// One that learns more replaces its record, and a damage of before is undone.
+    pub async fn until_recorded(&self) {
+        let is_whole =
+            |path: &PathBuf| fs::read_to_string(path).is_ok_and(|text| text.contains("\"url\""));
+        self.until("whole records of the keepers", || {
+            self.keeper_records("").iter().all(is_whole).then_some(())
+        })
+        .await;
+    }
+
     /// The records of bridge starts in a project.
     pub fn starts(&self, project: &str) -> Vec<Value> {
         let cwd = self.projects.join(project);
