@@ -80,6 +80,23 @@ test('a message is sent, the question is answered where it is asked, and the age
   assert.deepEqual(complaints, []);
 });
 
+test('a session is launched from the page under its own name', async () => {
+  const { page, complaints } = await tab(browser);
+  await page.setViewport({ width: 390, height: 844, isMobile: true, hasTouch: true });
+  await page.goto(`${machine.url}/ui/projects?launch=ledger`, { waitUntil: 'load' });
+  const { press, seen, gone } = person(page);
+  await press(part('launch-kind-hosted'));
+  await gone('#launch-spawn');
+  await page.type('#launch-name', 'tidy up');
+  await shot(page, 'launch-direct-phone');
+  await press(part('launch-submit'));
+  await gone(part('launch-dialog'));
+  const rows = await machine.api('/api/hosted');
+  assert.deepEqual(rows.filter((row) => row.label === 'tidy up').map((row) => row.status), ['running']);
+  await page.close();
+  assert.deepEqual(complaints, []);
+});
+
 test('on a phone the inbox answers without opening the session', async () => {
   const id = await session();
   const { page, complaints } = await tab(browser);

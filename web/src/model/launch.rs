@@ -23,6 +23,8 @@ pub use choice::{Choice, MEMBERS, SANDBOX};
 const LEAST_USED: usize = 5;
 /// Verdict where no terminal can be made.
 const NO_TERMINAL: &str = "pty_unavailable";
+/// Verdict where Direct Sessions are switched off.
+const NO_DAEMON: &str = "hosted_unavailable";
 /// Verdict where no worktree can be made.
 const NOT_GIT: &str = "not_git";
 
@@ -36,11 +38,14 @@ pub enum Kind {
     Interactive,
     /// A background job.
     Background,
+    /// A Direct Session: one conversation, driven from here.
+    Direct,
 }
 
 impl Kind {
     /// Everything that can be started here.
-    pub const ALL: [Self; 3] = [Self::ServerMode, Self::Interactive, Self::Background];
+    pub const ALL: [Self; 4] =
+        [Self::ServerMode, Self::Interactive, Self::Background, Self::Direct];
 
     /// The word in addresses, and the key of the verdict in preflight.
     #[must_use]
@@ -49,6 +54,7 @@ impl Kind {
             Self::ServerMode => "standard",
             Self::Interactive => "pty",
             Self::Background => "background",
+            Self::Direct => "hosted",
         }
     }
 
@@ -59,6 +65,7 @@ impl Kind {
             Self::ServerMode => words::SERVER_MODE,
             Self::Interactive => words::INTERACTIVE,
             Self::Background => crate::text::job::KIND,
+            Self::Direct => words::DIRECT,
         }
     }
 
@@ -69,6 +76,7 @@ impl Kind {
             Self::ServerMode => words::SERVER_MODE_EFFECT,
             Self::Interactive => words::INTERACTIVE_EFFECT,
             Self::Background => words::BACKGROUND_EFFECT,
+            Self::Direct => words::DIRECT_EFFECT,
         }
     }
 
@@ -77,7 +85,7 @@ impl Kind {
     pub fn is_bridge(self) -> bool {
         match self {
             Self::ServerMode | Self::Interactive => true,
-            Self::Background => false,
+            Self::Background | Self::Direct => false,
         }
     }
 
@@ -87,7 +95,7 @@ impl Kind {
         match self {
             Self::ServerMode => SpawnMode::ALL,
             Self::Interactive => &[SpawnMode::SameDir, SpawnMode::Worktree],
-            Self::Background => &[],
+            Self::Background | Self::Direct => &[],
         }
     }
 }
@@ -217,7 +225,7 @@ impl Ground<'_> {
     pub fn kind_off(&self, kind: Kind) -> Option<String> {
         let refused = self.preflight?.launch.get(kind.word()).filter(|verdict| !verdict.ok)?;
         let code = refused.code.as_deref()?;
-        (code == NO_TERMINAL).then(|| words::verdict(code))
+        matches!(code, NO_TERMINAL | NO_DAEMON).then(|| words::verdict(code))
     }
 
     /// A warning that others work on the files that the session would work on.
@@ -313,6 +321,7 @@ impl Ground<'_> {
                     blocks.push(Block::Model);
                 }
             }
+            Kind::Direct => {}
         }
         if has_name(form)
             && let Err(why) = session_name(&form.name)
@@ -338,8 +347,8 @@ impl Ground<'_> {
             "trust" => false,
             "capacity" => form.kind.is_bridge(),
             // A session runs beside whatever is there.
-            "bridge" => form.kind != Kind::Interactive,
-            "git" if form.kind == Kind::Background => false,
+            "bridge" => !matches!(form.kind, Kind::Interactive | Kind::Direct),
+            "git" if !form.kind.is_bridge() => false,
             "git" => form.spawn_mode == SpawnMode::Worktree.as_str(),
             "permissions" => {
                 form.permission_mode == PermissionMode::Inherit.as_str()
@@ -397,10 +406,11 @@ impl Ground<'_> {
             project: self.project.name.to_string(),
             mode: Some(form.kind.word().to_owned()),
             trust: (self.needs_trust(form) && form.trusts).then_some(true),
-            spawn_mode: Some(form.spawn_mode.clone()),
+            spawn_mode: form.kind.is_bridge().then(|| form.spawn_mode.clone()),
             permission_mode: Some(form.permission_mode.clone()),
             name: session_name(&form.name).ok().flatten(),
-            restart: Some(form.restart.clone()).filter(|policy| !policy.is_empty()),
+            restart: Some(form.restart.clone())
+                .filter(|policy| form.kind.is_bridge() && !policy.is_empty()),
             ..SpawnRequest::default()
         }
     }
@@ -432,7 +442,9 @@ impl Ground<'_> {
                 &status_words::spawn_mode_where(form.kind.word(), &form.spawn_mode),
                 &label.short,
             ),
-            Kind::Background => words::summary_background(&label.short),
+            Kind::Background | Kind::Direct => {
+                words::summary_anywhere(form.kind.label(), &label.short)
+            }
         }
     }
 }
@@ -462,7 +474,10 @@ pub fn least_used(live: &[(Arc<Instance>, usize)]) -> Vec<String> {
 /// Whether a name is asked for.
 #[must_use]
 pub fn has_name(form: &Form) -> bool {
-    form.kind.is_bridge() || form.registers
+    match form.kind {
+        Kind::ServerMode | Kind::Interactive | Kind::Direct => true,
+        Kind::Background => form.registers,
+    }
 }
 
 /// Nothing but white space, as the service sees it.

@@ -20,6 +20,11 @@ pub const INTERACTIVE_EFFECT: &str =
 /// What a background session does.
 pub const BACKGROUND_EFFECT: &str =
     "Works alone from a first prompt. Several can run. Resuming continues in a new job.";
+/// A kind.
+pub const DIRECT: &str = "Direct Session";
+/// … and does.
+pub const DIRECT_EFFECT: &str =
+    "One conversation, driven from this page. Several can run. Resuming continues the same one.";
 /// Label of the first prompt.
 pub const PROMPT: &str = "First prompt";
 /// A number with a comma before each group of three digits.
@@ -127,6 +132,8 @@ pub const SESSION_NAME: &str = "Session name";
 /// Rule of the name of an Interactive Session.
 pub const OWN_NAME_HELP: &str =
     "At most 128 characters. Shown here. The remote client shows the project name.";
+/// Rule of the name of a session without a remote client.
+pub const LOCAL_NAME_HELP: &str = "At most 128 characters. Shown here.";
 /// Rule of the name.
 pub const NAME_HELP: &str = "At most 128 characters. Shown in the remote client.";
 /// What breaks the rule.
@@ -204,6 +211,7 @@ pub fn verdict(code: &str) -> String {
         "held_elsewhere" => "Another service or project holds this folder.".to_owned(),
         "disk_full" => "There is too little free space on this machine.".to_owned(),
         "pty_unavailable" => "No terminal can be made on this machine.".to_owned(),
+        "hosted_unavailable" => "Off. Set hosted.enabled to true in svc.yml.".to_owned(),
         other => format!("A launch would be refused: {other}."),
     }
 }
@@ -212,10 +220,10 @@ pub fn verdict(code: &str) -> String {
 pub fn summary(kind: &str, place: &str, permission: &str) -> String {
     format!("{kind} {place}, {permission}")
 }
-/// The choice of a background session in one line.
+/// The choice of a kind without a place, in one line.
 #[must_use]
-pub fn summary_background(permission: &str) -> String {
-    format!("Background session, {permission}")
+pub fn summary_anywhere(kind: &str, permission: &str) -> String {
+    format!("{kind}, {permission}")
 }
 /// One lives already.
 #[must_use]

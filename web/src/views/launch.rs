@@ -178,7 +178,7 @@ impl LaunchForm {
         let (order, block) = untrack(|| {
             self.with(|ground, form| {
                 let order = match form.kind {
-                    Kind::ServerMode | Kind::Interactive => {
+                    Kind::ServerMode | Kind::Interactive | Kind::Direct => {
                         Order::Bridge(Box::new(ground.request(form)))
                     }
                     Kind::Background => Order::Job(ground.dispatch(form)),
@@ -455,7 +455,7 @@ fn Checks(launch: LaunchForm) -> impl IntoView {
         })
     });
     let capacity = move || {
-        if launch.form.with(|form| form.kind == Kind::Background) {
+        if launch.form.with(|form| !form.kind.is_bridge()) {
             return None;
         }
         launch.preflight.with(|p| {

@@ -4,6 +4,7 @@ use super::{Form, Kind, is_bypass};
 use crate::model::wire;
 use std::collections::BTreeMap;
 use svc_shared::api::instances::Instance;
+use svc_shared::status::Channel;
 
 /// Values to fill the launch dialog with.
 ///
@@ -44,6 +45,7 @@ impl Choice {
     pub fn again(bridge: &Instance) -> Self {
         let name = if bridge.label == bridge.project { "" } else { bridge.label.as_str() };
         Self::of(|member| match member {
+            "kind" if bridge.channel.is(&Channel::Hosted) => Kind::Direct.word().to_owned(),
             "kind" => bridge.resume_mode.to_string(),
             "permission_mode" => bridge.permission_mode.to_string(),
             "spawn_mode" => bridge.spawn_mode.to_string(),

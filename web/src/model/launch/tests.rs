@@ -173,6 +173,29 @@ fn a_draft_brings_back_everything_but_the_gates() {
 }
 
 #[test]
+fn a_direct_session_has_a_name_and_neither_a_place_nor_a_restart_policy() {
+    let mut case = Case::new();
+    let mut form = case.form();
+    form.choose(Kind::Direct);
+    form.name = "fix the build".into();
+    form.restart = "on-crash".into();
+    let request = case.ground().request(&form);
+    assert_eq!(request.mode.as_deref(), Some("hosted"));
+    assert_eq!((request.spawn_mode, request.restart), (None, None));
+    assert_eq!(request.name.as_deref(), Some("fix the build"));
+    assert!(case.ground().summary(&form).starts_with("Direct Session, "));
+
+    let mut off = preflight(Vec::new());
+    let code = Some("hosted_unavailable".to_owned());
+    let verdict = svc_shared::internal::LaunchVerdict { ok: false, code };
+    off.launch.insert("hosted".into(), verdict);
+    case.preflight = Some(off);
+    assert!(case.ground().kind_off(Kind::Direct).unwrap().contains("hosted.enabled"));
+    assert_eq!(case.ground().kind_off(Kind::ServerMode), None);
+    assert_eq!(case.blocks(&form).len(), 1);
+}
+
+#[test]
 fn a_launch_is_asked_for_again_with_its_own_options() {
     let mut row = bridge("api", BridgeStatus::Error);
     row.permission_mode = PermissionMode::Plan.into();

@@ -25,7 +25,7 @@ pub fn Fields(launch: LaunchForm) -> impl IntoView {
             kind.is_bridge().then(|| view! { <RunsIn launch=launch kind=kind /> <Collision launch=launch /> })
         })}
         {dynamic(move || has_name.get().then(|| view! { <SessionName launch=launch kind=kind.get() /> }))}
-        {dynamic(move || (!is_job.get()).then(|| view! { <More launch=launch /> }))}
+        {dynamic(move || kind.get().is_bridge().then(|| view! { <More launch=launch /> }))}
         {dynamic(move || is_job.get().then(|| view! { <Model launch=launch /> }))}
     }
 }
@@ -282,6 +282,7 @@ fn SessionName(launch: LaunchForm, kind: Kind) -> impl IntoView {
     });
     let rule = match kind {
         Kind::Interactive => words::OWN_NAME_HELP,
+        Kind::Direct => words::LOCAL_NAME_HELP,
         Kind::ServerMode | Kind::Background => words::NAME_HELP,
     };
     let is_job = kind == Kind::Background;
