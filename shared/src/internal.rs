@@ -4,6 +4,7 @@ pub mod access;
 pub mod changes;
 pub mod clones;
 pub mod conversations;
+pub mod instructions;
 pub mod keepers;
 pub mod metrics;
 pub mod probe;

@@ -111,7 +111,7 @@ pub fn projects() -> String {
 
 /// `/api/projects/{name}/{verb}`.
 ///
-/// `trust`, `adopt`, `preflight`, `row`, `changes`, `worktrees`.
+/// `trust`, `adopt`, `preflight`, `row`, `changes`, `worktrees`, `claude-md`.
 #[must_use]
 pub fn project_action(name: &str, verb: &str) -> String {
     format!("{API}/projects/{}/{verb}", segment(name))

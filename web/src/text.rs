@@ -9,6 +9,7 @@ pub mod changes;
 pub mod conversation;
 pub mod direct;
 pub mod gallery;
+pub mod instructions;
 pub mod job;
 pub mod keepers;
 pub mod keys;

@@ -20,6 +20,7 @@ pub mod doctor;
 pub mod external;
 mod external_row;
 pub mod home;
+mod instructions;
 mod job_row;
 pub mod jobs;
 mod keepers;

@@ -10,6 +10,7 @@ mod files;
 mod growing_file;
 pub mod home;
 pub mod jobs;
+pub mod instructions;
 mod json_edit;
 mod json_part;
 pub mod log_set;

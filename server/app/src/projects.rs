@@ -4,5 +4,6 @@ pub(crate) mod catalog;
 pub(crate) mod changes;
 pub(crate) mod changes_watch;
 pub(crate) mod clones;
+pub(crate) mod instructions;
 pub(crate) mod trusting;
 pub(crate) mod worktrees;

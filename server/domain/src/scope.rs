@@ -126,6 +126,8 @@ fn need(method: &str, pattern: &str) -> Need {
     }
     let is_read = matches!(method, "GET" | "HEAD" | "OPTIONS");
     match (is_api, is_read) {
+        // What agents are told decides what they do.
+        (true, false) if pattern.ends_with("/claude-md") => Need::Full,
         (true, true) if pattern.ends_with("/qr") => Need::Operate,
         (true, true) if READABLE.contains(&first) => Need::Read,
         (false, true) if first == "ws" || PAGES.contains(&first) => Need::Read,
@@ -166,6 +168,8 @@ mod tests {
             ("GET", "/api/instances/{id}/changes/file", true, true, true),
             ("GET", "/api/projects/{name}/worktrees", true, true, true),
             ("POST", "/api/projects/{name}/worktrees/{worktree}/remove", false, true, false),
+            ("GET", "/api/projects/{name}/claude-md", true, true, true),
+            ("PUT", "/api/projects/{name}/claude-md", false, false, false),
             ("GET", "/api/approvals", true, true, true),
             ("GET", "/ws/hosted/{id}", true, true, true),
             ("POST", "/api/instances/{id}/message", false, true, false),

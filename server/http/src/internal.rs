@@ -8,6 +8,7 @@ pub(crate) mod changes;
 pub(crate) mod clones;
 pub(crate) mod history;
 pub(crate) mod instances;
+pub(crate) mod instructions;
 pub(crate) mod keepers;
 pub(crate) mod metrics;
 pub(crate) mod ops;

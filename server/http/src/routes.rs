@@ -103,6 +103,8 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/projects/{name}/changes/file" Guarded None Plain internal::changes::file_of_project),
         own!(GET "/api/projects/{name}/worktrees" Guarded None Plain internal::worktrees::list),
         own!(POST "/api/projects/{name}/worktrees/{worktree}/remove" Guarded OptionalJson Plain internal::worktrees::remove),
+        own!(GET "/api/projects/{name}/claude-md" Guarded None Plain internal::instructions::read),
+        own!(PUT "/api/projects/{name}/claude-md" Guarded Json Plain internal::instructions::write),
         own!(POST "/api/projects/{name}/trust" Guarded None Plain internal::projects::trust),
         own!(POST "/api/projects/{name}/adopt" Guarded None Plain internal::projects::adopt),
         own!(GET "/api/probe" Guarded None Plain internal::probe::seen),

@@ -17,6 +17,12 @@ pub fn harden() -> u32 {
     *INHERITED.get_or_init(|| previous)
 }
 
+/// The umask that was inherited; 022 in a process that never called [`harden`].
+#[must_use]
+pub fn inherited() -> u32 {
+    INHERITED.get().copied().unwrap_or(0o022)
+}
+
 /// Permission bits in the width of this platform. Other bits are ignored.
 pub(crate) fn permission_bits(bits: u32) -> Mode {
     #[allow(

@@ -45,6 +45,7 @@ mod hostile_random;
 mod hostile_requests;
 mod hostile_scarcity;
 mod identity;
+mod instructions;
 mod interface;
 mod jobs;
 mod jobs_faults;

@@ -28,7 +28,8 @@ pub const DIRECT_EFFECT: &str =
 /// Label of the first prompt.
 pub const PROMPT: &str = "First prompt";
 /// A number with a comma before each group of three digits.
-fn thousands(n: usize) -> String {
+#[must_use]
+pub fn thousands(n: usize) -> String {
     let digits = n.to_string();
     let mut grouped = String::new();
     for (at, digit) in digits.chars().enumerate() {

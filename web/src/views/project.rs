@@ -13,13 +13,16 @@ use crate::parts::icon::icon;
 use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
 use crate::text::page::{home, nav as nav_words, project as words, projects};
-use crate::text::{changes, conversation, job as job_words, launch, past, session::named};
+use crate::text::{
+    changes, conversation, instructions, job as job_words, launch, past, session::named,
+};
 use crate::views::act_button::ActButton;
 use crate::views::activity::Timeline;
 use crate::views::changes::ChangesPanel;
 use crate::views::conversations::Conversations;
 use crate::views::copy::Copyable;
 use crate::views::home::{Loading, section_rows};
+use crate::views::instructions::InstructionsEditor;
 use crate::views::project_row::{Marks, TrustMark};
 use crate::views::rows::Rows;
 use crate::views::tabs::{self, Tab, Tabs};
@@ -35,9 +38,17 @@ const TALKS: Tab = Tab {
     label: conversation::TITLE,
 };
 
+const INSTRUCTIONS: Tab = Tab {
+    value: "instructions",
+    id: "tab-instructions",
+    symbol: "pencil",
+    label: instructions::LABEL,
+};
+
 const TABS: &[Tab] = &[
     Tab { value: "", id: "tab-sessions", symbol: "layers", label: projects::SESSIONS },
     TALKS,
+    INSTRUCTIONS,
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
 ];
 
@@ -47,6 +58,7 @@ const GIT_TABS: &[Tab] = &[
     TALKS,
     Tab { value: "changes", id: "tab-changes", symbol: "branch", label: changes::LABEL },
     Tab { value: "worktrees", id: "tab-worktrees", symbol: "folder", label: changes::tree::LABEL },
+    INSTRUCTIONS,
     Tab { value: "activity", id: "tab-activity", symbol: "activity", label: past::TITLE },
 ];
 
@@ -130,6 +142,7 @@ fn Known(name: String) -> impl IntoView {
                 let panel = match tab.map_or("", |tab| tab.value) {
                     "changes" => view! { <ChangesPanel path=paths::changes_of_project(&key.get_value(), None) /> }.into_any(),
                     "worktrees" => view! { <ProjectWorktrees project=key.get_value() /> }.into_any(),
+                    "instructions" => view! { <InstructionsEditor project=key.get_value() is_trusted=is_trusted /> }.into_any(),
                     "conversations" => view! { <Conversations project=key.get_value() /> }.into_any(),
                     "activity" => view! { <Timeline about=key.get_value() kind="project" /> }.into_any(),
                     _ => view! { <Sessions name=key.get_value() /> }.into_any(),

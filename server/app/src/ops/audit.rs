@@ -73,6 +73,7 @@ pub(crate) enum Surface {
     ApiToken,
     Setup,
     Terminal,
+    ClaudeMd,
 }
 
 /// How far a change reaches.

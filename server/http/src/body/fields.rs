@@ -8,6 +8,7 @@ use svc_shared::error::SchemaProblem;
 use svc_shared::internal::access::{IssueTokenRequest, RotateTokenRequest};
 use svc_shared::internal::changes::RemoveWorktree;
 use svc_shared::internal::clones::{CloneRequest, CreateProject};
+use svc_shared::internal::instructions::WriteInstructions;
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
@@ -235,6 +236,15 @@ impl FromFields for MessageRequest {
 impl FromFields for RestoreRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { ids: fields.required_texts("ids"), parallel: fields.count("parallel") }
+    }
+}
+
+impl FromFields for WriteInstructions {
+    fn take(fields: &mut Fields) -> Self {
+        Self {
+            content: fields.required_text("content"),
+            base_sha256: fields.text("base_sha256"),
+        }
     }
 }
 

@@ -342,6 +342,16 @@ const TABLE: &[Row] = &[
             (LargeBody, 413),
         ],
     },
+    Row { route: "GET /api/projects/{name}/claude-md", asks: &[(Known, 200), (Unknown, 404)] },
+    Row {
+        route: "PUT /api/projects/{name}/claude-md",
+        asks: &[
+            (KnownBody("{\"content\":\"x\",\"base_sha256\":\"00\"}"), 409),
+            (KnownBody("{\"content\":1}"), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /api/projects/{name}/row", asks: &[(Known, 200), (Unknown, 404)] },
     Row {
         route: "POST /api/projects/trust-all",

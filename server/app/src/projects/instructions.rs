@@ -1,0 +1,113 @@
+//! Use-cases: read and replace what a project tells its agents (`CLAUDE.md`).
+
+use crate::ops::audit::{Change, Scope, Surface};
+use crate::projects::trusting::ProjectService;
+use crate::tasks::blocking;
+use crate::{AppError, Class};
+use sha2::{Digest as _, Sha256};
+use std::sync::Arc;
+use svc_agent::instructions::{self, Found, InstructionsError};
+use svc_domain::admission::Trust;
+use svc_domain::bridge::Bridge;
+use svc_domain::log_escape::quoted;
+use svc_process::process_umask;
+use svc_projects::Project;
+use svc_shared::error::ErrorCode;
+use svc_shared::internal::instructions::{Instructions, WriteInstructions};
+
+impl ProjectService {
+    /// The file as it is now.
+    ///
+    /// # Errors
+    /// There is no such project, or the file cannot be shown.
+    pub async fn instructions(&self, project: &str) -> Result<Instructions, AppError> {
+        let project = self.catalog.named(project)?;
+        let path = project.path.clone();
+        let found = blocking(move || instructions::read(&path)).await?.map_err(refused)?;
+        self.shown(&project, found.as_ref()).await
+    }
+
+    /// Replaces the file if it is still what the change is based on.
+    ///
+    /// # Errors
+    /// The project is not trusted, the file is another one by now, or it cannot be written.
+    pub async fn write_instructions(
+        self: &Arc<Self>,
+        project: &str,
+        request: WriteInstructions,
+    ) -> Result<Instructions, AppError> {
+        let project = self.catalog.named(project)?;
+        let this = Arc::clone(self);
+        self.tasks.complete(async move { this.write_now(&project, request).await }).await
+    }
+
+    async fn write_now(
+        &self,
+        project: &Project,
+        request: WriteInstructions,
+    ) -> Result<Instructions, AppError> {
+        let (agent, asked) = (Arc::clone(&self.trust.agent), project.clone());
+        let trust = blocking(move || agent.trust(&asked.path, asked.git_root.as_deref())).await?;
+        if trust != Trust::Granted {
+            let name = quoted(project.name.as_str());
+            let message = format!("project {name} is not trusted; trust it, then save again");
+            return Err(AppError::new(ErrorCode::NotTrusted, Class::Forbidden, message));
+        }
+        let path = project.path.clone();
+        let before = blocking(move || instructions::read(&path)).await?.map_err(refused)?;
+        if before.as_ref().map(|found| print(&found.text)) != request.base_sha256 {
+            return Err(refused(InstructionsError::Changed));
+        }
+        let change = Change {
+            surface: Surface::ClaudeMd,
+            scope: Scope::Project,
+            target: project.path.join(instructions::NAME).to_string_lossy().into_owned(),
+            action: if before.is_some() { "update" } else { "create" },
+            keys: Vec::new(),
+        };
+        let path = project.path.clone();
+        let work = async {
+            let umask = process_umask::inherited();
+            let text = request.content;
+            blocking(move || instructions::write(&path, before.as_ref(), &text, umask))
+                .await?
+                .map_err(refused)
+        };
+        self.trust.audit.record(change, work).await?;
+        self.instructions(project.name.as_str()).await
+    }
+
+    async fn shown(
+        &self,
+        project: &Project,
+        found: Option<&Found>,
+    ) -> Result<Instructions, AppError> {
+        let rows = self.registry.store.bridges().await?;
+        let is_its = |bridge: &Bridge| bridge.project == project.name && bridge.is_live();
+        Ok(Instructions {
+            exists: found.is_some(),
+            sha256: found.map(|found| print(&found.text)),
+            size: found.map_or(0, |found| found.text.len().try_into().unwrap_or(u64::MAX)),
+            content: found.map(|found| found.text.clone()).unwrap_or_default(),
+            bridge_running: rows.iter().filter_map(|row| row.bridge()).any(is_its),
+        })
+    }
+}
+
+/// SHA-256 of a text, hexadecimal.
+fn print(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn refused(error: InstructionsError) -> AppError {
+    let (code, class) = match error {
+        InstructionsError::Link | InstructionsError::Kind => {
+            (ErrorCode::PathEscape, Class::Invalid)
+        }
+        InstructionsError::TooLarge => (ErrorCode::TooLarge, Class::TooLarge),
+        InstructionsError::NotText => (ErrorCode::InvalidValue, Class::Invalid),
+        InstructionsError::Changed => (ErrorCode::Stale, Class::Conflict),
+        InstructionsError::Io(_) => (ErrorCode::Busy, Class::Unavailable),
+    };
+    AppError::new(code, class, error.to_string()).because(error)
+}
