@@ -132,6 +132,7 @@ mod tests {
         whole.auth.allowed_origins = vec!["http://localhost:1".into()];
         whole.limits.max_bridges = Some(9);
         whole.features.pty_screen = true;
+        whole.features.clone = true;
         whole.limits.startup_grace_seconds = 2.5;
         whole.permission_labels.insert(
             "plan".into(),
@@ -164,6 +165,8 @@ mod tests {
                 max_bridges: Some(9),
                 has_terminal: true,
                 can_type: false,
+                can_clone: whole.features.clone,
+                usage: whole.usage.clone(),
             }
         );
         assert_eq!(read.label("plan").long, "l");
