@@ -43,7 +43,7 @@ pub enum Then {
     /// Resumes this instance.
     Resume(String),
     /// Opens the launch dialog of this project, filled in.
-    Launch(String, Choice),
+    Launch(String, Box<Choice>),
     /// Copies this text.
     Copy(String),
     /// Goes to this background job.
@@ -157,7 +157,7 @@ pub fn failed(bridge: &Instance) -> Notice {
     if bridge.status.is(&BridgeStatus::Error) {
         Notice::new(Level::Danger, words::failed_in(&bridge.project), body)
             .then(Then::View(id))
-            .then(Then::Launch(bridge.project.clone(), Choice::again(bridge)))
+            .then(Then::Launch(bridge.project.clone(), Box::new(Choice::again(bridge))))
     } else {
         Notice::new(Level::Danger, words::crashed_in(&bridge.project), body).then(Then::View(id))
     }
@@ -356,7 +356,7 @@ mod tests {
         let why = "exit status not known · Last output: no way";
         assert_eq!((failed.level, failed.body.as_str()), (Level::Danger, why));
         assert_eq!(failed.follows, None);
-        let again = Then::Launch("api".into(), Choice::again(&row));
+        let again = Then::Launch("api".into(), Box::new(Choice::again(&row)));
         assert!(failed.then.contains(&again), "it can be edited and tried again");
     }
 

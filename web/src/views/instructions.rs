@@ -151,8 +151,9 @@ fn Text(editor: Editor, is_trusted: Memo<bool>) -> impl IntoView {
         }
     });
     let is_off = move || {
-        let is_off =
-            why_not.with(Option::is_some) || editor.is_pending.get() || editor.other.with(Option::is_some);
+        let is_off = why_not.with(Option::is_some)
+            || editor.is_pending.get()
+            || editor.other.with(Option::is_some);
         is_off.then_some("true")
     };
     let save = move |_| {

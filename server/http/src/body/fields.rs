@@ -241,10 +241,7 @@ impl FromFields for RestoreRequest {
 
 impl FromFields for WriteInstructions {
     fn take(fields: &mut Fields) -> Self {
-        Self {
-            content: fields.required_text("content"),
-            base_sha256: fields.text("base_sha256"),
-        }
+        Self { content: fields.required_text("content"), base_sha256: fields.text("base_sha256") }
     }
 }
 
