@@ -64,6 +64,8 @@ impl Supervision {
         // What a command writes while the first pass runs must not be taken for old.
         let writes = change_watch::writes(registry).await;
         self.reconciler.first_pass().await?;
+        // Before anybody is answered: a list without them would look as if they were lost.
+        self.hosted.rows.refresh().await?;
         if let Some(publisher) = &registry.publisher {
             publisher.publish_projects().await;
         }

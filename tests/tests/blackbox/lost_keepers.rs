@@ -9,7 +9,8 @@ use svc_shared::api::instances::Instance;
 use svc_shared::status::BridgeStatus;
 use svc_skip::{NO_FAIL_POINTS, skip};
 
-fn end_at_once(pid: Option<i64>) {
+/// Kills a process of this test.
+pub fn end_at_once(pid: Option<i64>) {
     let pid = pid.and_then(|pid| i32::try_from(pid).ok()).and_then(Pid::from_raw).unwrap();
     // An agent may have gone with the terminal that its keeper held.
     let _ = kill_process(pid, Signal::KILL);
