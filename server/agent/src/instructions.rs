@@ -98,7 +98,9 @@ pub fn write(
     }
 }
 
-/// The name of the file itself: that of a file beside it where `CLAUDE.md` is a link.
+/// The name of the file itself.
+///
+/// Where `CLAUDE.md` is a link to a file beside it, the name of that file.
 fn name_of(project: &Path) -> Result<Option<PathBuf>, InstructionsError> {
     let path = project.join(NAME);
     match fs::symlink_metadata(&path) {
