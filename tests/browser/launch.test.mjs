@@ -85,7 +85,11 @@ test('every kind of this version is listed with what it does, and no other takes
     'Server Mode',
     'Interactive Session',
     'Background session',
+    'Direct Session',
   ]);
+  // One that is switched off says with which key it is switched on.
+  const off = kinds.pop();
+  assert.match(off[1], /hosted\.enabled/);
   for (const [name, effect] of kinds) assert.match(effect, /Resuming/, name);
   await says(part('launch-checks'), '0 of 2 bridges in use');
   await shot('launch-full');

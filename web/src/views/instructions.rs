@@ -175,7 +175,7 @@ fn Text(editor: Editor, is_trusted: Memo<bool>) -> impl IntoView {
             on:input=move |event| editor.text.set(event_target_value(&event))
         ></textarea>
         <div class="instructions-foot">
-            <span class="muted" id="instructions-size"><span class="num">{live(size)}</span> " " {dynamic(move || why_not.get())}</span>
+            <span class="muted" id="instructions-size"><span class="num">{live(size)}</span> {dynamic(move || why_not.get().map(|why| format!(" · {why}")))}</span>
             <button
                 type="button"
                 class=ButtonStyle::Primary.class()
@@ -200,7 +200,7 @@ fn Other(editor: Editor, other: Instructions) -> impl IntoView {
     view! {
         <section class="card gate tone-warn" role="alert" data-testid="instructions-conflict">
             <p>{words::CONFLICT}</p>
-            <pre class="output plain-text" tabindex="0">{shown(&content).into_owned()}</pre>
+            <pre class="plain-text" tabindex="0">{shown(&content).into_owned()}</pre>
             <div class="instructions-foot">
                 <button type="button" class=ButtonStyle::Secondary.class() data-testid="instructions-theirs" on:click=move |_| editor.take(theirs.get_value())>{words::TAKE_THEIRS}</button>
                 <button type="button" class=ButtonStyle::Primary.class() data-testid="instructions-mine" on:click=keep>{words::KEEP_MINE}</button>
