@@ -89,6 +89,9 @@ pub fn write(
     if text.len() > MOST_BYTES {
         return Err(InstructionsError::TooLarge);
     }
+    if before.is_some_and(|before| before.facts.nlink() > 1) {
+        return Err(InstructionsError::Kind);
+    }
     let name = name_of(project)?.unwrap_or_else(|| NAME.into());
     let path = project.join(name);
     if replaced(&path, before, text, umask).map_err(InstructionsError::Io)? {
