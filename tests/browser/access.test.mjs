@@ -15,7 +15,7 @@ import { world } from './world.mjs';
 const LONG = `a-${'very-'.repeat(20)}long-name`;
 
 let machine, empty, browser, page, complaints, look, wire;
-let seen, press, says, gone;
+let seen, press, choose, says, gone;
 let external;
 
 before(async () => {
@@ -55,7 +55,7 @@ before(async () => {
   assert.match(states.broken, /error|crashed/);
   process.kill(rows.find(({ project }) => project === 'web').bridge_pid, 'SIGKILL');
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone } = person(page));
+  ({ seen, press, choose, says, gone } = person(page));
   wire = await line(page);
   look = await sweep(page);
   await page.goto(machine.url, { waitUntil: 'load' });
@@ -101,8 +101,7 @@ test('H136: Home with something in every section', async () => {
   await seen(part('confirm'));
   found.push(...(await look('home, a question')));
   await press(part('confirm-no'));
-  await press(`${row('api', 'running')} ${part('act-more')}`);
-  await press(part('menu-rename'));
+  await choose(`${row('api', 'running')} ${part('act-more')}`, part('menu-rename'));
   await seen(part('rename-field'));
   found.push(...(await look('home, renaming')));
   await page.keyboard.press('Escape');
@@ -192,8 +191,7 @@ test('H136: dialogs, sheets and messages', async () => {
   await press(part('dialog-close'));
   await desk();
   await go('/', row('api', 'running'));
-  await press(`${row('api', 'running')} ${part('act-more')}`);
-  await press(part('menu-qr'));
+  await choose(`${row('api', 'running')} ${part('act-more')}`, part('menu-qr'));
   await page.waitForFunction((where) => document.querySelector(where)?.naturalWidth > 0, {}, `${part('qr')} img`);
   found.push(...(await look('link as a picture')));
   await press(part('dialog-close'));

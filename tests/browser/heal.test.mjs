@@ -11,7 +11,7 @@ import { part, person, row, until } from './person.mjs';
 import { world } from './world.mjs';
 
 let machine, browser, page, complaints;
-let seen, press, says, gone, shot;
+let seen, press, choose, says, gone, shot;
 
 const bridge = async () => (await machine.api('/api/instances'))[0];
 
@@ -29,7 +29,7 @@ before(async () => {
   machine = await world({ web: {} });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, choose, says, gone, shot } = person(page));
   await machine.cli('start', 'web', '--wait', '20');
 });
 
@@ -82,8 +82,7 @@ test('H107: on a phone the menu restarts it, and the timeline keeps the losses',
   await says(part('event'), 'Link back');
   lose();
   await seen(part('link-lost'));
-  await press(part('act-more'));
-  await press(part('menu-heal'));
+  await choose(part('act-more'), part('menu-heal'));
   await press(part('confirm-yes'));
   await until(async () => (await bridge()).generation === 3);
   assert.deepEqual(complaints, []);

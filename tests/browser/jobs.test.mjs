@@ -16,7 +16,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, says, gone, shot;
+let seen, press, choose, says, gone, shot;
 
 const job = (project, state) =>
   `${part('job-row')}[data-project="${project}"][data-status="${state}"]`;
@@ -29,7 +29,7 @@ before(async () => {
   });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, choose, says, gone, shot } = person(page));
   await page.setViewport({ width: 1280, height: 900 });
   await page.goto(machine.url, { waitUntil: 'load' });
   await page.evaluate(() => {
@@ -119,8 +119,7 @@ test('a job started from a terminal shows its result and is resumed as a new one
 
 test('an ended job is removed at once, and for good when its message goes', async () => {
   const before = (await page.$$(part('job-row'))).length;
-  await press(`${job('quick', 'done')} ${part('act-more')}`);
-  await press(part('menu-remove'));
+  await choose(`${job('quick', 'done')} ${part('act-more')}`, part('menu-remove'));
   await page.waitForFunction(
     (where, many) => document.querySelectorAll(where).length === many,
     {},

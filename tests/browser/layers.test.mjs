@@ -16,13 +16,13 @@ const row = `[data-row="${RUNNING}"]`;
 
 let machine;
 let browser;
-let page, complaints, seen, press, gone;
+let page, complaints, seen, press, choose, gone;
 
 before(async () => {
   machine = await world({ web: {} });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, gone } = person(page));
+  ({ seen, press, choose, gone } = person(page));
   await page.evaluateOnNewDocument(`${source('samples.js')}\n${source('service.js')}`);
   await page.setViewport({ width: 1440, height: 900 });
   await page.goto(`${machine.url}/ui/activity`, { waitUntil: 'load' });
@@ -136,14 +136,12 @@ test('Back closes a dialog over what an earlier load left in the history', async
 
 test('a menu that leads to a dialog, and a dialog to another view, take one step back', async () => {
   await home();
-  await press(`${row} ${part('act-more')}`);
-  await press(part('menu-qr'));
+  await choose(`${row} ${part('act-more')}`, part('menu-qr'));
   await seen(part('qr'));
   await back();
   await gone(part('qr'));
   assert.equal(await path(), '/ui/');
-  await press(`${row} ${part('act-more')}`);
-  await press(part('menu-details'));
+  await choose(`${row} ${part('act-more')}`, part('menu-details'));
   await seen(part('details'));
   await back();
   await seen(row);

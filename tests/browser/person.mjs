@@ -85,6 +85,17 @@ export function person(page) {
     return element.evaluate((target) => target.dataset.wasHit === 'true').catch(() => true);
   }
 
+  /** Chooses from a menu. It closes when the row below it is drawn again: then it is opened again. */
+  async function choose(more, item) {
+    const until = Date.now() + DEADLINE_MS;
+    for (;;) {
+      if (!(await page.$(item))) await press(more);
+      const is_open = page.waitForSelector(item, { visible: true, timeout: 2_000 });
+      if (await is_open.then(pressOnce.bind(null, item)).catch(() => false)) return;
+      if (Date.now() > until) throw new Error(`${item} could not be chosen`);
+    }
+  }
+
   /** Waits for an element whose text holds `words`. */
   const says = (selector, words) =>
     page.waitForFunction(
@@ -109,5 +120,5 @@ export function person(page) {
     await page.screenshot({ path: join(dir, `${name}.png`) });
   }
 
-  return { seen, go, covers, press, says, gone, shot };
+  return { seen, go, covers, press, choose, says, gone, shot };
 }

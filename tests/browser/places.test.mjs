@@ -11,7 +11,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, says, gone, shot;
+let seen, press, choose, says, gone, shot;
 
 const at = (path) => page.waitForFunction((wanted) => location.pathname === wanted, {}, path);
 
@@ -19,7 +19,7 @@ before(async () => {
   machine = await world({ api: {}, docs: { trust: false }, 'odd name': {} });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, choose, says, gone, shot } = person(page));
   await page.setViewport({ width: 1280, height: 800 });
   await page.goto(machine.url, { waitUntil: 'load' });
 });
@@ -60,8 +60,7 @@ test('a running session offers its link as a picture', async () => {
   await machine.cli('start', 'odd name');
   await press(part('nav-home'));
   await seen(`${row('odd name', 'running')} ${part('act-open')}`);
-  await press(`${row('odd name', 'running')} ${part('act-more')}`);
-  await press(part('menu-qr'));
+  await choose(`${row('odd name', 'running')} ${part('act-more')}`, part('menu-qr'));
   await page.waitForFunction(
     (where) => document.querySelector(where)?.naturalWidth > 0,
     {},
