@@ -65,6 +65,17 @@ export async function tab(browser) {
 }
 
 /**
+ * Runs `without`, which takes the service away, while the tab shows nothing: a page that is open
+ * rightly complains about a service that went, and not always at once.
+ */
+export async function away({ page, complaints }, without) {
+  const before = complaints.length;
+  await page.goto('about:blank');
+  await without();
+  complaints.length = before;
+}
+
+/**
  * Starts `svc` with `args`, `svc demo` when none are given, and waits for the address it prints.
  * `stop` asks it to end as a terminal would and answers with its exit code.
  */

@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 
-import { given, launch, tab } from './harness.mjs';
+import { away, given, launch, tab } from './harness.mjs';
 import { part, person, until } from './person.mjs';
 import { world } from './world.mjs';
 
@@ -37,10 +37,12 @@ test('every keeper is listed, an orphan is marked, and only that one can be ende
   await says(keeper('known'), `agent ${rows.known.bridge_pid}`);
   await seen(`${keeper('known')} a`);
   assert.equal(await page.$(part('act-end-keeper')), null);
-  await machine.kill();
-  const tool = join(dirname(given('SVC_SIM_BIN')), 'examples', 'lose_record');
-  await promisify(execFile)(tool, [join(machine.root, 'state', 'svc.db'), 'lost']);
-  await machine.start();
+  await away({ page, complaints }, async () => {
+    await machine.kill();
+    const tool = join(dirname(given('SVC_SIM_BIN')), 'examples', 'lose_record');
+    await promisify(execFile)(tool, [join(machine.root, 'state', 'svc.db'), 'lost']);
+    await machine.start();
+  });
   await page.goto(`${machine.url}/ui/doctor`, { waitUntil: 'load' });
   await says(`${part('warn')} [data-check=keepers]`, `${rows.lost.keeper_pid} (lost, orphaned)`);
   await says(keeper('lost'), 'orphaned');

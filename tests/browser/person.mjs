@@ -73,16 +73,20 @@ export function person(page) {
         messages,
       );
     }
-    // On the window: that hears of it before anything it does can take the page away.
-    await element.evaluate((target) => {
-      const hit = (event) => {
-        target.dataset.wasHit = target.contains(event.target);
-      };
-      delete target.dataset.wasHit;
-      window.addEventListener('click', hit, { once: true, capture: true });
-    });
+    // On the window: that hears of it before anything it does can take the page away. A twin that
+    // was drawn in the place of the element a moment ago takes the click as well.
+    await element.evaluate((target, where) => {
+      window.hasHit = new Promise((resolve) => {
+        const judge = ({ target: at }) => resolve(target.contains(at) || at.closest(where) != null);
+        window.addEventListener('click', judge, { once: true, capture: true });
+      });
+    }, selector);
     await element.click();
-    return element.evaluate((target) => target.dataset.wasHit === 'true').catch(() => true);
+    // The driver answers before a busy page has handled the event; a press that moved between two
+    // elements is no click, and brings none.
+    const judged = (_, none_ms) =>
+      Promise.race([window.hasHit, new Promise((resolve) => setTimeout(resolve, none_ms, false))]);
+    return element.evaluate(judged, 5_000).catch(() => true);
   }
 
   /** Chooses from a menu. It closes when the row below it is drawn again: then it is opened again. */

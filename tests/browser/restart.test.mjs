@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { launch, tab } from './harness.mjs';
+import { away, launch, tab } from './harness.mjs';
 import { part, person, row, until } from './person.mjs';
 import { world } from './world.mjs';
 
@@ -103,7 +103,7 @@ test('H112: a scheduled restart begins at once when a person asks for it', async
 });
 
 test('H112: a session that was given up says after how many crashes, and is released', async () => {
-  await machine.close();
+  await away({ page, complaints }, machine.close);
   const knobs = { exit_after_ready_ms: 20, exit_code: 3 };
   machine = await world(
     { loop: { knobs } },
@@ -118,8 +118,6 @@ test('H112: a session that was given up says after how many crashes, and is rele
   );
   await machine.cli('start', 'loop');
   await until(async () => (await one('loop')).restart.state === 'quarantined');
-  // The page of before looked for the service that was closed.
-  complaints.length = 0;
   const { instance_id: id } = await one('loop');
   await page.goto(`${machine.url}/ui/s/${id}`, { waitUntil: 'load' });
   await says(part('restart-card'), '3 crashes in a short time');

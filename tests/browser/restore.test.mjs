@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { launch, tab } from './harness.mjs';
+import { away, launch, tab } from './harness.mjs';
 import { part, person, until } from './person.mjs';
 import { world } from './world.mjs';
 
@@ -54,7 +54,7 @@ test('H115: nothing is asked for and nothing offered while no restart ended anyt
 });
 
 test('H115: what the restart ended is offered on Home, and can wait', async () => {
-  await machine.reboot();
+  await away({ page, complaints }, machine.reboot);
   await page.goto(`${machine.url}/ui/`, { waitUntil: 'load' });
   await says(part('restore-strip'), '4 sessions ended with the restart of the machine');
   await shot('restore-strip-desk');
