@@ -4,7 +4,7 @@ use crate::cli::call::{Call, block_on};
 use crate::cli::config::{ShownWarnings, loaded};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
-use crate::compose::{self, ComposeError};
+use crate::compose::{self, ComposeError, Surroundings};
 use crate::logging::{self, Shape};
 use crate::signals::{Asked, Signals};
 use svc_app::App;
@@ -36,11 +36,33 @@ pub(crate) fn end<T>(
     run(call, Kind::End, work)
 }
 
+/// What a command does to what is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     Look,
     Act,
     End,
+}
+
+/// The use-cases for one command of this kind.
+pub(crate) async fn opened(around: &Surroundings, kind: Kind) -> Result<App, End> {
+    if kind == Kind::End {
+        // Without a service, opening the database needs room already.
+        svc_app::make_room(&around.config.state_dir).await;
+    }
+    let composed = match kind {
+        Kind::Look => compose::reader(around).await,
+        Kind::Act | Kind::End => compose::command(around).await,
+    };
+    let app = composed.map_err(Failure::from)?.app;
+    if kind != Kind::Look {
+        // Otherwise the first bridge that a command starts would bar the way for ever.
+        app.legacy().run().await?;
+    }
+    if kind != Kind::Look && !compose::is_served(around).await {
+        app.record_ends().await?;
+    }
+    Ok(app)
 }
 
 fn run<T>(
@@ -54,22 +76,7 @@ fn run<T>(
     let around = call.surroundings(&loaded);
     block_on(async {
         let mut signals = Signals::of_command().map_err(End::of_machine)?;
-        if kind == Kind::End {
-            // Without a service, opening the database needs room already.
-            svc_app::make_room(&around.config.state_dir).await;
-        }
-        let composed = match kind {
-            Kind::Look => compose::reader(&around).await,
-            Kind::Act | Kind::End => compose::command(&around).await,
-        };
-        let app = composed.map_err(Failure::from)?.app;
-        if kind != Kind::Look {
-            // Otherwise the first bridge that a command starts would bar the way for ever.
-            app.legacy().run().await?;
-        }
-        if kind != Kind::Look && !compose::is_served(&around).await {
-            app.record_ends().await?;
-        }
+        let app = opened(&around, kind).await?;
         let asked = tokio::select! {
             done = work(&app) => {
                 app.close().await;
