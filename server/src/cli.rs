@@ -18,6 +18,7 @@ mod jobs;
 mod keepers;
 mod logs;
 mod manual;
+mod mcp;
 mod migrate;
 mod open;
 mod options;
@@ -143,6 +144,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Migrate(listing) => migrate::migrate(call, listing),
         Command::Completions(wanted) => completions::script(call, wanted),
         Command::Man(wanted) => manual::man(call, wanted),
+        Command::Mcp => mcp::mcp(call),
     }
 }
 

@@ -73,6 +73,10 @@ pub(crate) fn start(shape: Shape, level: LogLevel) {
 
 /// Our own crates at the configured level; of others only what is wrong.
 fn is_wanted(metadata: &Metadata<'_>, own: LevelFilter) -> bool {
+    if metadata.target().starts_with("rmcp") {
+        // It tells of what clients send, word by word; they get an answer instead.
+        return false;
+    }
     let is_own = metadata.target() == "svc" || metadata.target().starts_with("svc_");
     let most = if is_own { own } else { own.min(LevelFilter::WARN) };
     *metadata.level() <= most

@@ -49,6 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         ],
     ),
     ("svc-http", &["svc-app", "svc-domain", "svc-shared"]),
+    ("svc-mcp", &["svc-app", "svc-domain", "svc-shared"]),
     (
         "svc-server",
         &[
@@ -58,6 +59,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-domain",
             "svc-http",
             "svc-keeper",
+            "svc-mcp",
             "svc-ports",
             "svc-process",
             "svc-projects",
@@ -112,6 +114,12 @@ const BANS: &[Ban] = &[
     // The door of requests reaches the outside through use-cases only.
     Ban {
         folder: "server/http/src",
+        words: &["svc_store", "svc_agent", "svc_process", "svc_projects", "svc_config", "sqlx"],
+        except: &[],
+    },
+    // So does the server of tools, which is given its use-cases.
+    Ban {
+        folder: "server/mcp/src",
         words: &["svc_store", "svc_agent", "svc_process", "svc_projects", "svc_config", "sqlx"],
         except: &[],
     },

@@ -32,7 +32,7 @@ use svc_ports::process::ProcessFacts;
 use svc_projects::{Project, Projects};
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::ErrorCode;
-use svc_shared::ids::{InstanceId, ProjectName};
+use svc_shared::ids::{InstanceId, ProjectName, SessionRef};
 use svc_shared::status::SpawnMode;
 use tokio::sync::Notify;
 
@@ -121,6 +121,12 @@ pub struct Sessions {
 }
 
 impl Sessions {
+    /// What stands for a raw session id that the caller knows.
+    #[must_use]
+    pub fn reference(&self, raw: &str) -> Option<SessionRef> {
+        self.scan.refs.session(raw)
+    }
+
     /// Whether the lists of sessions may be out of date.
     /// Nothing was read yet, or the registry of the agent could not be read.
     #[must_use]

@@ -346,6 +346,16 @@ Examples:
   svc migrate
   svc migrate --json")]
     Migrate(Listing),
+    /// Serve sessions to an agent over standard input and output (Model Context Protocol).
+    #[command(after_help = "\
+Lists sessions and tells how they stand. Tools that start, stop and resume sessions are offered
+only with `mcp.allow_writes: true`. Works with the service and without it; ends with its input.
+
+Examples:
+  svc mcp
+  svc mcp -c /etc/svc/svc.yml
+  claude mcp add svc -- svc mcp      offer it to Claude Code")]
+    Mcp,
     /// Print the completion script of a shell.
     #[command(after_help = "\
 Completes commands, options, projects and instances. Works without a configuration.
@@ -391,7 +401,7 @@ impl Command {
     /// Whether standard output belongs to JSON.
     pub(crate) fn wants_json(&self) -> bool {
         match self {
-            Self::Run | Self::Demo(_) | Self::Completions(_) | Self::Man(_) => false,
+            Self::Run | Self::Demo(_) | Self::Mcp | Self::Completions(_) | Self::Man(_) => false,
             Self::Config(Config::Check(Check { json, .. }) | Config::Show(Show { json, .. }))
             | Self::Config(Config::Path(Listing { json }) | Config::Schema(Listing { json }))
             | Self::Doctor(Doctor { json, .. })

@@ -119,6 +119,11 @@ impl Output {
         }
     }
 
+    /// One line on standard error as other programs expect it, without a prefix.
+    pub(crate) fn banner(self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{}", escape(text));
+    }
+
     /// Why a command fails, on standard error.
     pub(crate) fn complain(self, text: &str) {
         self.say("ERROR", text, text);

@@ -1,7 +1,7 @@
 //! The base of every black-box test: a private machine and the real `svc`.
 
 mod books;
-mod canary;
+pub mod canary;
 mod cli;
 mod client;
 mod clock;

@@ -56,6 +56,7 @@ mod legacy;
 mod log_files;
 mod lost_keepers;
 mod main_job;
+mod mcp;
 mod odd_agents;
 mod odd_callers;
 mod open_sockets;

@@ -160,7 +160,7 @@ section! {
     /// The MCP server.
     Mcp "mcp." {
         /// Offers the tools of the MCP server that write.
-        allow_writes: bool = BOOL => OFF, File NextMcpStart planned;
+        allow_writes: bool = BOOL => OFF, File NextMcpStart;
     }
 }
 
