@@ -22,6 +22,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("svc-ports", &["svc-domain", "svc-shared"]),
     // Adapters know the rules and the ports, never the use-cases.
     ("svc-watch", &[]),
+    ("svc-archive", &[]),
     ("svc-pidfd", &[]),
     ("svc-config", &["svc-domain", "svc-shared"]),
     ("svc-store", &["svc-domain", "svc-shared"]),
@@ -35,6 +36,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "svc-app",
         &[
             "svc-agent",
+            "svc-archive",
             "svc-config",
             "svc-domain",
             "svc-hosted",
