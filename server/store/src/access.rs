@@ -35,7 +35,8 @@ const INSERT_TOKEN: &str = concat!(
 const TOKEN_HASH: &str = "SELECT hash FROM api_tokens WHERE label = ?";
 const ROTATE_TOKEN: &str = "UPDATE api_tokens SET hash = ?2, last_used_at = NULL WHERE label = ?1";
 const DELETE_TOKEN: &str = "DELETE FROM api_tokens WHERE label = ?";
-const WITHDRAW: &str = "INSERT INTO withdrawn_tokens (hash, withdrawn_at) VALUES (?, ?) \
+pub(crate) const WITHDRAWN: &str = "SELECT hash, withdrawn_at FROM withdrawn_tokens";
+pub(crate) const WITHDRAW: &str = "INSERT INTO withdrawn_tokens (hash, withdrawn_at) VALUES (?, ?) \
      ON CONFLICT DO NOTHING";
 const USED_TOKEN: &str = "UPDATE api_tokens SET last_used_at = ?2 WHERE hash = ?1";
 
@@ -61,6 +62,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     TOKEN_HASH,
     ROTATE_TOKEN,
     DELETE_TOKEN,
+    WITHDRAWN,
     WITHDRAW,
     USED_TOKEN,
     SIGN_INS,

@@ -50,13 +50,14 @@ impl Store {
     }
 }
 
+/// See `OPEN`: a look at the files must not fall between another opening and its entry.
+static OPENING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 async fn open_with(
     state_dir: &Path,
     access: Access,
     scripts: &'static [Script],
 ) -> Result<Store, OpenError> {
-    // See `OPEN`: a look at the files must not fall between another opening and its entry.
-    static OPENING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     let _alone = OPENING.lock().await;
     match access {
         Access::ReadWrite { snapshot } => read_write(state_dir, snapshot, scripts).await,
@@ -91,9 +92,27 @@ async fn read_write(
 }
 
 async fn read_only(state_dir: &Path, scripts: &'static [Script]) -> Result<Store, OpenError> {
+    let (store, found) = read_any(state_dir, scripts).await?;
+    let known = migrate::head(scripts);
+    match found {
+        Some(found) if found < known => {
+            store.close().await;
+            Err(OpenError::Pending { path: state_dir.join("svc.db"), found, known })
+        }
+        Some(_) | None => Ok(store),
+    }
+}
+
+/// Opens a registry of any schema up to ours for reading.
+///
+/// The schema is none where this process has the registry open already.
+async fn read_any(
+    state_dir: &Path,
+    scripts: &'static [Script],
+) -> Result<(Store, Option<i64>), OpenError> {
     let path = state_dir.join("svc.db");
     if let Some(opened) = Opened::again(&path) {
-        return connect(path, opened, true, false).await;
+        return Ok((connect(path, opened, true, false).await?, None));
     }
     let subject = Subject { state_dir, path: &path, scripts };
     let mut looks = 0;
@@ -110,15 +129,21 @@ async fn read_only(state_dir: &Path, scripts: &'static [Script]) -> Result<Store
             Err(error) => return Err(error),
         }
     };
-    let known = migrate::head(scripts);
-    if found < known {
-        return Err(OpenError::Pending { path, found, known });
-    }
     // Where nothing can be created beside it, only a file that nobody changes can be read.
     let may_create = rustix::fs::access(state_dir, rustix::fs::Access::WRITE_OK).is_ok();
     let immutable = side == Side::Nothing && !may_create;
     let opened = Opened::first(&path)?;
-    connect(path, opened, true, immutable).await
+    Ok((connect(path, opened, true, immutable).await?, Some(found)))
+}
+
+/// Opens a registry of any schema up to ours for reading, none where there is none.
+pub(crate) async fn open_any(state_dir: &Path) -> Result<Option<Store>, OpenError> {
+    let _alone = OPENING.lock().await;
+    match read_any(state_dir, migrate::ALL).await {
+        Ok((store, _)) => Ok(Some(store)),
+        Err(OpenError::Missing(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 async fn connect(
