@@ -4,6 +4,7 @@
 
 mod approvals;
 mod arguments;
+mod backup;
 mod call;
 mod changes;
 mod completions;
@@ -141,6 +142,8 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Screen(options) => screen::screen(call, options),
         Command::Usage(options) => usage::usage(call, options),
         Command::Open(options) => open::open(call, options),
+        Command::Backup(options) => backup::run_backup(call, options),
+        Command::Restore(options) => backup::run_restore(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),
         Command::Completions(wanted) => completions::script(call, wanted),
         Command::Man(wanted) => manual::man(call, wanted),

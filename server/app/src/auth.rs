@@ -20,6 +20,7 @@ mod tokens;
 
 pub use devices::Devices;
 pub use identity::{Caller, Channel, Claim, Identity};
+pub(crate) use known::epoch_on_disk;
 pub use password::{LONGEST_PASSWORD, SHORTEST_PASSWORD, hash_password};
 pub use probe::{PROBE_HEADER, probe_pass};
 pub use sign_in::{SignInError, Visitor};

@@ -3,6 +3,7 @@
 
 mod access;
 pub(crate) mod audit;
+pub mod backup;
 pub mod doctor;
 mod figures;
 mod history;

@@ -23,7 +23,7 @@ pub enum Area {
     Config,
 }
 
-/// An accepted name: in one of the areas, relative, without anything that leads out of it.
+/// An accepted name: in one of the areas, and nothing in it leads out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemberPath {
     area: Area,

@@ -1,6 +1,7 @@
 //! The argument tree: commands, options and their help.
 
 use crate::cli::approvals::{Approvals, Deny, Message, NamedApproval};
+use crate::cli::backup::{Backup, Restore};
 use crate::cli::changes::Changes;
 use crate::cli::config::{Check, Config, Show};
 use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
@@ -40,7 +41,7 @@ Examples:
   svc status --json          all bridges, for a program
 
 Exit codes: 0 done; 1 attempted and failed; 2 cannot be attempted as asked;
-3 blocked by a strictness flag; 130/143 interrupted.";
+3 blocked by a strictness flag or a running service; 130/143 interrupted.";
 
 /// Starts, tracks and shows remote-control bridges of the projects on this machine.
 #[derive(Debug, Parser)]
@@ -336,6 +337,29 @@ Examples:
     /// Print the link under which the remote client finds a running bridge.
     #[command(after_help = "Examples:\n  svc open api\n  svc open api --launch")]
     Open(Open),
+    /// Archive the state directory and the configuration, also while the service runs.
+    #[command(after_help = "\
+One .tar.gz file with mode 0600: a manifest with the SHA-256 of every file, the state directory and
+the configuration. The database is copied as it is at one moment and checked; the archive is read
+again before it gets its name, and a killed backup leaves none. Exit 3 with --exclusive while a
+service runs.
+
+Examples:
+  svc backup                         ./svc-backup-20250131T235959Z.tar.gz
+  svc backup -o /var/backups/svc/    into a directory, made when it is missing
+  svc backup -o svc.tar.gz --force --no-logs --json")]
+    Backup(Backup),
+    /// Replace a state directory by the one of an archive.
+    #[command(after_help = "\
+The archive is read whole and verified before anything is written, then unpacked beside the
+directory and put in its place in one step; a failure leaves everything as it was. Everybody has to
+sign in again, and withdrawn tokens stay withdrawn. Exit 3 while a service runs on the directory.
+
+Examples:
+  svc restore svc-backup-20250131T235959Z.tar.gz --state-dir ~/.local/state/svc --dry-run
+  svc restore svc.tar.gz --state-dir ~/.local/state/svc --force
+  svc restore svc.tar.gz --state-dir /srv/svc --config-out /etc/svc/svc.yml")]
+    Restore(Restore),
     /// Upgrade the `state.json` of an earlier version before its records are imported.
     #[command(after_help = "\
 Reads strictly: a file it does not understand is left byte for byte as it is (exit 1). A file of
@@ -426,6 +450,8 @@ impl Command {
             | Self::Stranded(Stranded { json, .. })
             | Self::Strays(Strays { json, .. })
             | Self::Keepers(Keepers { json, .. })
+            | Self::Backup(Backup { json, .. })
+            | Self::Restore(Restore { json, .. })
             | Self::Migrate(Listing { json })
             | Self::Jobs(
                 Jobs::List(Listing { json })

@@ -22,7 +22,7 @@ pub struct Withdrawn {
     pub at: i64,
 }
 
-/// Copies the registry of a state directory as it is at one moment, and returns its schema.
+/// Copies the registry as it is at one moment, and returns its schema.
 ///
 /// Works beside a service that writes, and with a schema that a start would migrate. `to` is an
 /// empty file, whose mode stays. Without a registry nothing is copied and the schema is none.
@@ -48,8 +48,9 @@ pub async fn copy_registry(state_dir: &Path, to: &Path) -> Result<Option<i64>, O
     }
 }
 
-/// Judges a database file as a start would, and returns its schema; none without a file.
+/// Judges a database file as a start would, and returns its schema.
 ///
+/// The schema is none without a file.
 /// Its objects are compared with ours one by one, and every page is checked.
 ///
 /// # Errors
@@ -70,7 +71,7 @@ pub async fn check_copy(path: &Path) -> Result<Option<i64>, OpenError> {
     }
 }
 
-/// The tokens that were withdrawn in a state directory; none where nothing was recorded.
+/// The tokens that were withdrawn in a state directory.
 ///
 /// # Errors
 /// The registry is not ours or cannot be read.
@@ -90,7 +91,9 @@ pub async fn withdrawn_tokens(state_dir: &Path) -> Result<Vec<Withdrawn>, OpenEr
     Ok(rows.into_iter().map(|(hash, at)| Withdrawn { hash, at }).collect())
 }
 
-/// Withdraws tokens in a database that passed [`check_copy`] and that nobody has open.
+/// Withdraws tokens in a database that nobody has open.
+///
+/// It passed [`check_copy`].
 ///
 /// # Errors
 /// Nothing was written.

@@ -50,6 +50,8 @@ impl Store {
     }
 }
 
+/// Held while a database is opened.
+///
 /// See `OPEN`: a look at the files must not fall between another opening and its entry.
 static OPENING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 

@@ -12,6 +12,8 @@
 
 mod adoption;
 mod audit;
+mod backups;
+mod backups_hostile;
 mod changes;
 mod clones;
 mod commands;

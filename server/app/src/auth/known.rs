@@ -56,10 +56,11 @@ pub(super) fn is_same(one: &str, other: &str) -> bool {
 /// The session epoch; 0 where there was never a sign-out.
 /// A file that cannot be understood gives a number above every one that it can have held.
 pub(super) async fn read_epoch(path: PathBuf, now: Timestamp) -> u64 {
-    tokio::task::spawn_blocking(move || on_disk(&path, now)).await.unwrap_or(u64::MAX / 2)
+    tokio::task::spawn_blocking(move || epoch_on_disk(&path, now)).await.unwrap_or(u64::MAX / 2)
 }
 
-fn on_disk(path: &Path, now: Timestamp) -> u64 {
+/// The epoch in a file, as [`read_epoch`] gives it. Blocks.
+pub(crate) fn epoch_on_disk(path: &Path, now: Timestamp) -> u64 {
     match std::fs::read_to_string(path) {
         Ok(text) => text.trim().parse().unwrap_or_else(|_| above(now)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
@@ -78,7 +79,7 @@ pub(super) async fn raise_epoch(
     now: Timestamp,
 ) -> Result<u64, FileError> {
     let raised = tokio::task::spawn_blocking(move || {
-        let next = on_disk(&path, now).max(in_memory).saturating_add(1);
+        let next = epoch_on_disk(&path, now).max(in_memory).saturating_add(1);
         svc_process::files::replace(&path, next.to_string().as_bytes()).map(|()| next)
     });
     match raised.await {

@@ -71,6 +71,7 @@ pub async fn acting_as<F: Future>(actor: Actor, work: F) -> F::Output {
 pub(crate) enum Surface {
     Trust,
     ApiToken,
+    Restore,
     Setup,
     Terminal,
     ClaudeMd,
@@ -241,6 +242,11 @@ fn user() -> String {
     name.unwrap_or(id)
 }
 
+/// The user of this machine who runs a command.
+pub(crate) fn of_command() -> Actor {
+    Actor::Command(user())
+}
+
 /// Whoever the work in progress is done for, if that is known.
 pub(crate) fn current() -> Option<Actor> {
     ACTOR.try_with(Actor::clone).ok()
@@ -265,7 +271,7 @@ impl Audit {
     ) -> Result<T, AppError> {
         let actor = current().unwrap_or_else(|| match self.role {
             Role::Server => Actor::Admin,
-            Role::Command | Role::Reader => Actor::Command(user()),
+            Role::Command | Role::Reader => of_command(),
         });
         self.log.record(&(actor, self.clock.now()), &change, work).await
     }

@@ -15,7 +15,9 @@ pub(super) enum Kind {
     Implied,
 }
 
-/// Names by their lower-case form: two that differ in case are one file on some systems.
+/// Names by their lower-case form.
+///
+/// Two that differ in case are one file on some systems.
 #[derive(Debug, Default)]
 pub(super) struct Seen(HashMap<String, (String, Kind)>);
 

@@ -1,0 +1,152 @@
+//! Puts a staged directory in the place of another one, and back.
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A directory that is in its place, and how that is undone.
+#[derive(Debug)]
+pub(super) struct Swapped {
+    staged: PathBuf,
+    target: PathBuf,
+    how: How,
+}
+
+#[derive(Debug)]
+enum How {
+    /// There was nothing, or an empty directory.
+    Placed { was_there: bool },
+    /// In one step: what was there is where the staged one was.
+    Exchanged,
+    /// In two: what was there is here.
+    Aside(PathBuf),
+}
+
+/// Why a swap failed.
+#[derive(Debug)]
+pub(super) enum SwapError {
+    /// Everything is as it was.
+    Nothing(io::Error),
+    /// What was there is at this path.
+    Stranded(PathBuf, io::Error),
+}
+
+/// Puts `staged` in the place of `target`. `aside` is a free name beside `staged`.
+///
+/// # Errors
+/// As [`SwapError`] says.
+pub(super) fn swap(staged: &Path, target: &Path, aside: &Path) -> Result<Swapped, SwapError> {
+    let done = |how| Swapped { staged: staged.to_owned(), target: target.to_owned(), how };
+    if is_free(target).map_err(SwapError::Nothing)? {
+        let was_there = target.exists();
+        // A rename replaces an empty directory and no other one.
+        fs::rename(staged, target).map_err(SwapError::Nothing)?;
+        return Ok(done(How::Placed { was_there }));
+    }
+    match renameat_with(CWD, staged, CWD, target, RenameFlags::EXCHANGE) {
+        Ok(()) => return Ok(done(How::Exchanged)),
+        // Not every file system can do it in one step.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
+        Err(errno) => return Err(SwapError::Nothing(errno.into())),
+    }
+    in_two_steps(staged, target, aside).map(|()| done(How::Aside(aside.to_owned())))
+}
+
+fn in_two_steps(staged: &Path, target: &Path, aside: &Path) -> Result<(), SwapError> {
+    fs::rename(target, aside).map_err(SwapError::Nothing)?;
+    fs::rename(staged, target).map_err(|error| match fs::rename(aside, target) {
+        Ok(()) => SwapError::Nothing(error),
+        Err(_) => SwapError::Stranded(aside.to_owned(), error),
+    })
+}
+
+/// Whether there is nothing, or a directory with nothing in it.
+pub(super) fn is_free(target: &Path) -> io::Result<bool> {
+    match fs::read_dir(target) {
+        Ok(mut entries) => Ok(entries.next().is_none()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(true),
+        Err(error) => Err(error),
+    }
+}
+
+impl Swapped {
+    /// Takes the swap back.
+    ///
+    /// # Errors
+    /// As [`SwapError`] says; `Nothing` means that the new directory stays.
+    pub(super) fn undo(self) -> Result<(), SwapError> {
+        let Self { staged, target, how } = self;
+        match how {
+            How::Placed { was_there } => {
+                let back = fs::rename(&target, &staged);
+                let made =
+                    back.and_then(|()| if was_there { fs::create_dir(&target) } else { Ok(()) });
+                made.map_err(SwapError::Nothing)
+            }
+            How::Exchanged => renameat_with(CWD, &staged, CWD, &target, RenameFlags::EXCHANGE)
+                .map_err(|errno| SwapError::Stranded(staged, errno.into())),
+            How::Aside(aside) => {
+                let back = fs::rename(&target, &staged).and_then(|()| fs::rename(&aside, &target));
+                back.map_err(|error| SwapError::Stranded(aside, error))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(root: &Path, name: &str, content: &str) -> PathBuf {
+        let directory = root.join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("file"), content).unwrap();
+        directory
+    }
+
+    fn content(directory: &Path) -> String {
+        fs::read_to_string(directory.join("file")).unwrap()
+    }
+
+    #[test]
+    fn h40_a_swap_replaces_and_is_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let staged = tree(dir.path(), "staged", "new");
+        let target = tree(dir.path(), "target", "old");
+        let aside = dir.path().join("aside");
+        let swapped = swap(&staged, &target, &aside).unwrap();
+        assert_eq!(content(&target), "new");
+        swapped.undo().unwrap();
+        assert_eq!((content(&target), content(&staged)), ("old".into(), "new".into()));
+        in_two_steps(&staged, &target, &aside).unwrap();
+        assert_eq!((content(&target), content(&aside)), ("new".into(), "old".into()));
+        let undo =
+            Swapped { staged: staged.clone(), target: target.clone(), how: How::Aside(aside) };
+        undo.undo().unwrap();
+        assert_eq!((content(&target), content(&staged)), ("old".into(), "new".into()));
+    }
+
+    #[test]
+    fn h40_a_failed_second_step_puts_the_old_one_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = tree(dir.path(), "target", "old");
+        let failed = in_two_steps(&dir.path().join("none"), &target, &dir.path().join("aside"));
+        assert!(matches!(failed, Err(SwapError::Nothing(_))), "{failed:?}");
+        assert_eq!(content(&target), "old");
+    }
+
+    #[test]
+    fn an_empty_directory_is_replaced_and_comes_back_empty() {
+        let dir = tempfile::tempdir().unwrap();
+        let staged = tree(dir.path(), "staged", "new");
+        let target = dir.path().join("target");
+        fs::create_dir(&target).unwrap();
+        let swapped = swap(&staged, &target, &dir.path().join("aside")).unwrap();
+        assert_eq!(content(&target), "new");
+        swapped.undo().unwrap();
+        assert_eq!(content(&staged), "new");
+        assert!(is_free(&target).unwrap() && target.is_dir());
+    }
+}
