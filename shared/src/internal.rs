@@ -9,6 +9,7 @@ pub mod keepers;
 pub mod metrics;
 pub mod probe;
 pub mod restore;
+pub mod settings;
 pub mod strays;
 pub mod usage;
 

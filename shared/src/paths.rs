@@ -40,6 +40,10 @@ pub const LOGIN: &str = "/login";
 pub const LOGOUT: &str = "/logout";
 /// A fresh proof of the password.
 pub const REAUTH: &str = "/api/reauth";
+/// The configuration.
+pub const CONFIG: &str = "/api/config";
+/// The part of the configuration that needs a fresh proof of the password.
+pub const CONFIG_ADVANCED: &str = "/api/config/advanced";
 /// The named tokens.
 pub const TOKENS: &str = "/api/tokens";
 /// A new secret for a named token.

@@ -5,6 +5,8 @@
 //! nothing here writes. Calls block for as long as it takes to read a few small files.
 
 mod config;
+mod describe;
+mod edit;
 mod environment;
 mod find;
 mod json_schema;
@@ -20,6 +22,7 @@ mod show;
 pub mod table;
 mod tree;
 mod value;
+mod wanted;
 
 pub use config::{
     Agent, Api, Auth, CeilingAction, Ceilings, Clones, Config, ConfigWrite, CookieSecure, Db,
@@ -27,6 +30,8 @@ pub use config::{
     Notifications, Observability, Project, Reaper, Restart, ReverseProxy, ScopeUse, Tls,
     TlsProvision, Ui, Usage, UsageMode, Webhooks,
 };
+pub use describe::{describe, file_reason, section_of};
+pub use edit::EditError;
 pub use environment::{Environment, default_state_dir, is_scrubbed};
 pub use find::{Candidate, FindError, Found, Step, candidates, find};
 pub use json_schema::json_schema;
@@ -36,3 +41,4 @@ pub use report::{ConfigErrors, Location, Problem, Warning, WarningKind};
 pub use secret::{MASK, Secret};
 pub use setting::Source;
 pub use show::{Row, View, show};
+pub use wanted::{OldName, Wanted, candidate, old_names, reconciled};

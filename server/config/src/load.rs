@@ -11,11 +11,13 @@ mod hash_quality;
 mod variables;
 
 pub use check::{is_password_hash, judge_exposure};
+pub(crate) use variables::items_of;
 
 use crate::environment::Environment;
 use crate::find::Found;
-use crate::loaded::{Loaded, Origin};
+use crate::loaded::{Known, Loaded, Origin};
 use crate::report::{ConfigErrors, Problem, Warning, WarningKind};
+use crate::secret::Secret;
 use crate::value::Value;
 use draft::Draft;
 use std::path::Path;
@@ -36,7 +38,12 @@ fn read_as(bytes: &[u8], found: &Found, environment: &Environment) -> Result<Loa
     let base = found.path.parent().unwrap_or(Path::new("/")).to_path_buf();
     let mut draft = Draft::new(Some(found.path.clone()), base, environment);
     draft.step = Some(found.step);
-    draft.origin = Origin(Some(Box::new((found.clone(), environment.clone()))));
+    let text = Secret::new(String::from_utf8_lossy(bytes).into_owned());
+    draft.origin = Origin(Some(Box::new(Known {
+        found: found.clone(),
+        environment: environment.clone(),
+        text,
+    })));
     draft.finish(bytes, environment)
 }
 
@@ -72,8 +79,17 @@ impl Origin {
     /// Blocking as [`load`].
     #[must_use]
     pub fn read_again(&self) -> Option<Result<Loaded, ConfigErrors>> {
-        let (found, environment) = self.0.as_deref()?;
+        let Known { found, environment, .. } = self.0.as_deref()?;
         Some(load(found, environment))
+    }
+
+    /// Reads the text of that time again, to compare it with the file of now.
+    ///
+    /// Blocking as [`load`].
+    #[must_use]
+    pub fn as_it_was(&self) -> Option<Result<Loaded, ConfigErrors>> {
+        let Known { found, environment, text } = self.0.as_deref()?;
+        Some(load_candidate(text.expose(), found, environment))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::config::Config;
 use crate::environment::Environment;
 use crate::find::Found;
 use crate::report::Warning;
+use crate::secret::Secret;
 use crate::setting::{ProjectSettings, Settings, Source};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -38,17 +39,42 @@ impl fmt::Debug for Loaded {
 
 /// The file and the environment of a configuration, to read it again later.
 #[derive(Debug, Clone, Default)]
-pub struct Origin(pub(crate) Option<Box<(Found, Environment)>>);
+pub struct Origin(pub(crate) Option<Box<Known>>);
+
+/// What a configuration was read from.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    pub(crate) found: Found,
+    pub(crate) environment: Environment,
+    /// The text of the file at that time, which may hold secrets.
+    pub(crate) text: Secret,
+}
 
 impl Origin {
     /// The file; none for a configuration that was given as text.
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
-        self.0.as_deref().map(|(found, _)| found.path.as_path())
+        self.0.as_deref().map(|known| known.found.path.as_path())
+    }
+
+    /// The file with its search list, and the environment.
+    #[must_use]
+    pub fn parts(&self) -> Option<(&Found, &Environment)> {
+        self.0.as_deref().map(|known| (&known.found, &known.environment))
     }
 }
 
 impl Loaded {
+    /// Whether the file itself holds a secret.
+    #[must_use]
+    pub fn holds_secret(&self) -> bool {
+        crate::table::leaves().filter(|leaf| leaf.secret).any(|leaf| {
+            self.settings.get(leaf.key).is_some_and(|setting| {
+                matches!(setting.source, Source::File { .. }) && !setting.value.is_nothing()
+            })
+        })
+    }
+
     /// Where the value of a key comes from; none for a key the schema does not have.
     ///
     /// A key of a project contains its name: `projects.api.restart`.

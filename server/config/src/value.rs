@@ -51,6 +51,18 @@ impl Value {
         })
     }
 
+    /// Whether nothing is set: null, or no entries.
+    pub fn is_nothing(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::List(items) => items.is_empty(),
+            Self::Map(map) => map.is_empty(),
+            Self::Bool(_) | Self::Int(_) | Self::Float(_) | Self::Text(_) | Self::Switches(_) => {
+                false
+            }
+        }
+    }
+
     /// The value as JSON.
     pub fn to_json(&self) -> Json {
         match self {

@@ -9,7 +9,7 @@ use crate::schema::{Leaf, Stage};
 use crate::secret::Secret;
 use crate::setting::Source;
 use crate::table;
-use crate::value::{self, Value};
+use crate::value;
 use std::path::{Path, PathBuf};
 use svc_domain::posture::{
     self, Caution, CookieMark, Enforced, Exposure, HashQuality, ProxyTrust, Refusal,
@@ -253,7 +253,7 @@ impl Draft {
         }
         let holds_secret = table::leaves().filter(|leaf| leaf.secret).any(|leaf| {
             self.settings.get(leaf.key).is_some_and(|setting| {
-                matches!(setting.source, Source::File { .. }) && !is_nothing(&setting.value)
+                matches!(setting.source, Source::File { .. }) && !setting.value.is_nothing()
             })
         });
         if holds_secret && mode & 0o044 != 0 {
@@ -377,17 +377,6 @@ fn is_version(raw: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-');
     numbers.split('.').all(is_number) && !pre_release.is_empty() && pre_release.chars().all(is_word)
-}
-
-fn is_nothing(value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::List(items) => items.is_empty(),
-        Value::Map(map) => map.is_empty(),
-        Value::Bool(_) | Value::Int(_) | Value::Float(_) | Value::Text(_) | Value::Switches(_) => {
-            false
-        }
-    }
 }
 
 #[cfg(unix)]

@@ -289,7 +289,7 @@ fn meaning(name: &str, names: &BTreeMap<String, &'static Leaf>) -> (Meaning, boo
 /// The entries of a list in a variable.
 ///
 /// A JSON array of texts, or the parts between commas and line ends without blank ones.
-fn items_of(text: &str) -> Result<Vec<String>, String> {
+pub(crate) fn items_of(text: &str) -> Result<Vec<String>, String> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).map_err(|_| {
             "starts with [ and is not a JSON array of texts; write [\"a\", \"b\"] or a, b"

@@ -9,6 +9,7 @@
 
 mod announced;
 mod corpus;
+mod edits;
 mod json_schema;
 mod posture;
 mod secrecy;
