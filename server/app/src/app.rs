@@ -12,7 +12,7 @@ use crate::jobs::Jobs;
 use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
-use crate::ops::{AccessReport, History, Metrics, Preferences, Status};
+use crate::ops::{AccessReport, ConfigEditor, History, Metrics, Preferences, Status};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
@@ -244,6 +244,12 @@ impl App {
     #[must_use]
     pub fn legacy(&self) -> &LegacyImport {
         &self.0.legacy
+    }
+
+    /// The configuration file, for an editor.
+    #[must_use]
+    pub fn config_editor(&self) -> &ConfigEditor {
+        &self.0.config_editor
     }
 
     /// The configuration.

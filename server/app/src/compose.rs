@@ -38,12 +38,12 @@ use crate::jobs::{JobScan, Jobs};
 use crate::locks::Locks;
 use crate::logs::Logs;
 use crate::logs::retention::Retention;
-use crate::ops::AccessReport;
 use crate::ops::audit::{Audit, AuditLog};
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::metrics::Samples;
 use crate::ops::temporaries::Temporaries;
+use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
 use crate::projects::catalog::Catalog;
 use crate::projects::changes::ChangesReader;
@@ -152,6 +152,12 @@ impl UseCases {
             role,
             clock: Arc::clone(&clock),
         });
+        let config_editor = ConfigEditor {
+            config: Arc::clone(&config),
+            origin: parts.origin.clone(),
+            audit: Arc::clone(&audit),
+            tasks: tasks.clone(),
+        };
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
             registry: Arc::clone(&registry),
@@ -570,6 +576,7 @@ impl UseCases {
             tokens,
             devices,
             access,
+            config_editor,
             read_model,
             instances,
             readiness,

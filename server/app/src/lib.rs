@@ -40,7 +40,11 @@ pub use error::{AppError, Class};
 pub use hosted::{Approvals, HostedItem, HostedSessions, HostedViewer};
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;
-pub use ops::{Actor, Figures, HostedFigures, VERSION, acting_as, backup, doctor, legacy, setup};
+pub use ops::{
+    Actor, ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange,
+    Written as ConfigWritten,
+};
+pub use ops::{Figures, HostedFigures, VERSION, acting_as, backup, doctor, legacy, setup};
 pub use projects::changes::{Checkout, FilePart};
 pub use projects::changes_watch::ChangesWatch;
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};

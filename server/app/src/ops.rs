@@ -4,6 +4,7 @@
 mod access;
 pub(crate) mod audit;
 pub mod backup;
+mod config;
 pub mod doctor;
 mod figures;
 mod history;
@@ -17,6 +18,7 @@ mod ui_prefs;
 
 pub use access::AccessReport;
 pub use audit::{Actor, acting_as};
+pub use config::{ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange, Written};
 pub use figures::{Figures, HostedFigures};
 pub use history::History;
 pub use metrics::Metrics;

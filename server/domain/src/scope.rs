@@ -182,6 +182,8 @@ mod tests {
             ("POST", "/api/devices/sign-out-others", false, false, false),
             ("GET", "/api/access", true, true, true),
             ("GET", "/api/ui-prefs", false, false, false),
+            ("GET", "/api/config", false, false, false),
+            ("PUT", "/api/config/advanced", false, false, false),
             ("PUT", "/api/ui-prefs", false, false, false),
             ("PUT", "/api/config", false, false, false),
             ("GET", "/api/config", false, false, false),

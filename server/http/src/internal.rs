@@ -6,6 +6,7 @@ pub(crate) mod access;
 pub(crate) mod approvals;
 pub(crate) mod changes;
 pub(crate) mod clones;
+pub(crate) mod config;
 pub(crate) mod history;
 pub(crate) mod instances;
 pub(crate) mod instructions;

@@ -4,11 +4,11 @@
 
 use crate::process_umask::permission_bits;
 use crate::table::ProcTable;
-use rustix::fs::{Mode, OFlags, fchmod, fstat, fsync, open};
+use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, fsync, open};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use svc_domain::identity::{Observed, Pid};
@@ -88,7 +88,20 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
 /// # Errors
 /// As [`replace`].
 pub fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), FileError> {
-    replaced(path, content, mode, Durability::PowerLoss)
+    replaced(path, content, mode, None, Durability::PowerLoss)
+}
+
+/// Like [`replace_with_mode`], for a file of this user and group.
+///
+/// # Errors
+/// As [`replace`]; also when the new file cannot be given to them.
+pub fn replace_as(
+    path: &Path,
+    content: &[u8],
+    mode: u32,
+    owner: (u32, u32),
+) -> Result<(), FileError> {
+    replaced(path, content, mode, Some(owner), Durability::PowerLoss)
 }
 
 /// Like [`replace`], without sync: for files that matter only until the next boot.
@@ -96,7 +109,7 @@ pub fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> Result<(), F
 /// # Errors
 /// As [`replace`].
 pub fn replace_without_sync(path: &Path, content: &[u8]) -> Result<(), FileError> {
-    replaced(path, content, PRIVATE, Durability::ThisBoot)
+    replaced(path, content, PRIVATE, None, Durability::ThisBoot)
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,12 +122,21 @@ fn replaced(
     path: &Path,
     content: &[u8],
     mode: u32,
+    owner: Option<(u32, u32)>,
     durability: Durability,
 ) -> Result<(), FileError> {
     let attempt = || -> io::Result<()> {
         let directory = directory_of(path)?;
         // Created exclusively and 0600; removed when dropped before `persist`.
         let mut temporary = temporary_in(directory)?;
+        if let Some((user, group)) = owner {
+            let meta = temporary.as_file().metadata()?;
+            let user = (meta.uid() != user).then(|| Uid::from_raw(user));
+            let group = (meta.gid() != group).then(|| Gid::from_raw(group));
+            if user.is_some() || group.is_some() {
+                fchown(temporary.as_file(), user, group)?;
+            }
+        }
         fchmod(temporary.as_file(), permission_bits(mode))?;
         temporary.write_all(content)?;
         if durability == Durability::PowerLoss {

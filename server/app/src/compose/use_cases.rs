@@ -10,9 +10,9 @@ use crate::bridges::strays::Strays;
 use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
 use crate::logs::Logs;
-use crate::ops::AccessReport;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
+use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
@@ -41,6 +41,7 @@ pub(crate) struct UseCases {
     pub tokens: Arc<Tokens>,
     pub devices: Arc<Devices>,
     pub access: AccessReport,
+    pub config_editor: ConfigEditor,
     pub read_model: Arc<ReadModel>,
     pub instances: Arc<Instances>,
     pub bridges: Bridges,

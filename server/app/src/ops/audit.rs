@@ -75,6 +75,9 @@ pub(crate) enum Surface {
     Setup,
     Terminal,
     ClaudeMd,
+    Config,
+    ConfigAdvanced,
+    ConfigReconcile,
 }
 
 /// How far a change reaches.
@@ -231,7 +234,7 @@ fn rotate(path: &Path) -> io::Result<()> {
 }
 
 /// Name of the user who runs this, or the number where it has none.
-fn user() -> String {
+pub(crate) fn user() -> String {
     let id = rustix::process::getuid().as_raw().to_string();
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = users.lines().find_map(|line| {
@@ -269,11 +272,15 @@ impl Audit {
         change: Change,
         work: impl Future<Output = Result<T, AppError>>,
     ) -> Result<T, AppError> {
-        let actor = current().unwrap_or_else(|| match self.role {
+        self.log.record(&(self.actor(), self.clock.now()), &change, work).await
+    }
+
+    /// Whoever the work in progress is done for.
+    pub fn actor(&self) -> Actor {
+        current().unwrap_or_else(|| match self.role {
             Role::Server => Actor::Admin,
             Role::Command | Role::Reader => of_command(),
-        });
-        self.log.record(&(actor, self.clock.now()), &change, work).await
+        })
     }
 }
 

@@ -91,6 +91,7 @@ impl Status {
                 hosted: config.hosted.enabled,
                 pty_screen: config.claude.pty_screen_enabled,
                 clone: config.clone.enabled,
+                config_write: config.config_write.enabled,
                 terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,
                 ..Features::default()
             },

@@ -139,8 +139,8 @@ section! {
 section! {
     /// Editing of configuration that executes code.
     ConfigWrite "config_write." {
-        /// Allows editing of configuration that executes code.
-        enabled: bool = BOOL => OFF, File Restart planned;
+        /// Allows to change settings in the dashboard.
+        enabled: bool = BOOL => OFF, File Restart;
         /// Allows it for the user's own configuration as well.
         allow_user_scope: bool = BOOL => OFF, File Restart planned;
     }

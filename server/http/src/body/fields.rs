@@ -10,6 +10,7 @@ use svc_shared::internal::changes::RemoveWorktree;
 use svc_shared::internal::clones::{CloneRequest, CreateProject};
 use svc_shared::internal::instructions::WriteInstructions;
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
+use svc_shared::internal::settings::SaveConfig;
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
 
 /// Most unknown names reported one by one.
@@ -230,6 +231,15 @@ impl FromFields for AnswerRequest {
 impl FromFields for MessageRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { text: fields.required_text("text") }
+    }
+}
+
+impl FromFields for SaveConfig {
+    fn take(fields: &mut Fields) -> Self {
+        Self {
+            edits: fields.required_members("edits").into_iter().collect(),
+            hash: fields.required_text("hash"),
+        }
     }
 }
 

@@ -15,18 +15,21 @@ use svc_shared::internal::access::{
     SignedOutOthers,
 };
 
+/// What else can be done where no password is configured.
+const WITHOUT_PASSWORD: &str = "use `svc api-token` on the machine";
+
 /// Refuses who has not proved the password lately (`http-api` §5.6).
-fn step_up(call: &Call) -> Result<(), Refusal> {
+///
+/// `instead` says what else can be done where no password is configured.
+pub(crate) fn step_up(call: &Call, instead: &str) -> Result<(), Refusal> {
     let auth = call.context.app.auth();
     let identity = call.caller.identity.as_ref().ok_or_else(unauthenticated)?;
     if with_claim(&call.request, |claim| auth.is_elevated(identity, claim)) {
         return Ok(());
     }
     let words = match call.context.app.settings().auth.password_hash.is_some() {
-        true => "prove the password again with POST /api/reauth, then repeat this",
-        false => {
-            "this needs the password, and none is configured; use `svc api-token` on the machine"
-        }
+        true => "prove the password again with POST /api/reauth, then repeat this".to_owned(),
+        false => format!("this needs the password, and none is configured; {instead}"),
     };
     Err(Refusal::new(StatusCode::FORBIDDEN, ErrorCode::ReauthRequired, words))
 }
@@ -43,7 +46,7 @@ pub(crate) async fn tokens(call: Call) -> Result<Response, Refusal> {
 }
 
 pub(crate) async fn issue(mut call: Call) -> Result<Response, Refusal> {
-    step_up(&call)?;
+    step_up(&call, WITHOUT_PASSWORD)?;
     let (request, _): (IssueTokenRequest, _) = fields::read(call.body.take())?;
     let scopes = scopes(request.scopes.as_deref())?;
     let expires = request.expires_at.as_deref().map(time).transpose()?;
@@ -77,7 +80,7 @@ fn time(text: &str) -> Result<Timestamp, Refusal> {
 }
 
 pub(crate) async fn rotate(mut call: Call) -> Result<Response, Refusal> {
-    step_up(&call)?;
+    step_up(&call, WITHOUT_PASSWORD)?;
     let (request, _): (RotateTokenRequest, _) = fields::read(call.body.take())?;
     let issued = call.context.app.tokens().rotate(&request.label).await?;
     Ok(secret(StatusCode::OK, &issued))

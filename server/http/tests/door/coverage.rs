@@ -159,6 +159,21 @@ const TABLE: &[Row] = &[
         route: "DELETE /api/tokens",
         asks: &[(Known, 422), (BadQuery("label=nobody"), 404), (BadQuery("label=a&label=b"), 422)],
     },
+    Row { route: "GET /api/config", asks: &[(Known, 200)] },
+    // 200 needs a file on the disk: in the black-box tests.
+    Row {
+        route: "PUT /api/config",
+        asks: &[
+            (Body(r#"{"edits":{"log_format":"json"},"hash":"x"}"#), 403),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    Row { route: "GET /api/config/advanced", asks: &[(Known, 404)] },
+    Row {
+        route: "PUT /api/config/advanced",
+        asks: &[(Body(r#"{"edits":{},"hash":"x"}"#), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
     Row { route: "GET /api/devices", asks: &[(Known, 200)] },
     Row { route: "DELETE /api/devices/{id}", asks: &[(Named("0123456789abcdef"), 404)] },
     Row { route: "POST /api/devices/sign-out-others", asks: &[(Known, 200)] },

@@ -1,0 +1,175 @@
+//! The configuration file: shown to an editor, and written (`configuration` §7).
+//!
+//! Nothing here applies a value: the service reads its configuration once, when it starts.
+
+mod write;
+
+pub use write::{ConfigFile, ConfigSurface, FileChange, Written};
+
+use crate::AppError;
+use crate::ops::audit::Audit;
+use crate::tasks::{Tasks, blocking};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use svc_config::schema::{Edit, Leaf};
+use svc_config::{
+    Config, Loaded, Origin, Row, Source, View, Wanted, describe, file_reason, load_candidate, show,
+    table,
+};
+use svc_shared::error::ErrorCode;
+use svc_shared::internal::settings::{ConfigReport, ConfigSpec, FileOnlyKey};
+
+/// Which keys an editor is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConfigList {
+    /// The first list.
+    Basic,
+    /// The second list, which needs a fresh proof of the password.
+    Advanced,
+}
+
+impl ConfigList {
+    fn has(self, leaf: &Leaf) -> bool {
+        match self {
+            Self::Basic => leaf.edit == Edit::Basic,
+            Self::Advanced => leaf.edit == Edit::Advanced,
+        }
+    }
+
+    fn surface(self) -> ConfigSurface {
+        match self {
+            Self::Basic => ConfigSurface::Config,
+            Self::Advanced => ConfigSurface::Advanced,
+        }
+    }
+}
+
+/// The configuration of a running service, for an editor.
+pub struct ConfigEditor {
+    pub(crate) config: Arc<Config>,
+    pub(crate) origin: Origin,
+    pub(crate) audit: Arc<Audit>,
+    pub(crate) tasks: Tasks,
+}
+
+impl ConfigEditor {
+    /// Whether the dashboard may change settings.
+    #[must_use]
+    pub fn can_save(&self) -> bool {
+        self.config.config_write.enabled
+    }
+
+    /// The names of `keys` that are not in the list.
+    #[must_use]
+    pub fn outside<'k>(list: ConfigList, keys: impl Iterator<Item = &'k String>) -> Vec<&'k str> {
+        keys.map(String::as_str)
+            .filter(|key| !table::leaf(key).is_some_and(|leaf| list.has(leaf)))
+            .collect()
+    }
+
+    /// The keys of a list as the file has them now.
+    ///
+    /// # Errors
+    /// The reading was cut off.
+    pub async fn report(&self, list: ConfigList) -> Result<ConfigReport, AppError> {
+        let (origin, can_save) = (self.origin.clone(), self.can_save());
+        blocking(move || report(&origin, list, can_save)).await
+    }
+
+    /// Writes values of a list to the file.
+    ///
+    /// # Errors
+    /// A value does not fit, the file changed since `hash` was read, or it cannot be written. The
+    /// file is as it was.
+    pub async fn save(
+        &self,
+        list: ConfigList,
+        edits: &BTreeMap<String, Value>,
+        hash: &str,
+    ) -> Result<Written, AppError> {
+        let mut wanted = Vec::new();
+        for (key, value) in edits {
+            wanted.extend(Wanted::from_json(key, value).map_err(AppError::invalid)?);
+        }
+        if let Some(refused) = wanted.iter().find_map(refusal) {
+            return Err(AppError::invalid(refused));
+        }
+        let Some((found, environment)) = self.origin.parts() else {
+            return Err(AppError::new(
+                ErrorCode::ReadOnly,
+                crate::Class::Conflict,
+                "there is no configuration file to write; start svc with one",
+            ));
+        };
+        let file = ConfigFile::new(found.clone(), environment.clone());
+        let who = (self.audit.actor(), self.audit.clock.now());
+        let (hash, surface) = (hash.to_owned(), list.surface());
+        let work =
+            async move { file.write(FileChange::Set(wanted), Some(&hash), surface, &who).await };
+        // A save that has begun ends, whether or not somebody still waits for the answer.
+        self.tasks.complete(work).await
+    }
+}
+
+/// Why the dashboard may not set this value; none when it may.
+fn refusal(wanted: &Wanted) -> Option<String> {
+    let (key, value) = (wanted.key(), wanted.value());
+    if wanted.leaf().stage == svc_config::schema::Stage::Planned {
+        return Some(format!("{key}: is not part of this version of svc and would have no effect"));
+    }
+    if value.as_str() == Some("bypassPermissions") {
+        return Some(format!(
+            "{key}: bypassPermissions is not accepted here; write it to the file by hand"
+        ));
+    }
+    None
+}
+
+fn report(origin: &Origin, list: ConfigList, can_save: bool) -> ConfigReport {
+    let at_start = origin.as_it_was().and_then(Result::ok);
+    let read = origin.parts().and_then(|(found, environment)| {
+        let text = write::read_text(&found.path).ok()?;
+        let loaded = load_candidate(&text, found, environment).ok()?;
+        Some((write::hash_of(&text), loaded))
+    });
+    let (hash, now) = match read {
+        Some((hash, loaded)) => (Some(hash), Some(loaded)),
+        None => (None, at_start.clone()),
+    };
+    let running = at_start.as_ref().map(values).unwrap_or_default();
+    let mut specs = BTreeMap::new();
+    let mut fields = BTreeMap::new();
+    for row in now.as_ref().map(|loaded| show(loaded, View::Configured)).unwrap_or_default() {
+        let Some(leaf) = table::leaf(&row.key).filter(|leaf| list.has(leaf)) else { continue };
+        // An old name is shown only while somebody uses it.
+        if leaf.key == "usage.show_cost" && row.source == Source::Default {
+            continue;
+        }
+        let mut spec: ConfigSpec = describe(leaf, &row.source);
+        spec.pending = running.get(leaf.key).is_some_and(|value| *value != row.value);
+        specs.insert(row.key.clone(), spec);
+        fields.insert(row.key, row.value);
+    }
+    ConfigReport {
+        editable: specs.keys().cloned().collect(),
+        fields,
+        specs,
+        hash,
+        file: origin.path().map(|path| path.to_string_lossy().into_owned()),
+        can_save,
+        file_only: table::leaves()
+            .filter_map(|leaf| {
+                Some(FileOnlyKey {
+                    key: leaf.key.to_owned(),
+                    description: leaf.about.to_owned(),
+                    reason: file_reason(leaf)?.to_owned(),
+                })
+            })
+            .collect(),
+    }
+}
+
+fn values(loaded: &Loaded) -> BTreeMap<String, Value> {
+    show(loaded, View::Configured).into_iter().map(|Row { key, value, .. }| (key, value)).collect()
+}
