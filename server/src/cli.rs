@@ -9,6 +9,7 @@ mod call;
 mod changes;
 mod completions;
 mod config;
+mod config_write;
 mod credentials;
 mod demo;
 mod devices;

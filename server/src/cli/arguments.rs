@@ -4,6 +4,7 @@ use crate::cli::approvals::{Approvals, Deny, Message, NamedApproval};
 use crate::cli::backup::{Backup, Restore};
 use crate::cli::changes::Changes;
 use crate::cli::config::{Check, Config, Show};
+use crate::cli::config_write::{Get, Set};
 use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;
 use crate::cli::devices::{Devices, SignOut};
@@ -86,7 +87,7 @@ Examples:
     #[command(
         subcommand,
         arg_required_else_help = true,
-        after_help = "Examples:\n  svc config check --strict\n  svc config show --effective\n  svc config path\n  svc config schema"
+        after_help = "Examples:\n  svc config check --strict\n  svc config show --effective\n  svc config path\n  svc config set claude.launch_mode pty"
     )]
     Config(Config),
     /// Check everything the service needs, and say what to do about what is wrong.
@@ -426,7 +427,9 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Run | Self::Demo(_) | Self::Mcp | Self::Completions(_) | Self::Man(_) => false,
+            Self::Config(Config::Reconcile(_)) => false,
             Self::Config(Config::Check(Check { json, .. }) | Config::Show(Show { json, .. }))
+            | Self::Config(Config::Get(Get { json, .. }) | Config::Set(Set { json, .. }))
             | Self::Config(Config::Path(Listing { json }) | Config::Schema(Listing { json }))
             | Self::Doctor(Doctor { json, .. })
             | Self::ApiToken(

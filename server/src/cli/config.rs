@@ -1,6 +1,7 @@
 //! `svc config …`, and the configuration of every other command.
 
 use crate::cli::call::Call;
+use crate::cli::config_write::{self, Get, Reconcile, Set};
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::options::Listing;
@@ -27,6 +28,25 @@ Examples:
     /// Print every key, its value and where it comes from; secrets are masked.
     #[command(after_help = "Examples:\n  svc config show\n  svc config show --effective --json")]
     Show(Show),
+    /// Print the value of one key; a secret is masked.
+    #[command(after_help = "Examples:\n  svc config get claude.launch_mode")]
+    Get(Get),
+    /// Write values to the file; comments and order stay.
+    #[command(after_help = "\
+The whole configuration is checked first; nothing is written when it would not be valid.
+A running service uses the values after its next start.
+
+Examples:
+  svc config set claude.launch_mode pty
+  svc config set restart.policy on-crash restart.max_crashes 3
+  svc hash-password | svc config set auth.password_hash -
+  svc config set projects.api.restart always")]
+    Set(Set),
+    /// Replace old names of keys in the file, one question each; no answer is a no.
+    #[command(
+        after_help = "Examples:\n  svc config reconcile --dry-run\n  svc config reconcile --yes"
+    )]
+    Reconcile(Reconcile),
     /// Print the file in use and the search list.
     #[command(after_help = "Examples:\n  svc config path")]
     Path(Listing),
@@ -71,6 +91,9 @@ pub(crate) fn run(call: &Call, command: &Config) -> Result<Exit, End> {
     match command {
         Config::Check(check) => run_check(call, check),
         Config::Show(show) => run_show(call, show),
+        Config::Get(get) => config_write::get(call, get),
+        Config::Set(set) => config_write::set(call, set),
+        Config::Reconcile(wanted) => config_write::reconcile(call, wanted),
         Config::Path(listing) => run_path(call, listing),
         Config::Schema(_) => {
             call.output.json(&svc_config::json_schema())?;
@@ -125,7 +148,7 @@ pub(crate) fn found(call: &Call) -> Result<Result<Found, FindError>, End> {
     Ok(find(call.config.as_deref(), &call.environment, &here))
 }
 
-fn needed(call: &Call) -> Result<Found, End> {
+pub(crate) fn needed(call: &Call) -> Result<Found, End> {
     found(call)?.map_err(|error| match error {
         FindError::NotFound { searched } => not_found(&searched).into(),
         FindError::Unusable(errors) => End::from(errors),
