@@ -78,6 +78,7 @@ mod samples;
 mod secrets;
 mod server_log;
 mod sessions_in_terminals;
+mod settings;
 mod shell;
 mod signals;
 mod single_launch;
