@@ -34,6 +34,7 @@ mod setup;
 mod stranded;
 mod strays;
 mod usage;
+mod webhooks;
 mod work;
 mod worktrees;
 mod write;
@@ -142,6 +143,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Worktrees(options) => worktrees::worktrees(call, options),
         Command::Screen(options) => screen::screen(call, options),
         Command::Usage(options) => usage::usage(call, options),
+        Command::Webhooks(command) => webhooks::run(call, command),
         Command::Open(options) => open::open(call, options),
         Command::Backup(options) => backup::run_backup(call, options),
         Command::Restore(options) => backup::run_restore(call, options),

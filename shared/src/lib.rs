@@ -7,6 +7,7 @@ pub mod api;
 pub mod cause;
 pub mod characters;
 pub mod error;
+pub mod events;
 pub mod ids;
 pub mod internal;
 pub mod paths;

@@ -13,6 +13,7 @@ use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::{AccessReport, ConfigEditor, History, Metrics, Preferences, Status};
+use crate::outbound::Webhooks;
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
@@ -220,6 +221,12 @@ impl App {
     #[must_use]
     pub fn doctor(&self) -> &Arc<Examiner> {
         &self.0.doctor
+    }
+
+    /// The targets that events are posted to.
+    #[must_use]
+    pub fn webhooks(&self) -> &Arc<Webhooks> {
+        &self.0.webhooks
     }
 
     /// What bridges use of processor, memory and disk.

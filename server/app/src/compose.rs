@@ -36,8 +36,8 @@ use crate::hosted::{Approvals, HostedParts, HostedRows, HostedSessions, HostedVi
 use crate::jobs::ask::AgentRuns;
 use crate::jobs::{JobScan, Jobs};
 use crate::locks::Locks;
-use crate::logs::Logs;
 use crate::logs::retention::Retention;
+use crate::logs::{Logs, colour};
 use crate::ops::audit::{Audit, AuditLog};
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
@@ -45,6 +45,7 @@ use crate::ops::metrics::Samples;
 use crate::ops::temporaries::Temporaries;
 use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
+use crate::outbound::Webhooks;
 use crate::projects::catalog::Catalog;
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::{Clones, ClonesParts};
@@ -77,7 +78,6 @@ use crate::transcripts::Transcripts;
 use crate::{Parts, Role};
 use std::sync::Arc;
 use svc_agent::log_tail::LogTails;
-use svc_domain::redact::Colour;
 
 impl UseCases {
     /// Builds everything from the parts of this process. Nothing runs yet.
@@ -126,6 +126,7 @@ impl UseCases {
             port: parts.port,
             demo: parts.demo,
         });
+        let webhooks = Webhooks::fed_by(&read_model, &config, parts.port, &clock, &tasks);
         let publisher = is_server.then(|| {
             Arc::new(Publisher {
                 read_model: Arc::clone(&read_model),
@@ -256,15 +257,11 @@ impl UseCases {
             finder: Arc::clone(&finder),
             retention: Arc::clone(&retention),
         });
-        let colour = match config.logs.strip_ansi_in_stream {
-            true => Colour::Strip,
-            false => Colour::Keep,
-        };
         let logs = Arc::new(Logs {
             config: Arc::clone(&config),
             lookup: Arc::clone(&lookup),
             auth: Arc::clone(&auth),
-            tails: LogTails::new(colour),
+            tails: LogTails::new(colour(&config)),
             watcher: watcher.clone(),
             tasks: tasks.clone(),
         });
@@ -511,6 +508,7 @@ impl UseCases {
             healer: Healer { links, stop: Arc::clone(&stop), starter: Arc::clone(&starter) },
             stranded: Arc::clone(&stranded),
             clones: Arc::clone(&clones),
+            webhooks: Arc::clone(&webhooks),
             hosted: Arc::clone(&hosted_parts),
             reconciler: Arc::new(Reconciler {
                 host,
@@ -599,6 +597,7 @@ impl UseCases {
             history,
             metrics,
             legacy,
+            webhooks,
             supervision,
         }
     }

@@ -4,6 +4,7 @@
 //! is a struct with the parts that it needs; `compose.rs` builds them all.
 //! `bridges/transition.rs` is the only writer of a bridge's state.
 
+mod addresses;
 mod agent;
 mod app;
 pub mod auth;
@@ -22,6 +23,7 @@ mod log_files;
 mod logs;
 mod nudge;
 mod ops;
+mod outbound;
 mod projects;
 pub mod read_model;
 mod registry;
@@ -45,6 +47,7 @@ pub use ops::{
     Written as ConfigWritten,
 };
 pub use ops::{Figures, HostedFigures, VERSION, acting_as, backup, doctor, legacy, setup};
+pub use outbound::{TestDelivery, Webhooks};
 pub use projects::changes::{Checkout, FilePart};
 pub use projects::changes_watch::ChangesWatch;
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};

@@ -16,6 +16,7 @@ use svc_agent::log_tail::{Begin, Broken, Log, LogTails, Part, TailItem, Viewer, 
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::exit_cause::printed;
+use svc_domain::redact::Colour;
 use svc_domain::tail_lines::{BACKFILL_MAX, BadCursor, Cursor};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
@@ -23,6 +24,14 @@ use svc_shared::internal::LogPage;
 use svc_shared::stream::{LogFrame, MarkKind, close};
 use svc_watch::{Pace, Watcher};
 use tokio::sync::watch;
+
+/// Whether the lines of followed logs keep their colours.
+pub(crate) fn colour(config: &Config) -> Colour {
+    match config.logs.strip_ansi_in_stream {
+        true => Colour::Strip,
+        false => Colour::Keep,
+    }
+}
 
 /// Most lines that are sent before the row and the shutdown are checked again.
 const IN_A_ROW: u32 = 64;

@@ -23,7 +23,7 @@ use bytes::Bytes;
 use ring::Ring;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 use svc_shared::Timestamp;
 use svc_shared::api::health::Health;
@@ -31,6 +31,7 @@ use svc_shared::api::instances::Instance;
 use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::events::Event;
 use svc_shared::internal::metrics::Metrics;
 use svc_shared::internal::{LoginStatus, PreflightSummary, State};
 use svc_shared::stream::{EventFrame, Op, Put, Record, apply, counts};
@@ -62,7 +63,6 @@ pub struct Snapshot {
 }
 
 /// The records, the ring of their changes, and the fan-out.
-#[derive(Debug)]
 pub struct ReadModel {
     boot: Arc<str>,
     inner: Mutex<Inner>,
@@ -72,6 +72,17 @@ pub struct ReadModel {
     samples: broadcast::Sender<Bytes>,
     /// A reader came that wants samples.
     wanted: Notify,
+    /// Who else is told of events.
+    listener: OnceLock<Listener>,
+}
+
+/// Is told of events, and never waits.
+type Listener = Box<dyn Fn(&Event) + Send + Sync>;
+
+impl std::fmt::Debug for ReadModel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ReadModel").field("boot", &self.boot).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -170,6 +181,7 @@ impl ReadModel {
             toasts: broadcast::Sender::new(TOASTS),
             samples: broadcast::Sender::new(SAMPLES),
             wanted: Notify::new(),
+            listener: OnceLock::new(),
         })
     }
 
@@ -286,8 +298,18 @@ impl ReadModel {
     }
 
     /// Tells who listens now that something happened; nothing is kept.
-    pub fn happened(&self, name: &str, data: serde_json::Value) {
-        self.toast(&EventFrame::Event { time: now(), name: name.into(), data });
+    /// The one place that events pass on their way out.
+    pub fn happened(&self, event: &Event) {
+        let (name, data) = (event.name().as_str().into(), event.for_page());
+        self.toast(&EventFrame::Event { time: now(), name, data });
+        if let Some(listener) = self.listener.get() {
+            listener(event);
+        }
+    }
+
+    /// Has events told to somebody else too. Only the first one is kept.
+    pub(crate) fn tell(&self, listener: impl Fn(&Event) + Send + Sync + 'static) {
+        let _ = self.listener.set(Box::new(listener)); // called once, where all is put together
     }
 
     /// Tells who listens now something the operator should know.

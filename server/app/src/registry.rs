@@ -66,7 +66,14 @@ impl Registry {
         }
     }
 
-    /// Takes over one row as read or written, and shows it.
+    /// Takes over one row as this process wrote it, and shows it.
+    pub async fn wrote(&self, stored: Stored) -> Option<Known> {
+        let known = self.copies.wrote(stored);
+        self.publish().await;
+        known
+    }
+
+    /// Takes over one row as read, and shows it.
     pub async fn learn(&self, stored: Stored) -> Option<Known> {
         let known = self.copies.learn(stored);
         self.publish().await;

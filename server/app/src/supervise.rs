@@ -7,6 +7,7 @@
 
 mod bridge_watch;
 pub(crate) mod change_watch;
+mod foreign_ends;
 pub(crate) mod healer;
 mod job_watch;
 mod keeper_watch;
@@ -24,6 +25,7 @@ use crate::bridges::restore::Restore;
 use crate::hosted::HostedParts;
 use crate::jobs::Jobs;
 use crate::ops::reserve;
+use crate::outbound::Webhooks;
 use crate::projects::clones::Clones;
 use crate::stranded::StrandedSessions;
 use crate::transcripts::Transcripts;
@@ -48,6 +50,7 @@ pub(crate) struct Supervision {
     pub stranded: Arc<StrandedSessions>,
     pub jobs: Arc<Jobs>,
     pub clones: Arc<Clones>,
+    pub webhooks: Arc<Webhooks>,
     pub hosted: Arc<HostedParts>,
     pub transcripts: Arc<Transcripts>,
 }
@@ -60,6 +63,7 @@ impl Supervision {
     /// The registry cannot be read.
     pub async fn start(self: &Arc<Self>) -> Result<Supervisor, AppError> {
         let registry = &self.writes.registry;
+        self.webhooks.start();
         let listener = change_watch::listen(&self.writes.state_dir).await?;
         // What a command writes while the first pass runs must not be taken for old.
         let writes = change_watch::writes(registry).await;
@@ -74,6 +78,8 @@ impl Supervision {
         let this = || Arc::clone(self);
         let of = this();
         tasks.spawn(async move { of.reconciler.run().await });
+        let transitions = Arc::clone(&self.reconciler.ends.transitions);
+        tasks.spawn(foreign_ends::run(transitions, tasks.clone()));
         let restore = Arc::clone(&self.restore);
         tasks.spawn(async move { restore.run().await });
         let restarter = Arc::clone(&self.restarter);

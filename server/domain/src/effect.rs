@@ -1,6 +1,7 @@
 //! What a change of a record entails in the outside world.
 
 use crate::bridge::Bridge;
+use svc_shared::events::EventName;
 
 pub use svc_shared::status::History;
 
@@ -44,14 +45,20 @@ pub enum Lifecycle {
 }
 
 impl Lifecycle {
+    /// The event that it is outside.
+    #[must_use]
+    pub fn name(self) -> EventName {
+        match self {
+            Self::Spawn => EventName::Spawn,
+            Self::Ready => EventName::Ready,
+            Self::Stop => EventName::Stop,
+            Self::Crash => EventName::Crash,
+        }
+    }
+
     /// The event's name.
     #[must_use]
     pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Spawn => "spawn",
-            Self::Ready => "ready",
-            Self::Stop => "stop",
-            Self::Crash => "crash",
-        }
+        self.name().as_str()
     }
 }

@@ -2,6 +2,7 @@
 pub mod admission;
 pub mod adoption;
 pub mod agent_log;
+pub mod announce;
 pub mod argv;
 pub mod attribution;
 pub mod bridge;

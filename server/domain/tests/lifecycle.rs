@@ -3,6 +3,7 @@
 
 use proptest::prelude::*;
 use std::path::PathBuf;
+use svc_domain::announce::end_between;
 use svc_domain::bridge::{Anchor, Bridge, Launch, Live, Stage, State};
 use svc_domain::decide::{Command, Refusal, decide, may_forget, may_resume};
 use svc_domain::effect::{Effect, History, Lifecycle, Step};
@@ -426,6 +427,26 @@ fn f48_no_generation_begins_while_the_process_of_the_last_one_lives_or_may_live(
 fn any_cause() -> impl Strategy<Value = Cause> {
     (prop::option::of(0..3), prop::option::of(prop::sample::select(vec![2, 9, 15])))
         .prop_map(|(code, signal)| exit(code, signal))
+}
+
+/// Two records of another process say the same as the steps between them.
+#[test]
+fn an_end_between_two_records_is_the_event_that_its_writer_would_announce() {
+    let gone = |bridge: &Bridge, fact| apply(observe(bridge, fact, at(1)), bridge.clone()).0;
+    let exited = || Fact::Exited(Cause::plain(ExitReason::Unknown));
+    let stopping =
+        |bridge: &Bridge| apply(decide(bridge, Command::Stop, at(0)).unwrap(), bridge.clone()).0;
+    let crashed = gone(&running(), exited());
+    let stopped = gone(&stopping(&running()), exited());
+    let failed = gone(&registering(), exited());
+    assert_eq!(end_between(&running(), &crashed), Some(Lifecycle::Crash));
+    assert_eq!(end_between(&running(), &stopped), Some(Lifecycle::Stop));
+    assert_eq!(end_between(&registering(), &failed), None);
+    // Known already, and another generation that ended unseen.
+    assert_eq!(end_between(&crashed, &crashed), None);
+    let next = Bridge { generation: 2, ..stopped.clone() };
+    assert_eq!(end_between(&crashed, &next), Some(Lifecycle::Stop));
+    assert_eq!(end_between(&stopped, &running()), None);
 }
 
 #[derive(Debug, Clone)]

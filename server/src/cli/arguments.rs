@@ -20,6 +20,7 @@ use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
 use crate::cli::usage::Usage;
+use crate::cli::webhooks::{TestWebhooks, Webhooks};
 use crate::cli::worktrees::Worktrees;
 use crate::cli::write::{RestartPolicy, Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -305,6 +306,12 @@ Examples:
   svc usage ~/.claude/projects/-srv-p-api/0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0.jsonl
   svc usage FILE --json")]
     Usage(Usage),
+    /// Try the targets that events are posted to.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  svc webhooks test\n  svc webhooks test --json"
+    )]
+    Webhooks(Webhooks),
     /// Issue, list, rotate and revoke the named tokens of programs.
     #[command(
         name = "api-token",
@@ -481,6 +488,7 @@ impl Command {
             | Self::Worktrees(Worktrees { json, .. })
             | Self::Screen(Screen { json, .. })
             | Self::Usage(Usage { json, .. })
+            | Self::Webhooks(Webhooks::Test(TestWebhooks { json, .. }))
             | Self::Open(Open { json, .. }) => *json,
         }
     }

@@ -28,7 +28,11 @@ const SAW_PROJECT: &str = "INSERT INTO projects (name, created_at, updated_at) V
 const PROJECTS: &str = "SELECT name FROM projects ORDER BY name";
 const ANNOUNCE: &str = "INSERT INTO announcements (instance_id, generation, event, at) \
      VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING";
-const DROP_ANNOUNCEMENTS: &str = "DELETE FROM announcements WHERE instance_id = ?";
+/// For a row that exists: one that was forgotten meanwhile leaves nothing behind.
+const CLAIM: &str = "INSERT INTO announcements (instance_id, generation, event, at) \
+     SELECT ?1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM bridges WHERE instance_id = ?1) \
+     OR EXISTS (SELECT 1 FROM hosted_sessions WHERE instance_id = ?1) ON CONFLICT DO NOTHING";
+pub(crate) const DROP_ANNOUNCEMENTS: &str = "DELETE FROM announcements WHERE instance_id = ?";
 
 pub(crate) const STATEMENTS: &[&str] = &[
     row::INSERT,
@@ -43,6 +47,7 @@ pub(crate) const STATEMENTS: &[&str] = &[
     SAW_PROJECT,
     PROJECTS,
     ANNOUNCE,
+    CLAIM,
     DROP_ANNOUNCEMENTS,
 ];
 
@@ -449,6 +454,32 @@ impl Store {
         transaction.commit().await?;
         // The largest revision cannot be counted up: the database has refused that above.
         Ok((Saved::Yes(revision.saturating_add(1)), claimed))
+    }
+
+    /// Claims an event of a generation whose record another process wrote.
+    /// True for one caller: whoever gets it announces the event. False also for a forgotten row.
+    ///
+    /// # Errors
+    /// The database cannot be read or written; the event is not claimed.
+    pub async fn claim_announcement(
+        &self,
+        id: &InstanceId,
+        generation: u32,
+        event: Lifecycle,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let claimed = async {
+            let mut transaction = self.begin().await?;
+            let query = sqlx::query(CLAIM)
+                .bind(id.as_str())
+                .bind(generation)
+                .bind(event.as_str())
+                .bind(now.as_millis());
+            let done = query.execute(&mut *transaction).await?;
+            transaction.commit().await?;
+            Ok(done.rows_affected() == 1)
+        };
+        self.noted(claimed.await)
     }
 
     /// Deletes a row if nobody has written it since; returns whether it did.

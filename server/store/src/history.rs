@@ -28,11 +28,12 @@ const KEEP_MILLIS: i64 = 365 * 24 * 3600 * 1000;
 const PRUNE: &str = "DELETE FROM session_events WHERE at < ?1 \
      OR id <= (SELECT id FROM session_events ORDER BY id DESC LIMIT 1 OFFSET ?2)";
 
-/// Deletes announcements of forgotten bridges.
+/// Deletes announcements of forgotten bridges and Direct Sessions.
 /// Earlier versions recorded an announcement after its change, perhaps after the bridge was
 /// forgotten.
 const PRUNE_ANNOUNCEMENTS: &str = "DELETE FROM announcements \
-     WHERE instance_id NOT IN (SELECT instance_id FROM bridges)";
+     WHERE instance_id NOT IN (SELECT instance_id FROM bridges) \
+     AND instance_id NOT IN (SELECT instance_id FROM hosted_sessions)";
 
 const PAGE: &str = concat!(
     "SELECT id, ",

@@ -2,6 +2,7 @@
 //!
 //! Statements on `hosted_sessions` and `hosted_prompts`.
 
+use crate::bridges::DROP_ANNOUNCEMENTS;
 use crate::error::StoreError;
 use crate::store::Store;
 use sqlx::sqlite::SqliteRow;
@@ -123,6 +124,15 @@ pub struct NewPrompt<'a> {
     pub summary: &'a str,
     /// Whether the summary leaves something out.
     pub truncated: bool,
+}
+
+/// What recording a question led to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parked {
+    /// Whether nobody had recorded it before.
+    pub is_new: bool,
+    /// Its decision, if there is one already.
+    pub decision: Option<String>,
 }
 
 /// An answer of a person.
@@ -334,6 +344,10 @@ impl Store {
             let mut transaction = self.begin().await?;
             let done = sqlx::query(DELETE).bind(id.as_str()).bind(revision);
             let done = done.execute(&mut *transaction).await?;
+            if done.rows_affected() == 1 {
+                let announced = sqlx::query(DROP_ANNOUNCEMENTS).bind(id.as_str());
+                announced.execute(&mut *transaction).await?;
+            }
             transaction.commit().await?;
             Ok(done.rows_affected() == 1)
         };
@@ -341,7 +355,7 @@ impl Store {
     }
 
     /// Records a question; a name that is known replaces nothing.
-    /// Its decision, if there is one already.
+    /// Tells whether it is new, and its decision, if there is one already.
     ///
     /// # Errors
     /// Nothing was written.
@@ -349,10 +363,10 @@ impl Store {
         &self,
         prompt: &NewPrompt<'_>,
         now: Timestamp,
-    ) -> Result<Option<String>, StoreError> {
+    ) -> Result<Parked, StoreError> {
         let parked = async {
             let mut transaction = self.begin().await?;
-            sqlx::query(PARK)
+            let done = sqlx::query(PARK)
                 .bind(prompt.instance_id.as_str())
                 .bind(prompt.process_id)
                 .bind(prompt.request_id)
@@ -366,7 +380,7 @@ impl Store {
             let known = sqlx::query_scalar(KNOWN).bind(prompt.process_id).bind(prompt.request_id);
             let decision = known.fetch_one(&mut *transaction).await?;
             transaction.commit().await?;
-            Ok(decision)
+            Ok(Parked { is_new: done.rows_affected() == 1, decision })
         };
         self.noted(parked.await)
     }

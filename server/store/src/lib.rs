@@ -33,7 +33,7 @@ pub use copy::{Withdrawn, carry_withdrawn_tokens, check_copy, copy_registry, wit
 pub use error::StoreError;
 pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};
-pub use hosted::{Decision, NewPrompt, PromptRow, StoredHosted};
+pub use hosted::{Decision, NewPrompt, Parked, PromptRow, StoredHosted};
 pub use open::Access;
 pub use open_error::OpenError;
 pub use store::{ForeignWrites, Store, Watch};

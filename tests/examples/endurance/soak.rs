@@ -251,7 +251,7 @@ async fn wind_up(scene: &Scene, server: &Server<'_>) -> Vec<Row> {
         assert_eq!(seen.map(|seen| seen.status.to_string()).as_ref(), Some(&row.status));
     }
     let of_nobody = "SELECT (SELECT count(*) FROM announcements WHERE instance_id NOT IN \
-         (SELECT instance_id FROM bridges)) || ''";
+         (SELECT instance_id FROM bridges UNION SELECT instance_id FROM hosted_sessions)) || ''";
     let left = scene.world.sql_text(of_nobody).await;
     assert_eq!(left.as_deref(), Some("0"), "announcements of forgotten bridges");
     let trees = scene.world.trees();

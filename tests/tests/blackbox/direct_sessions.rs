@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use svc_shared::api::instances::{Instance, PendingPermission};
 use svc_skip::{NO_FAIL_POINTS, skip};
 
-const SECRET: &str = "canary-of-a-tool-input";
+pub const SECRET: &str = "canary-of-a-tool-input";
 
-fn enabled() -> World {
+pub fn enabled() -> World {
     // Named, because the build with fail points lies elsewhere, without the daemon.
     let daemon = service().with_file_name("svc-hosted");
     let world = World::with(json!({ "hosted": { "enabled": true, "binary": daemon } }));
@@ -35,19 +35,19 @@ fn agents(world: &World) -> usize {
     world.calls().iter().filter(|call| call["argv"].to_string().contains("stream-json")).count()
 }
 
-async fn launch(server: &Server<'_>) -> Instance {
+pub async fn launch(server: &Server<'_>) -> Instance {
     let one = server.client.launch_with(direct("app")).await.expect(201).instance();
     assert_eq!(one.status.to_string(), "running", "{one:?}");
     one
 }
 
-async fn say(server: &Server<'_>, id: &str, text: &str) {
+pub async fn say(server: &Server<'_>, id: &str, text: &str) {
     let path = format!("/api/instances/{id}/message");
     server.client.post_json(&path, &json!({ "text": text })).await.expect(202);
 }
 
 /// Waits until the session asks something.
-async fn asked(events: &mut Events, id: &str) -> PendingPermission {
+pub async fn asked(events: &mut Events, id: &str) -> PendingPermission {
     events
         .until("a question", |state| state.instances.get(id)?.pending_permissions.first().cloned())
         .await

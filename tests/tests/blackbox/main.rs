@@ -87,4 +87,5 @@ mod systemd;
 mod twin;
 mod two_servers;
 mod wake_ups;
+mod webhooks;
 mod wrong_ends;

@@ -16,6 +16,7 @@ use svc_domain::log_escape::quoted;
 use svc_domain::observe::{Fact, observe};
 use svc_domain::restart::{Chance, follow};
 use svc_ports::Clock;
+use svc_shared::events::{BridgeEvent, Event, Payload};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::ExitReason;
 use svc_store::{Along, Cap, Content, HistoryRow, NewStranded, Saved, StoreError, Stored};
@@ -107,7 +108,12 @@ impl Transitions {
             let is_copy = copied.is_some();
             let read = match copied {
                 Some(copied) => Some(copied),
-                None => self.registry.store.bridge(id).await?,
+                None => {
+                    let read = self.registry.store.bridge(id).await?;
+                    // An end that another process recorded is noticed before it is written over.
+                    read.clone().and_then(|stored| self.registry.copies.learn(stored));
+                    read
+                }
             };
             let Some(stored) = read else {
                 self.registry.copies.forget(id);
@@ -165,7 +171,7 @@ impl Transitions {
                 self.registry.copies.count_crash(&next.project);
             }
             let count = stored.stranded.saturating_sub(count);
-            let known = self.registry.learn(stored).await;
+            let known = self.registry.wrote(stored).await;
             self.tell_of_stranded(&next, count);
             for event in announcements {
                 self.announce(&next, event);
@@ -269,21 +275,32 @@ impl Transitions {
     /// Events leave from the process that won the swap, after the record is durable.
     /// Their delivery is best effort.
     fn announce(&self, bridge: &Bridge, event: Lifecycle) {
-        let mut data = serde_json::json!({
-            "event": event.as_str(),
-            "instance_id": bridge.id,
-            "project": bridge.project,
-            "label": bridge.label(),
-            "status": bridge.status(),
-            "resume_mode": bridge.resume_mode,
-            "spawn_mode": bridge.spawn_mode,
-            "session_ref": self.refs.of(bridge),
-        });
         let gave_up = event == Lifecycle::Crash && bridge.restarts.quarantined_at.is_some();
-        if let Some(members) = data.as_object_mut().filter(|_| gave_up) {
-            members.insert("restart_quarantined".to_owned(), true.into());
+        self.read_model.happened(&Event {
+            instance_id: Some(bridge.id.clone()),
+            payload: Payload::Bridge(BridgeEvent {
+                event: event.name(),
+                project: bridge.project.clone(),
+                label: bridge.label().to_owned(),
+                status: bridge.status(),
+                resume_mode: bridge.resume_mode,
+                spawn_mode: bridge.spawn_mode,
+                session_ref: self.refs.of(bridge),
+                restart_quarantined: gave_up,
+            }),
+        });
+    }
+
+    /// Announces the end of a generation that another process recorded, if nobody has yet.
+    ///
+    /// # Errors
+    /// The registry cannot be read or written.
+    pub async fn announce_end(&self, bridge: &Bridge, event: Lifecycle) -> Result<(), AppError> {
+        let (store, now) = (&self.registry.store, self.clock.now());
+        if store.claim_announcement(&bridge.id, bridge.generation, event, now).await? {
+            self.announce(bridge, event);
         }
-        self.read_model.happened(event.as_str(), data);
+        Ok(())
     }
 }
 

@@ -14,6 +14,7 @@ use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
+use crate::outbound::Webhooks;
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
@@ -68,5 +69,6 @@ pub(crate) struct UseCases {
     pub legacy: LegacyImport,
     pub hosted: Arc<HostedSessions>,
     pub approvals: Approvals,
+    pub webhooks: Arc<Webhooks>,
     pub supervision: Arc<Supervision>,
 }

@@ -20,6 +20,7 @@ use svc_domain::identity::{GoneBecause, Pid, ProcessIdentity, Verdict};
 use svc_domain::redact::redact_text;
 use svc_hosted::client::Client;
 use svc_hosted::protocol::{Listed, Reattached, StreamFrame, StreamName};
+use svc_shared::events::Event;
 use svc_shared::ids::InstanceId;
 use svc_store::NewPrompt;
 use tokio::sync::Notify;
@@ -374,17 +375,16 @@ impl Pump {
             truncated: words.truncated,
         };
         let now = self.parts.rows.clock.now();
-        let decision = self.parts.rows.store.park_prompt(&new, now).await?;
+        let parked = self.parts.rows.store.park_prompt(&new, now).await?;
         // A name that waits already replaces nothing.
         self.shared.inputs().entry(id.clone()).or_insert(input);
         self.parts.rows.refresh().await?;
-        match decision {
+        match parked.decision {
             None => {
-                if let Some(readers) = self.parts.rows.readers() {
-                    let data = json!({ "event": "permission-needed",
-                        "event_type": "permission-needed", "process_id": self.process,
-                        "subtype": subtype, "instance_id": self.id });
-                    readers.happened("permission-needed", data);
+                // The daemon tells it again after a restart of the service.
+                if let Some(readers) = self.parts.rows.readers().filter(|_| parked.is_new) {
+                    let process = self.process.clone();
+                    readers.happened(&Event::permission_needed(self.id.clone(), process, subtype));
                 }
             }
             // Decided before the service was restarted, perhaps without the agent being told.

@@ -12,11 +12,13 @@ use crate::read_model::ReadModel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use svc_domain::effect::Lifecycle;
 use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, Step, decide, observe};
 use svc_ports::Clock;
 use svc_shared::api::instances::Instance;
+use svc_shared::events::{BridgeEvent, Event, Payload};
 use svc_shared::ids::InstanceId;
-use svc_shared::status::BridgeStatus;
+use svc_shared::status::{BridgeStatus, ResumeMode, SpawnMode};
 use svc_shared::stream::Record;
 use svc_store::{PromptRow, Store, StoredHosted};
 use tokio::sync::watch;
@@ -110,15 +112,21 @@ impl HostedRows {
     pub async fn refresh(&self) -> Result<(), AppError> {
         let sessions = self.store.hosted_sessions().await?;
         let prompts = self.store.open_prompts().await?;
-        {
+        let ended = {
             let mut known = self.known();
             known.order = sessions.iter().map(|one| one.session.id.to_string()).collect();
-            known.sessions =
+            let sessions =
                 sessions.into_iter().map(|one| (one.session.id.to_string(), one)).collect();
+            let before = std::mem::replace(&mut known.sessions, sessions);
             known.prompts = prompts;
-        }
+            ended_between(&before, &known.sessions)
+        };
         self.show();
         self.changes.send_modify(|count| *count += 1);
+        // Commands record ends too, and have nobody to tell.
+        for (session, event) in ended {
+            self.announce(&session, event).await;
+        }
         Ok(())
     }
 
@@ -250,7 +258,7 @@ impl HostedRows {
                 continue;
             }
             self.refresh().await?;
-            self.announce(&stored.session, &next);
+            self.tell_of(&stored.session, &next).await;
             self.tell_others();
             return Ok(Changed::Now(next));
         }
@@ -281,7 +289,7 @@ impl HostedRows {
     }
 
     /// Tells the log, the viewers and whoever listens for events.
-    fn announce(&self, before: &HostedSession, after: &HostedSession) {
+    async fn tell_of(&self, before: &HostedSession, after: &HostedSession) {
         if before.status() == after.status() && before.generation == after.generation {
             return;
         }
@@ -298,27 +306,69 @@ impl HostedRows {
         if let Some(ring) = self.rings.known(&after.id, &after.process_id) {
             ring.push(serde_json::json!({ "type": "status", "status": after.status() }));
         }
-        let Some(readers) = &self.readers else { return };
-        let event = match after.status() {
-            BridgeStatus::Starting => "spawn",
-            BridgeStatus::Running => "ready",
-            BridgeStatus::Stopped if after.ended().is_some_and(|ended| ended.intentional) => "stop",
-            BridgeStatus::Crashed => "crash",
-            BridgeStatus::Stopped | BridgeStatus::Stopping | BridgeStatus::Error => return,
-        };
-        let session_ref = after.session_uuid.as_deref().and_then(|raw| self.refs.session(raw));
-        readers.happened(
-            event,
-            serde_json::json!({
-                "event": event,
-                "instance_id": after.id,
-                "project": after.project,
-                "label": after.label(),
-                "status": after.status(),
-                "resume_mode": "standard",
-                "spawn_mode": "same-dir",
-                "session_ref": session_ref,
-            }),
-        );
+        match (after.status(), end_of(after)) {
+            // Its process exists, and takes messages at once.
+            (BridgeStatus::Running, _) => {
+                self.announce(after, Lifecycle::Spawn).await;
+                self.announce(after, Lifecycle::Ready).await;
+            }
+            (_, Some(event)) => self.announce(after, event).await,
+            (_, None) => {}
+        }
     }
+
+    /// Announces an event of a generation, if nobody has yet.
+    async fn announce(&self, session: &HostedSession, event: Lifecycle) {
+        let Some(readers) = &self.readers else { return };
+        let (id, generation) = (&session.id, session.generation);
+        match self.store.claim_announcement(id, generation, event, self.clock.now()).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(error) => {
+                tracing::warn!(bridge.id = %id, error = %error, "an event was not announced");
+                return;
+            }
+        }
+        let uuid = session.session_uuid.as_deref();
+        readers.happened(&Event {
+            instance_id: Some(id.clone()),
+            payload: Payload::Bridge(BridgeEvent {
+                event: event.name(),
+                project: session.project.clone(),
+                label: session.label().to_owned(),
+                status: session.status(),
+                resume_mode: ResumeMode::Standard,
+                spawn_mode: SpawnMode::SameDir,
+                session_ref: uuid.and_then(|raw| self.refs.session(raw)),
+                restart_quarantined: false,
+            }),
+        });
+    }
+}
+
+/// The event of an end.
+fn end_of(session: &HostedSession) -> Option<Lifecycle> {
+    let ended = session.ended()?;
+    match session.status() {
+        BridgeStatus::Crashed => Some(Lifecycle::Crash),
+        BridgeStatus::Stopped if ended.intentional => Some(Lifecycle::Stop),
+        BridgeStatus::Stopped
+        | BridgeStatus::Error
+        | BridgeStatus::Starting
+        | BridgeStatus::Running
+        | BridgeStatus::Stopping => None,
+    }
+}
+
+/// Sessions that were live, or of an earlier generation, in an earlier reading.
+fn ended_between(
+    before: &BTreeMap<String, StoredHosted>,
+    after: &BTreeMap<String, StoredHosted>,
+) -> Vec<(HostedSession, Lifecycle)> {
+    let new = after.iter().filter_map(|(id, now)| {
+        let (before, now) = (&before.get(id)?.session, &now.session);
+        let is_new = before.is_live() || before.generation != now.generation;
+        Some((now.clone(), end_of(now).filter(|_| is_new)?))
+    });
+    new.collect()
 }

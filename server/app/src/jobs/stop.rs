@@ -16,6 +16,7 @@ use svc_ports::process::{Signal, Signalled, Target};
 use svc_process::locks::FileLock;
 use svc_shared::api::jobs::StopAgentResult;
 use svc_shared::error::ErrorCode;
+use svc_shared::events::Event;
 use svc_shared::ids::JobId;
 use svc_watch::Pace;
 use tokio::time::{Instant, timeout_at};
@@ -282,15 +283,9 @@ impl Jobs {
             crate::nudge::hand_over_settled(&self.scan.config.state_dir, result);
             return;
         };
-        let data = serde_json::json!({
-            "event": "bg-settled",
-            "event_type": "bg-settled",
-            "id": result.id,
-            "settled": result.settled,
-            "removed": result.removed,
-            "detail": result.detail,
-        });
-        readers.happened("bg-settled", data);
+        let id = result.id.to_string();
+        let detail = result.detail.clone();
+        readers.happened(&Event::bg_settled(id, result.settled, result.removed, detail));
     }
 }
 

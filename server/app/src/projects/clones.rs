@@ -30,6 +30,7 @@ use svc_projects::{Project, Rules};
 use svc_shared::Word;
 use svc_shared::api::projects;
 use svc_shared::error::ErrorCode;
+use svc_shared::events::Event;
 use svc_shared::ids::ProjectName;
 use svc_shared::internal::clones::{
     ActiveClone, ActiveClones, CancellingClone, CloneAccepted, CloneJob, CloneRequest, CloneState,
@@ -295,16 +296,8 @@ impl Clones {
             record.ended_at = Some(now);
         });
         let record = job.record.borrow().clone();
-        self.read_model.happened(
-            "clone-done",
-            serde_json::json!({
-                "event": "clone-done",
-                "event_type": "clone-done",
-                "project": record.name,
-                "status": record.state,
-                "error": record.error,
-            }),
-        );
+        let (name, status) = (record.name.to_string(), record.state.to_string());
+        self.read_model.happened(&Event::clone_done(name, status, record.error));
     }
 
     /// Changes the record of a job, and shows it.

@@ -3,6 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 use std::time::Duration;
+use svc_shared::events::Event;
 use svc_shared::internal::StateAt;
 use svc_shared::status::*;
 
@@ -218,9 +219,9 @@ async fn a_toast_reaches_who_listens_and_is_not_kept() {
     let mut reader = model.subscribe(None);
     next(&mut reader).await;
     next(&mut reader).await;
-    model.happened("crash", serde_json::json!({"instance_id": "x"}));
+    model.happened(&Event::clone_done("api".into(), "done".into(), None));
     let EventFrame::Event { name, .. } = next(&mut reader).await else { panic!() };
-    assert_eq!(name, "crash");
+    assert_eq!(name, "clone-done");
     let mut late = model.subscribe(None);
     next(&mut late).await;
     next(&mut late).await;

@@ -4,7 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use svc_domain::announce::end_between;
 use svc_domain::bridge::Bridge;
+use svc_domain::effect::Lifecycle;
 use svc_domain::identity::LaunchId;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_store::{Changes, ForeignWrites, Stored};
@@ -71,6 +73,18 @@ struct Rows {
     own: HashMap<InstanceId, LaunchId>,
     /// Rows that must be shown again because of their surroundings.
     to_recheck: BTreeSet<i64>,
+    /// Ends that other processes recorded, by row.
+    /// At most one for a row: a later generation replaces an earlier one.
+    foreign_ends: BTreeMap<i64, (Bridge, Lifecycle)>,
+}
+
+/// Who wrote a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// This process. What follows from the change is done where it is made.
+    Us,
+    /// Perhaps another one.
+    Anybody,
 }
 
 /// Rows to be shown, and what decides about them.
@@ -106,8 +120,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Rows {
-    fn set(&mut self, stored: Stored) {
+    fn set(&mut self, stored: Stored, by: By) {
         let number = stored.number;
+        let before = self.by_number.get(&number).and_then(|old| old.bridge());
+        if by == By::Anybody
+            && let (Some(before), Some(after)) = (before, stored.bridge())
+            && let Some(event) = end_between(before, after)
+        {
+            self.foreign_ends.insert(number, (after.clone(), event));
+        }
         // First the new one: a row that goes on to occupy its project disturbs nobody.
         self.occupy(&stored, 1);
         self.unlink(number);
@@ -191,16 +212,30 @@ impl Rows {
 }
 
 impl Copies {
-    /// Takes over one row as read or written.
+    /// Takes over one row as read.
     /// An older copy than the known one is ignored.
     pub fn learn(&self, stored: Stored) -> Option<Known> {
+        self.take_over(stored, By::Anybody)
+    }
+
+    /// Takes over one row as this process wrote it.
+    pub fn wrote(&self, stored: Stored) -> Option<Known> {
+        self.take_over(stored, By::Us)
+    }
+
+    /// Ends that other processes recorded since the last call, in the order of registration.
+    pub fn take_foreign_ends(&self) -> Vec<(Bridge, Lifecycle)> {
+        std::mem::take(&mut lock(&self.rows).foreign_ends).into_values().collect()
+    }
+
+    fn take_over(&self, stored: Stored, by: By) -> Option<Known> {
         let known =
             stored.bridge().map(|bridge| Known { number: stored.number, bridge: bridge.clone() });
         let mut rows = lock(&self.rows);
         match rows.by_number.get(&stored.number) {
             Some(old) if old.revision >= stored.revision => {}
             Some(_) | None => {
-                rows.set(stored);
+                rows.set(stored, by);
                 self.changes.send_modify(|count| *count += 1);
             }
         }
@@ -222,7 +257,7 @@ impl Copies {
                 // A row written by this process while the reading was under way is newer than it.
                 Some(old) if old.revision > stored.revision || **old == stored => {}
                 Some(_) | None => {
-                    rows.set(stored);
+                    rows.set(stored, By::Anybody);
                     differs = true;
                 }
             }
@@ -275,7 +310,7 @@ impl Copies {
         for stored in read.changed {
             // This process may have written it while the reading was under way.
             if rows.by_number.get(&stored.number).is_none_or(|old| old.revision < stored.revision) {
-                rows.set(stored);
+                rows.set(stored, By::Anybody);
                 differs = true;
             }
         }

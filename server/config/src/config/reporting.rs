@@ -91,21 +91,21 @@ section! {
     /// Event posts.
     Webhooks "webhooks." {
         /// Posts events to the URLs.
-        enabled: bool = BOOL => OFF, Advanced Live planned;
+        enabled: bool = BOOL => OFF, Advanced Live;
         /// URLs that events are posted to.
         /// An entry that is no http or https URL is no target.
-        urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret planned;
+        urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret;
         /// Key that signs the posts.
-        secret: Option<Secret> = LINE => NULL, File Restart secret blank_is_null planned;
+        secret: Option<Secret> = LINE => NULL, File Restart secret blank_is_null;
         /// Longest time a post may take.
         timeout as "timeout_seconds": Duration = seconds(Range::above(0.0))
-            => real(10.0), Advanced Live planned;
+            => real(10.0), Advanced Live;
         /// Posts nothing to private networks.
-        block_private_targets: bool = BOOL => OFF, Advanced Live planned;
+        block_private_targets: bool = BOOL => OFF, Advanced Live;
         /// Events that are posted.
         /// State of every known event.
         events: BTreeMap<String, bool> = Kind::Switches(EVENTS)
-            => Preset::Switches(EVENTS), Advanced Live planned;
+            => Preset::Switches(EVENTS), Advanced Live;
     }
 }
 

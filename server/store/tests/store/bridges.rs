@@ -317,6 +317,24 @@ async fn a_stale_save_claims_no_announcement() {
     assert!(claim_with(&store, 1, &row, Lifecycle::Spawn).await);
 }
 
+#[tokio::test]
+async fn an_end_that_another_process_recorded_is_claimed_once() {
+    let dir = state_dir();
+    let stores = [open(dir.path()).await, open(dir.path()).await];
+    let row = bridge(1, "api", starting());
+    add(&stores[0], &row).await;
+    let claim = async |store: &Store, id: &svc_shared::ids::InstanceId, event| {
+        store.claim_announcement(id, 1, event, now()).await.unwrap()
+    };
+    assert!(claim(&stores[0], &row.id, Lifecycle::Stop).await);
+    assert!(!claim(&stores[1], &row.id, Lifecycle::Stop).await);
+    assert!(claim(&stores[1], &row.id, Lifecycle::Crash).await);
+    // Nothing is left behind of a row that was forgotten meanwhile.
+    let unknown = bridge(2, "web", starting());
+    assert!(!claim(&stores[0], &unknown.id, Lifecycle::Stop).await);
+    assert_eq!(count(dir.path(), "announcements").await, 2);
+}
+
 async fn count(dir: &std::path::Path, table: &str) -> i64 {
     let sql = format!("SELECT COUNT(*) FROM {table}");
     sqlx::query_scalar(&sql).fetch_one(&mut raw(dir).await).await.unwrap()

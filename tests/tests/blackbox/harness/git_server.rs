@@ -54,6 +54,11 @@ impl GitServer {
         git(dir, &[&who[..], &["commit", "-q", "--allow-empty", "-m", "one"]].concat());
     }
 
+    /// Its port on this machine.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Lets what is held go on.
     pub fn open(&self) {
         fs::write(self.root.join("open"), "").expect("a file");

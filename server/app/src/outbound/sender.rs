@@ -1,0 +1,174 @@
+//! One post to one target, within its deadline.
+//!
+//! A new connection each time: the addresses of the host are judged for every post, and the
+//! connection goes to one of the judged addresses.
+
+use super::message::Message;
+use super::rule::{Refused, Rule};
+use crate::addresses::For;
+use crate::ops::VERSION;
+use crate::tasks::blocking;
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::{Client, redirect};
+use rustls::{ClientConfig, RootCertStore};
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use url::{Host, Url};
+
+/// Most bytes of an answer that are read.
+const MOST_READ: usize = 64 * 1024;
+
+/// Why a post was not delivered. Never holds the URL.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotSent {
+    /// Its address may not be dialled.
+    #[error("refused: {0}")]
+    Refused(#[from] Refused),
+    /// The deadline passed.
+    #[error("no complete answer within {0} s (`webhooks.timeout_seconds`)")]
+    TooSlow(f64),
+    /// The connection failed; the text is the cause.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Posts to one target. Has no debug form: its URL may hold secrets.
+pub(super) struct Sender {
+    url: Url,
+    rule: Rule,
+    timeout: Duration,
+    /// Made at the first post: the certificates of the machine are read for it.
+    client: OnceCell<Client>,
+}
+
+/// Resolves the host of a target and judges every answer.
+struct Judge {
+    rule: Rule,
+    port: u16,
+}
+
+impl Sender {
+    /// For an http or https URL.
+    pub fn new(url: Url, rule: Rule, timeout: Duration) -> Self {
+        Self { url, rule, timeout, client: OnceCell::new() }
+    }
+
+    /// Posts once. Returns the status of the answer, whatever it is.
+    pub async fn post(&self, message: &Message) -> Result<u16, NotSent> {
+        match timeout(self.timeout, self.post_now(message)).await {
+            Ok(done) => done,
+            Err(_) => Err(NotSent::TooSlow(self.timeout.as_secs_f64())),
+        }
+    }
+
+    async fn post_now(&self, message: &Message) -> Result<u16, NotSent> {
+        let port = self.url.port_or_known_default().unwrap_or_default();
+        // A name is judged where it is resolved.
+        match self.url.host() {
+            Some(Host::Ipv4(address)) => self.rule.judge(IpAddr::V4(address), port)?,
+            Some(Host::Ipv6(address)) => self.rule.judge(IpAddr::V6(address), port)?,
+            Some(Host::Domain(_)) | None => {}
+        }
+        let client = self.client.get_or_try_init(|| self.client(port)).await?;
+        let mut request = client
+            .post(self.url.clone())
+            .header("Content-Type", "application/json")
+            .header("X-Svc-Event", message.event)
+            .header("X-Svc-Delivery", &message.delivery)
+            .header("X-Svc-Timestamp", message.seconds);
+        if let Some(signature) = &message.signature {
+            request = request.header("X-Svc-Signature", signature);
+        }
+        let answer = request.body(message.body.clone()).send().await;
+        let mut answer = answer.map_err(|error| failed(&error.without_url()))?;
+        let mut read = 0_usize;
+        while let Some(chunk) =
+            answer.chunk().await.map_err(|error| failed(&error.without_url()))?
+        {
+            read = read.saturating_add(chunk.len());
+            if read >= MOST_READ {
+                break;
+            }
+        }
+        Ok(answer.status().as_u16())
+    }
+
+    async fn client(&self, port: u16) -> Result<Client, NotSent> {
+        let builder = Client::builder()
+            .user_agent(format!("svc/{VERSION}"))
+            .redirect(redirect::Policy::none())
+            .no_proxy()
+            .pool_max_idle_per_host(0)
+            .dns_resolver(Arc::new(Judge { rule: self.rule, port }));
+        let builder = if self.url.scheme() == "https" {
+            let tls = blocking(trusting_this_machine).await;
+            let tls = tls.map_err(|error| NotSent::Failed(error.message))?;
+            builder.use_preconfigured_tls(tls.map_err(NotSent::Failed)?)
+        } else {
+            builder
+        };
+        builder.build().map_err(|error| failed(&error.without_url()))
+    }
+}
+
+impl Resolve for Judge {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (rule, port) = (self.rule, self.port);
+        Box::pin(async move {
+            let found = For::Webhook.resolve(name.as_str(), port).await;
+            let found =
+                found.map_err(|error| format!("the name of its host has no address: {error}"))?;
+            // One bad answer spoils all: which of them is dialled would be chance (H46).
+            for address in &found {
+                rule.judge(*address, port)?;
+            }
+            let addresses = found.into_iter().map(move |address| {
+                let dialled = For::Webhook.dialled(SocketAddr::new(address, port));
+                SocketAddr::new(dialled.ip(), port)
+            });
+            Ok(Box::new(addresses) as Addrs)
+        })
+    }
+}
+
+/// TLS that trusts the authorities that this machine trusts.
+fn trusting_this_machine() -> Result<ClientConfig, String> {
+    let found = rustls_native_certs::load_native_certs();
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(found.certs);
+    if roots.is_empty() {
+        return Err("this machine has no certificates of authorities, so no https target can be \
+                    verified; install them (package ca-certificates) or set SSL_CERT_FILE"
+            .to_owned());
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|error| error.to_string())?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// The causes of an error in one line. Our own refusal says it all.
+fn failed(error: &(dyn Error + 'static)) -> NotSent {
+    let mut texts: Vec<String> = Vec::new();
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        if let Some(refused) = cause.downcast_ref::<Refused>() {
+            return NotSent::Refused(*refused);
+        }
+        let text = cause.to_string();
+        // Some causes repeat the next one.
+        if let Some(last) = texts.last_mut().filter(|last| last.contains(&text)) {
+            last.truncate(last.find(&text).unwrap_or(last.len()));
+            *last = last.trim_end_matches([' ', ':']).to_owned();
+        }
+        texts.push(text);
+        next = cause.source();
+    }
+    texts.retain(|text| !text.is_empty());
+    NotSent::Failed(svc_domain::log_escape::escape(&texts.join(": ")).into_owned())
+}
