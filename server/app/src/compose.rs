@@ -153,12 +153,7 @@ impl UseCases {
             role,
             clock: Arc::clone(&clock),
         });
-        let config_editor = ConfigEditor {
-            config: Arc::clone(&config),
-            origin: parts.origin.clone(),
-            audit: Arc::clone(&audit),
-            tasks: tasks.clone(),
-        };
+        let config_editor = ConfigEditor::new(&config, &parts.origin, &audit, &tasks);
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
             registry: Arc::clone(&registry),

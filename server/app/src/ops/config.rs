@@ -47,13 +47,28 @@ impl ConfigList {
 
 /// The configuration of a running service, for an editor.
 pub struct ConfigEditor {
-    pub(crate) config: Arc<Config>,
-    pub(crate) origin: Origin,
-    pub(crate) audit: Arc<Audit>,
-    pub(crate) tasks: Tasks,
+    config: Arc<Config>,
+    origin: Origin,
+    audit: Arc<Audit>,
+    tasks: Tasks,
 }
 
 impl ConfigEditor {
+    /// An editor of the file that `origin` tells.
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        origin: &Origin,
+        audit: &Arc<Audit>,
+        tasks: &Tasks,
+    ) -> Self {
+        Self {
+            config: Arc::clone(config),
+            origin: origin.clone(),
+            audit: Arc::clone(audit),
+            tasks: tasks.clone(),
+        }
+    }
+
     /// Whether the dashboard may change settings.
     #[must_use]
     pub fn can_save(&self) -> bool {
