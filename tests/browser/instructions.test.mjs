@@ -54,8 +54,9 @@ test('what was written on the machine meanwhile is shown, and one of both is cho
   await until(() => readFileSync(file, 'utf8').includes('And kind.'));
 
   await page.type('#instructions-text', '!');
+  assert.ok((await typed()).endsWith('!'), 'what is typed during a save stays');
   writeFileSync(file, 'By hand again.');
-  await press(part('instructions-save'));
+  await press(`${part('instructions-save')}:not([aria-disabled])`);
   await press(part('instructions-theirs'));
   await gone(part('instructions-conflict'));
   assert.equal(await typed(), 'By hand again.');

@@ -52,8 +52,13 @@ impl Editor {
 
     /// The file is as it is shown now. The view may be gone by then.
     fn take(self, found: Instructions) {
-        let _ = self.other.try_set(None);
         let _ = self.text.try_set(found.content.clone());
+        self.know(found);
+    }
+
+    /// The file is as it is told; what was typed meanwhile stays.
+    fn know(self, found: Instructions) {
+        let _ = self.other.try_set(None);
         let _ = self.known.try_set(Some(found));
     }
 
@@ -82,7 +87,7 @@ impl Editor {
             let answer = api::request(Method::PUT, &path, Some(body), None).await;
             match api::understood::<Instructions>(answer) {
                 Ok(found) => {
-                    self.take(found);
+                    self.know(found);
                     page.say.done(words::SAVED.to_owned());
                 }
                 Err(problem) if problem.is(ErrorCode::Stale) => {
