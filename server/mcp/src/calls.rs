@@ -2,9 +2,9 @@
 //!
 //! Each opens the use-cases, calls one of them, and tells the result.
 
+use crate::options::{Options, Purpose};
 use crate::summary::{escaped, of_instance, of_job, of_session};
 use crate::tools::{Arguments, Tool};
-use crate::{Options, Purpose};
 use serde_json::{Value, json};
 use std::time::Duration;
 use svc_app::{App, AppError};

@@ -8,20 +8,21 @@ mod calls;
 mod connection;
 mod judge;
 mod line;
+mod options;
 mod resources;
 mod service;
 mod summary;
 mod tools;
 mod transport;
 
+pub use crate::options::{OpenApp, Options, Purpose};
+
 use crate::connection::Connection;
 use crate::service::Sessions;
 use crate::transport::SdkTransport;
-use async_trait::async_trait;
 use rmcp::service::serve_directly_with_ct;
 use std::sync::Arc;
 use std::time::Duration;
-use svc_app::App;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -33,39 +34,6 @@ const GRACE: Duration = Duration::from_millis(1500);
 /// Whole messages that wait for the SDK.
 /// When it is full, reading waits.
 const WAITING: usize = 16;
-
-/// What the use-cases are opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// Only to look: nothing is written.
-    Look,
-    /// To change something.
-    Act,
-    /// To end something, which has to work on a full disk too (H91).
-    End,
-}
-
-/// Opens the use-cases for one call, as a command does.
-///
-/// Each call sees projects and records as they are at that moment, whether a service runs or not.
-#[async_trait]
-pub trait OpenApp: Send + Sync + 'static {
-    /// The use-cases, to be closed by the caller.
-    ///
-    /// # Errors
-    /// They cannot be opened; the text is for the caller.
-    async fn open(&self, purpose: Purpose) -> Result<App, String>;
-}
-
-/// What is served.
-pub struct Options {
-    /// Opens the use-cases.
-    pub open: Box<dyn OpenApp>,
-    /// Version of the program.
-    pub version: &'static str,
-    /// Offers the tools that write.
-    pub allow_writes: bool,
-}
 
 /// Serves until the input ends or the output is closed.
 pub async fn serve<R, W>(options: Options, input: R, output: W)

@@ -2,8 +2,8 @@
 //!
 //! They are read by the same use-cases as the page's, which redact what they return.
 
-use crate::Options;
 use crate::calls::with_reader;
+use crate::options::Options;
 use crate::summary::escaped;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};

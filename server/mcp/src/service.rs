@@ -1,8 +1,9 @@
 //! The methods that the SDK asks for.
 
 use crate::calls::{call, failed};
+use crate::options::Options;
+use crate::resources;
 use crate::tools::Tool;
-use crate::{Options, resources};
 use futures_util::FutureExt as _;
 use rmcp::RoleServer;
 use rmcp::model::{

@@ -2,7 +2,7 @@
 //!
 //! Schema and check are made from one definition, so they cannot disagree.
 
-use crate::Purpose;
+use crate::options::Purpose;
 use serde_json::{Map, Value, json};
 use svc_domain::log_escape::quoted;
 use svc_shared::status::{PermissionMode, ResumeMode, SandboxMode, SpawnMode};

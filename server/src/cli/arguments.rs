@@ -378,7 +378,7 @@ Examples:
   svc migrate
   svc migrate --json")]
     Migrate(Listing),
-    /// Serve sessions to an agent over standard input and output (Model Context Protocol).
+    /// Serve sessions to an agent (MCP) over standard input and output.
     #[command(after_help = "\
 Lists sessions and tells how they stand. Tools that start, stop and resume sessions are offered
 only with `mcp.allow_writes: true`. Works with the service and without it; ends with its input.

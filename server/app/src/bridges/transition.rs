@@ -291,7 +291,9 @@ impl Transitions {
         });
     }
 
-    /// Announces the end of a generation that another process recorded, if nobody has yet.
+    /// Announces the end of a generation that another process recorded.
+    ///
+    /// Only if nobody has yet.
     ///
     /// # Errors
     /// The registry cannot be read or written.

@@ -12,7 +12,9 @@ use uuid::Builder;
 
 /// Longest label and longest id, in bytes.
 const SHORT: usize = 1024;
-/// Longest explanation in bytes. Escaped as JSON it is at most six times as long: below 64 KiB.
+/// Longest explanation in bytes.
+///
+/// Escaped as JSON it is at most six times as long: below 64 KiB.
 const LONG: usize = 8 * 1024;
 /// Stands where a text was cut.
 const CUT: &str = "… (cut)";

@@ -12,7 +12,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 use url::Url;
 
-/// Most events that wait for a target. When full, the oldest is dropped and counted.
+/// Most events that wait for a target.
+///
+/// When full, the oldest is dropped and counted.
 const MOST: usize = 1_000;
 /// How long a queue is emptied when the service ends (`http-api` §6.1).
 const DRAIN: Duration = Duration::from_secs(2);

@@ -223,7 +223,9 @@ impl Copies {
         self.take_over(stored, By::Us)
     }
 
-    /// Ends that other processes recorded since the last call, in the order of registration.
+    /// Ends that other processes recorded since the last call.
+    ///
+    /// In the order of registration.
     pub fn take_foreign_ends(&self) -> Vec<(Bridge, Lifecycle)> {
         std::mem::take(&mut lock(&self.rows).foreign_ends).into_values().collect()
     }
