@@ -93,6 +93,7 @@ const VIEWS = [
   ['/ui/doctor', part('check')],
   ['/ui/about', part('about')],
   ['/ui/tokens', part('reach')],
+  ['/ui/settings', part('settings')],
   ['/ui/moon', part('not-found')],
   [`/ui/s/${RUNNING}`, part('log-line')],
   [`/ui/s/${RUNNING}?tab=activity`, part('event')],

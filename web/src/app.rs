@@ -8,6 +8,7 @@ use crate::reactive::{dynamic, effect};
 use crate::shell::{Shell, keys};
 use crate::views::question::Inbox;
 use crate::views::session::Session;
+use crate::views::settings::Settings;
 use crate::views::{
     about::About, access::DevicesAndTokens, activity::Activity, conversation::ConversationView,
     doctor::Readiness, external::External, home::Home, jobs::Jobs, missing::Missing, open::Open,
@@ -86,6 +87,7 @@ fn App() -> impl IntoView {
                 Route::Activity => view! { <Activity /> }.into_any(),
                 Route::Doctor => view! { <Readiness /> }.into_any(),
                 Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),
+                Route::Settings => view! { <Settings /> }.into_any(),
                 Route::About => view! { <About /> }.into_any(),
                 Route::Missing => view! { <Missing /> }.into_any(),
             })}

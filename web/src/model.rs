@@ -26,6 +26,7 @@ pub mod restart;
 pub mod restore;
 pub mod route;
 pub mod sections;
+pub mod settings;
 pub mod shown;
 pub mod spending;
 pub mod state;

@@ -23,6 +23,7 @@ pub mod ready;
 pub mod restart;
 pub mod restore;
 pub mod session;
+pub mod settings;
 pub mod spending;
 pub mod status;
 pub mod terminal;

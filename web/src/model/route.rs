@@ -35,6 +35,8 @@ pub enum Route {
     Doctor,
     /// Devices and tokens.
     Tokens,
+    /// The settings of the service.
+    Settings,
     /// About.
     About,
     /// No view.
@@ -66,6 +68,7 @@ impl Route {
             ["ui", "activity"] => Self::Activity,
             ["ui", "doctor"] => Self::Doctor,
             ["ui", "tokens"] => Self::Tokens,
+            ["ui", "settings"] => Self::Settings,
             ["ui", "about"] => Self::About,
             _ => Self::Missing,
         }
@@ -159,6 +162,7 @@ mod tests {
             ("/ui/activity", Route::Activity),
             ("/ui/restore", Route::Restore),
             ("/ui/doctor", Route::Doctor),
+            ("/ui/settings", Route::Settings),
             ("/ui/s/3a37", Route::Session("3a37".into())),
             ("/ui/s/3a37/open", Route::Open("3a37".into())),
             ("/ui/jobs", Route::Jobs(None)),

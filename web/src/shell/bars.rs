@@ -12,7 +12,7 @@ use crate::page::page;
 use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
-use crate::text::{direct, keys, launch, page as words, past, ready, spending};
+use crate::text::{direct, keys, launch, page as words, past, ready, settings, spending};
 use crate::views::clone::ClonePill;
 use leptos::prelude::*;
 use svc_shared::paths;
@@ -28,6 +28,7 @@ enum NavItem {
     Activity,
     Usage,
     Readiness,
+    Settings,
     About,
 }
 
@@ -42,6 +43,7 @@ impl NavItem {
             Route::Activity => Some(Self::Activity),
             Route::Tokens => Some(Self::About),
             Route::Doctor => Some(Self::Readiness),
+            Route::Settings => Some(Self::Settings),
             Route::Projects | Route::Project(_) | Route::Launch(_) | Route::Conversation(..) => {
                 Some(Self::Projects)
             }
@@ -60,6 +62,7 @@ impl NavItem {
             Self::Activity => ("/ui/activity", "activity", past::TITLE, "nav-activity"),
             Self::Usage => ("/ui/usage", "bars", spending::TITLE, "nav-usage"),
             Self::Readiness => ("/ui/doctor", "check", ready::TITLE, "nav-doctor"),
+            Self::Settings => ("/ui/settings", "sliders", settings::TITLE, "nav-settings"),
             Self::About => ("/ui/about", "info", words::nav::ABOUT, "nav-about"),
         }
     }
@@ -102,7 +105,7 @@ pub fn Rail() -> impl IntoView {
                 </span>
             </a>
             <ul class="rail-list">{rail_item(NavItem::Home)} {rail_item(NavItem::Inbox)} {rail_item(NavItem::Projects)} {rail_item(NavItem::Background)} {rail_item(NavItem::Activity)}</ul>
-            <ul class="rail-list rail-low">{rail_item(NavItem::Usage)} {rail_item(NavItem::Readiness)} {rail_item(NavItem::About)} <SignOut /></ul>
+            <ul class="rail-list rail-low">{rail_item(NavItem::Usage)} {rail_item(NavItem::Readiness)} {rail_item(NavItem::Settings)} {rail_item(NavItem::About)} <SignOut /></ul>
         </nav>
     }
 }

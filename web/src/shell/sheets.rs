@@ -11,7 +11,7 @@ use crate::reactive::dynamic;
 use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
-use crate::text::{access, job::external, past, ready, spending};
+use crate::text::{access, job::external, past, ready, settings, spending};
 use crate::views::bulk::BulkSheet;
 use crate::views::new_project::NewProject;
 use crate::views::welcome;
@@ -45,6 +45,7 @@ fn More() -> impl IntoView {
         ("/ui/activity", "activity", past::TITLE),
         ("/ui/tokens", "shield", access::TITLE),
         ("/ui/usage", "bars", spending::TITLE),
+        ("/ui/settings", "sliders", settings::TITLE),
         ("/ui/about", "info", words::ABOUT),
     ]
     .map(|(path, symbol, label)| {

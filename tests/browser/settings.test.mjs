@@ -1,0 +1,117 @@
+// The settings: shown with their source, changed, saved; a change of somebody else is told; the
+// second list is behind the password; keys that only the file sets say why.
+
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+
+import { launch, tab } from './harness.mjs';
+import { part, person } from './person.mjs';
+import { findings, ruler } from './width.mjs';
+import { world } from './world.mjs';
+
+const PASSWORD = 'correct horse';
+const HASH =
+  '$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q$dNG9KzFkBn/cdCqfwz8NAphEpGXQm3Eg2xTeojOtyxk';
+
+let machine, browser, page, complaints, seen, press, says, gone, shot;
+
+const file = () => join(machine.root, 'svc.yml');
+const setting = (key) => `[data-key="${key}"]`;
+const field = (key) => `${setting(key)} input`;
+
+/** Writes another text into a field and leaves it. */
+async function fill(selector, text) {
+  await press(selector);
+  await page.keyboard.down('Control');
+  await page.keyboard.press('KeyA');
+  await page.keyboard.up('Control');
+  await page.keyboard.type(text);
+  await page.keyboard.press('Tab');
+}
+
+before(async () => {
+  const auth = { enabled: true, password_required: true, password_hash: HASH };
+  machine = await world({}, { auth, config_write: { enabled: true } }, PASSWORD);
+  browser = await launch();
+  ({ page, complaints } = await tab(browser));
+  ({ seen, press, says, gone, shot } = person(page));
+  await page.setViewport({ width: 1440, height: 900 });
+  await page.goto(machine.url, { waitUntil: 'load' });
+  await page.waitForSelector('input[type=password]', { visible: true });
+  await page.type('input[type=password]', PASSWORD);
+  await Promise.all([page.waitForNavigation(), page.keyboard.press('Enter')]);
+});
+
+after(async () => {
+  await browser?.close();
+  await machine?.close();
+});
+
+test('H123: a setting is changed, saved and written to the file', async () => {
+  await press(part('nav-settings'));
+  await seen(part('settings'));
+  await shot('settings-desk');
+  await fill(field('restart.max_crashes'), '0');
+  await seen(`${setting('restart.max_crashes')} ${part('setting-wrong')}`);
+  await fill(field('restart.max_crashes'), '7');
+  await gone(part('setting-wrong'));
+  await press(`${setting('claude.auto_enable_remote_control')} [role=switch]`);
+  await says(part('settings-bar'), '2 changes');
+  await shot('settings-changed');
+  await press(part('settings-save'));
+  await says(setting('restart.max_crashes'), 'waits for a restart');
+  await gone(part('settings-bar'));
+  const text = await readFile(file(), 'utf8');
+  assert.match(text, /max_crashes"?: 7/);
+  assert.match(text, /auto_enable_remote_control"?: false/);
+});
+
+test('H123: a change of somebody else is told, and the own one stays', async () => {
+  await fill(field('restart.max_crashes'), '8');
+  await seen(part('settings-bar'));
+  const text = await readFile(file(), 'utf8');
+  await writeFile(file(), text.replace(/max_crashes("?): 7/, 'max_crashes$1: 6'));
+  await press(part('settings-save'));
+  await seen(part('settings-problem'));
+  await seen(`${setting('restart.max_crashes')} ${part('setting-conflict')}`);
+  assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '8');
+  await press(part('settings-save'));
+  await gone(part('settings-bar'));
+  assert.match(await readFile(file(), 'utf8'), /max_crashes"?: 8/);
+});
+
+test('the second list opens with the password, and is locked again', async () => {
+  await press(part('settings-unlock'));
+  await page.type('#settings-password', PASSWORD);
+  await press(part('settings-confirm'));
+  await seen(part('settings-open'));
+  await fill(field('clone.max_mb'), '100');
+  await press(part('settings-save'));
+  await gone(part('settings-bar'));
+  assert.match(await readFile(file(), 'utf8'), /max_mb"?: 100/);
+  await shot('settings-advanced');
+  await press(part('settings-lock'));
+  await seen(part('settings-locked'));
+});
+
+test('a searcher finds keys that only the file sets, and why', async () => {
+  await page.type(part('settings-filter'), 'password_hash');
+  await page.waitForFunction(() => document.querySelectorAll('[data-testid=setting]:not([hidden])').length === 0);
+  const found = await page.$$eval(`${part('file-only')}:not([hidden])`, (all) => all.map((one) => one.innerText));
+  assert.equal(found.length, 1, found.join('\n'));
+  assert.match(found[0], /decides who may sign in/);
+});
+
+test('the settings fit every width', async () => {
+  await page.goto(`${machine.url}/ui/settings`, { waitUntil: 'load' });
+  await seen(part('settings'));
+  const { look } = await ruler(page);
+  assert.deepEqual(findings(await look('settings')), []);
+  await shot('settings-phone');
+  assert.deepEqual(
+    complaints.filter((one) => !/401|403|409/.test(one)),
+    [],
+  );
+});

@@ -1,0 +1,128 @@
+//! Sentences about the settings of the service.
+
+use crate::model::settings::Bound;
+
+/// View.
+pub const TITLE: &str = "Settings";
+/// While the settings are read.
+pub const ASKING: &str = "Reading the settings…";
+/// Field that narrows the list.
+pub const FILTER: &str = "Name, key or text";
+/// Before the path of the file.
+pub const FILE: &str = "File:";
+/// List of sections.
+pub const SECTIONS: &str = "Sections";
+/// Nothing fits the filter.
+pub const NONE: &str = "No setting fits these words.";
+/// Badge.
+pub const NEEDS_RESTART: &str = "needs restart";
+/// Badge.
+pub const APPLIES_LIVE: &str = "applies live";
+/// Badge.
+pub const DEPRECATED: &str = "replaced by usage.mode";
+/// Badge of a key whose saved value is not in use yet.
+pub const PENDING: &str = "saved, waits for a restart";
+/// Mark of a key that somebody else changed.
+pub const CONFLICT: &str = "Somebody else changed this key in the file.";
+/// State of a switch.
+pub const ON: &str = "On";
+/// State of a switch.
+pub const OFF: &str = "Off";
+/// Help of a list.
+pub const ONE_PER_LINE: &str = "one per line";
+/// The value comes from the file.
+pub const FROM_FILE: &str = "from the file";
+/// The value is the default.
+pub const IS_DEFAULT: &str = "default";
+/// Nothing may be saved because the file cannot be read.
+pub const NO_FILE: &str =
+    "The file cannot be read or is not valid. These are the values in use; nothing can be saved.";
+/// Section of the second list.
+pub const ADVANCED: &str = "Clone and webhooks";
+/// Why the second list is locked.
+pub const ADVANCED_WHY: &str = "These settings decide which machines svc connects to. Confirm your \
+    password to change them. They stay open for 10 minutes.";
+/// No password is configured.
+pub const ADVANCED_NO_PASSWORD: &str = "These settings need a password, and none is configured. \
+    Set auth.password_hash in the file, or change them there.";
+/// Button.
+pub const CONFIRM_PASSWORD: &str = "Confirm password";
+/// Button.
+pub const LOCK: &str = "Lock now";
+/// Field.
+pub const PASSWORD: &str = "Password";
+/// Button.
+pub const DISCARD: &str = "Discard";
+/// Button.
+pub const SAVE: &str = "Save";
+/// Section of the keys that no editor changes.
+pub const FILE_ONLY: &str = "Only in the file";
+/// Why they are listed.
+pub const FILE_ONLY_WHY: &str = "These keys are changed in the file, or with svc config set.";
+/// Why a key is not changed here.
+#[must_use]
+pub fn because(reason: &str) -> String {
+    format!("It {reason}.")
+}
+/// After a save that the file did not allow.
+pub const STALE: &str = "The file was changed since it was read. Your changes are still here: look \
+    at the marked settings, then save again.";
+/// Toast after a save.
+pub const SAVED: &str = "Saved. svc uses the changes after its next start; running sessions stay.";
+/// A field holds no number.
+pub const NO_NUMBER: &str = "Type a number.";
+
+/// Why nothing can be changed here.
+#[must_use]
+pub fn read_only(file: &str) -> String {
+    format!(
+        "Settings are read-only here. To change them in the dashboard, set config_write.enabled to \
+         true in {file} and restart svc."
+    )
+}
+
+/// The state of a value that a variable decides.
+#[must_use]
+pub fn set_by(variable: &str) -> String {
+    format!("set by {variable}")
+}
+
+/// Below a changed control.
+#[must_use]
+pub fn was(value: &str) -> String {
+    format!("was {value}")
+}
+
+/// Below a control.
+#[must_use]
+pub fn default_is(value: &str) -> String {
+    format!("default {value}")
+}
+
+/// How a value that is nothing is shown.
+pub const NOTHING: &str = "none";
+
+/// How many changes wait.
+#[must_use]
+pub fn changes(count: usize) -> String {
+    match count {
+        1 => "1 change".to_owned(),
+        many => format!("{many} changes"),
+    }
+}
+
+/// What saving means.
+pub const AFTER_RESTART: &str = "Changes need a restart of svc. Running sessions stay alive.";
+
+/// The bounds of a number.
+#[must_use]
+pub fn bounds(bound: &Bound) -> String {
+    match (bound.min, bound.is_open, bound.max) {
+        (Some(min), true, Some(max)) => format!("More than {min}, at most {max}."),
+        (Some(min), false, Some(max)) => format!("From {min} to {max}."),
+        (Some(min), true, None) => format!("More than {min}."),
+        (Some(min), false, None) => format!("At least {min}."),
+        (None, _, Some(max)) => format!("At most {max}."),
+        (None, _, None) => String::new(),
+    }
+}

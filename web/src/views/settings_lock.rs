@@ -1,0 +1,145 @@
+//! The second list of settings, behind the password.
+
+use crate::api;
+use crate::model::problem::Problem;
+use crate::model::settings::sections;
+use crate::model::wire;
+use crate::page::page;
+use crate::parts::button::ButtonStyle;
+use crate::parts::dialog::Dialog;
+use crate::parts::icon::{icon, symbol};
+use crate::reactive::{derived, dynamic, live};
+use crate::text::session::act;
+use crate::text::settings as words;
+use crate::views::settings::{SettingsForm, section};
+use gloo_net::http::Method;
+use leptos::prelude::*;
+use leptos::task::spawn_local;
+use std::collections::BTreeMap;
+use svc_shared::internal::settings::ConfigReport;
+use svc_shared::paths;
+
+/// Where the numbers of the sections of the second list begin.
+const FIRST: usize = 100;
+
+/// The card that is locked, or the list.
+pub fn advanced(form: SettingsForm) -> AnyView {
+    view! {
+        {dynamic(move || match form.advanced.get() {
+            None => locked(form),
+            Some(report) => unlocked(form, &report),
+        })}
+        {dynamic(move || form.asks.get().then(|| view! { <Confirm form=form /> }))}
+    }
+    .into_any()
+}
+
+fn locked(form: SettingsForm) -> AnyView {
+    let page = page();
+    // While nothing is known yet the service is asked: it says what is missing.
+    let has_password =
+        page.live.basics.with_untracked(|b| b.as_ref().is_none_or(|b| b.has_password));
+    let button = has_password.then(|| {
+        view! {
+            <button
+                type="button" class=ButtonStyle::Secondary.class() data-testid="settings-unlock"
+                on:click=move |_| form.asks.set(true)
+            >{words::CONFIRM_PASSWORD} "…"</button>
+        }
+    });
+    let why = if has_password { words::ADVANCED_WHY } else { words::ADVANCED_NO_PASSWORD };
+    view! {
+        <div class="card settings-locked" data-testid="settings-locked">
+            {symbol("g-padlock", "glyph")}
+            <p><b>{words::ADVANCED}</b> <span class="muted">{why}</span></p>
+            {button}
+        </div>
+    }
+    .into_any()
+}
+
+fn unlocked(form: SettingsForm, report: &ConfigReport) -> AnyView {
+    let rows = sections(report)
+        .into_iter()
+        .enumerate()
+        .map(|(index, (label, specs))| section(form, report, FIRST + index, label, &specs))
+        .collect::<Vec<_>>();
+    let keys: Vec<String> = report.specs.keys().cloned().collect();
+    let lock = move |_| {
+        form.edits.update(|edits| edits.retain(|key, _| !keys.contains(key)));
+        form.advanced.set(None);
+        spawn_local(async {
+            // Where nobody can be reached, the time of the proof runs out by itself.
+            let _ = api::request(Method::DELETE, paths::REAUTH, None, None).await;
+        });
+    };
+    view! {
+        <div class="settings-open" data-testid="settings-open">
+            {rows}
+            <button type="button" class=ButtonStyle::Ghost.class() data-testid="settings-lock" on:click=lock>
+                {icon("key", 16)} {words::LOCK}
+            </button>
+        </div>
+    }
+    .into_any()
+}
+
+/// Asks for the password, and opens the list.
+#[component]
+fn Confirm(form: SettingsForm) -> impl IntoView {
+    let password = RwSignal::new(String::new());
+    let problem = RwSignal::new(None::<Problem>);
+    let is_pending = RwSignal::new(false);
+    let close = Callback::new(move |()| form.asks.set(false));
+    let submit = move |event: web_sys::SubmitEvent| {
+        event.prevent_default();
+        if is_pending.get_untracked() {
+            return;
+        }
+        is_pending.set(true);
+        problem.set(None);
+        let proof = wire::written(&BTreeMap::from([("password", password.get_untracked())]));
+        spawn_local(async move {
+            let answer = async {
+                api::request(Method::POST, paths::REAUTH, Some(proof), None).await?;
+                api::get::<ConfigReport>(paths::CONFIG_ADVANCED).await
+            };
+            let answer = answer.await;
+            let _ = is_pending.try_set(false); // the dialog may be gone by now
+            match answer {
+                Ok(report) => {
+                    drop(form.advanced.try_set(Some(report)));
+                    let _ = form.asks.try_set(false); // the dialog may be gone by now
+                }
+                Err(said) => drop(problem.try_set(Some(said))),
+            }
+        });
+    };
+    let is_dirty = derived(move || !password.with(String::is_empty));
+    view! {
+        <Dialog title=words::CONFIRM_PASSWORD.to_owned() on_close=close is_dirty=is_dirty testid="settings-password-dialog">
+            <form on:submit=submit>
+                <div class="dialog-body">
+                    <p class="wide">{words::ADVANCED_WHY}</p>
+                    <label for="settings-password">{words::PASSWORD}</label>
+                    <input
+                        class="input" id="settings-password" type="password" autofocus=true
+                        autocomplete="current-password" data-testid="settings-password"
+                        on:input=move |event| password.set(event_target_value(&event))
+                    />
+                    {dynamic(move || problem.get().map(|problem| view! {
+                        <p class="wide strip tone-danger" role="alert">{problem.words()}</p>
+                    }))}
+                </div>
+                <div class="dialog-foot">
+                    <span class="says"></span>
+                    <button type="button" class=ButtonStyle::Secondary.class() on:click=move |_| close.run(())>{act::CANCEL}</button>
+                    <button
+                        type="submit" class=ButtonStyle::Primary.class() data-testid="settings-confirm"
+                        aria-disabled=live(move || is_pending.get().then_some("true"))
+                    >{words::CONFIRM_PASSWORD}</button>
+                </div>
+            </form>
+        </Dialog>
+    }
+}
