@@ -272,6 +272,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
             "log_feed",
             "talk_feed",
             "nav",
+            "notify",
             "page",
             "prefs",
             "ready",

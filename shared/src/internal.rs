@@ -164,6 +164,22 @@ pub struct Bootstrap {
     /// How tokens and costs are shown.
     #[serde(default)]
     pub usage: usage::UsageDisplay,
+    /// Of what a page in the background may notify.
+    #[serde(default)]
+    pub notifications: PageNotifications,
+}
+
+/// Of what a page in the background may notify.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageNotifications {
+    /// Of anything at all.
+    pub browser_enabled: bool,
+    /// When a session crashes.
+    pub on_crash: bool,
+    /// When a session becomes ready.
+    pub on_ready: bool,
+    /// When a session is stopped.
+    pub on_stop: bool,
 }
 
 /// Preflight in the stream: the verdict and the words of what blocks.

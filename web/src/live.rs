@@ -8,13 +8,13 @@ use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
 use crate::model::stream::{self, BANNER_AFTER_MS, CaughtUp, Follower, SILENCE_MS, Step};
 use crate::model::usage::Kept;
-use crate::model::{link, outcome, pace, wire};
+use crate::model::{self, link, outcome, pace, wire};
 use crate::reactive::{effect, memo};
 use crate::say::Say;
 use crate::socket::{Heard, Socket};
 use crate::store::Store;
 use crate::text::{page as words, session, status};
-use crate::{api, browser, focus};
+use crate::{api, browser, focus, notify};
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -328,6 +328,16 @@ impl Live {
                     _ => Level::Warning,
                 };
                 self.say.notice(Notice::new(level, text, ""));
+            }
+            Step::Happened(name, data) => {
+                let wanted = self
+                    .basics
+                    .with_untracked(|basics| basics.as_ref().map(|basics| basics.notifications));
+                if let Some(told) =
+                    wanted.and_then(|wanted| model::notify::of(&name, &data, wanted))
+                {
+                    notify::show(told);
+                }
             }
             Step::Sample(at, all) => {
                 self.store.measured(at, all);

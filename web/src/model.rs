@@ -13,6 +13,7 @@ pub mod link;
 pub mod log;
 pub mod markdown;
 pub mod new_project;
+pub mod notify;
 pub mod offers;
 pub mod order;
 pub mod outcome;

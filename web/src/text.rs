@@ -16,6 +16,7 @@ pub mod keys;
 pub mod launch;
 pub mod log;
 pub mod new_project;
+pub mod notify;
 pub mod page;
 pub mod past;
 pub mod prefs;

@@ -30,6 +30,7 @@ mod log_bar;
 mod log_lines;
 pub mod missing;
 pub mod new_project;
+mod notify;
 pub mod open;
 pub mod prefs;
 pub mod project;

@@ -4,8 +4,8 @@
 
 use crate::model::prefs::Prefs;
 use serde::Deserialize;
-use svc_shared::internal::Bootstrap;
 use svc_shared::internal::usage::UsageDisplay;
+use svc_shared::internal::{Bootstrap, PageNotifications};
 
 /// Words for one permission mode.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -64,6 +64,8 @@ pub struct Basics {
     pub can_clone: bool,
     /// How tokens and costs are shown.
     pub usage: UsageDisplay,
+    /// Of what a page in the background may notify.
+    pub notifications: PageNotifications,
 }
 
 impl Basics {
@@ -114,6 +116,7 @@ impl From<Bootstrap> for Basics {
             can_type: all.features.terminal_input,
             can_clone: all.features.clone,
             usage: all.usage,
+            notifications: all.notifications,
         }
     }
 }
@@ -167,6 +170,7 @@ mod tests {
                 can_type: false,
                 can_clone: whole.features.clone,
                 usage: whole.usage.clone(),
+                notifications: whole.notifications.clone(),
             }
         );
         assert_eq!(read.label("plan").long, "l");

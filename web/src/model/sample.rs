@@ -180,6 +180,7 @@ pub fn bootstrap() -> Bootstrap {
         timezone: "Europe/Berlin".into(),
         ui_prefs: None,
         usage: svc_shared::internal::usage::UsageDisplay::default(),
+        notifications: svc_shared::internal::PageNotifications::default(),
     }
 }
 

@@ -74,6 +74,8 @@ pub enum Step {
         /// A sentence.
         text: String,
     },
+    /// Something happened: its name, and what is told of it.
+    Happened(String, serde_json::Value),
     /// What bridges use, at this time.
     Sample(i64, Vec<(String, Use)>),
     /// Steps are missing: close, and start over from a snapshot.
@@ -149,8 +151,10 @@ impl Follower {
                 let used = metrics.iter().map(|(id, now)| (id.clone(), Use::from(now)));
                 Step::Sample(time.as_millis(), used.collect())
             }
-            // An event repeats what the records say; another frame is of a newer version.
-            EventFrame::Event { .. } | EventFrame::Other => Step::Nothing,
+            // It repeats what the records say, for who does not look at them.
+            EventFrame::Event { name, data, .. } => Step::Happened(name, data),
+            // Of a newer version.
+            EventFrame::Other => Step::Nothing,
         }
     }
 
@@ -367,7 +371,8 @@ mod tests {
             name: "crash".into(),
             data: serde_json::json!(1),
         };
-        assert_eq!(follower.take(event), Step::Nothing);
+        let happened = Step::Happened("crash".into(), serde_json::json!(1));
+        assert_eq!(follower.take(event), happened);
         let record = r#"{"type":"delta","seq":5,"time":"1970-01-01T00:00:00.007Z",
             "ops":[{"op":"put","k":"moon","id":"full","v":{"bright":true}}]}"#;
         assert!(matches!(follower.take(wire::read(record).unwrap()), Step::Apply(_)));

@@ -6,6 +6,7 @@ use crate::page::page;
 use crate::parts::icon::icon;
 use crate::reactive::live;
 use crate::text::{keys, prefs as words};
+use crate::views::notify::NotifySwitch;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
 use web_sys::{Event, HtmlInputElement};
@@ -26,6 +27,7 @@ pub fn preferences() -> AnyView {
             {choice(words::DENSITY, DENSITY, words::DENSITIES.to_vec())}
             {choice(words::TIMES, ZONE, zones)}
             <LettersSwitch />
+            <NotifySwitch />
             <details>
                 <summary>{words::KEYS}</summary>
                 <dl class="keys">{own_keys()}</dl>

@@ -13,7 +13,8 @@ use svc_shared::Word;
 use svc_shared::api::health::Health;
 use svc_shared::internal::usage::{UsageDisplay, UsageMode};
 use svc_shared::internal::{
-    AuthInfo, Bootstrap, Defaults, Features, Limits, LoginStatus, PermissionLabel,
+    AuthInfo, Bootstrap, Defaults, Features, Limits, LoginStatus, PageNotifications,
+    PermissionLabel,
 };
 use svc_shared::status::{BridgeStatus, PermissionMode};
 use svc_shared::text::SESSION_NAME_CHARS;
@@ -125,6 +126,12 @@ impl Status {
                 currency_symbol: config.usage.symbol(),
                 fx_rate: config.usage.fx_rate,
                 token_total_includes_cache: config.usage.token_total_includes_cache,
+            },
+            notifications: PageNotifications {
+                browser_enabled: config.notifications.browser_enabled,
+                on_crash: config.notifications.notify_on_crash,
+                on_ready: config.notifications.notify_on_ready,
+                on_stop: config.notifications.notify_on_stop,
             },
         }
     }

@@ -71,13 +71,13 @@ section! {
         /// URLs that notifications are sent to.
         urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret planned;
         /// Shows notifications in the browser.
-        browser_enabled: bool = BOOL => OFF, Basic Live planned;
+        browser_enabled: bool = BOOL => OFF, Basic Live;
         /// Notifies when a bridge crashes.
-        notify_on_crash: bool = BOOL => ON, Basic Live planned;
+        notify_on_crash: bool = BOOL => ON, Basic Live;
         /// Notifies when a bridge becomes ready.
-        notify_on_ready: bool = BOOL => OFF, Basic Live planned;
+        notify_on_ready: bool = BOOL => OFF, Basic Live;
         /// Notifies when a bridge stops.
-        notify_on_stop: bool = BOOL => OFF, Basic Live planned;
+        notify_on_stop: bool = BOOL => OFF, Basic Live;
         /// Notifies when a session asks for a permission.
         notify_on_permission: bool = BOOL => OFF, Basic Live planned;
         /// Notifies when a session ends.
