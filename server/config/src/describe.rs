@@ -28,6 +28,62 @@ const SECTIONS: [(&str, &str); 18] = [
     ("projects", "Projects"),
 ];
 
+/// Names for people, where the last name of a key says too little.
+const NAMES: [(&str, &str); 52] = [
+    ("api.openapi_enabled", "API description"),
+    ("ceilings.action", "Above a limit"),
+    ("ceilings.memory_mb", "Memory"),
+    ("claude.after_reboot", "After a reboot"),
+    ("claude.agents_json_poll_interval_seconds", "Cross-check of sessions"),
+    ("claude.auto_enable_remote_control", "Allow remote control"),
+    ("claude.heal", "Lost remote link"),
+    ("claude.launch_mode", "Kind of new sessions"),
+    ("claude.min_version", "Lowest agent version"),
+    ("claude.pty_screen_enabled", "Live terminal view"),
+    ("claude.resume_recap", "Recap after a resume"),
+    ("claude.resume_recap_max_chars", "Length of the recap"),
+    ("claude.startup_grace_seconds", "Time to register"),
+    ("claude.stop_grace_seconds", "Time to stop"),
+    ("clone.allowed_private_cidrs", "Allowed private ranges"),
+    ("clone.enabled", "Create and clone"),
+    ("clone.max_mb", "Largest clone"),
+    ("clone.timeout_seconds", "Longest clone"),
+    ("hosted.enabled", "Direct Sessions"),
+    ("hosted.keep_children", "Keep sessions"),
+    ("logs.bridge_log_max_size_mb", "Largest live log"),
+    ("logs.keep_rotated", "Rotated logs kept"),
+    ("logs.redact_session_url", "Redacted copy"),
+    ("logs.retention_max_age_days", "Delete logs after"),
+    ("logs.retention_max_files", "Logs kept"),
+    ("logs.retention_max_total_mb", "Size of all logs"),
+    ("logs.strip_ansi_in_stream", "Lines without colour"),
+    ("metrics.enabled", "Resource use"),
+    ("metrics.normalize_cpu", "Processor use per core"),
+    ("metrics.poll_seconds", "Refresh every"),
+    ("metrics.sample_interval_seconds", "Length of a sample"),
+    ("metrics.show_disk", "Disk use"),
+    ("notifications.browser_enabled", "In the browser"),
+    ("notifications.enabled", "To addresses"),
+    ("notifications.notify_on_crash", "A bridge crashed"),
+    ("notifications.notify_on_permission", "A permission is asked for"),
+    ("notifications.notify_on_ready", "A bridge is ready"),
+    ("notifications.notify_on_reconnect_failed", "A reconnect failed"),
+    ("notifications.notify_on_session_end", "A session ended"),
+    ("notifications.notify_on_stop", "A bridge stopped"),
+    ("notifications.urls", "Addresses"),
+    ("observability.prometheus_enabled", "Prometheus metrics"),
+    ("reaper.ui_enabled", "Environment reaper"),
+    ("restart.initial_delay_seconds", "First delay"),
+    ("restart.max_crashes", "Crashes until it is given up"),
+    ("restart.max_delay_seconds", "Longest delay"),
+    ("restart.multiplier", "Growth of the delay"),
+    ("restart.window_seconds", "Crashes count for"),
+    ("usage.fx_rate", "Exchange rate"),
+    ("usage.mode", "Usage badge"),
+    ("usage.token_total_includes_cache", "Count cache tokens"),
+    ("webhooks.enabled", "Webhooks"),
+];
+
 /// Why no editor changes the keys with this beginning.
 const FILE_REASONS: [(&str, &str); 24] = [
     ("schema_version", "says which version of svc the file was written for"),
@@ -164,12 +220,15 @@ fn bounds(kind: Kind) -> (Option<f64>, Option<f64>, bool) {
     }
 }
 
-/// The last name of a key as words, and the unit that ends it.
+/// The name of a key for people, and the unit that ends it.
 fn name_and_unit(leaf: &Leaf) -> (String, Option<&'static str>) {
     const UNITS: [(&str, &str); 3] = [("_seconds", "seconds"), ("_mb", "MiB"), ("_days", "days")];
     let name = leaf.name();
     let unit = UNITS.iter().find_map(|(end, unit)| Some((name.strip_suffix(end)?, *unit)));
     let (name, unit) = unit.map_or((name, None), |(name, unit)| (name, Some(unit)));
+    if let Some((_, label)) = NAMES.iter().find(|(key, _)| *key == leaf.key) {
+        return ((*label).to_owned(), unit);
+    }
     let words = name.replace('_', " ");
     let mut letters = words.chars();
     let label = match letters.next() {
@@ -219,6 +278,13 @@ mod tests {
     }
 
     #[test]
+    fn every_name_is_that_of_a_key() {
+        for (key, _) in NAMES {
+            assert!(crate::table::leaf(key).is_some(), "{key}");
+        }
+    }
+
+    #[test]
     fn a_key_of_a_list_has_a_section_of_its_own_and_a_name() {
         for leaf in leaves().filter(|leaf| leaf.edit != Edit::File) {
             let (section, label) = section_of(leaf);
@@ -232,7 +298,10 @@ mod tests {
         }
         let leaf = crate::table::leaf("claude.startup_grace_seconds").unwrap();
         let spec = describe(leaf, &Source::Default);
-        assert_eq!((spec.label.as_str(), spec.unit.as_deref()), ("Startup grace", Some("seconds")));
+        assert_eq!(
+            (spec.label.as_str(), spec.unit.as_deref()),
+            ("Time to register", Some("seconds"))
+        );
         assert_eq!((spec.min, spec.max, spec.min_exclusive), (Some(0.0), None, true));
     }
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// Every fail point that a test of this program uses.
-const COVERED: [&str; 29] = [
+const COVERED: [&str; 30] = [
     "spawn.before_record",
     "spawn.after_record",
     "spawn.after_fork",
@@ -42,6 +42,7 @@ const COVERED: [&str; 29] = [
     "hosted.before_record",
     "hosted.after_record",
     "hosted.after_stop_intent",
+    "config.before_write",
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {

@@ -2,11 +2,13 @@
 //!
 //! Nobody's comments are lost, nobody's change is overwritten unseen, and the audit log has all.
 
-use crate::harness::{Server, World, service, within};
+use crate::crash_consistency::armed;
+use crate::harness::{Server, World, service, service_with_fail_points, within};
 use reqwest::Method;
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use svc_skip::{NO_FAIL_POINTS, skip};
 use tokio::io::AsyncWriteExt as _;
 
 const PASSWORD: &str = "correct horse";
@@ -288,4 +290,25 @@ async fn old_names_are_reconciled_only_after_a_yes() {
     let none = world.cli(&["config", "reconcile"]).await.ok();
     assert!(none.stderr.contains("no old names"), "{}", none.stderr);
     assert_eq!(entries(&world).len(), 1);
+}
+
+#[tokio::test]
+async fn h98_a_change_that_was_announced_and_not_made_can_be_made_again() {
+    let Some(program) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
+    let world = World::new();
+    by_hand(&world, "config_write:\n  enabled: true\n");
+    let before = text(&world);
+    let mut server = armed(&world, &program, "config.before_write").await;
+    let read = server.client.get("/api/config").await.expect(200).json();
+    let body = json!({ "edits": { "restart.max_crashes": 9 }, "hash": read["hash"] });
+    let request = server.client.request(Method::PUT, "/api/config").header("Origin", &server.base);
+    assert!(server.client.try_send(request.json(&body)).await.is_err());
+    server.ended().await;
+    assert_eq!(text(&world), before, "nothing is half written");
+    assert_eq!(entries(&world).len(), 1, "the log has what was about to happen");
+
+    let server = world.serve().await;
+    put(&server, "/api/config", &body).await.expect(200);
+    assert!(text(&world).contains("max_crashes: 9"));
+    assert_eq!(entries(&world).len(), 2);
 }

@@ -18,6 +18,8 @@ pub const NONE: &str = "No setting fits these words.";
 pub const NEEDS_RESTART: &str = "needs restart";
 /// Badge.
 pub const APPLIES_LIVE: &str = "applies live";
+/// Badge of a key that does nothing yet.
+pub const MISSING: &str = "not in this version";
 /// Badge.
 pub const DEPRECATED: &str = "replaced by usage.mode";
 /// Badge of a key whose saved value is not in use yet.

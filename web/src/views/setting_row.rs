@@ -110,8 +110,8 @@ fn badges(spec: &ConfigSpec) -> Vec<AnyView> {
     let chip =
         |text: String, class: &'static str| view! { <span class=class>{text}</span> }.into_any();
     let mut badges = Vec::new();
-    if let Some(status) = spec.dep_status.as_ref().filter(|status| !status.available) {
-        badges.push(chip(status.hint.clone(), "chip"));
+    if spec.dep_status.as_ref().is_some_and(|status| !status.available) {
+        badges.push(chip(words::MISSING.to_owned(), "chip"));
     } else if spec.applies == "restart" {
         badges.push(chip(words::NEEDS_RESTART.to_owned(), "chip chip-all"));
     } else {

@@ -121,6 +121,8 @@ fn Confirm(form: SettingsForm) -> impl IntoView {
             <form on:submit=submit>
                 <div class="dialog-body">
                     <p class="wide">{words::ADVANCED_WHY}</p>
+                    // Password managers look for a name beside a password.
+                    <input type="text" autocomplete="username" hidden=true />
                     <label for="settings-password">{words::PASSWORD}</label>
                     <input
                         class="input" id="settings-password" type="password" autofocus=true
