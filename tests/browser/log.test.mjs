@@ -14,7 +14,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, says, gone, shot;
+let seen, press, says, gone, shot, fromMenu;
 let file;
 let written = 0;
 
@@ -88,17 +88,14 @@ const atEnd = () =>
   });
 
 /** Chooses from the menu of the panel. */
-async function choose(entry) {
-  await press(`${part('log')} ${part('act-more')}`);
-  await press(part(entry));
-}
+const choose = (entry) => fromMenu(`${part('log')} ${part('act-more')}`, part(entry));
 
 before(async () => {
   machine = await world({ api: {}, loud: { knobs: { log_mb_per_s: 25, log_for_ms: 2000 } } });
   await machine.cli('start', 'api');
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, says, gone, shot } = person(page));
+  ({ seen, press, says, gone, shot, choose: fromMenu } = person(page));
   await page.setViewport({ width: 1280, height: 800 });
   const [{ instance_id: id }] = await machine.api('/api/instances');
   await page.goto(`${machine.url}/ui/s/${id}`, { waitUntil: 'load' });

@@ -1,11 +1,8 @@
 //! The live view of one Direct Session: its socket and what was heard.
 
 use crate::model::direct::Talk;
-use crate::model::stream::delay_ms;
-use crate::socket::{Heard, Socket};
-use leptos::leptos_dom::helpers::TimeoutHandle;
+use crate::socket::{Heard, Reconnecting, Socket};
 use leptos::prelude::*;
-use std::time::Duration;
 use svc_shared::paths;
 use svc_shared::stream::close;
 
@@ -32,22 +29,7 @@ pub struct DirectFeed {
     pub talk: RwSignal<Talk>,
     /// How the socket stands.
     pub hearing: RwSignal<Hearing>,
-    inner: StoredValue<Inner, LocalStorage>,
-}
-
-#[derive(Default)]
-struct Inner {
-    socket: Option<Socket>,
-    attempt: u32,
-    timer: Option<TimeoutHandle>,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        if let Some(timer) = self.timer.take() {
-            timer.clear();
-        }
-    }
+    line: StoredValue<Reconnecting, LocalStorage>,
 }
 
 impl DirectFeed {
@@ -57,10 +39,10 @@ impl DirectFeed {
             id: StoredValue::new(id),
             talk: RwSignal::new(Talk::default()),
             hearing: RwSignal::new(Hearing::Connecting),
-            inner: StoredValue::new_local(Inner::default()),
+            line: StoredValue::new_local(Reconnecting::default()),
         };
         on_cleanup(move || {
-            feed.inner.try_update_value(|inner| inner.socket = None);
+            feed.line.try_update_value(Reconnecting::close);
         });
         feed.connect();
         feed
@@ -76,7 +58,7 @@ impl DirectFeed {
         let socket = Socket::open(&path, move |heard| match heard {
             Heard::Open => {
                 self.hearing.set(Hearing::Open);
-                self.inner.update_value(|inner| inner.attempt = 0);
+                self.line.update_value(Reconnecting::works);
             }
             Heard::Text(text) => {
                 if let Ok(frame) = serde_json::from_str(&text) {
@@ -87,19 +69,15 @@ impl DirectFeed {
             Heard::Closed(close::UNKNOWN | close::WRONG_KIND) => self.hearing.set(Hearing::Gone),
             Heard::Closed(_) => self.again(),
         });
-        if socket.is_none() {
+        let is_refused = socket.is_none();
+        self.line.update_value(|line| line.hold(socket));
+        if is_refused {
             self.again();
         }
-        self.inner.update_value(|inner| inner.socket = socket);
     }
 
     fn again(self) {
         self.hearing.set(Hearing::Lost);
-        self.inner.update_value(|inner| {
-            let wait = delay_ms(inner.attempt, false, js_sys::Math::random());
-            inner.attempt = inner.attempt.saturating_add(1);
-            let wait = Duration::from_secs_f64(wait / 1000.0);
-            inner.timer = set_timeout_with_handle(move || self.connect(), wait).ok();
-        });
+        self.line.try_update_value(|line| line.connect_later(move || self.connect()));
     }
 }

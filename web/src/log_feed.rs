@@ -3,10 +3,9 @@
 //! It has its own socket while the panel is visible. Older pages are read on demand.
 
 use crate::model::log::{Entry, Log, Older, Waiting};
-use crate::model::stream::delay_ms;
 use crate::model::wire;
 use crate::page::Page;
-use crate::socket::{Heard, Socket};
+use crate::socket::{Heard, Reconnecting, Socket};
 use crate::{api, browser};
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
@@ -71,20 +70,16 @@ pub struct Feed {
 
 #[derive(Default)]
 struct Inner {
-    socket: Option<Socket>,
+    line: Reconnecting,
     queue: Waiting,
     is_gathering: bool,
     is_reading: bool,
-    attempt: u32,
-    timer: Option<TimeoutHandle>,
     hide: Option<TimeoutHandle>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        for timer in [self.timer.take(), self.hide.take()].into_iter().flatten() {
-            timer.clear();
-        }
+        self.hide.take().inspect(TimeoutHandle::clear);
     }
 }
 
@@ -128,10 +123,7 @@ impl Feed {
     }
 
     fn close(self) {
-        self.inner.try_update_value(|inner| {
-            inner.socket = None;
-            inner.timer.take().inspect(TimeoutHandle::clear);
-        });
+        self.inner.try_update_value(|inner| inner.line.close());
     }
 
     fn visibility(self) {
@@ -150,7 +142,7 @@ impl Feed {
 
     /// Opens the socket again where it was closed on purpose.
     fn reopen(self) {
-        let is_closed = self.inner.with_value(|inner| inner.socket.is_none());
+        let is_closed = self.inner.with_value(|inner| inner.line.socket().is_none());
         let ended = matches!(self.feeding.get_untracked(), Feeding::NoLog | Feeding::Gone);
         if is_closed && !ended {
             self.connect();
@@ -175,17 +167,14 @@ impl Feed {
             Heard::Closed(code) => self.closed(code),
         });
         let is_refused = socket.is_none();
-        self.inner.update_value(|inner| {
-            inner.timer.take().inspect(TimeoutHandle::clear);
-            inner.socket = socket;
-        });
+        self.inner.update_value(|inner| inner.line.hold(socket));
         if is_refused {
             self.again();
         }
     }
 
     fn closed(self, code: u16) {
-        self.inner.update_value(|inner| inner.socket = None);
+        self.inner.update_value(|inner| inner.line.close());
         match code {
             close::UNKNOWN | close::AMBIGUOUS => self.feeding.set(Feeding::Gone),
             close::WRONG_KIND => self.feeding.set(Feeding::NoLog),
@@ -195,22 +184,15 @@ impl Feed {
 
     fn again(self) {
         self.feeding.set(Feeding::Lost);
-        let attempt = self.inner.try_update_value(|inner| {
-            inner.attempt = inner.attempt.saturating_add(1);
-            inner.attempt - 1
-        });
-        let wait = delay_ms(attempt.unwrap_or(0), false, js_sys::Math::random());
-        let wait = Duration::from_secs_f64(wait / 1000.0);
-        let timer = set_timeout_with_handle(move || self.connect(), wait).ok();
-        self.inner.update_value(|inner| inner.timer = timer);
+        self.inner.try_update_value(|inner| inner.line.connect_later(move || self.connect()));
     }
 
     fn gather(self, frame: LogFrame) {
         let is_paused = self.is_paused.get_untracked();
         let begin = self.inner.try_update_value(|inner| {
-            inner.attempt = 0;
+            inner.line.works();
             if !inner.queue.push(frame) && is_paused {
-                inner.socket = None;
+                inner.line.close();
             }
             !std::mem::replace(&mut inner.is_gathering, true)
         });

@@ -1,8 +1,12 @@
-//! A socket with one handler.
+//! A socket with one handler, and how it is opened again.
 //!
 //! Dropping it closes the socket, and the handler hears nothing more.
 
 use crate::browser;
+use crate::model::stream::delay_ms;
+use leptos::leptos_dom::helpers::TimeoutHandle;
+use leptos::prelude::set_timeout_with_handle;
+use std::time::Duration;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::Closure;
 use web_sys::{CloseEvent, Event, MessageEvent, WebSocket};
@@ -15,6 +19,53 @@ pub enum Heard {
     Text(String),
     /// It is closed, with this code.
     Closed(u16),
+}
+
+/// A connection that is opened again when it is lost, later after each failure.
+#[derive(Default)]
+pub struct Reconnecting {
+    socket: Option<Socket>,
+    failures: u32,
+    timer: Option<TimeoutHandle>,
+}
+
+impl Reconnecting {
+    /// The connection, while there is one.
+    pub fn socket(&self) -> Option<&Socket> {
+        self.socket.as_ref()
+    }
+
+    /// Holds a new connection; `None` is one that the browser refused.
+    pub fn hold(&mut self, socket: Option<Socket>) {
+        self.close();
+        self.socket = socket;
+    }
+
+    /// Closes the connection and opens none until it is asked for.
+    pub fn close(&mut self) {
+        self.timer.take().inspect(TimeoutHandle::clear);
+        self.socket = None;
+    }
+
+    /// Something came: the next failure is the first again.
+    pub fn works(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Connects later.
+    pub fn connect_later(&mut self, connect: impl FnOnce() + 'static) {
+        self.close();
+        let wait = delay_ms(self.failures, false, js_sys::Math::random());
+        self.failures = self.failures.saturating_add(1);
+        let wait = Duration::from_secs_f64(wait / 1000.0);
+        self.timer = set_timeout_with_handle(connect, wait).ok();
+    }
+}
+
+impl Drop for Reconnecting {
+    fn drop(&mut self) {
+        self.timer.take().inspect(TimeoutHandle::clear);
+    }
 }
 
 /// A connection.

@@ -2,14 +2,11 @@
 
 use crate::api;
 use crate::model::problem::Problem;
-use crate::model::stream::delay_ms;
 use crate::model::talk::{PAGE, Window};
 use crate::model::wire;
-use crate::socket::{Heard, Socket};
-use leptos::leptos_dom::helpers::TimeoutHandle;
+use crate::socket::{Heard, Reconnecting, Socket};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
-use std::time::Duration;
 use svc_shared::internal::conversations::{Conversation, ConversationPage, ConversationTail};
 use svc_shared::paths;
 use svc_shared::stream::close;
@@ -51,20 +48,7 @@ pub struct TalkFeed {
     /// Told before older turns come, while the old height can still be measured.
     pub before_older: StoredValue<Option<Callback<()>>>,
     offset: StoredValue<u64>,
-    inner: StoredValue<Inner, LocalStorage>,
-}
-
-#[derive(Default)]
-struct Inner {
-    socket: Option<Socket>,
-    timer: Option<TimeoutHandle>,
-    attempt: u32,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.timer.take().inspect(TimeoutHandle::clear);
-    }
+    line: StoredValue<Reconnecting, LocalStorage>,
 }
 
 impl TalkFeed {
@@ -83,18 +67,23 @@ impl TalkFeed {
             is_turning: RwSignal::new(false),
             before_older: StoredValue::new(None),
             offset: StoredValue::new(0),
-            inner: StoredValue::new_local(Inner::default()),
+            line: StoredValue::new_local(Reconnecting::default()),
         };
         on_cleanup(move || {
-            feed.inner.try_update_value(|inner| inner.socket = None);
+            feed.line.try_update_value(Reconnecting::close);
         });
         feed.begin(around);
         feed
     }
 
-    fn path(self) -> Option<String> {
+    /// Path of the conversation; `None` when the reader is gone.
+    pub fn path(self) -> Option<String> {
+        self.path_by(paths::conversation)
+    }
+
+    fn path_by(self, path: impl Fn(&str, &str) -> String) -> Option<String> {
         let project = self.project.try_get_value()?;
-        Some(paths::conversation(&project, &self.conversation.try_get_value()?))
+        Some(path(&project, &self.conversation.try_get_value()?))
     }
 
     /// Reads the end, or the turns around one.
@@ -181,12 +170,7 @@ impl TalkFeed {
     }
 
     fn connect(self) {
-        let (Some(project), Some(conversation)) =
-            (self.project.try_get_value(), self.conversation.try_get_value())
-        else {
-            return;
-        };
-        let path = paths::conversation_tail(&project, &conversation);
+        let Some(path) = self.path_by(paths::conversation_tail) else { return };
         let path = format!("{path}?offset={}", self.offset.get_value());
         let socket = Socket::open(&path, move |heard| match heard {
             Heard::Open => self.is_lost.set(false),
@@ -194,14 +178,14 @@ impl TalkFeed {
             Heard::Closed(code) => self.closed(code),
         });
         let is_refused = socket.is_none();
-        self.inner.update_value(|inner| inner.socket = socket);
+        self.line.update_value(|line| line.hold(socket));
         if is_refused {
             self.again();
         }
     }
 
     fn take(self, tail: ConversationTail) {
-        self.inner.update_value(|inner| inner.attempt = 0);
+        self.line.update_value(Reconnecting::works);
         self.offset.set_value(tail.offset);
         self.about.update(|about| {
             if let Some(about) = about {
@@ -229,7 +213,7 @@ impl TalkFeed {
         if self.path().is_none() {
             return;
         }
-        self.inner.update_value(|inner| inner.socket = None);
+        self.line.update_value(Reconnecting::close);
         if code == close::UNKNOWN {
             self.is_gone.set(true);
         } else {
@@ -239,13 +223,6 @@ impl TalkFeed {
 
     fn again(self) {
         self.is_lost.set(true);
-        let attempt = self.inner.try_update_value(|inner| {
-            inner.attempt = inner.attempt.saturating_add(1);
-            inner.attempt - 1
-        });
-        let wait = delay_ms(attempt.unwrap_or(0), false, js_sys::Math::random());
-        let wait = Duration::from_secs_f64(wait / 1000.0);
-        let timer = set_timeout_with_handle(move || self.connect(), wait).ok();
-        self.inner.update_value(|inner| inner.timer = timer);
+        self.line.try_update_value(|line| line.connect_later(move || self.connect()));
     }
 }

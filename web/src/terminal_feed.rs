@@ -6,10 +6,9 @@
 //! changed are painted again.
 
 use crate::browser;
-use crate::model::stream::delay_ms;
 use crate::model::terminal::History;
 use crate::page::Page;
-use crate::socket::{Heard, Socket};
+use crate::socket::{Heard, Reconnecting, Socket};
 use leptos::leptos_dom::helpers::TimeoutHandle;
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -87,22 +86,18 @@ pub struct Feed {
 
 #[derive(Default)]
 struct Inner {
-    socket: Option<Socket>,
+    line: Reconnecting,
     changed: Vec<u16>,
     all_changed: bool,
     is_waiting: bool,
     is_reading: bool,
-    attempt: u32,
     inputs: u64,
-    timer: Option<TimeoutHandle>,
     hide: Option<TimeoutHandle>,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        for timer in [self.timer.take(), self.hide.take()].into_iter().flatten() {
-            timer.clear();
-        }
+        self.hide.take().inspect(TimeoutHandle::clear);
     }
 }
 
@@ -156,10 +151,7 @@ impl Feed {
     }
 
     fn close(self) {
-        self.inner.try_update_value(|inner| {
-            inner.socket = None;
-            inner.timer.take().inspect(TimeoutHandle::clear);
-        });
+        self.inner.try_update_value(|inner| inner.line.close());
     }
 
     fn visibility(self) {
@@ -171,7 +163,7 @@ impl Feed {
         self.inner.update_value(|inner| {
             inner.hide.take().inspect(TimeoutHandle::clear);
         });
-        let is_closed = self.inner.with_value(|inner| inner.socket.is_none());
+        let is_closed = self.inner.with_value(|inner| inner.line.socket().is_none());
         let ended = matches!(self.feeding.get_untracked(), Feeding::Off | Feeding::Gone);
         if is_closed && !ended {
             self.connect();
@@ -206,17 +198,14 @@ impl Feed {
             Heard::Closed(code) => self.closed(code),
         });
         let is_refused = socket.is_none();
-        self.inner.update_value(|inner| {
-            inner.timer.take().inspect(TimeoutHandle::clear);
-            inner.socket = socket;
-        });
+        self.inner.update_value(|inner| inner.line.hold(socket));
         if is_refused {
             self.again();
         }
     }
 
     fn closed(self, code: u16) {
-        self.inner.update_value(|inner| inner.socket = None);
+        self.inner.update_value(|inner| inner.line.close());
         match code {
             close::UNKNOWN | close::AMBIGUOUS => self.feeding.set(Feeding::Gone),
             close::WRONG_KIND => self.feeding.set(Feeding::Off),
@@ -226,19 +215,12 @@ impl Feed {
 
     fn again(self) {
         self.feeding.set(Feeding::Lost);
-        let attempt = self.inner.try_update_value(|inner| {
-            inner.attempt = inner.attempt.saturating_add(1);
-            inner.attempt - 1
-        });
-        let wait = delay_ms(attempt.unwrap_or(0), false, js_sys::Math::random());
-        let wait = Duration::from_secs_f64(wait / 1000.0);
-        let timer = set_timeout_with_handle(move || self.connect(), wait).ok();
-        self.inner.update_value(|inner| inner.timer = timer);
+        self.inner.try_update_value(|inner| inner.line.connect_later(move || self.connect()));
     }
 
     fn send(self, message: &ClientFrame) -> bool {
         let Ok(text) = serde_json::to_string(message) else { return false };
-        self.inner.with_value(|inner| match &inner.socket {
+        self.inner.with_value(|inner| match inner.line.socket() {
             Some(socket) => {
                 socket.send(&text);
                 true
@@ -251,7 +233,7 @@ impl Feed {
         let folded = self.screen.try_update_value(|screen| screen.fold(frame));
         let (is_missing, is_all) = (folded == Some(Folded::Missing), folded == Some(Folded::All));
         let begins = self.inner.try_update_value(|inner| {
-            inner.attempt = 0;
+            inner.line.works();
             inner.all_changed |= is_all;
             if let Some(Folded::Rows(rows)) = folded {
                 inner.changed.extend(rows);

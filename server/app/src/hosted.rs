@@ -144,20 +144,27 @@ impl HostedParts {
         Ok(())
     }
 
+    /// Reads the sessions, and takes over those of an earlier version.
+    ///
+    /// # Errors
+    /// The registry cannot be read.
+    pub(crate) async fn load(self: &Arc<Self>) -> Result<(), AppError> {
+        if self.link.is_enabled()
+            && let Err(error) = self.import().await
+        {
+            tracing::warn!("Direct Sessions of an earlier version are not taken over: {error}");
+        }
+        self.rows.refresh().await
+    }
+
     /// Watches over the sessions of a service.
     /// Connects, follows, and reads what others wrote.
     pub(crate) async fn run(self: Arc<Self>) {
         if self.link.is_enabled() {
-            if let Err(error) = self.import().await {
-                tracing::warn!("Direct Sessions of an earlier version are not taken over: {error}");
-            }
             self.tasks.spawn(Arc::clone(&self.link).keep());
         }
         let mut connections = self.link.changes();
         loop {
-            if let Err(error) = self.rows.refresh().await {
-                tracing::warn!("the rows of Direct Sessions cannot be read: {error}");
-            }
             for session in self.rows.all().iter().filter(|session| session.is_live()) {
                 self.follow(session);
                 self.wake(&session.id);
@@ -166,6 +173,9 @@ impl HostedParts {
                 () = self.tasks.shutdown().cancelled() => return,
                 () = self.wake.notified() => {}
                 changed = connections.changed() => if changed.is_err() { return },
+            }
+            if let Err(error) = self.rows.refresh().await {
+                tracing::warn!("the rows of Direct Sessions cannot be read: {error}");
             }
         }
     }

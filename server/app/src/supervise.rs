@@ -69,7 +69,7 @@ impl Supervision {
         let writes = change_watch::writes(registry).await;
         self.reconciler.first_pass().await?;
         // Before anybody is answered: a list without them would look as if they were lost.
-        self.hosted.rows.refresh().await?;
+        self.hosted.load().await?;
         if let Some(publisher) = &registry.publisher {
             publisher.publish_projects().await;
         }

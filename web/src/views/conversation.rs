@@ -229,11 +229,11 @@ fn Turns(feed: TalkFeed, around: Option<u64>) -> impl IntoView {
     let scrolled = move |_| {
         let Some(lines) = lines.get_untracked() else { return };
         let below = lines.scroll_height() - lines.scroll_top() - lines.client_height();
-        let is_at_end = below <= AT_END_PX;
-        if is_at_end && feed.window.with_untracked(Window::is_at_end) {
+        let is_at_end = below <= AT_END_PX && feed.window.with_untracked(Window::is_at_end);
+        if is_at_end {
             seen.set(feed.arrived.get_untracked());
         }
-        follows.set(is_at_end && feed.window.with_untracked(Window::is_at_end));
+        follows.set(is_at_end);
         if lines.scroll_top() < NEAR_START_PX && feed.reading.get_untracked() == Reading::Done {
             feed.read_older();
         }
@@ -394,12 +394,9 @@ fn Hits(feed: TalkFeed, find: String, asked: RwSignal<String>) -> impl IntoView 
         is_reading.set(true);
         problem.set(None);
         spawn_local(async move {
-            let (project, conversation) = (feed.project.get_value(), feed.conversation.get_value());
-            let path = format!(
-                "{}?order=desc&limit={HITS}&cursor={from}&q={}",
-                paths::conversation(&project, &conversation),
-                segment(&find.get_value()),
-            );
+            let (Some(path), Some(words)) = (feed.path(), find.try_get_value()) else { return };
+            let path =
+                format!("{path}?order=desc&limit={HITS}&cursor={from}&q={}", segment(&words));
             let answer = api::get::<ConversationPage>(&path).await;
             if asked.try_get_untracked() != find.try_get_value() {
                 return; // something else is looked for by now

@@ -133,7 +133,7 @@ pub fn OfSession(
     /// Its project.
     project: String,
 ) -> impl IntoView {
-    let found = RwSignal::new(None::<Result<ConversationList, Problem>>);
+    let found = RwSignal::new(Found::None);
     let (project, id) = (StoredValue::new(project), StoredValue::new(id));
     let again = move || read(project.get_value(), found);
     again();

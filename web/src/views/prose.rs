@@ -13,17 +13,11 @@ pub fn Prose(
     /// The text.
     text: String,
 ) -> impl IntoView {
-    let is_whole = RwSignal::new(false);
-    let has_more = beginning(&text).1;
-    view! {
-        <div class="prose">
-            {dynamic(move || {
-                let shown = if is_whole.get() { text.as_str() } else { beginning(&text).0 };
-                nodes(tree(shown))
-            })}
-            {more(has_more, is_whole)}
-        </div>
-    }
+    unfolding(
+        text,
+        |shown| nodes(tree(shown)),
+        |inside| view! { <div class="prose">{inside}</div> }.into_any(),
+    )
 }
 
 /// A text as it is, in the type of a program; a long one is unfolded on demand.
@@ -32,21 +26,19 @@ pub fn Plain(
     /// The text.
     text: String,
 ) -> impl IntoView {
-    let is_whole = RwSignal::new(false);
-    let has_more = beginning(&text).1;
-    view! {
-        <pre class="plain-text">
-            {dynamic(move || {
-                let shown = if is_whole.get() { text.as_str() } else { beginning(&text).0 };
-                shown.to_owned()
-            })}
-        </pre>
-        {more(has_more, is_whole)}
-    }
+    unfolding(
+        text,
+        |shown| shown.to_owned().into_any(),
+        |inside| view! { <pre class="plain-text">{inside}</pre> }.into_any(),
+    )
 }
 
-fn more(has_more: bool, is_whole: RwSignal<bool>) -> AnyView {
-    dynamic(move || {
+/// The beginning of a text within `around`, and a button that shows the rest where there is one.
+fn unfolding(text: String, draw: fn(&str) -> AnyView, around: fn(AnyView) -> AnyView) -> AnyView {
+    let is_whole = RwSignal::new(false);
+    let has_more = beginning(&text).1;
+    let inside = dynamic(move || draw(if is_whole.get() { &text } else { beginning(&text).0 }));
+    let more = dynamic(move || {
         (has_more && !is_whole.get()).then(|| {
             view! {
                 <button type="button" class="btn btn-ghost" data-testid="show-more" on:click=move |_| is_whole.set(true)>
@@ -54,7 +46,8 @@ fn more(has_more: bool, is_whole: RwSignal<bool>) -> AnyView {
                 </button>
             }
         })
-    })
+    });
+    view! { {around(inside)} {more} }.into_any()
 }
 
 fn nodes(all: Vec<Node>) -> AnyView {

@@ -96,7 +96,7 @@ impl ProjectService {
 
 /// SHA-256 of a text, hexadecimal.
 fn print(text: &str) -> String {
-    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    hex::encode(Sha256::digest(text.as_bytes()))
 }
 
 fn refused(error: InstructionsError) -> AppError {
