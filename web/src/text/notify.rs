@@ -30,7 +30,7 @@ pub fn body(project: &str, gave_up: bool) -> String {
 pub fn standing(now: Standing) -> &'static str {
     match now {
         Standing::NotOffered => {
-            "Off for this service. Set notifications.browser_enabled to true in its configuration."
+            "Off for this service. The settings for notifications switch them on."
         }
         Standing::Insecure => "Needs an encrypted address (https), or localhost.",
         Standing::Unsupported => "This browser has no notifications for pages.",
