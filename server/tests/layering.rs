@@ -268,6 +268,7 @@ const PAGE: &[(&str, &[&str], &[&str])] = &[
         "state",
         &[
             "act",
+            "appear",
             "live",
             "log_feed",
             "talk_feed",

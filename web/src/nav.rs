@@ -1,7 +1,5 @@
 //! Navigation between views.
 //!
-//! A change of view moves the focus, sets the title and is announced to screen readers.
-//!
 //! A router of our own: seven addresses with one parameter at most, which the rules in
 //! `model::route` read. The general one was a tenth of the module.
 
@@ -9,7 +7,6 @@ use crate::browser;
 use crate::layers;
 use crate::model::launch::{Choice, MEMBERS};
 use crate::model::route::{Query, Route};
-use crate::page::page;
 use crate::reactive::memo;
 use leptos::prelude::*;
 use wasm_bindgen::JsCast;
@@ -168,27 +165,4 @@ fn followed(event: &Event) -> Option<String> {
     let local = href.strip_prefix(&browser::root())?;
     let is_ours = local == "/ui" || local.starts_with("/ui/");
     (is_ours && !link.has_attribute("target")).then_some(href)
-}
-
-/// Names the view and moves the focus to its heading.
-///
-/// Every view calls it when it appears.
-pub fn enter(name: impl Into<String>) {
-    let page = page();
-    let name = name.into();
-    let first = page.view.with_untracked(String::is_empty);
-    page.view.set(name.clone());
-    if page.is_selecting.get_untracked() {
-        // Once the rows that were selected are gone: they must not be told any more.
-        browser::after_paint(move || page.select_none());
-    }
-    if first {
-        return; // the browser has just announced the page itself
-    }
-    page.say.politely(&crate::text::page::opened(&name));
-    browser::after_paint(|| {
-        if browser::element("dialog[open]").is_none() {
-            browser::focus("h1");
-        }
-    });
 }

@@ -1,8 +1,8 @@
 //! About: which service this is, and what it found on this machine.
 
+use crate::appear::enter;
 use crate::browser;
 use crate::model::time;
-use crate::nav::enter;
 use crate::page::page;
 use crate::reactive::{dynamic, memo};
 use crate::text::page::{about as words, nav};

@@ -1,11 +1,11 @@
 //! Devices and tokens: who can reach the service, and who may come in.
 
 use crate::api;
+use crate::appear::enter;
 use crate::model::outcome::{Level, Notice};
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
-use crate::nav::enter;
 use crate::page::page;
 use crate::parts::icon::symbol;
 use crate::reactive::dynamic;

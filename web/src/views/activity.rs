@@ -1,13 +1,13 @@
 //! What happened: the timeline of everything, of a project, or of one bridge.
 
 use crate::api;
+use crate::appear::enter;
 use crate::browser;
 use crate::model::past::{Event, Past, Told};
 use crate::model::problem::Problem;
 use crate::model::sections::ListEntry;
 use crate::model::shown::shown;
 use crate::model::time;
-use crate::nav::enter;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::glyph;

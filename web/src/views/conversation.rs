@@ -3,13 +3,14 @@
 //! It follows the end until the user scrolls up, and never moves the turns that the user reads.
 
 use crate::api;
+use crate::appear::enter;
 use crate::browser;
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::talk::{self, Shown, Window};
 use crate::model::time;
 use crate::model::wire;
-use crate::nav::{enter, nav};
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;

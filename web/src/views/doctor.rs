@@ -1,11 +1,11 @@
 //! The Readiness view: problems, warnings, and what to do about them.
 
 use crate::act;
+use crate::appear::enter;
 use crate::browser;
 use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::model::usage::memory;
-use crate::nav::enter;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;

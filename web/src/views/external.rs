@@ -1,7 +1,7 @@
 //! Everything that was started elsewhere on this machine.
 
+use crate::appear::enter;
 use crate::model::sections::Section;
-use crate::nav::enter;
 use crate::page::page;
 use crate::reactive::{dynamic, memo};
 use crate::text::job::external as words;

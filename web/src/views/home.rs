@@ -1,5 +1,6 @@
 //! Home: rows that need the user, live rows, ended rows, projects.
 
+use crate::appear::enter;
 use crate::browser;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
@@ -9,7 +10,7 @@ use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::model::stream::SKEW_MS;
 use crate::model::time;
-use crate::nav::{enter, nav};
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol};

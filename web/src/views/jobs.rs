@@ -1,11 +1,12 @@
 //! Background sessions: what waits, what failed, what works, what ended.
 
+use crate::appear::enter;
 use crate::browser;
 use crate::model::job::Group;
 use crate::model::launch::{Choice, Kind};
 use crate::model::projects::Query;
 use crate::model::shown::shown;
-use crate::nav::{enter, nav};
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;

@@ -1,9 +1,9 @@
 //! Addresses without a view, and a service that does not answer.
 
+use crate::appear::enter;
 use crate::browser;
 use crate::model::problem::Problem;
 use crate::model::status::Tone;
-use crate::nav::enter;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::dialog::Dialog;

@@ -6,10 +6,10 @@
 //! the link is a credential that must not stand in a record.
 
 use crate::api;
+use crate::appear::enter;
 use crate::browser;
 use crate::model::link::client_host;
 use crate::model::status::Tone;
-use crate::nav::enter;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::symbol;

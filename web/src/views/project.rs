@@ -1,12 +1,13 @@
 //! The page of one project: what runs there, what ended, what happened.
 
 use crate::act::TrustGate;
+use crate::appear::enter;
 use crate::browser;
 use crate::model::job::Group;
 use crate::model::launch::Choice;
 use crate::model::sections::Section;
 use crate::model::shown::shown;
-use crate::nav::{enter, nav};
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;

@@ -1,12 +1,13 @@
 //! The project list: search, filters, order, and a row for every project.
 
 use crate::api;
+use crate::appear::enter;
 use crate::browser;
 use crate::focus;
 use crate::model::past::LastUsed;
 use crate::model::prefs::Prefs;
 use crate::model::projects::{Query, Show, Sort};
-use crate::nav::{Nav, enter, nav};
+use crate::nav::{Nav, nav};
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;

@@ -1,8 +1,8 @@
 //! A question of an agent with its answers, and the inbox that lists all of them.
 
+use crate::appear::enter;
 use crate::browser;
 use crate::model::shown::shown;
-use crate::nav::enter;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::reactive::{derived, dynamic};

@@ -1,6 +1,7 @@
 //! Restoring what a restart of the machine ended: the choice, and the progress.
 
 use crate::act::{TrustGate, restore::PENDING};
+use crate::appear::enter;
 use crate::browser;
 use crate::model::cause::uptime;
 use crate::model::restore as rules;
@@ -8,7 +9,7 @@ use crate::model::sections::Section;
 use crate::model::shown::shown;
 use crate::model::status::{Face, Glyph, Tone, face};
 use crate::model::time;
-use crate::nav::{enter, nav};
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{glyph, icon, symbol};

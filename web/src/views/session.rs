@@ -1,6 +1,7 @@
 //! The page of one bridge: status, actions, log and details.
 
 use crate::act::Target;
+use crate::appear::enter;
 use crate::browser;
 use crate::model::cause::{cause, uptime};
 use crate::model::link::Found;
@@ -10,7 +11,7 @@ use crate::model::restart::{self, Stage};
 use crate::model::shown::shown;
 use crate::model::status::face;
 use crate::model::time;
-use crate::nav::{enter, nav};
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::icon::{glyph, icon};
 use crate::parts::status::pill;

@@ -1,11 +1,11 @@
 //! The settings of the service: shown, changed, saved.
 
 use crate::api;
+use crate::appear::enter;
 use crate::model::problem::Problem;
 use crate::model::settings::{Edits, conflicts, is_wanted, reasons, sections};
 use crate::model::shown::shown;
 use crate::model::wire;
-use crate::nav::enter;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::reactive::{derived, dynamic, live};

@@ -1,12 +1,13 @@
 //! Tokens and costs of all projects.
 
 use crate::api;
+use crate::appear::enter;
 use crate::browser;
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::spending::{self, Row};
 use crate::model::time;
-use crate::nav::{enter, nav};
+use crate::nav::nav;
 use crate::page::page;
 use crate::parts::icon::icon;
 use crate::prefs;
