@@ -74,10 +74,16 @@ export function person(page) {
       );
     }
     // On the window: that hears of it before anything it does can take the page away. A twin that
-    // was drawn in the place of the element a moment ago takes the click as well.
+    // was drawn in the place of the element a moment ago takes the click as well. The page moves
+    // its focus with the next frame, which no hand is quick enough to forestall; a window that
+    // nobody sees has none.
     await element.evaluate((target, where) => {
       window.hasHit = new Promise((resolve) => {
-        const judge = ({ target: at }) => resolve(target.contains(at) || at.closest(where) != null);
+        const judge = ({ target: at }) => {
+          const has_hit = target.contains(at) || at.closest(where) != null;
+          requestAnimationFrame(() => resolve(has_hit));
+          setTimeout(resolve, 1_000, has_hit);
+        };
         window.addEventListener('click', judge, { once: true, capture: true });
       });
     }, selector);
