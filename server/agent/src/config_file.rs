@@ -4,15 +4,18 @@
 //! file is replaced, and read back afterwards (agent 2.1.197).
 
 use crate::json_edit::{EditError, with_true};
-use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown, open};
+use crate::stamp::{Stamp, replace_unchanged};
+use rustix::fs::{Mode, OFlags, open};
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use svc_process::files::{sync_directory, temporary_in};
 
 /// Largest file. Real ones have some MiB after years of use.
 const SIZE_CAP: u64 = 64 * 1024 * 1024;
+
+/// Permission bits of a new file: it may hold credentials.
+const PRIVATE: u32 = 0o600;
 
 /// Most attempts to change the file while others write it.
 const TRIES: u32 = 3;
@@ -102,35 +105,6 @@ impl TrustError {
     }
 }
 
-/// One state of a file. Every write changes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stamp {
-    identity: (u64, u64),
-    size: u64,
-    modified: (i64, i64),
-    changed: (i64, i64),
-}
-
-impl Stamp {
-    fn new(facts: &fs::Metadata) -> Self {
-        Self {
-            identity: (facts.dev(), facts.ino()),
-            size: facts.size(),
-            modified: (facts.mtime(), facts.mtime_nsec()),
-            changed: (facts.ctime(), facts.ctime_nsec()),
-        }
-    }
-
-    /// The state of the file that `path` leads to. `None` if there is none.
-    pub(crate) fn of(path: &Path) -> io::Result<Option<Self>> {
-        match fs::metadata(path) {
-            Ok(facts) => Ok(Some(Self::new(&facts))),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-}
-
 /// The content of a file, with its state.
 pub(crate) struct Content {
     pub text: String,
@@ -165,7 +139,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Content>, TrustError> {
         let column = before.iter().rev().take_while(|b| **b != b'\n').count() + 1;
         content(format!("it is not valid UTF-8 at line {line}, column {column}"))
     })?;
-    Ok(Some(Content { text, stamp: Stamp::new(&facts), facts }))
+    Ok(Some(Content { text, stamp: Stamp::of(&facts), facts }))
 }
 
 /// The steps of a change. Tests write the file between them.
@@ -177,47 +151,63 @@ pub(crate) enum Moment {
     Replaced,
 }
 
+/// What a change makes of the text of the file; nothing when it is already so.
+pub(crate) type Edit<'a> = &'a dyn Fn(&str) -> Result<Option<String>, EditError>;
+
 /// Sets flags in the file, each to `true`. Returns whether anything was written.
 ///
-/// The caller holds the lock against other processes of this service. A link is followed as long
-/// as it stays in the home directory (or the agent home) and is kept.
+/// As [`change`].
 pub(crate) fn set_flags(
     path: &Path,
     homes: &[&Path],
     flags: &[&[&str]],
     at: &mut dyn FnMut(Moment),
 ) -> Result<bool, TrustError> {
+    let edit = |text: &str| {
+        let mut current = None;
+        for flag in flags {
+            let edited = with_true(current.as_deref().unwrap_or(text), flag)?;
+            current = edited.or(current);
+        }
+        Ok(current)
+    };
+    change(path, homes, &edit, at)
+}
+
+/// Changes the file until it is as `edit` wants it. Returns whether anything was written.
+///
+/// The caller holds the lock against other processes of this service. A link is followed as long
+/// as it stays in the home directory (or the agent home) and is kept.
+pub(crate) fn change(
+    path: &Path,
+    homes: &[&Path],
+    edit: Edit<'_>,
+    at: &mut dyn FnMut(Moment),
+) -> Result<bool, TrustError> {
     let path = &target(path, homes)?;
+    let edited = |text: &str| {
+        edit(text).map_err(|error| TrustError::Content {
+            path: path.clone(),
+            problem: error.to_string(),
+        })
+    };
     let mut written = false;
     for _ in 0..TRIES {
         let before = read(path)?;
         let text = before.as_ref().map_or("{}", |content| content.text.as_str());
-        let Some(edited) = edited(path, text, flags)? else {
+        let Some(text) = edited(text)? else {
             return Ok(written);
         };
-        if replace(path, before.as_ref(), &edited, at)? {
+        if replace(path, before.as_ref(), &text, at)? {
             written = true;
             at(Moment::Replaced);
         }
         // Again: either somebody was faster, or the file is read back to check the change.
     }
     match read(path)? {
-        Some(content) if edited(path, &content.text, flags)?.is_none() => Ok(written),
+        Some(content) if edited(&content.text)?.is_none() => Ok(written),
         Some(_) | None => Err(TrustError::Contested { path: path.clone() }),
     }
-}
-
-fn edited(path: &Path, text: &str, flags: &[&[&str]]) -> Result<Option<String>, TrustError> {
-    let mut current = None;
-    for flag in flags {
-        let text = current.as_deref().unwrap_or(text);
-        let edited = with_true(text, flag).map_err(|error: EditError| TrustError::Content {
-            path: path.to_owned(),
-            problem: error.to_string(),
-        })?;
-        current = edited.or(current);
-    }
-    Ok(current)
 }
 
 /// The file to write when `path` may be a link.
@@ -247,34 +237,11 @@ fn replace(
     at: &mut dyn FnMut(Moment),
 ) -> Result<bool, TrustError> {
     let attempt = |at: &mut dyn FnMut(Moment)| -> io::Result<bool> {
-        let directory = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         if let Some(before) = before {
             keep_backup(path, before)?;
         }
-        let mut fresh = temporary_in(directory)?;
-        if let Some(facts) = before.map(|before| &before.facts) {
-            fchmod(fresh.as_file(), Mode::from_raw_mode(facts.mode() & 0o777))?;
-            if facts.uid() != fresh.as_file().metadata()?.uid() {
-                let (user, group) = (Uid::from_raw(facts.uid()), Gid::from_raw(facts.gid()));
-                fchown(fresh.as_file(), Some(user), Some(group))?;
-            }
-        }
-        fresh.write_all(text.as_bytes())?;
-        fresh.as_file().sync_all()?;
-        at(Moment::Prepared);
-        if Stamp::of(path)? != before.map(|before| before.stamp) {
-            return Ok(false);
-        }
-        let placed = if before.is_some() {
-            fresh.persist(path).map(drop)
-        } else {
-            fresh.persist_noclobber(path).map(drop)
-        };
-        match placed {
-            Ok(()) => sync_directory(directory).map(|()| true),
-            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-            Err(error) => Err(error.error),
-        }
+        let facts = before.map(|before| &before.facts);
+        replace_unchanged(path, facts, text.as_bytes(), PRIVATE, &mut || at(Moment::Prepared))
     };
     attempt(at).map_err(|cause| TrustError::Unwritable { path: path.to_owned(), cause })
 }

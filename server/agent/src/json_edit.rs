@@ -1,13 +1,21 @@
-//! Sets one value in another program's JSON document and keeps every other byte.
+//! Changes values in another program's JSON document and keeps every other byte.
 //!
 //! Reading it into a map and writing it again would renumber, reorder and re-escape what other
 //! programs wrote. The offsets come from the JSON parser itself; nothing is parsed twice.
 
+use serde::Serialize as _;
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::ser::PrettyFormatter;
 use serde_json::value::RawValue;
 use std::fmt;
 use std::ops::Range;
+
+/// More changes than these rewrite the object in which they are.
+/// Each of them reads the document once.
+const MOST_CHANGES: usize = 64;
+/// What JSON allows between its parts.
+const BLANK: [char; 4] = [' ', '\t', '\n', '\r'];
 
 /// Why nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -45,27 +53,101 @@ impl From<serde_json::Error> for EditError {
 /// # Errors
 /// The document has another shape; see [`EditError`].
 pub(crate) fn with_true(document: &str, path: &[&str]) -> Result<Option<String>, EditError> {
+    with_value(document, path, Some(&Value::Bool(true)))
+}
+
+/// The document in which `wanted` is at `path`, or nothing is there.
+/// Only the members that differ are written. `None` if nothing differs.
+///
+/// # Errors
+/// As [`with_true`].
+pub(crate) fn with_merged(
+    document: &str,
+    path: &[&str],
+    wanted: Option<&Value>,
+) -> Result<Option<String>, EditError> {
+    let before: Value = serde_json::from_str(document)?;
+    let place = path.iter().try_fold(&before, |value, key| value.get(key));
+    let mut changes = Vec::new();
+    let mut at: Vec<&str> = path.to_vec();
+    differences(place, wanted, &mut at, &mut changes);
+    if changes.len() > MOST_CHANGES {
+        return with_value(document, path, wanted);
+    }
+    let mut edited = None;
+    for (path, value) in changes {
+        let text = edited.as_deref().unwrap_or(document);
+        edited = with_value(text, &path, value)?.or(edited);
+    }
+    Ok(edited)
+}
+
+/// The members of `wanted` that differ, and those that it lacks.
+fn differences<'v>(
+    found: Option<&'v Value>,
+    wanted: Option<&'v Value>,
+    at: &mut Vec<&'v str>,
+    changes: &mut Vec<(Vec<&'v str>, Option<&'v Value>)>,
+) {
+    match (found, wanted) {
+        (Some(Value::Object(found)), Some(Value::Object(wanted))) => {
+            let removed = found.keys().filter(|key| !wanted.contains_key(*key));
+            changes.extend(removed.map(|key| {
+                let path = at.iter().copied().chain([key.as_str()]).collect();
+                (path, None)
+            }));
+            for (key, value) in wanted {
+                at.push(key);
+                differences(found.get(key), Some(value), at, changes);
+                at.pop();
+            }
+        }
+        (found, wanted) if found == wanted => {}
+        (_, wanted) => changes.push((at.clone(), wanted)),
+    }
+}
+
+/// The document with a value at `path`, or without what is there.
+/// `None` if it is already so. Missing objects are added.
+fn with_value(
+    document: &str,
+    path: &[&str],
+    value: Option<&Value>,
+) -> Result<Option<String>, EditError> {
     // Also refuses documents that are nested too deeply for any reader.
     let mut expected: Value = serde_json::from_str(document)?;
-    let Some(edit) = find_edit(document, path)? else {
-        return Ok(None);
-    };
-    let mut edited = document.to_owned();
-    edited.replace_range(edit.range, &edit.text);
+    let mut edited = None;
+    // Each turn takes one of several equal keys away.
+    loop {
+        let text = edited.as_deref().unwrap_or(document);
+        let Some(edit) = find_edit(text, path, value)? else { break };
+        let mut text = text.to_owned();
+        text.replace_range(edit.range, &edit.text);
+        edited = Some(text);
+        if value.is_some() {
+            break;
+        }
+    }
+    let Some(edited) = edited else { return Ok(None) };
 
     // The file is somebody's whole configuration: a wrong edit must never be returned.
-    set_true(&mut expected, path);
+    set(&mut expected, path, value);
     let is_right = serde_json::from_str::<Value>(&edited).is_ok_and(|found| found == expected);
     if is_right { Ok(Some(edited)) } else { Err(EditError::NotAnObject(String::new())) }
 }
 
-fn set_true(value: &mut Value, path: &[&str]) {
-    match path.split_first() {
-        None => *value = Value::Bool(true),
-        Some((key, rest)) => {
-            if let Value::Object(fields) = value {
+fn set(place: &mut Value, path: &[&str], value: Option<&Value>) {
+    match (path.split_first(), value) {
+        (None, value) => *place = value.cloned().unwrap_or(Value::Null),
+        (Some((key, [])), None) => {
+            if let Value::Object(fields) = place {
+                fields.remove(*key);
+            }
+        }
+        (Some((key, rest)), value) => {
+            if let Value::Object(fields) = place {
                 let empty = || Value::Object(serde_json::Map::new());
-                set_true(fields.entry(*key).or_insert_with(empty), rest);
+                set(fields.entry(*key).or_insert_with(empty), rest, value);
             }
         }
     }
@@ -76,30 +158,78 @@ struct Edit {
     text: String,
 }
 
-fn find_edit(document: &str, path: &[&str]) -> Result<Option<Edit>, EditError> {
+fn find_edit(
+    document: &str,
+    path: &[&str],
+    value: Option<&Value>,
+) -> Result<Option<Edit>, EditError> {
     let style = Style::of(document);
-    let mut object = document.trim_matches([' ', '\t', '\n', '\r']);
+    let mut object = document.trim_matches(BLANK);
     let mut rest = path;
     let mut place = String::new();
     loop {
-        let Some((key, below)) = rest.split_first() else { return Ok(None) };
+        let Some((key, below)) = rest.split_first() else {
+            let text = value.map_or_else(|| "{}".to_owned(), |value| style.value(value, Some("")));
+            return Ok((text != object).then(|| Edit { range: range_in(document, object), text }));
+        };
         if !object.starts_with('{') {
             return Err(EditError::NotAnObject(place));
         }
         let fields = fields(object)?;
         // The last of several equal keys counts, as for every reader of such a file.
-        let Some(field) = fields.iter().rev().find(|field| field.key == *key) else {
-            return Ok(Some(insertion(document, object, &fields, rest, &style)));
+        let found = fields.iter().rposition(|field| field.key == *key);
+        let Some(index) = found else {
+            let insert = |value| insertion(document, object, &fields, rest, value, &style);
+            return Ok(value.map(insert));
         };
-        let value = field.value.get();
+        let Some(field) = fields.get(index) else { return Ok(None) };
+        let text = field.value.get();
         if below.is_empty() {
-            let replaced = Edit { range: range_in(document, value), text: "true".to_owned() };
-            return Ok((value != "true").then_some(replaced));
+            let Some(value) = value else {
+                return Ok(Some(removal(document, object, &fields, index)));
+            };
+            let is_same = serde_json::from_str::<Value>(text).is_ok_and(|found| found == *value);
+            let range = range_in(document, text);
+            let indent = style.unit.as_ref().map(|_| indent_at(document, range.start));
+            let replaced = || Edit { range, text: style.value(value, indent) };
+            return Ok((!is_same).then(replaced));
         }
         place = if place.is_empty() { (*key).to_owned() } else { format!("{place}.{key}") };
-        object = value;
+        object = text;
         rest = below;
     }
+}
+
+/// The blanks at the begin of the line in which a place is.
+fn indent_at(document: &str, place: usize) -> &str {
+    let line = document.get(..place).unwrap_or_default();
+    let line = line.rsplit_once('\n').map_or(line, |(_, line)| line);
+    let own = line.len() - line.trim_start_matches([' ', '\t']).len();
+    line.get(..own).unwrap_or_default()
+}
+
+/// Takes a field with its comma.
+fn removal(document: &str, object: &str, fields: &[Field<'_>], index: usize) -> Edit {
+    let end_of = |field: &Field<'_>| range_in(document, field.value.get()).end;
+    let before = index.checked_sub(1).and_then(|index| fields.get(index));
+    let (this, next) = (fields.get(index), fields.get(index + 1));
+    let range = match (before, this, next) {
+        (Some(before), Some(this), _) => end_of(before)..end_of(this),
+        (None, Some(this), Some(_)) => {
+            let start = range_in(document, object).start + 1;
+            let gap = |text: &str| text.len() - text.trim_start_matches(BLANK).len();
+            let start = start + gap(document.get(start..).unwrap_or_default());
+            let after = document.get(end_of(this)..).unwrap_or_default();
+            let comma = gap(after) + 1;
+            let rest = after.get(comma..).unwrap_or_default();
+            start..end_of(this) + comma + gap(rest)
+        }
+        (None, _, _) | (Some(_), None, _) => {
+            let range = range_in(document, object);
+            return Edit { range, text: "{}".to_owned() };
+        }
+    };
+    Edit { range, text: String::new() }
 }
 
 /// A new field at the end of an object, in the layout of the fields before it.
@@ -108,32 +238,30 @@ fn insertion(
     object: &str,
     fields: &[Field<'_>],
     path: &[&str],
+    value: &Value,
     style: &Style,
 ) -> Edit {
     let inside = object.strip_prefix('{').unwrap_or(object);
     let start = range_in(document, object).start;
     match fields.last() {
         Some(last) => {
-            let gap = inside.len() - inside.trim_start_matches([' ', '\t', '\n', '\r']).len();
+            let gap = inside.len() - inside.trim_start_matches(BLANK).len();
             let gap = inside.get(..gap).unwrap_or_default();
             let indent = gap.rsplit_once('\n').map(|(_, indent)| indent);
             let end = range_in(document, last.value.get()).end;
-            let text = format!(",{gap}{}", style.field(path, indent));
+            let text = format!(",{gap}{}", style.field(path, value, indent));
             Edit { range: end..end, text }
         }
         None => {
             let indent = style.unit.as_ref().map(|unit| {
-                let line = document.get(..start).unwrap_or_default();
-                let line = line.rsplit_once('\n').map_or(line, |(_, line)| line);
-                let own = line.len() - line.trim_start_matches([' ', '\t']).len();
-                let own = line.get(..own).unwrap_or_default().to_owned();
+                let own = indent_at(document, start);
                 (format!("{own}{unit}"), own)
             });
             let text = match indent {
                 Some((indent, own)) => {
-                    format!("{{\n{indent}{}\n{own}}}", style.field(path, Some(&indent)))
+                    format!("{{\n{indent}{}\n{own}}}", style.field(path, value, Some(&indent)))
                 }
-                None => format!("{{{}}}", style.field(path, None)),
+                None => format!("{{{}}}", style.field(path, value, None)),
             };
             Edit { range: range_in(document, object), text }
         }
@@ -159,21 +287,35 @@ impl Style {
         Self { unit: Some(unit.unwrap_or("  ").to_owned()) }
     }
 
-    /// `"key": value` for the first name of `path`, with `true` inside nested objects.
+    /// `"key": value` for the first name of `path`, with the value inside nested objects.
     /// `indent` is that of the field; `None` writes it on one line.
-    fn field(&self, path: &[&str], indent: Option<&str>) -> String {
+    fn field(&self, path: &[&str], value: &Value, indent: Option<&str>) -> String {
         let Some((key, rest)) = path.split_first() else { return String::new() };
         let key = Value::from(*key).to_string();
         let unit = self.unit.as_deref().unwrap_or("  ");
         match (rest.is_empty(), indent) {
-            (true, Some(_)) => format!("{key}: true"),
-            (true, None) => format!("{key}:true"),
+            (true, Some(_)) => format!("{key}: {}", self.value(value, indent)),
+            (true, None) => format!("{key}:{value}"),
             (false, Some(indent)) => {
                 let deeper = format!("{indent}{unit}");
-                format!("{key}: {{\n{deeper}{}\n{indent}}}", self.field(rest, Some(&deeper)))
+                let inner = self.field(rest, value, Some(&deeper));
+                format!("{key}: {{\n{deeper}{inner}\n{indent}}}")
             }
-            (false, None) => format!("{key}:{{{}}}", self.field(rest, None)),
+            (false, None) => format!("{key}:{{{}}}", self.field(rest, value, None)),
         }
+    }
+
+    /// A value whose first line has this indentation; `None` writes it on one line.
+    fn value(&self, value: &Value, indent: Option<&str>) -> String {
+        let Some(indent) = indent else { return value.to_string() };
+        let unit = self.unit.as_deref().unwrap_or("  ");
+        let mut bytes = Vec::new();
+        let layout = PrettyFormatter::with_indent(unit.as_bytes());
+        let mut writer = serde_json::Serializer::with_formatter(&mut bytes, layout);
+        // Writing a value into memory cannot fail.
+        let text = value.serialize(&mut writer).ok().and_then(|()| String::from_utf8(bytes).ok());
+        // Line ends inside of texts are escaped: each of these is one of the layout.
+        text.map_or_else(|| value.to_string(), |text| text.replace('\n', &format!("\n{indent}")))
     }
 }
 
@@ -253,6 +395,36 @@ mod tests {
         check(r#"{ "a": {} }"#, r#"{ "a": {}, "projects":{"/p":{"ok":true}} }"#);
     }
 
+    #[track_caller]
+    fn merged(before: &str, path: &[&str], wanted: Option<Value>, after: &str) {
+        let edited = with_merged(before, path, wanted.as_ref()).unwrap();
+        assert_eq!(edited.as_deref(), Some(after), "{before}");
+        assert_eq!(with_merged(after, path, wanted.as_ref()).unwrap(), None, "written once");
+    }
+
+    #[test]
+    fn only_the_members_that_differ_are_written() {
+        use serde_json::json;
+        merged(
+            "{\n  \"z\": 1.50,\n  \"env\": { \"B\": \"1\", \"A\": \"2\" },\n  \"x\": 1\n}\n",
+            &[],
+            Some(json!({"z": 1.5, "env": {"B": "9", "A": "2"}, "x": 1, "list": [1, {"a": 2}]})),
+            "{\n  \"z\": 1.50,\n  \"env\": { \"B\": \"9\", \"A\": \"2\" },\n  \"x\": 1,\n  \"list\": [\n    1,\n    {\n      \"a\": 2\n    }\n  ]\n}\n",
+        );
+        let three = "{\n  \"a\": 1,\n  \"b\": [2],\n  \"c\": 3\n}";
+        merged(three, &["a"], None, "{\n  \"b\": [2],\n  \"c\": 3\n}");
+        merged(three, &["b"], None, "{\n  \"a\": 1,\n  \"c\": 3\n}");
+        merged(three, &["c"], None, "{\n  \"a\": 1,\n  \"b\": [2]\n}");
+        merged("{ \"a\" : 1 , \"b\":2}", &["a"], None, "{ \"b\":2}");
+        merged("{\"a\":1,\"a\":2}", &["a"], None, "{}");
+        merged("{}", &["a"], Some(json!(["x"])), "{\n  \"a\": [\n    \"x\"\n  ]\n}");
+        assert_eq!(with_merged("{}", &["a", "b"], None).unwrap(), None);
+        // More changes than are made one by one.
+        let many: serde_json::Map<_, _> = (0..100).map(|n| (format!("k{n}"), json!(n))).collect();
+        let edited = with_merged("{\"old\": 1}", &[], Some(&json!(many))).unwrap().unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&edited).unwrap(), json!(many));
+    }
+
     #[test]
     fn odd_documents_are_refused_with_the_place() {
         let refused = |text: &str| with_true(text, &PATH).unwrap_err();
@@ -290,6 +462,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_merged_is_what_was_wanted(
+            before in any_json(), wanted in any_json(), pretty: bool,
+        ) {
+            let text = if pretty {
+                serde_json::to_string_pretty(&before).unwrap()
+            } else {
+                before.to_string()
+            };
+            let edited = with_merged(&text, &[], Some(&wanted)).unwrap().unwrap_or(text);
+            prop_assert_eq!(serde_json::from_str::<Value>(&edited).unwrap(), wanted);
+        }
+
         #[test]
         fn h90_whatever_the_document_the_edit_is_the_wanted_one(value in any_json(), pretty: bool) {
             let text = if pretty {

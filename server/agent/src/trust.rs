@@ -1,9 +1,10 @@
 //! Which directories the agent trusts, and granting trust.
 
 pub use crate::config_file::TrustError;
-use crate::config_file::{Moment, Stamp, read, set_flags};
+use crate::config_file::{Moment, read, set_flags};
 use crate::home::AgentHome;
 use crate::json_part::{Wanted, part};
+use crate::stamp::Stamp;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -128,7 +129,7 @@ impl AgentConfig {
     /// The file is unreadable or no JSON object: nothing is trusted.
     pub fn known(&self) -> Result<Arc<Known>, TrustError> {
         let path = self.home.config_file();
-        let stamp = Stamp::of(path)
+        let stamp = Stamp::at(path)
             .map_err(|cause| TrustError::Unreadable { path: path.to_owned(), cause })?;
         if let Some((of, reading)) = &*self.cache()
             && *of == stamp

@@ -6,14 +6,17 @@ use crate::tasks::blocking;
 use crate::{AppError, Class};
 use sha2::{Digest as _, Sha256};
 use std::sync::Arc;
-use svc_agent::instructions::{self, Found, InstructionsError};
+use svc_agent::scope_file::{Found, NewMode, ScopeFile, ScopeFileError};
 use svc_domain::admission::Trust;
 use svc_domain::bridge::Bridge;
 use svc_domain::log_escape::quoted;
 use svc_process::process_umask;
 use svc_projects::Project;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::instructions::{Instructions, WriteInstructions};
+use svc_shared::internal::instructions::{Instructions, MOST_BYTES, WriteInstructions};
+
+/// Its name.
+const NAME: &str = "CLAUDE.md";
 
 impl ProjectService {
     /// The file as it is now.
@@ -22,8 +25,8 @@ impl ProjectService {
     /// There is no such project, or the file cannot be shown.
     pub async fn instructions(&self, project: &str) -> Result<Instructions, AppError> {
         let project = self.catalog.named(project)?;
-        let path = project.path.clone();
-        let found = blocking(move || instructions::read(&path)).await?.map_err(refused)?;
+        let file = file_of(&project);
+        let found = blocking(move || file.read()).await?.map_err(refused)?;
         self.shown(&project, found.as_ref()).await
     }
 
@@ -53,23 +56,22 @@ impl ProjectService {
             let message = format!("project {name} is not trusted; trust it, then save again");
             return Err(AppError::new(ErrorCode::NotTrusted, Class::Forbidden, message));
         }
-        let path = project.path.clone();
-        let before = blocking(move || instructions::read(&path)).await?.map_err(refused)?;
+        let (file, read) = (file_of(project), file_of(project));
+        let before = blocking(move || read.read()).await?.map_err(refused)?;
         if before.as_ref().map(|found| print(&found.text)) != request.base_sha256 {
-            return Err(refused(InstructionsError::Changed));
+            return Err(refused(ScopeFileError::Changed(NAME.to_owned())));
         }
         let change = Change {
             surface: Surface::ClaudeMd,
             scope: Scope::Project,
-            target: project.path.join(instructions::NAME).to_string_lossy().into_owned(),
+            target: file.path().to_string_lossy().into_owned(),
             action: if before.is_some() { "update" } else { "create" },
             keys: Vec::new(),
         };
-        let path = project.path.clone();
         let work = async {
-            let umask = process_umask::inherited();
+            let mode = NewMode::Umask(process_umask::inherited());
             let text = request.content;
-            blocking(move || instructions::write(&path, before.as_ref(), &text, umask))
+            blocking(move || file.write(before.as_ref(), &text, mode))
                 .await?
                 .map_err(refused)
         };
@@ -99,15 +101,20 @@ fn print(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
 }
 
-fn refused(error: InstructionsError) -> AppError {
+fn file_of(project: &Project) -> ScopeFile {
+    ScopeFile::new(&project.path, NAME, MOST_BYTES)
+}
+
+/// What a file that was not read or written means to the caller.
+pub(crate) fn refused(error: ScopeFileError) -> AppError {
     let (code, class) = match error {
-        InstructionsError::Link | InstructionsError::Kind => {
+        ScopeFileError::Link(_) | ScopeFileError::Kind(_) => {
             (ErrorCode::PathEscape, Class::Invalid)
         }
-        InstructionsError::TooLarge => (ErrorCode::TooLarge, Class::TooLarge),
-        InstructionsError::NotText => (ErrorCode::InvalidValue, Class::Invalid),
-        InstructionsError::Changed => (ErrorCode::Stale, Class::Conflict),
-        InstructionsError::Io(_) => (ErrorCode::Busy, Class::Unavailable),
+        ScopeFileError::TooLarge(..) => (ErrorCode::TooLarge, Class::TooLarge),
+        ScopeFileError::NotText(_) => (ErrorCode::InvalidValue, Class::Invalid),
+        ScopeFileError::Changed(_) => (ErrorCode::Stale, Class::Conflict),
+        ScopeFileError::Io(..) => (ErrorCode::Busy, Class::Unavailable),
     };
     AppError::new(code, class, error.to_string()).because(error)
 }
