@@ -186,10 +186,8 @@ pub(crate) fn change(
 ) -> Result<bool, TrustError> {
     let path = &target(path, homes)?;
     let edited = |text: &str| {
-        edit(text).map_err(|error| TrustError::Content {
-            path: path.clone(),
-            problem: error.to_string(),
-        })
+        edit(text)
+            .map_err(|error| TrustError::Content { path: path.clone(), problem: error.to_string() })
     };
     let mut written = false;
     for _ in 0..TRIES {

@@ -1,6 +1,7 @@
 //! Pure decisions: no I/O, no clock, no async.
 pub mod admission;
 pub mod adoption;
+pub mod agent_config;
 pub mod agent_log;
 pub mod announce;
 pub mod argv;

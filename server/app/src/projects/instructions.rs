@@ -71,9 +71,7 @@ impl ProjectService {
         let work = async {
             let mode = NewMode::Umask(process_umask::inherited());
             let text = request.content;
-            blocking(move || file.write(before.as_ref(), &text, mode))
-                .await?
-                .map_err(refused)
+            blocking(move || file.write(before.as_ref(), &text, mode)).await?.map_err(refused)
         };
         self.trust.audit.record(change, work).await?;
         self.instructions(project.name.as_str()).await
