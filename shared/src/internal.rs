@@ -1,6 +1,7 @@
 //! Bodies of the internal routes: they may change with any version.
 
 pub mod access;
+pub mod agent_config;
 pub mod changes;
 pub mod clones;
 pub mod conversations;

@@ -174,7 +174,9 @@ pub(crate) fn set_flags(
     change(path, homes, &edit, at)
 }
 
-/// Changes the file until it is as `edit` wants it. Returns whether anything was written.
+/// Changes the file until it is as `edit` wants it.
+///
+/// Returns whether anything was written.
 ///
 /// The caller holds the lock against other processes of this service. A link is followed as long
 /// as it stays in the home directory (or the agent home) and is kept.

@@ -287,7 +287,7 @@ impl Style {
         Self { unit: Some(unit.unwrap_or("  ").to_owned()) }
     }
 
-    /// `"key": value` for the first name of `path`, with the value inside nested objects.
+    /// `"key": value` for the first name of `path`, the rest in nested objects.
     /// `indent` is that of the field; `None` writes it on one line.
     fn field(&self, path: &[&str], value: &Value, indent: Option<&str>) -> String {
         let Some((key, rest)) = path.split_first() else { return String::new() };

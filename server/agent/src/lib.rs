@@ -3,6 +3,7 @@
 pub mod binary;
 pub mod cli;
 mod config_file;
+mod config_values;
 pub mod conversation;
 pub mod debug_watch;
 pub mod environment;
@@ -10,6 +11,7 @@ mod files;
 mod growing_file;
 pub mod home;
 pub mod jobs;
+pub mod json_document;
 mod json_edit;
 mod json_part;
 pub mod log_set;

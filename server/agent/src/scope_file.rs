@@ -191,7 +191,9 @@ impl ScopeFile {
         }
     }
 
-    /// The path without links, which is below the directory. What is missing stays as it is named.
+    /// The path without links, which is below the directory.
+    ///
+    /// What is missing stays as it is named.
     fn real_path(&self) -> Result<PathBuf, ScopeFileError> {
         let link = || ScopeFileError::Link(self.name());
         let root = match fs::canonicalize(&self.root) {

@@ -1,4 +1,6 @@
-//! One state of a file: so that an unchanged one is not read again, and no change is overwritten.
+//! One state of a file.
+//!
+//! With it an unchanged file is not read again, and no change is overwritten.
 
 use rustix::fs::{Gid, Mode, Uid, fchmod, fchown};
 use std::fs::{self, Metadata};
@@ -45,7 +47,9 @@ impl Stamp {
     }
 }
 
-/// Replaces a file if it is still what was read. False when somebody else wrote it meanwhile.
+/// Replaces a file if it is still what was read.
+///
+/// False when somebody else wrote it meanwhile.
 ///
 /// `path` is no link. Permissions and owner stay; a new file has the permission bits `new_mode`.
 /// `prepared` is called when the new content is in a temporary file: tests write the file then.

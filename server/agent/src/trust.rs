@@ -1,7 +1,7 @@
 //! Which directories the agent trusts, and granting trust.
 
 pub use crate::config_file::TrustError;
-use crate::config_file::{Moment, read, set_flags};
+use crate::config_file::{Edit, Moment, change, read, set_flags};
 use crate::home::AgentHome;
 use crate::json_part::{Wanted, part};
 use crate::stamp::Stamp;
@@ -150,7 +150,7 @@ impl AgentConfig {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn content(&self, problem: String) -> TrustError {
+    pub(crate) fn content(&self, problem: String) -> TrustError {
         TrustError::Content { path: self.home.config_file().to_owned(), problem }
     }
 
@@ -194,7 +194,7 @@ impl AgentConfig {
         set.await.unwrap_or(Err(ended))
     }
 
-    async fn lock(&self) -> Result<svc_process::locks::FileLock, TrustError> {
+    pub(crate) async fn lock(&self) -> Result<svc_process::locks::FileLock, TrustError> {
         let path = self.home.config_file().to_owned();
         // H85: the agent's home may lie on a mount that hangs.
         let resolved = tokio::task::spawn_blocking(move || std::fs::canonicalize(path)).await;
@@ -209,12 +209,25 @@ impl AgentConfig {
     }
 
     fn set(&self, flags: &[&[&str]], at: &mut dyn FnMut(Moment)) -> Result<bool, TrustError> {
-        let homes: Vec<&Path> =
-            self.home.user_home().into_iter().chain([self.home.dir()]).collect();
-        set_flags(self.home.config_file(), &homes, flags, at)
+        set_flags(self.home.config_file(), &self.homes(), flags, at)
     }
 
-    fn busy(&self) -> TrustError {
+    /// Changes the file as `edit` says. The caller holds the lock.
+    pub(crate) fn change(&self, edit: Edit<'_>) -> Result<bool, TrustError> {
+        change(self.home.config_file(), &self.homes(), edit, &mut |_| {})
+    }
+
+    /// The text of the file; none without a file.
+    pub(crate) fn text(&self) -> Result<Option<String>, TrustError> {
+        Ok(read(self.home.config_file())?.map(|content| content.text))
+    }
+
+    /// Directories that a link in the place of the file may lead into.
+    fn homes(&self) -> Vec<&Path> {
+        self.home.user_home().into_iter().chain([self.home.dir()]).collect()
+    }
+
+    pub(crate) fn busy(&self) -> TrustError {
         TrustError::Busy { path: self.home.config_file().to_owned() }
     }
 }

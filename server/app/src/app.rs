@@ -1,5 +1,6 @@
 //! The service as its doors see it.
 
+use crate::agent_config::AgentConfigEditor;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::keeper_list::KeeperList;
@@ -257,6 +258,12 @@ impl App {
     #[must_use]
     pub fn config_editor(&self) -> &ConfigEditor {
         &self.0.config_editor
+    }
+
+    /// The agent's own configuration, in its scopes.
+    #[must_use]
+    pub fn agent_config(&self) -> &Arc<AgentConfigEditor> {
+        &self.0.agent_config
     }
 
     /// The configuration.

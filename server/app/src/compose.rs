@@ -5,6 +5,7 @@ mod use_cases;
 
 pub(crate) use use_cases::UseCases;
 
+use crate::agent_config::AgentConfigEditor;
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
@@ -38,7 +39,7 @@ use crate::jobs::{JobScan, Jobs};
 use crate::locks::Locks;
 use crate::logs::retention::Retention;
 use crate::logs::{Logs, colour};
-use crate::ops::audit::{Audit, AuditLog};
+use crate::ops::audit::Audit;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::metrics::Samples;
@@ -148,11 +149,9 @@ impl UseCases {
             catalog: Arc::clone(&catalog),
             hosted: Arc::clone(&hosted_rows),
         });
-        let audit = Arc::new(Audit {
-            log: AuditLog::of(&config.state_dir),
-            role,
-            clock: Arc::clone(&clock),
-        });
+        let audit = Arc::new(Audit::new(&config.state_dir, role, &clock));
+        let agent_config =
+            Arc::new(AgentConfigEditor::new(&config, &catalog, &agent, &audit, &tasks));
         let config_editor = ConfigEditor::new(&config, &parts.origin, &audit, &tasks);
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
@@ -570,6 +569,7 @@ impl UseCases {
             devices,
             access,
             config_editor,
+            agent_config,
             read_model,
             instances,
             readiness,

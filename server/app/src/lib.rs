@@ -6,6 +6,7 @@
 
 mod addresses;
 mod agent;
+mod agent_config;
 mod app;
 pub mod auth;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod terminal;
 mod transcripts;
 
 pub use agent::Agent;
+pub use agent_config::{AgentConfigEditor, ConfigTarget, ServerChange};
 pub use app::App;
 pub use auth::refs;
 pub use bridges::restore::MOST_AT_ONCE;

@@ -1,6 +1,7 @@
 //! The use-cases, as their callers find them.
 
 use crate::Role;
+use crate::agent_config::AgentConfigEditor;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::keeper_list::KeeperList;
@@ -43,6 +44,7 @@ pub(crate) struct UseCases {
     pub devices: Arc<Devices>,
     pub access: AccessReport,
     pub config_editor: ConfigEditor,
+    pub agent_config: Arc<AgentConfigEditor>,
     pub read_model: Arc<ReadModel>,
     pub instances: Arc<Instances>,
     pub bridges: Bridges,

@@ -7,6 +7,7 @@
 use crate::{AppError, Role};
 use rustix::fs::{Mode, OFlags, fchmod, open};
 use serde::Serialize;
+use std::borrow::Cow;
 use std::fmt;
 use std::fs::File;
 use std::future::Future;
@@ -75,6 +76,12 @@ pub(crate) enum Surface {
     Setup,
     Terminal,
     ClaudeMd,
+    Settings,
+    Permissions,
+    Hooks,
+    Mcp,
+    McpApprovals,
+    SkillOverrides,
     Config,
     ConfigAdvanced,
     ConfigReconcile,
@@ -86,6 +93,8 @@ pub(crate) enum Surface {
 pub(crate) enum Scope {
     Global,
     Project,
+    Local,
+    User,
 }
 
 /// A change that is about to be made.
@@ -97,7 +106,7 @@ pub(crate) struct Change {
     pub target: String,
     pub action: &'static str,
     /// Names of the keys, sorted.
-    pub keys: Vec<&'static str>,
+    pub keys: Vec<Cow<'static, str>>,
 }
 
 #[derive(Serialize)]
@@ -108,7 +117,7 @@ struct Entry<'a> {
     scope: Scope,
     target: &'a str,
     action: &'a str,
-    keys: &'a [&'static str],
+    keys: &'a [Cow<'static, str>],
 }
 
 /// The log of one state directory.
@@ -263,6 +272,11 @@ pub(crate) struct Audit {
 }
 
 impl Audit {
+    /// The log of a state directory, for what this process does.
+    pub fn new(state_dir: &Path, role: Role, clock: &Arc<dyn Clock>) -> Self {
+        Self { log: AuditLog::of(state_dir), role, clock: Arc::clone(clock) }
+    }
+
     /// Makes a change and keeps it in the audit log.
     ///
     /// # Errors

@@ -439,7 +439,7 @@ impl Setup {
             scope: Scope::Global,
             target: self.target.path.to_string_lossy().into_owned(),
             action: "create",
-            keys: content.keys(),
+            keys: content.keys().into_iter().map(Into::into).collect(),
         }
     }
 

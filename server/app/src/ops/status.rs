@@ -93,6 +93,8 @@ impl Status {
                 pty_screen: config.claude.pty_screen_enabled,
                 clone: config.clone.enabled,
                 config_write: config.config_write.enabled,
+                config_write_user_scope: config.config_write.enabled
+                    && config.config_write.allow_user_scope,
                 terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,
                 ..Features::default()
             },

@@ -35,7 +35,7 @@ impl Trust {
             scope: Scope::Project,
             target: project.path.to_string_lossy().into_owned(),
             action: "create",
-            keys: vec!["hasTrustDialogAccepted"],
+            keys: vec!["hasTrustDialogAccepted".into()],
         };
         self.audit
             .record(change, async {

@@ -142,7 +142,7 @@ section! {
         /// Allows to change settings in the dashboard.
         enabled: bool = BOOL => OFF, File Restart;
         /// Allows it for the user's own configuration as well.
-        allow_user_scope: bool = BOOL => OFF, File Restart planned;
+        allow_user_scope: bool = BOOL => OFF, File Restart;
     }
 }
 

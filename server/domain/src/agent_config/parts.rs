@@ -62,7 +62,9 @@ impl Part {
         }
     }
 
-    fn key(self) -> Option<&'static str> {
+    /// The key of the file that holds it; none for every key without an owner.
+    #[must_use]
+    pub fn key(self) -> Option<&'static str> {
         match self {
             Self::Settings => None,
             Self::Permissions => Some("permissions"),

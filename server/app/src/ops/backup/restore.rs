@@ -282,8 +282,8 @@ async fn announce(request: &RestoreRequest, state: &Path) -> Result<(), BackupEr
         target: name.to_string_lossy().into_owned(),
         action: "restore",
         keys: match request.config_out {
-            Some(_) => vec!["config", "state"],
-            None => vec!["state"],
+            Some(_) => vec!["config".into(), "state".into()],
+            None => vec!["state".into()],
         },
     };
     let who = (audit::of_command(), request.now);

@@ -137,7 +137,7 @@ impl ConfigFile {
             scope: Scope::Global,
             target: path.to_string_lossy().into_owned(),
             action: "update",
-            keys,
+            keys: keys.into_iter().map(Into::into).collect(),
         };
         let at = who.1;
         let work = async move {

@@ -1,0 +1,93 @@
+//! Copies of what was there before a change of the agent's configuration.
+//!
+//! In the state directory and not beside the file: a copy in a project would be committed, and one
+//! in the directory of a skill would become a part of it.
+
+use crate::AppError;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use svc_process::files;
+use svc_shared::Timestamp;
+
+/// Copies that are kept of one file.
+const KEPT: usize = 5;
+
+/// The copies of one state directory.
+#[derive(Debug, Clone)]
+pub(super) struct Backups {
+    directory: PathBuf,
+}
+
+impl Backups {
+    pub fn new(state_dir: &Path) -> Self {
+        Self { directory: state_dir.join("agent_config_backups") }
+    }
+
+    /// Keeps the text that a file had. The oldest copies of it go. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be written: then the file must not be changed.
+    pub fn keep(&self, of: &Path, text: &str, now: Timestamp) -> Result<(), AppError> {
+        let kept = || -> io::Result<()> {
+            files::private_directory(&self.directory).map_err(io::Error::other)?;
+            let prefix = prefix(of);
+            let copy = self.directory.join(format!("{prefix}{:020}", now.as_millis()));
+            files::replace(&copy, text.as_bytes()).map_err(io::Error::other)?;
+            self.prune(&prefix)
+        };
+        kept().map_err(|cause| {
+            AppError::busy(
+                "the change was refused, because no copy of the file could be kept in \
+                 agent_config_backups in the state directory; check space and permissions",
+            )
+            .because(cause)
+        })
+    }
+
+    fn prune(&self, prefix: &str) -> io::Result<()> {
+        let mut copies = Vec::new();
+        for entry in fs::read_dir(&self.directory)? {
+            let path = entry?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if name.starts_with(prefix) {
+                copies.push(path);
+            }
+        }
+        copies.sort_unstable();
+        let old = copies.len().saturating_sub(KEPT);
+        for path in copies.into_iter().take(old) {
+            fs::remove_file(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// The file's name for a person, and the hash of its path to tell it from others.
+fn prefix(of: &Path) -> String {
+    let name = of.file_name().unwrap_or_default().to_string_lossy();
+    let hash = crate::auth::sha256_hex(of.as_os_str().as_encoded_bytes());
+    format!("{name}-{}-", hash.get(..16).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_copies_of_each_file_are_kept() {
+        let dir = tempfile::tempdir().unwrap();
+        let backups = Backups::new(dir.path());
+        for n in 1..=7 {
+            let at = Timestamp::from_millis(n);
+            backups.keep(Path::new("/a/settings.json"), &n.to_string(), at).unwrap();
+        }
+        backups.keep(Path::new("/b/settings.json"), "b", Timestamp::from_millis(1)).unwrap();
+        let mut texts: Vec<String> = fs::read_dir(dir.path().join("agent_config_backups"))
+            .unwrap()
+            .map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap())
+            .collect();
+        texts.sort();
+        assert_eq!(texts, ["3", "4", "5", "6", "7", "b"]);
+    }
+}

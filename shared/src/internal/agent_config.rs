@@ -1,0 +1,82 @@
+//! The agent's own configuration, as an editor shows it in its scopes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Whether it can be changed here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigWriteStatus {
+    /// Files of projects can be changed.
+    pub enabled: bool,
+    /// Files of the user can be changed too.
+    pub allow_user_scope: bool,
+}
+
+/// One part of a file as it is now. Secrets are shown as `********`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfigPart {
+    /// `user`, `project` or `local`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// SHA-256 of the file, hexadecimal; null for a part of the agent's own state file.
+    pub hash: Option<String>,
+    /// The file exists.
+    pub exists: bool,
+    /// The part, under the name that it is written by.
+    #[serde(flatten)]
+    pub part: Map<String, Value>,
+}
+
+/// What a write left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigSaved {
+    /// `user`, `project` or `local`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Always true.
+    pub ok: bool,
+    /// SHA-256 of the file as it is now; null for a part of the agent's own state file.
+    pub hash: Option<String>,
+}
+
+/// The settings that are in force in a project.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct EffectiveSettings {
+    /// The project.
+    pub project: String,
+    /// Each key with `value` and `source`: `local`, `project` or `user`.
+    pub effective: Map<String, Value>,
+}
+
+/// What was decided about the servers that a project brings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerApprovals {
+    /// The project.
+    pub project: String,
+    /// Names that may run.
+    pub enabled: Vec<String>,
+    /// Names that may not.
+    pub disabled: Vec<String>,
+    /// Names that a settings file decides about: they are changed there.
+    pub locked: Vec<String>,
+}
+
+/// What was done to one server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerChanged {
+    /// `user`, `project` or `local`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// `add`, `remove` or `edit`.
+    pub op: String,
+    /// Always true.
+    pub ok: bool,
+}
