@@ -44,6 +44,8 @@ pub const REAUTH: &str = "/api/reauth";
 pub const CONFIG: &str = "/api/config";
 /// The part of the configuration that needs a fresh proof of the password.
 pub const CONFIG_ADVANCED: &str = "/api/config/advanced";
+/// Prefix of the agent's own configuration.
+pub const CONFIG_WRITE: &str = "/api/config-write";
 /// The named tokens.
 pub const TOKENS: &str = "/api/tokens";
 /// A new secret for a named token.

@@ -185,6 +185,8 @@ mod tests {
             ("GET", "/api/config", false, false, false),
             ("PUT", "/api/config/advanced", false, false, false),
             ("PUT", "/api/ui-prefs", false, false, false),
+            ("GET", "/api/config-write/settings", false, false, false),
+            ("PUT", "/api/config-write/hooks", false, false, false),
             ("PUT", "/api/config", false, false, false),
             ("GET", "/api/config", false, false, false),
             ("GET", "/api/somewhere/new", false, false, false),

@@ -132,7 +132,11 @@ impl Refusal {
 impl From<AppError> for Refusal {
     fn from(error: AppError) -> Self {
         let status = match error.class {
-            Class::Invalid if error.code == ErrorCode::PathEscape => StatusCode::BAD_REQUEST,
+            Class::Invalid
+                if matches!(error.code, ErrorCode::PathEscape | ErrorCode::ConfirmRequired) =>
+            {
+                StatusCode::BAD_REQUEST
+            }
             Class::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Class::NotFound => StatusCode::NOT_FOUND,
             Class::Forbidden => StatusCode::FORBIDDEN,

@@ -7,6 +7,7 @@ pub(crate) mod approvals;
 pub(crate) mod changes;
 pub(crate) mod clones;
 pub(crate) mod config;
+pub(crate) mod config_write;
 pub(crate) mod history;
 pub(crate) mod instances;
 pub(crate) mod instructions;

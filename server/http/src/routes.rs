@@ -56,6 +56,36 @@ pub fn table() -> Vec<Route> {
         own!(PUT "/api/config" Guarded Json Plain internal::config::save_basic),
         own!(GET "/api/config/advanced" Guarded None Plain internal::config::advanced),
         own!(PUT "/api/config/advanced" Guarded Json Plain internal::config::save_advanced),
+        own!(GET "/api/config-write/status" Guarded None Plain internal::config_write::status),
+        own!(GET "/api/config-write/claude-md" Guarded None Plain
+            internal::config_write::instructions),
+        own!(PUT "/api/config-write/claude-md" Guarded Json Plain
+            internal::config_write::save_instructions),
+        own!(GET "/api/config-write/settings" Guarded None Plain internal::config_write::settings),
+        own!(PUT "/api/config-write/settings" Guarded Json Plain
+            internal::config_write::save_settings),
+        own!(GET "/api/config-write/settings/effective" Guarded None Plain
+            internal::config_write::effective),
+        own!(GET "/api/config-write/permissions" Guarded None Plain
+            internal::config_write::permissions),
+        own!(PUT "/api/config-write/permissions" Guarded Json Plain
+            internal::config_write::save_permissions),
+        own!(GET "/api/config-write/hooks" Guarded None Plain internal::config_write::hooks),
+        own!(PUT "/api/config-write/hooks" Guarded Json Plain internal::config_write::save_hooks),
+        own!(GET "/api/config-write/mcp" Guarded None Plain internal::config_write::servers),
+        own!(PUT "/api/config-write/mcp" Guarded Json Plain internal::config_write::save_servers),
+        own!(POST "/api/config-write/mcp/server" Guarded Json Plain
+            internal::config_write::change_server),
+        own!(GET "/api/config-write/mcp/approvals" Guarded None Plain
+            internal::config_write::approvals),
+        own!(PUT "/api/config-write/mcp/approvals" Guarded Json Plain
+            internal::config_write::save_approvals),
+        own!(POST "/api/config-write/mcp/reset-project-choices" Guarded Json Plain
+            internal::config_write::reset_approvals),
+        own!(GET "/api/config-write/skills/overrides" Guarded None Plain
+            internal::config_write::overrides),
+        own!(PUT "/api/config-write/skills/overrides" Guarded Json Plain
+            internal::config_write::save_overrides),
         own!(GET "/api/devices" Guarded None Plain internal::access::devices),
         own!(DELETE "/api/devices/{id}" Guarded None Plain internal::access::sign_out),
         own!(POST "/api/devices/sign-out-others" Guarded None Plain internal::access::sign_out_others),

@@ -17,6 +17,7 @@ mod backups_hostile;
 mod changes;
 mod clones;
 mod commands;
+mod config_write;
 mod configuration;
 mod conversations;
 mod crash_consistency;

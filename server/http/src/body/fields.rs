@@ -243,6 +243,15 @@ impl FromFields for SaveConfig {
     }
 }
 
+/// All members of a body, whatever their types.
+pub(crate) struct AnyMembers(pub(crate) Map<String, Value>);
+
+impl FromFields for AnyMembers {
+    fn take(fields: &mut Fields) -> Self {
+        Self(std::mem::take(&mut fields.members))
+    }
+}
+
 impl FromFields for RestoreRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { ids: fields.required_texts("ids"), parallel: fields.count("parallel") }

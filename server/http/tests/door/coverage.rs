@@ -174,6 +174,73 @@ const TABLE: &[Row] = &[
         route: "PUT /api/config/advanced",
         asks: &[(Body(r#"{"edits":{},"hash":"x"}"#), 404), (PlainBody, 415), (LargeBody, 413)],
     },
+    // Off by default: what is answered while it is on is in the black-box tests.
+    Row {
+        route: "GET /api/config-write/status",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "GET /api/config-write/claude-md",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "PUT /api/config-write/claude-md",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "GET /api/config-write/settings",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "PUT /api/config-write/settings",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "GET /api/config-write/settings/effective",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "GET /api/config-write/permissions",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "PUT /api/config-write/permissions",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row { route: "GET /api/config-write/hooks", asks: &[(Known, 404), (BadQuery("scope=x"), 404)] },
+    Row {
+        route: "PUT /api/config-write/hooks",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row { route: "GET /api/config-write/mcp", asks: &[(Known, 404), (BadQuery("scope=x"), 404)] },
+    Row {
+        route: "PUT /api/config-write/mcp",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "POST /api/config-write/mcp/server",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "GET /api/config-write/mcp/approvals",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "PUT /api/config-write/mcp/approvals",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "POST /api/config-write/mcp/reset-project-choices",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "GET /api/config-write/skills/overrides",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "PUT /api/config-write/skills/overrides",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
     Row { route: "GET /api/devices", asks: &[(Known, 200)] },
     Row { route: "DELETE /api/devices/{id}", asks: &[(Named("0123456789abcdef"), 404)] },
     Row { route: "POST /api/devices/sign-out-others", asks: &[(Known, 200)] },
