@@ -39,7 +39,9 @@ fn lines(text: &str) -> Vec<String> {
 
 #[tokio::test]
 async fn every_curl_line_of_the_documentation_works_as_it_is_written() {
-    let world = World::with(json!({ "observability": { "prometheus_enabled": true } }));
+    let world = World::with(json!({
+        "observability": { "prometheus_enabled": true }, "config_write": { "enabled": true }
+    }));
     world.project("web-frontend");
     world.repository("api");
     let server = world.serve().await;
