@@ -33,7 +33,9 @@ pub fn Plain(
     )
 }
 
-/// The beginning of a text within `around`, and a button that shows the rest where there is one.
+/// The beginning of a text within `around`.
+///
+/// With a button that shows the rest where there is one.
 fn unfolding(text: String, draw: fn(&str) -> AnyView, around: fn(AnyView) -> AnyView) -> AnyView {
     let is_whole = RwSignal::new(false);
     let has_more = beginning(&text).1;
