@@ -16,6 +16,7 @@ mod devices;
 mod doctor;
 mod exit_code;
 mod failure;
+mod install_service;
 mod jobs;
 mod keepers;
 mod logs;
@@ -147,6 +148,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Open(options) => open::open(call, options),
         Command::Backup(options) => backup::run_backup(call, options),
         Command::Restore(options) => backup::run_restore(call, options),
+        Command::InstallService(options) => install_service::run(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),
         Command::Completions(wanted) => completions::script(call, wanted),
         Command::Man(wanted) => manual::man(call, wanted),

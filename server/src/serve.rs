@@ -7,6 +7,7 @@ use crate::twin::Twin;
 use sd_notify::NotifyState;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 use svc_app::{App, AppError};
 use svc_config::Config;
 use svc_http::ServeOptions;
@@ -133,6 +134,7 @@ impl Running {
     /// Serves until a signal asks for an end, or serving ends by itself.
     pub(crate) async fn until_asked(&mut self, signals: &mut Signals) {
         tokio::select! {
+            () = feed_watchdog() => {}
             asked = signals.asked() => tracing::info!("ending, as asked by {asked:?}"),
             ended = &mut self.serving => {
                 // Only a listener without an address ends it, or a defect.
@@ -215,6 +217,20 @@ fn shown(host: &str, address: SocketAddr) -> String {
         format!("[{host}]:{}", address.port())
     } else {
         format!("{host}:{}", address.port())
+    }
+}
+
+/// Tells the service manager for ever that this loop still turns, where it wants to know (H113).
+///
+/// It belongs beside what the main loop waits for, and into no task of its own: a task would go on
+/// when the loop hangs.
+pub(crate) async fn feed_watchdog() {
+    let Some(limit) = sd_notify::watchdog_enabled() else { return std::future::pending().await };
+    // A manager that sets no time would be told all the time.
+    let mut tick = tokio::time::interval((limit / 2).max(Duration::from_millis(10)));
+    loop {
+        tick.tick().await;
+        notify(&[NotifyState::Watchdog]);
     }
 }
 

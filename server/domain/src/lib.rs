@@ -33,6 +33,7 @@ pub mod retention;
 pub mod root_path;
 pub mod same_session;
 pub mod scope;
+pub mod service_unit;
 pub mod slug;
 pub mod stranded;
 pub mod strays;

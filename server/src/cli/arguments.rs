@@ -9,6 +9,7 @@ use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;
 use crate::cli::devices::{Devices, SignOut};
 use crate::cli::doctor::Doctor;
+use crate::cli::install_service::InstallService;
 use crate::cli::jobs::{Jobs, NamedJob, ResumeJob, StartJob};
 use crate::cli::keepers::Keepers;
 use crate::cli::logs::Logs;
@@ -368,6 +369,22 @@ Examples:
   svc restore svc.tar.gz --state-dir ~/.local/state/svc --force
   svc restore svc.tar.gz --state-dir /srv/svc --config-out /etc/svc/svc.yml")]
     Restore(Restore),
+    /// Print the definition that makes this program a service of the machine, or write it.
+    #[command(
+        name = "install-service",
+        after_help = "\
+Paths in it are absolute: those of this program and of the configuration (-c, else the one that is
+found, else /etc/svc/svc.yml). With --write it goes to PATH, /etc/systemd/system/svc.service,
+~/.config/systemd/user/svc.service (--user-unit) or ~/Library/LaunchAgents. Sessions inherit what
+--harden sets: no sudo, and on a system unit a file system that is read-only elsewhere.
+
+Examples:
+  svc install-service systemd --user me
+  svc install-service systemd --user-unit --write --enable
+  svc install-service systemd --user me --harden --write -c /etc/svc/svc.yml
+  svc install-service launchd --write"
+    )]
+    InstallService(InstallService),
     /// Upgrade the `state.json` of an earlier version before its records are imported.
     #[command(after_help = "\
 Reads strictly: a file it does not understand is left byte for byte as it is (exit 1). A file of
@@ -434,7 +451,7 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Run | Self::Demo(_) | Self::Mcp | Self::Completions(_) | Self::Man(_) => false,
-            Self::Config(Config::Reconcile(_)) => false,
+            Self::InstallService(_) | Self::Config(Config::Reconcile(_)) => false,
             Self::Config(Config::Check(Check { json, .. }) | Config::Show(Show { json, .. }))
             | Self::Config(Config::Get(Get { json, .. }) | Config::Set(Set { json, .. }))
             | Self::Config(Config::Path(Listing { json }) | Config::Schema(Listing { json }))

@@ -6,7 +6,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::setup::{FirstRun, Outcome};
 use crate::logging;
-use crate::serve::Running;
+use crate::serve::{Running, feed_watchdog};
 use crate::signals::Signals;
 use svc_config::{Config, FindError, Loaded};
 use tokio::net::TcpListener;
@@ -58,6 +58,7 @@ async fn serve(call: &Call, mut running: Running, config: &Config, signals: &mut
         async move { banner(running, config).await }
     };
     tokio::select! {
+        () = feed_watchdog() => {}
         // The banner waits for the probe of the agent; the service answers meanwhile.
         line = banner => call.output.note(&line),
         _ = signals.asked() => return end(call, running, signals).await,

@@ -87,6 +87,7 @@ mod slow_crowd;
 mod systemd;
 mod twin;
 mod two_servers;
+mod units;
 mod wake_ups;
 mod webhooks;
 mod wrong_ends;

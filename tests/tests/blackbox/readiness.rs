@@ -38,6 +38,20 @@ async fn h113_readiness_is_said_when_listener_and_database_are_up_and_the_end_be
     assert_eq!(world.bridges().len(), 1, "bridges stay");
 }
 
+#[tokio::test]
+async fn h113_a_manager_with_a_watchdog_is_told_again_and_again_that_the_service_lives() {
+    let world = World::new();
+    let path = world.root.join("notify");
+    let manager = UnixDatagram::bind(&path).unwrap();
+    let env = [("NOTIFY_SOCKET", path.to_str().unwrap()), ("WATCHDOG_USEC", "100000")];
+    let server = world.begin(&Start { env: &env, ..Start::default() });
+    let mut alive = 0;
+    while alive < 5 {
+        alive += heard(&manager).await.lines().filter(|line| *line == "WATCHDOG=1").count();
+    }
+    server.stop().await;
+}
+
 /// Restarts leave only the bridges, each with its process.
 #[tokio::test]
 async fn h113_fifty_restarts_leave_the_bridges_and_nothing_else() {
