@@ -28,6 +28,7 @@ mod options;
 mod output;
 mod projects;
 mod read;
+mod restart;
 mod restore;
 mod run;
 mod screen;
@@ -148,6 +149,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Open(options) => open::open(call, options),
         Command::Backup(options) => backup::run_backup(call, options),
         Command::Restore(options) => backup::run_restore(call, options),
+        Command::Restart(options) => restart::run(call, options),
         Command::InstallService(options) => install_service::run(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),
         Command::Completions(wanted) => completions::script(call, wanted),

@@ -184,6 +184,9 @@ struct Ingredients {
 async fn put_together(around: &Surroundings, own: Ingredients) -> Result<Composed, ComposeError> {
     let host = Host::new(HostOptions::default())
         .map_err(|error| ComposeError::new("process_table", &error))?;
+    if own.role == Role::Server {
+        host.take_over_children();
+    }
     let agent = AgentCli::new(AgentSetup {
         binary: around.config.claude.binary.clone(),
         env: child_environment(around).await,

@@ -11,5 +11,6 @@ mod error_chain;
 mod logging;
 mod serve;
 mod signals;
+mod successor;
 mod tls;
 mod twin;

@@ -2,6 +2,7 @@
 
 use crate::compose::{self, ComposeError, Composed, Surroundings};
 use crate::signals::Signals;
+use crate::successor::{Handover, Successor};
 use crate::tls;
 use crate::twin::Twin;
 use sd_notify::NotifyState;
@@ -16,6 +17,7 @@ use svc_process::table::ProcTable;
 use svc_tls::{Certificates, TlsError};
 use tokio::net::TcpListener;
 use tokio::task::{JoinHandle, spawn_blocking};
+use tokio_util::sync::CancellationToken;
 
 /// Why the service does not start.
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +70,9 @@ pub(crate) struct Running {
     composed: Composed,
     url: String,
     serving: JoinHandle<io::Result<()>>,
+    /// The same socket once more: it stays open for a successor while connections end.
+    kept: std::net::TcpListener,
+    successor: Option<Successor>,
     /// The other loopback address, which nobody else may have meanwhile.
     twin: Twin,
     /// Held until everything else has ended.
@@ -79,6 +84,7 @@ impl Running {
     pub(crate) async fn start(
         around: &Surroundings,
         listener: Option<TcpListener>,
+        successor: Option<Successor>,
     ) -> Result<Self, StartError> {
         let mut lock = lock(around).await?;
         // The port is settled only when it is bound, and that is done last: nobody may be told of
@@ -94,6 +100,8 @@ impl Running {
             Some(listener) => listener,
             None => bind(&config.host, config.port).await?,
         };
+        let kept = listener.into_std()?;
+        let listener = TcpListener::from_std(kept.try_clone()?)?;
         let address = listener.local_addr()?;
         let twin = Twin::keep(address).await;
         if let Twin::Taken(other) = &twin {
@@ -113,8 +121,15 @@ impl Running {
         if let Err(error) = lock.set_address(url.clone()) {
             tracing::warn!("the address is not in the lock file: {error}");
         }
+        if let Some(successor) = successor.clone() {
+            let around = around.clone();
+            composed.app.service_restart().enable(Box::new(move || {
+                let (successor, around) = (successor.clone(), around.clone());
+                Box::pin(async move { successor.check(&around).await })
+            }));
+        }
         notify(&[NotifyState::Ready]);
-        Ok(Self { composed, url, serving, twin, lock })
+        Ok(Self { composed, url, serving, kept, successor, twin, lock })
     }
 
     /// Address of the page.
@@ -131,11 +146,15 @@ impl Running {
         self.composed.agent_version().await
     }
 
-    /// Serves until a signal asks for an end, or serving ends by itself.
+    /// Serves until a signal, a restart, or until serving ends by itself.
     pub(crate) async fn until_asked(&mut self, signals: &mut Signals) {
+        let restart = self.leaving();
         tokio::select! {
+            biased; // serving ends at a restart too, and is no fault then
             () = feed_watchdog() => {}
             asked = signals.asked() => tracing::info!("ending, as asked by {asked:?}"),
+            // Its manager goes on to see the same process, and hears of readiness once more.
+            () = restart.cancelled() => return,
             ended = &mut self.serving => {
                 // Only a listener without an address ends it, or a defect.
                 tracing::error!("serving ended by itself: {ended:?}");
@@ -144,17 +163,33 @@ impl Running {
         notify(&[NotifyState::Stopping]);
     }
 
+    /// Cancelled when a restart begins.
+    pub(crate) fn leaving(&self) -> CancellationToken {
+        self.composed.app.service_restart().leaving().clone()
+    }
+
+    /// Whether it ends to be replaced by another one.
+    pub(crate) fn is_restarting(&self) -> bool {
+        self.composed.app.service_restart().has_begun()
+    }
+
     /// Ends requests and use-cases under way, each within ten seconds. Bridges stay.
-    pub(crate) async fn end(self) {
-        let Self { composed, serving, twin, lock, url: _ } = self;
-        composed.app.shutdown().cancel();
+    ///
+    /// At a restart the socket stays open: who connects waits for the successor.
+    pub(crate) async fn end(self) -> Option<Handover> {
+        let is_restarting = self.is_restarting();
+        let Self { composed, serving, kept, successor, twin, lock, url: _ } = self;
+        let next = successor.filter(|_| is_restarting).map(|successor| (successor, kept));
+        if next.is_none() {
+            composed.app.shutdown().cancel();
+        }
         if !serving.is_finished() {
             // Its own deadline is inside.
             let _ = serving.await;
         }
         drop(twin);
         composed.app.close().await;
-        drop(lock);
+        next.map(|(successor, kept)| successor.hand_over(kept, lock))
     }
 }
 
@@ -220,7 +255,7 @@ fn shown(host: &str, address: SocketAddr) -> String {
     }
 }
 
-/// Tells the service manager for ever that this loop still turns, where it wants to know (H113).
+/// Tells the service manager for ever that this loop still turns (H113).
 ///
 /// It belongs beside what the main loop waits for, and into no task of its own: a task would go on
 /// when the loop hangs.

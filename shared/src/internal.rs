@@ -77,6 +77,13 @@ pub struct Features {
     pub restart: bool,
 }
 
+/// The answer to `POST /api/restart`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restarting {
+    /// Always true: what does not restart is answered with an error.
+    pub restarting: bool,
+}
+
 /// Values a launch takes when the request is silent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Defaults {

@@ -38,6 +38,8 @@ pub const USAGE: &str = "/api/usage";
 pub const LOGIN: &str = "/login";
 /// Where a person signs out.
 pub const LOGOUT: &str = "/logout";
+/// Restarts the service in place.
+pub const SERVICE_RESTART: &str = "/api/restart";
 /// A fresh proof of the password.
 pub const REAUTH: &str = "/api/reauth";
 /// The configuration.

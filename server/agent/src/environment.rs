@@ -236,6 +236,7 @@ mod tests {
         let names = [
             "NOTIFY_SOCKET",
             "LISTEN_FDS",
+            "LISTEN_FDS_FIRST_FD",
             "LISTEN_PID",
             "LISTEN_FDNAMES",
             "WATCHDOG_USEC",

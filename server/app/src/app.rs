@@ -13,6 +13,7 @@ use crate::jobs::Jobs;
 use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
+use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{AccessReport, ConfigEditor, History, Metrics, Preferences, Status};
 use crate::outbound::Webhooks;
 use crate::projects::changes::ChangesReader;
@@ -252,6 +253,12 @@ impl App {
     #[must_use]
     pub fn legacy(&self) -> &LegacyImport {
         &self.0.legacy
+    }
+
+    /// Restarts the service in place.
+    #[must_use]
+    pub fn service_restart(&self) -> &Arc<ServiceRestart> {
+        &self.0.service_restart
     }
 
     /// The configuration file, for an editor.

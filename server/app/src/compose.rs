@@ -42,7 +42,7 @@ use crate::logs::{Logs, colour};
 use crate::ops::audit::Audit;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
-use crate::ops::metrics::Samples;
+use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::temporaries::Temporaries;
 use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
@@ -118,12 +118,14 @@ impl UseCases {
             copies: Arc::clone(&copies),
             finder: Arc::clone(&finder),
         });
+        let service_restart = Arc::new(ServiceRestart::new(&tasks));
         let link = Arc::new(Link::new(Arc::clone(&config), Arc::clone(&agent), tasks.clone()));
         let status = Arc::new(Status {
             hosted: Arc::clone(&link),
             config: Arc::clone(&config),
             agent: Arc::clone(&agent),
             copies: Arc::clone(&copies),
+            restart: Arc::clone(&service_restart),
             port: parts.port,
             demo: parts.demo,
         });
@@ -432,12 +434,7 @@ impl UseCases {
             sessions: scan,
             last,
         });
-        let metrics = Arc::new(Metrics {
-            config: Arc::clone(&config),
-            copies: Arc::clone(&copies),
-            catalog: Arc::clone(&catalog),
-            samples: Samples::default(),
-        });
+        let metrics = Arc::new(Metrics::new(&config, &copies, &catalog));
         let transcripts = Arc::new(Transcripts {
             config: Arc::clone(&config),
             agent: Arc::clone(&agent),
@@ -451,23 +448,14 @@ impl UseCases {
             tasks: tasks.clone(),
             files: Default::default(),
         });
-        let history = History {
-            config: Arc::clone(&config),
-            store: store.clone(),
-            catalog: Arc::clone(&catalog),
-            transcripts: Arc::clone(&transcripts),
-        };
+        let history = History::new(&config, &store, &catalog, &transcripts);
         let legacy = LegacyImport {
             config: Arc::clone(&config),
             registry: Arc::clone(&registry),
             catalog: Arc::clone(&catalog),
             clock: Arc::clone(&clock),
         };
-        let temporaries = Arc::new(Temporaries {
-            config: Arc::clone(&config),
-            agent: Arc::clone(&agent),
-            catalog: Arc::clone(&catalog),
-        });
+        let temporaries = Arc::new(Temporaries::new(&config, &agent, &catalog));
         let clones = Arc::new(Clones::new(ClonesParts {
             config: Arc::clone(&config),
             rules: parts.project_rules,
@@ -521,6 +509,7 @@ impl UseCases {
                 jobs: Arc::clone(&jobs),
                 read_model: Arc::clone(&read_model),
                 watchers,
+                restart: Arc::clone(&service_restart),
                 tasks: tasks.clone(),
             },
             surroundings: Surroundings {
@@ -570,6 +559,7 @@ impl UseCases {
             access,
             config_editor,
             agent_config,
+            service_restart,
             read_model,
             instances,
             readiness,

@@ -48,7 +48,7 @@ pub use ops::{
     Actor, ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange,
     Written as ConfigWritten,
 };
-pub use ops::{Figures, HostedFigures, VERSION, acting_as, backup, doctor, legacy, setup};
+pub use ops::{Figures, HostedFigures, VERSION, acting_as, backup, doctor, legacy, restart, setup};
 pub use outbound::{TestDelivery, Webhooks};
 pub use projects::changes::{Checkout, FilePart};
 pub use projects::changes_watch::ChangesWatch;

@@ -11,6 +11,7 @@ mod history;
 pub mod legacy;
 pub(crate) mod metrics;
 pub(crate) mod reserve;
+pub mod restart;
 pub mod setup;
 pub(crate) mod status;
 pub(crate) mod temporaries;

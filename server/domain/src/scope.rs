@@ -177,6 +177,7 @@ mod tests {
             ("POST", "/api/reauth", false, false, false),
             ("GET", "/api/tokens", false, false, false),
             ("POST", "/api/tokens", false, false, false),
+            ("POST", "/api/restart", false, false, false),
             ("GET", "/api/devices", false, false, false),
             ("DELETE", "/api/devices/{id}", false, false, false),
             ("POST", "/api/devices/sign-out-others", false, false, false),

@@ -5,6 +5,7 @@
 //! protocol would need every limit a second time.
 
 mod framing;
+mod options;
 mod socket;
 mod wire;
 
@@ -14,7 +15,9 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+pub use options::ServeOptions;
 use poem::http::uri::Scheme;
+use poem::http::{HeaderValue, StatusCode, header};
 use poem::web::{LocalAddr, RemoteAddr};
 use socket::Socket;
 use std::collections::HashMap;
@@ -52,75 +55,28 @@ static NO_ROOM: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// Time for one more request on an open connection before a restart.
+///
+/// A client that asks again and again would otherwise ask just when its connection is closed, and
+/// cannot tell whether that request was carried out.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// What ends a listener and its connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Closing {
+    /// No more connections are taken.
+    /// Each one there is has its last request answered, and is told.
+    pub(crate) leaving: CancellationToken,
+    /// Connections without a request under way end at once.
+    pub(crate) over: CancellationToken,
+}
+
 /// Answers the requests of a listener: the service, or the setup page before it.
 pub(crate) trait Answers: Clone + Send + Sync + 'static {
     /// Answers one request; refusals and defects are replies too.
     fn answer(&self, request: poem::Request) -> impl Future<Output = poem::Response> + Send;
     /// Waits until what outlives its request has ended.
     fn ended(&self) -> impl Future<Output = ()> + Send;
-}
-
-/// Limits of the accept loop and of requests, by default those of `http-api` §0.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServeOptions {
-    /// Most connections.
-    pub max_connections: usize,
-    /// Most connections of one peer (of IPv6 a network of 64 bits); loopback is exempt.
-    pub max_per_peer: usize,
-    /// Most open `WebSocket`s.
-    pub max_sockets: usize,
-    /// A request head must be complete this long after its first byte.
-    pub head: Duration,
-    /// A connection without a request ends after this.
-    pub idle: Duration,
-    /// A body that stops arriving ends the request after this.
-    pub body_idle: Duration,
-    /// A body must be complete this long after its head.
-    pub body_total: Duration,
-    /// The same for a caller that nobody knows: such bodies are a few words.
-    pub body_anonymous: Duration,
-    /// A peer that takes nothing is dropped after this.
-    pub stall: Duration,
-    /// Requests under way at shutdown have this long.
-    pub grace: Duration,
-}
-
-impl Default for ServeOptions {
-    fn default() -> Self {
-        Self {
-            max_connections: 2048,
-            max_per_peer: 256,
-            max_sockets: 512,
-            head: Duration::from_secs(10),
-            idle: Duration::from_secs(75),
-            body_idle: Duration::from_secs(30),
-            // 1 MiB at 140 kbit/s.
-            body_total: Duration::from_secs(60),
-            body_anonymous: Duration::from_secs(10),
-            stall: Duration::from_secs(30),
-            grace: Duration::from_secs(10),
-        }
-    }
-}
-
-/// Descriptors that connections leave to everything else, whatever the limit is.
-///
-/// The database, locks and logs take about forty; a stop and a launch need a few more.
-const KEPT_DESCRIPTORS: usize = 64;
-
-impl ServeOptions {
-    /// The same limits where this process may have only so many descriptors (H79).
-    ///
-    /// Connections leave some to stop a bridge with, and sockets, which nobody drops, leave some
-    /// connections to ask for it.
-    #[must_use]
-    pub fn within(self, descriptors: u64) -> Self {
-        let descriptors = usize::try_from(descriptors).unwrap_or(usize::MAX);
-        let kept = KEPT_DESCRIPTORS.saturating_add(descriptors / 16);
-        let max_connections = descriptors.saturating_sub(kept).max(8).min(self.max_connections);
-        let max_sockets = (max_connections / 4 * 3).min(self.max_sockets);
-        Self { max_connections, max_sockets, ..self }
-    }
 }
 
 /// Deadlines of one connection.
@@ -320,7 +276,7 @@ fn close(open: &mut HashMap<u64, ConnectionFacts>, ids: impl IntoIterator<Item =
     closed.map(|facts| facts.shared.drop_now.cancel()).count()
 }
 
-/// Serves until `closing` is cancelled, then waits for requests under way.
+/// Serves until it is told to leave, then waits for requests under way.
 ///
 /// Then it says goodbye to the sockets.
 ///
@@ -329,7 +285,7 @@ fn close(open: &mut HashMap<u64, ConnectionFacts>, ids: impl IntoIterator<Item =
 pub(crate) async fn run(
     listener: TcpListener,
     service: impl Answers,
-    closing: CancellationToken,
+    closing: Closing,
     options: ServeOptions,
     tls: Option<Arc<ServerConfig>>,
 ) -> io::Result<()> {
@@ -340,7 +296,7 @@ pub(crate) async fn run(
     let mut next_id = 0_u64;
     loop {
         let accepted = tokio::select! {
-            () = closing.cancelled() => break,
+            () = closing.leaving.cancelled() => break,
             accepted = listener.accept() => accepted,
         };
         let (socket, peer) = match accepted {
@@ -394,7 +350,7 @@ struct Connection {
 }
 
 impl Connection {
-    async fn serve(self, service: impl Answers, closing: CancellationToken, options: ServeOptions) {
+    async fn serve(self, service: impl Answers, closing: Closing, options: ServeOptions) {
         let Self { socket, tls, local, peer, facts } = self;
         // Replies are small and complete: waiting to fill a packet only delays them.
         let _ = socket.set_nodelay(true);
@@ -410,13 +366,14 @@ impl Connection {
                     socket
                 }
                 () = shared.drop_now.cancelled() => return,
-                () = closing.cancelled() => return,
+                () = closing.over.cancelled() => return,
             },
         };
         let service = service_fn({
-            let facts = facts.clone();
+            let (facts, leaving) = (facts.clone(), closing.leaving.clone());
             move |request: hyper::Request<Incoming>| {
                 let (service, facts, scheme) = (service.clone(), facts.clone(), scheme.clone());
+                let leaving = leaving.clone();
                 async move {
                     let _flight = facts.begin();
                     let mut request = poem::Request::from((
@@ -426,7 +383,14 @@ impl Connection {
                         scheme,
                     ));
                     request.set_data(facts);
-                    Ok::<_, Infallible>(hyper::Response::from(service.answer(request).await))
+                    let mut response = service.answer(request).await;
+                    if leaving.is_cancelled()
+                        && response.status() != StatusCode::SWITCHING_PROTOCOLS
+                    {
+                        let close = HeaderValue::from_static("close");
+                        response.headers_mut().insert(header::CONNECTION, close);
+                    }
+                    Ok::<_, Infallible>(hyper::Response::from(response))
                 }
             }
         });
@@ -440,6 +404,13 @@ impl Connection {
             .serve_connection(TokioIo::new(Wire::new(socket, facts, deadlines)), service)
             .with_upgrades();
         let mut connection = pin!(connection);
+        let last_request = async {
+            closing.leaving.cancelled().await;
+            tokio::select! {
+                () = tokio::time::sleep(LINGER) => {}
+                () = closing.over.cancelled() => {}
+            }
+        };
         tokio::select! {
             // An error is the peer's: it left, or what it sent was no request.
             _ = connection.as_mut() => {
@@ -449,7 +420,7 @@ impl Connection {
                 return;
             }
             () = shared.drop_now.cancelled() => return,
-            () = closing.cancelled() => connection.as_mut().graceful_shutdown(),
+            () = last_request => connection.as_mut().graceful_shutdown(),
         }
         // Bounded by the grace period of the loop.
         let _ = connection.await;
@@ -553,18 +524,6 @@ mod tests {
         }
         assert!(connections.admit(11, &facts([10, 0, 0, 1]), &options), "it replaced number 10");
         assert!(!connections.admit(12, &facts([10, 0, 0, 1]), &options));
-    }
-
-    #[test]
-    fn h79_descriptors_are_left_for_a_stop() {
-        let options = |descriptors| ServeOptions::default().within(descriptors);
-        assert_eq!(options(u64::MAX), ServeOptions::default());
-        let few = options(128);
-        assert!(few.max_connections <= 64 && few.max_sockets < few.max_connections);
-        assert!(few.max_sockets >= 16);
-        let usual = options(1024);
-        assert!(usual.max_connections >= 800 && usual.max_sockets == 512);
-        assert!(options(0).max_connections > options(0).max_sockets);
     }
 
     #[test]

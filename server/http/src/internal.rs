@@ -18,6 +18,7 @@ pub(crate) mod probe;
 pub(crate) mod projects;
 pub(crate) mod qr;
 pub(crate) mod rate;
+pub(crate) mod restart;
 pub(crate) mod restore;
 pub(crate) mod stranded;
 pub(crate) mod strays;

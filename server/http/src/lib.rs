@@ -60,6 +60,9 @@ pub async fn serve(
     tls: Option<Arc<ServerConfig>>,
 ) -> io::Result<()> {
     let port = listener.local_addr()?.port();
-    let closing = app.shutdown().clone();
+    let closing = accept::Closing {
+        leaving: app.service_restart().leaving().clone(),
+        over: app.shutdown().clone(),
+    };
     accept::run(listener, HttpService::new(app, port, &options), closing, options, tls).await
 }

@@ -86,6 +86,7 @@ pub fn table() -> Vec<Route> {
             internal::config_write::overrides),
         own!(PUT "/api/config-write/skills/overrides" Guarded Json Plain
             internal::config_write::save_overrides),
+        own!(POST "/api/restart" Guarded None Plain internal::restart::begin),
         own!(GET "/api/devices" Guarded None Plain internal::access::devices),
         own!(DELETE "/api/devices/{id}" Guarded None Plain internal::access::sign_out),
         own!(POST "/api/devices/sign-out-others" Guarded None Plain internal::access::sign_out_others),

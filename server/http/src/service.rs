@@ -69,7 +69,7 @@ impl HttpService {
         };
         let context = Arc::new(Context {
             root: RootPath::new(&settings.root_path),
-            sockets: Sockets::new(options.max_sockets, app.shutdown().clone()),
+            sockets: Sockets::new(options.max_sockets, Arc::clone(app.service_restart())),
             idempotency: Arc::new(Idempotency::default()),
             flights: SingleFlight::default(),
             links: LinkRate::default(),

@@ -50,6 +50,7 @@ pub async fn serve_setup(listener: TcpListener, setup: Arc<Setup>) -> io::Result
     // Nobody is known here.
     let patience = Patience { idle: options.body_anonymous, total: options.body_anonymous };
     let service = SetupService(Arc::new(Inner { setup, origins, hosts, patience }));
+    let closing = accept::Closing { leaving: closing.clone(), over: closing };
     accept::run(listener, service, closing, options, None).await
 }
 

@@ -25,6 +25,7 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use svc_app::restart::Restart;
 use svc_shared::error::ErrorCode;
 use svc_shared::stream::close;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -33,7 +34,6 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
-use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Largest inbound message, bytes.
@@ -77,12 +77,12 @@ pub(crate) trait Source: Send {
 pub(crate) struct Sockets {
     places: Arc<Semaphore>,
     tasks: TaskTracker,
-    closing: CancellationToken,
+    restart: Arc<Restart>,
 }
 
 impl Sockets {
-    pub(crate) fn new(most: usize, closing: CancellationToken) -> Self {
-        Self { places: Arc::new(Semaphore::new(most)), tasks: TaskTracker::new(), closing }
+    pub(crate) fn new(most: usize, restart: Arc<Restart>) -> Self {
+        Self { places: Arc::new(Semaphore::new(most)), tasks: TaskTracker::new(), restart }
     }
 
     /// Waits until every socket has said goodbye.
@@ -107,7 +107,7 @@ impl Sockets {
         let upgrade = request.take_upgrade().map_err(|_| handshake::not_upgradable())?;
         let connection = request.data::<ConnectionFacts>().map(ConnectionFacts::upgraded);
         let stop = Stop {
-            closing: self.closing.clone(),
+            restart: Arc::clone(&self.restart),
             credential: request.data::<ActiveCredential>().cloned(),
         };
         self.tasks.spawn(async move {
@@ -147,7 +147,7 @@ struct Inbound {
 
 /// What ends a socket from our side.
 struct Stop {
-    closing: CancellationToken,
+    restart: Arc<Restart>,
     credential: Option<ActiveCredential>,
 }
 
@@ -161,8 +161,12 @@ impl Stop {
             }
         };
         tokio::select! {
-            () = self.closing.cancelled() => {
-                End::Close(close::GOING_AWAY, ErrorCode::ShuttingDown.as_str().into())
+            () = self.restart.leaving().cancelled() => {
+                let code = match self.restart.has_begun() {
+                    true => close::RESTART,
+                    false => close::GOING_AWAY,
+                };
+                End::Close(code, ErrorCode::ShuttingDown.as_str().into())
             }
             () = ended => {
                 End::Close(close::SIGNED_OUT, ErrorCode::AuthRequired.as_str().into())

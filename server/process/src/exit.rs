@@ -14,7 +14,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use svc_domain::identity::{ProcessIdentity, Verdict, verdict};
+use svc_domain::identity::{Pid, ProcessIdentity, Verdict, verdict};
 use svc_ports::process::ExitReport;
 use tokio::process::Child;
 use tokio::sync::{oneshot, watch};
@@ -116,6 +116,27 @@ impl Children {
         KillSwitch(kill)
     }
 
+    /// Takes over the children that this process had before its program was replaced.
+    ///
+    /// Nobody else collects them, and an ended one would stay in the process table for ever.
+    pub(crate) fn take_over(&self, table: &ProcTable) {
+        let own = rustix::process::getpid().as_raw_pid();
+        for stat in table.snapshot().into_iter().filter(|stat| stat.parent == own) {
+            let Some(pid) = Pid::new(i64::from(stat.pid)) else { continue };
+            let start_ticks = stat.start_ticks;
+            let identity = ProcessIdentity { pid, start_ticks, boot_id: table.boot_id().clone() };
+            let (report, reports) = watch::channel(None);
+            self.known().reports.insert(identity.clone(), reports);
+            let (children, table) = (self.clone(), table.clone());
+            tokio::spawn(async move {
+                until_ended(&table, &identity).await;
+                let ended = collected(pid);
+                report.send_replace(Some(ended));
+                children.remember_ended(identity);
+            });
+        }
+    }
+
     /// Follows the count of kills for memory in a child's scope until the child ends.
     pub(crate) fn count_memory_kills(&self, identity: &ProcessIdentity, kills: MemoryKills) {
         let kills = Arc::new(kills);
@@ -207,11 +228,10 @@ async fn reported_by_kernel(
     table: &ProcTable,
     identity: &ProcessIdentity,
 ) -> Option<Option<ExitStatus>> {
-    use rustix::process::Pid;
     use svc_pidfd::Pidfd;
     use tokio::io::{Interest, unix::AsyncFd};
 
-    let Some(pid) = Pid::from_raw(identity.pid.get()) else {
+    let Some(pid) = rustix::process::Pid::from_raw(identity.pid.get()) else {
         return Some(None);
     };
     let descriptor = match Pidfd::open(pid) {
@@ -253,6 +273,52 @@ async fn reported_by_kernel(
 #[cfg(not(target_os = "linux"))]
 async fn reported_by_kernel(_: &ProcTable, _: &ProcessIdentity) -> Option<Option<ExitStatus>> {
     None
+}
+
+/// Waits until a child that was taken over has ended. Its status stays uncollected.
+async fn until_ended(table: &ProcTable, identity: &ProcessIdentity) {
+    if end_of_child(identity.pid).await.is_none() {
+        poll(table, identity).await;
+    }
+}
+
+/// `None` if the kernel cannot report the end.
+#[cfg(target_os = "linux")]
+async fn end_of_child(pid: Pid) -> Option<()> {
+    use svc_pidfd::Pidfd;
+    use tokio::io::{Interest, unix::AsyncFd};
+
+    // An uncollected child keeps its pid, so this is the child and nobody else.
+    let descriptor = Pidfd::open(rustix::process::Pid::from_raw(pid.get())?).ok()?;
+    #[expect(
+        deprecated,
+        reason = "its successor is unsafe because a type may lie about its descriptor; the \
+                  standard library's owned descriptor does not, and unsafe is forbidden here"
+    )]
+    let registered = AsyncFd::with_interest(descriptor, Interest::READABLE).ok()?;
+    drop(registered.readable().await.ok()?);
+    Some(())
+}
+
+#[cfg(not(target_os = "linux"))]
+async fn end_of_child(_: Pid) -> Option<()> {
+    None
+}
+
+/// Collects the status of a child that has ended.
+fn collected(pid: Pid) -> ExitReport {
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+    let Some(raw) = rustix::process::Pid::from_raw(pid.get()) else {
+        return ExitReport::default();
+    };
+    match waitid(WaitId::Pid(raw), WaitIdOptions::EXITED | WaitIdOptions::NOHANG) {
+        Ok(Some(status)) => ExitReport {
+            code: status.exit_status(),
+            signal: status.terminating_signal(),
+            oom_kill: false,
+        },
+        Ok(None) | Err(_) => ExitReport::default(),
+    }
 }
 
 async fn poll(table: &ProcTable, identity: &ProcessIdentity) -> Option<ExitStatus> {

@@ -83,6 +83,13 @@ impl Host {
         })
     }
 
+    /// Collects the children of the program that this one replaced, when they end.
+    ///
+    /// Needs a tokio runtime. Scans the whole process table once.
+    pub fn take_over_children(&self) {
+        self.children.take_over(&self.table);
+    }
+
     /// The process table of this host.
     #[must_use]
     pub fn table(&self) -> &ProcTable {

@@ -17,6 +17,11 @@ pub fn harden() -> u32 {
     *INHERITED.get_or_init(|| previous)
 }
 
+/// Gives this process an umask back, for a program that takes its place.
+pub fn restore(umask: u32) {
+    let _ = rustix::process::umask(permission_bits(umask));
+}
+
 /// The umask that was inherited; 022 in a process that never called [`harden`].
 #[must_use]
 pub fn inherited() -> u32 {

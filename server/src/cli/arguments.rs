@@ -16,6 +16,7 @@ use crate::cli::logs::Logs;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
 use crate::cli::projects::{CloneProject, Create};
+use crate::cli::restart::Restart;
 use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
@@ -369,7 +370,17 @@ Examples:
   svc restore svc.tar.gz --state-dir ~/.local/state/svc --force
   svc restore svc.tar.gz --state-dir /srv/svc --config-out /etc/svc/svc.yml")]
     Restore(Restore),
-    /// Print the definition that makes this program a service of the machine, or write it.
+    /// Restart the running service in place.
+    #[command(after_help = "\
+The service checks its program and its configuration first, and goes on as it is if they would not
+start (exit 1). Then it finishes what it is answering and replaces itself. The listening socket stays
+open, so callers wait for a moment and none is refused. Bridges and sessions keep running.
+
+Examples:
+  svc restart
+  svc restart -c /etc/svc/svc.yml --json")]
+    Restart(Restart),
+    /// Print or write the definition that makes this program a service.
     #[command(
         name = "install-service",
         after_help = "\
@@ -477,6 +488,7 @@ impl Command {
             | Self::Stranded(Stranded { json, .. })
             | Self::Strays(Strays { json, .. })
             | Self::Keepers(Keepers { json, .. })
+            | Self::Restart(Restart { json })
             | Self::Backup(Backup { json, .. })
             | Self::Restore(Restore { json, .. })
             | Self::Migrate(Listing { json })

@@ -1,4 +1,4 @@
-//! `svc install-service`: the definition that makes the program a service of its machine.
+//! `svc install-service`: the definition of the service for its manager.
 
 use crate::cli::call::Call;
 use crate::cli::config::quiet;
@@ -32,7 +32,7 @@ pub(crate) struct InstallService {
     /// Restrict the service and every session it starts (systemd).
     #[arg(long)]
     pub(crate) harden: bool,
-    /// With --write: load the unit and start the service, now and at every boot (systemd).
+    /// With --write: load the unit and start the service (systemd).
     #[arg(long, requires = "write")]
     pub(crate) enable: bool,
 }

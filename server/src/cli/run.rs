@@ -3,22 +3,36 @@
 use crate::cli::call::{Call, block_on};
 use crate::cli::config::{ShownWarnings, found, show_warnings, unshown};
 use crate::cli::exit_code::Exit;
-use crate::cli::failure::End;
+use crate::cli::failure::{End, Failure};
 use crate::cli::setup::{FirstRun, Outcome};
 use crate::logging;
 use crate::serve::{Running, feed_watchdog};
 use crate::signals::Signals;
+use crate::successor::{self, Handover, Successor};
 use svc_config::{Config, FindError, Loaded};
 use tokio::net::TcpListener;
 
 /// Serves the configured projects; without a configuration the setup page is first.
 pub(crate) fn run(call: &Call) -> Result<Exit, End> {
+    let inherited = successor::inherited();
+    match served(call, inherited)? {
+        None => Ok(Exit::Done),
+        Some(handover) => {
+            let error = handover.replace();
+            let text = format!("the service ended to be restarted, and cannot be started: {error}");
+            Err(Failure::new(Exit::Failed, "not_restarted", text).into())
+        }
+    }
+}
+
+/// Serves until the end, or until another program is to take this one's place.
+fn served(call: &Call, inherited: Option<std::net::TcpListener>) -> Result<Option<Handover>, End> {
     if let Err(FindError::NotFound { searched }) = found(call)? {
         let first = FirstRun::prepare(call, &searched)?;
         return block_on(async {
             let mut signals = Signals::of_server().map_err(End::of_machine)?;
             match first.serve(call, &mut signals).await? {
-                Outcome::Asked => Ok(Exit::Done),
+                Outcome::Asked => Ok(None),
                 Outcome::Configured(loaded, listener) => {
                     start(call, &loaded, listener, &mut signals).await
                 }
@@ -31,7 +45,12 @@ pub(crate) fn run(call: &Call) -> Result<Exit, End> {
     crate::safety::report_panics();
     block_on(async {
         let mut signals = Signals::of_server().map_err(End::of_machine)?;
-        start(call, &loaded, None, &mut signals).await
+        let listener = match inherited {
+            Some(inherited) => successor::fitting(&loaded.config, inherited).await,
+            None => None,
+        };
+        let listener = listener.map(TcpListener::from_std).transpose().map_err(End::of_machine)?;
+        start(call, &loaded, listener, &mut signals).await
     })
 }
 
@@ -41,36 +60,50 @@ async fn start(
     loaded: &Loaded,
     listener: Option<TcpListener>,
     signals: &mut Signals,
-) -> Result<Exit, End> {
+) -> Result<Option<Handover>, End> {
     let around = call.surroundings(loaded);
+    let successor = Successor::of_this_process(call.umask);
     let running = tokio::select! {
-        running = Running::start(&around, listener) => running?,
-        _ = signals.asked() => return Ok(Exit::Done),
+        running = Running::start(&around, listener, successor) => running?,
+        _ = signals.asked() => return Ok(None),
     };
-    serve(call, running, &around.config, signals).await;
-    Ok(Exit::Done)
+    Ok(serve(call, running, &around.config, signals).await)
 }
 
 /// Announces the service, serves, and ends it. A second signal ends it at once.
-async fn serve(call: &Call, mut running: Running, config: &Config, signals: &mut Signals) {
+async fn serve(
+    call: &Call,
+    mut running: Running,
+    config: &Config,
+    signals: &mut Signals,
+) -> Option<Handover> {
+    let restart = running.leaving();
     let banner = {
         let running = &running;
         async move { banner(running, config).await }
     };
     tokio::select! {
         () = feed_watchdog() => {}
+        () = restart.cancelled() => {}
         // The banner waits for the probe of the agent; the service answers meanwhile.
         line = banner => call.output.note(&line),
         _ = signals.asked() => return end(call, running, signals).await,
     }
     running.until_asked(signals).await;
-    end(call, running, signals).await;
+    end(call, running, signals).await
 }
 
-async fn end(call: &Call, running: Running, signals: &mut Signals) {
+async fn end(call: &Call, running: Running, signals: &mut Signals) -> Option<Handover> {
+    let is_restarting = running.is_restarting();
     tokio::select! {
-        () = running.end() => {}
-        _ = signals.asked() => call.output.note("asked twice: ending without waiting"),
+        handover = running.end() => handover,
+        _ = signals.asked() => {
+            call.output.note(match is_restarting {
+                true => "asked to end during a restart: ending without waiting",
+                false => "asked twice: ending without waiting",
+            });
+            None
+        }
     }
 }
 

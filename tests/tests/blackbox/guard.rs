@@ -17,7 +17,8 @@ const PASSWORD: &str = "correct horse";
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q\
     $dNG9KzFkBn/cdCqfwz8NAphEpGXQm3Eg2xTeojOtyxk";
 
-fn closed() -> Value {
+/// A service that asks for a password.
+pub(crate) fn closed() -> Value {
     json!({ "auth": { "enabled": true, "password_required": true, "password_hash": HASH } })
 }
 

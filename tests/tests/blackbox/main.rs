@@ -48,6 +48,7 @@ mod hostile_random;
 mod hostile_requests;
 mod hostile_scarcity;
 mod identity;
+mod in_place;
 mod instructions;
 mod interface;
 mod jobs;

@@ -13,6 +13,7 @@ use crate::jobs::Jobs;
 use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
+use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
 use crate::outbound::Webhooks;
@@ -45,6 +46,7 @@ pub(crate) struct UseCases {
     pub access: AccessReport,
     pub config_editor: ConfigEditor,
     pub agent_config: Arc<AgentConfigEditor>,
+    pub service_restart: Arc<ServiceRestart>,
     pub read_model: Arc<ReadModel>,
     pub instances: Arc<Instances>,
     pub bridges: Bridges,

@@ -13,13 +13,28 @@ use svc_store::{HistoryFilter, PastEvent, Store};
 
 /// What is kept of the past.
 pub struct History {
-    pub(crate) config: Arc<Config>,
-    pub(crate) store: Store,
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) transcripts: Arc<Transcripts>,
+    config: Arc<Config>,
+    store: Store,
+    catalog: Arc<Catalog>,
+    transcripts: Arc<Transcripts>,
 }
 
 impl History {
+    /// Looks back through these records, projects and conversations.
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        store: &Store,
+        catalog: &Arc<Catalog>,
+        transcripts: &Arc<Transcripts>,
+    ) -> Self {
+        Self {
+            config: Arc::clone(config),
+            store: store.clone(),
+            catalog: Arc::clone(catalog),
+            transcripts: Arc::clone(transcripts),
+        }
+    }
+
     /// A page of the history, newest first.
     ///
     /// # Errors

@@ -90,6 +90,16 @@ pub struct Metrics {
 }
 
 impl Metrics {
+    /// Nothing was measured yet.
+    pub(crate) fn new(config: &Arc<Config>, copies: &Arc<Copies>, catalog: &Arc<Catalog>) -> Self {
+        Self {
+            config: Arc::clone(config),
+            copies: Arc::clone(copies),
+            catalog: Arc::clone(catalog),
+            samples: Samples::default(),
+        }
+    }
+
     /// Every live bridge that was measured lately, by id.
     /// With the points of its curve if asked.
     #[must_use]

@@ -19,6 +19,8 @@ use svc_shared::internal::{
 use svc_shared::status::{BridgeStatus, PermissionMode};
 use svc_shared::text::SESSION_NAME_CHARS;
 
+use super::restart::Restart;
+
 /// Version of this program.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -28,6 +30,7 @@ pub struct Status {
     pub(crate) agent: Arc<Agent>,
     pub(crate) copies: Arc<Copies>,
     pub(crate) hosted: Arc<Link>,
+    pub(crate) restart: Arc<Restart>,
     pub(crate) port: u16,
     pub(crate) demo: bool,
 }
@@ -95,6 +98,7 @@ impl Status {
                 config_write: config.config_write.enabled,
                 config_write_user_scope: config.config_write.enabled
                     && config.config_write.allow_user_scope,
+                restart: self.restart.is_possible(),
                 terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,
                 ..Features::default()
             },

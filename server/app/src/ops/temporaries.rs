@@ -12,12 +12,16 @@ use tracing::{info, warn};
 
 /// The directories where the service and its commands replace files.
 pub(crate) struct Temporaries {
-    pub config: Arc<Config>,
-    pub agent: Arc<Agent>,
-    pub catalog: Arc<Catalog>,
+    config: Arc<Config>,
+    agent: Arc<Agent>,
+    catalog: Arc<Catalog>,
 }
 
 impl Temporaries {
+    pub fn new(config: &Arc<Config>, agent: &Arc<Agent>, catalog: &Arc<Catalog>) -> Self {
+        Self { config: Arc::clone(config), agent: Arc::clone(agent), catalog: Arc::clone(catalog) }
+    }
+
     /// Looks wherever the service and its commands replace files.
     /// What a live writer holds stays.
     pub async fn sweep(&self) {

@@ -8,6 +8,7 @@ use crate::bridges::adopt::Adopter;
 use crate::jobs::Jobs;
 use crate::logs::retention::Retention;
 use crate::nudge::{SAFETY_TICK, settled, socket};
+use crate::ops::restart::{REQUEST, Restart};
 use crate::ops::temporaries::Temporaries;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
@@ -25,6 +26,7 @@ use svc_ports::Clock;
 use svc_store::Watch;
 use svc_watch::{Pace, Watcher};
 use tokio::net::UnixDatagram;
+use tokio::net::unix::SocketAddr;
 use tokio::sync::Notify;
 use tracing::{debug, warn};
 
@@ -85,6 +87,7 @@ pub(crate) struct WriteWatch {
     pub jobs: Arc<Jobs>,
     pub read_model: Arc<ReadModel>,
     pub watchers: Arc<Watchers>,
+    pub restart: Arc<Restart>,
     pub tasks: Tasks,
 }
 
@@ -112,9 +115,13 @@ impl WriteWatch {
                 _ = wal.changed() => false,
                 received = nudged(listener.as_ref(), &mut buffer) => {
                     match received {
-                        Ok(length) => {
+                        Ok((length, from)) => {
                             let message = buffer.get(..length).unwrap_or_default();
-                            if let Some(result) = settled(message) {
+                            if message == REQUEST {
+                                if let Some(command) = from.as_pathname() {
+                                    self.restart.serve(command.to_owned());
+                                }
+                            } else if let Some(result) = settled(message) {
                                 self.jobs.announce_settled(&result);
                             }
                         }
@@ -153,9 +160,12 @@ impl WriteWatch {
     }
 }
 
-async fn nudged(listener: Option<&UnixDatagram>, buffer: &mut [u8]) -> std::io::Result<usize> {
+async fn nudged(
+    listener: Option<&UnixDatagram>,
+    buffer: &mut [u8],
+) -> std::io::Result<(usize, SocketAddr)> {
     match listener {
-        Some(listener) => listener.recv(buffer).await,
+        Some(listener) => listener.recv_from(buffer).await,
         None => std::future::pending().await,
     }
 }

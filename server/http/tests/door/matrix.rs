@@ -87,6 +87,11 @@ fn does_the_deed(route: &Route) -> bool {
     signs_out && is_write(route)
 }
 
+/// A defect; a service inside a test has no program to be replaced by, and says so.
+fn is_fault(route: &Route, reply: &Reply) -> bool {
+    reply.status >= 500 && (route.pattern.as_str(), reply.status) != ("/api/restart", 503)
+}
+
 /// The table of `http-api` §5.4, with the two stricter rows of §4.1.
 fn expected(route: &Route, shown: Shown, from: Page) -> Option<u16> {
     let is_socket = route.kind == RouteKind::Socket;
@@ -120,7 +125,7 @@ async fn h3_h4_every_write_and_every_socket_by_page_and_credential() {
                 let sent = Sent::new(route.method.as_str(), &path_of(&route));
                 let sent = from.on(shown.on(sent, &cookie), &own(&server));
                 let reply = server.send(sent).await;
-                if refused(&reply) != expected || reply.status >= 500 {
+                if refused(&reply) != expected || is_fault(&route, &reply) {
                     let cell = format!("{} {} {shown:?} {from:?}", route.method, route.pattern);
                     wrong.push(format!("{cell}: {} not {expected:?}", reply.status));
                 }

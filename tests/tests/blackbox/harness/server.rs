@@ -3,6 +3,7 @@
 use super::canary::{self, Audience};
 use super::{Client, Events, LogSocket, World, service, within};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -22,6 +23,8 @@ pub struct Start<'a> {
     pub env: &'a [(&'a str, &'a str)],
     /// Another user, whose world it is.
     pub uid: Option<u32>,
+    /// What it gets as its standard input.
+    pub stdin: Option<OwnedFd>,
 }
 
 /// It ends before its world does.
@@ -66,6 +69,9 @@ impl World {
         let mut command = self.command(&program, &["run"]);
         if let Some(uid) = start.uid {
             command.uid(uid).gid(uid);
+        }
+        if let Some(stdin) = &start.stdin {
+            command.stdin(stdin.try_clone().expect("a descriptor"));
         }
         command.envs(start.env.iter().copied()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the program runs");

@@ -1,0 +1,177 @@
+//! The program that takes the place of this one at a restart.
+//! It is the same process with a new image.
+//!
+//! It is checked before anything ends, and it inherits the listening socket by the protocol that
+//! systemd passes sockets with (`LISTEN_FDS`), so that callers wait and none is refused (H114).
+
+use crate::compose::Surroundings;
+use crate::error_chain::error_chain;
+use crate::serve::bind;
+use crate::tls;
+use rustix::io::{FdFlags, fcntl_setfd};
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use svc_config::Config;
+use svc_process::run_lock::RunLock;
+
+/// The variable that says where the inherited sockets begin, if not at 3.
+const FIRST: &str = "LISTEN_FDS_FIRST_FD";
+
+/// A program that does not answer within this time does not start.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Most characters that are passed on of what a program says.
+const LONGEST_REASON: usize = 600;
+
+/// The socket that whoever started this process listens on for it.
+///
+/// Call it before the first thread: it changes the environment.
+pub(crate) fn inherited() -> Option<TcpListener> {
+    let mut sockets = listenfd::ListenFd::from_env();
+    // What is no listener of TCP is none that this service could serve.
+    sockets.take_tcp_listener(0).ok().flatten()
+}
+
+/// A socket that was inherited, if it listens at the configured address.
+///
+/// Who may reach the service is judged by the configuration, so a socket that listens elsewhere
+/// is not served.
+pub(crate) async fn fitting(config: &Config, inherited: TcpListener) -> Option<TcpListener> {
+    let own = inherited.local_addr().ok()?;
+    let wanted = tokio::net::lookup_host((config.host.as_str(), config.port)).await.ok()?;
+    let is_there = wanted.into_iter().any(|address| {
+        address.ip() == own.ip() && (config.port == 0 || address.port() == own.port())
+    });
+    if !is_there {
+        tracing::warn!(
+            "the socket that was handed over listens at {own} and not at {}:{}; it is closed",
+            config.host,
+            config.port
+        );
+        return None;
+    }
+    inherited.set_nonblocking(true).ok()?;
+    Some(inherited)
+}
+
+/// What was started, to be started again.
+#[derive(Debug, Clone)]
+pub(crate) struct Successor {
+    program: PathBuf,
+    own_name: OsString,
+    arguments: Vec<OsString>,
+    umask: u32,
+    /// A listener at an address that was configured meanwhile.
+    moved: Arc<Mutex<Option<TcpListener>>>,
+}
+
+impl Successor {
+    /// Remembers how this process was started; `None` if nobody knows.
+    ///
+    /// Call it at the start: a program whose file is replaced later has no path any more.
+    pub(crate) fn of_this_process(umask: u32) -> Option<Self> {
+        let mut words = std::env::args_os();
+        Some(Self {
+            program: std::env::current_exe().ok()?,
+            own_name: words.next()?,
+            arguments: words.collect(),
+            umask,
+            moved: Arc::default(),
+        })
+    }
+
+    /// Whether the program on the disk starts with the configuration on the disk.
+    ///
+    /// A changed address is bound here, so that it cannot be lost afterwards.
+    ///
+    /// # Errors
+    /// Why it would not start.
+    pub(crate) async fn check(&self, around: &Surroundings) -> Result<(), String> {
+        let Some(file) = &around.config_file else {
+            return Err("there is no configuration file".into());
+        };
+        self.accepts(file).await?;
+        let Some((found, environment)) = around.origin.parts() else { return Ok(()) };
+        let (found, environment) = (found.clone(), environment.clone());
+        let loaded = tokio::task::spawn_blocking(move || svc_config::load(&found, &environment));
+        // Another version of the program may understand what this one does not.
+        let Ok(Ok(loaded)) = loaded.await else { return Ok(()) };
+        let (old, new) = (&around.config, &loaded.config);
+        tls::open(new).await.map_err(|error| error_chain(&error))?;
+        let has_moved = (&old.host, old.port) != (&new.host, new.port);
+        let listener = match has_moved {
+            true => {
+                let bound = bind(&new.host, new.port).await.map_err(|error| error_chain(&error))?;
+                Some(bound.into_std().map_err(|error| error.to_string())?)
+            }
+            false => None,
+        };
+        *self.moved.lock().unwrap_or_else(PoisonError::into_inner) = listener;
+        Ok(())
+    }
+
+    /// Asks the program itself, which need not be this version.
+    async fn accepts(&self, file: &Path) -> Result<(), String> {
+        let shown = self.program.display();
+        let mut asked = tokio::process::Command::new(&self.program);
+        asked.args(["config", "check", "-c"]).arg(file).stdin(Stdio::null()).kill_on_drop(true);
+        let done = tokio::time::timeout(PATIENCE, asked.output()).await;
+        let done = match done {
+            Ok(Ok(done)) => done,
+            Ok(Err(error)) => return Err(format!("{shown} does not run: {error}; put it back")),
+            Err(_) => return Err(format!("{shown} did not answer within {PATIENCE:?}")),
+        };
+        if done.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&[done.stderr, done.stdout].concat()).into_owned();
+        let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let said: String = said.join("; ").chars().take(LONGEST_REASON).collect();
+        match said.is_empty() {
+            true => Err(format!("{shown} ended with {}", done.status)),
+            false => Err(said),
+        }
+    }
+
+    /// What goes to the successor.
+    /// The listener is the one at the new address, or the one that served.
+    pub(crate) fn hand_over(&self, served: TcpListener, lock: RunLock) -> Handover {
+        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Handover { successor: self.clone(), listener: moved.unwrap_or(served), _lock: lock }
+    }
+}
+
+/// Everything a successor needs. Nothing of the service runs any more.
+pub(crate) struct Handover {
+    successor: Successor,
+    listener: TcpListener,
+    /// The kernel frees it at the exchange.
+    /// So nobody else takes the state directory before.
+    _lock: RunLock,
+}
+
+impl Handover {
+    /// Replaces this process. Comes back only when that failed.
+    pub(crate) fn replace(self) -> std::io::Error {
+        let Self { successor, listener, _lock } = self;
+        let Successor { program, own_name, arguments, umask, .. } = successor;
+        if let Err(error) = fcntl_setfd(&listener, FdFlags::empty()) {
+            return error.into();
+        }
+        svc_process::process_umask::restore(umask);
+        Command::new(program)
+            .arg0(own_name)
+            .args(arguments)
+            .env("LISTEN_PID", std::process::id().to_string())
+            .env("LISTEN_FDS", "1")
+            .env(FIRST, listener.as_raw_fd().to_string())
+            .env_remove("LISTEN_FDNAMES")
+            .exec()
+    }
+}
