@@ -69,6 +69,7 @@ mod outbound;
 mod outside;
 mod power_cut;
 mod probe;
+mod proxies;
 mod readiness;
 mod real_agent;
 mod reserve;
