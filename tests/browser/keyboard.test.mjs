@@ -171,6 +171,8 @@ test('H131 H136: a bridge is stopped after a question whose safe answer has the 
 });
 
 test('it is resumed where it ended', async () => {
+  // The row tells of the stop before its request is answered.
+  await seen(`${row('web', 'stopped')} ${part('act-resume')}:not([aria-disabled])`);
   await page.focus(`${row('web', 'stopped')} .name`);
   await tabTo(`${row('web', 'stopped')} ${part('act-resume')}`);
   await press('Enter');

@@ -63,6 +63,9 @@ export function person(page) {
   /** Whether the click arrived. Messages that lie over the place are put away first. */
   async function pressOnce(selector) {
     const element = await seen(selector);
+    // A button whose request is on its way takes no second one.
+    const is_idle = (target) => target.getAttribute('aria-busy') !== 'true';
+    await page.waitForFunction(is_idle, { timeout: DEADLINE_MS }, element);
     while (await covers(element, part('toast'))) {
       const messages = (await page.$$(part('toast'))).length;
       await page.click(part('toast-dismiss'));
