@@ -11,7 +11,7 @@ use crate::exposition;
 use crate::idempotency::Subject;
 use crate::reply;
 use answer::{Answer, doc};
-use params::{Filter, JsonBody, Key, NamedFilter, PathName, Wait};
+use params::{Filter, JsonBody, Key, NamedFilter, PathJobId, PathName, Wait};
 use poem::http::{HeaderValue, StatusCode};
 use poem::{Request, Response};
 use poem_openapi::{OpenApi, Tags};
@@ -291,7 +291,7 @@ impl PublicApi {
     async fn stop_agent(
         &self,
         /// 8 lower-case hexadecimal digits.
-        job_id: PathName,
+        job_id: PathJobId,
     ) -> Answer<doc::StopJob> {
         let stopped = self.context.app.jobs().stop(&job_id.0).await;
         Answer::new(
@@ -309,7 +309,7 @@ impl PublicApi {
     async fn resume_agent(
         &self,
         /// 8 lower-case hexadecimal digits.
-        job_id: PathName,
+        job_id: PathJobId,
         /// Repeats with the same key return the first result for 10 minutes.
         #[oai(name = "Idempotency-Key")]
         key: Key,

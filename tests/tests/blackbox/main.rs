@@ -36,6 +36,7 @@ mod few_descriptors;
 mod figures;
 mod first_run;
 mod foreign_git;
+mod generated;
 mod guard;
 mod hanging;
 // Shared with the long runs, `tests/examples/endurance`.

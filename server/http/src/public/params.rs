@@ -34,6 +34,9 @@ pub(crate) struct PathNames(pub(crate) Vec<String>);
 /// The name in the path of an operation.
 pub(crate) struct PathName(pub(crate) String);
 
+/// The id of a background job in the path of an operation.
+pub(crate) struct PathJobId(pub(crate) String);
+
 /// How long to wait for readiness.
 pub(crate) struct Wait(pub(crate) Duration);
 
@@ -65,6 +68,13 @@ fn integer(min: f64, max: f64) -> MetaSchemaRef {
     let mut schema = MetaSchema::new("integer");
     schema.minimum = Some(min);
     schema.maximum = Some(max);
+    MetaSchemaRef::Inline(Box::new(schema))
+}
+
+/// A string of this form.
+fn text(pattern: &str) -> MetaSchemaRef {
+    let mut schema = MetaSchema::new("string");
+    schema.pattern = Some(pattern.to_owned());
     MetaSchemaRef::Inline(Box::new(schema))
 }
 
@@ -104,10 +114,18 @@ macro_rules! parameter {
     };
 }
 
-parameter!([] PathName, Path, String::schema_ref(), |_| {}, |request, _| {
+fn first_name(request: &Request) -> Result<String, Refusal> {
     let names = request.data::<PathNames>();
     let name = names.and_then(|PathNames(names)| names.first()).cloned();
-    name.map(PathName).ok_or_else(Refusal::not_found)
+    name.ok_or_else(Refusal::not_found)
+}
+
+parameter!([] PathName, Path, String::schema_ref(), |_| {}, |request, _| {
+    first_name(request).map(PathName)
+});
+
+parameter!([] PathJobId, Path, text("^[0-9a-f]{8}$"), |_| {}, |request, _| {
+    first_name(request).map(PathJobId)
 });
 
 parameter!([] Wait, Query, integer(0.0, 30.0), |_| {}, |request, name| {
