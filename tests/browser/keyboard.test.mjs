@@ -180,6 +180,28 @@ test('it is resumed where it ended', async () => {
   await page.waitForFunction(() => document.activeElement !== document.body);
 });
 
+test('a menu or a field that goes in the moment it opens breaks nothing', async () => {
+  const away = (button) =>
+    button.evaluate((element) => {
+      element.click();
+      // Before the next frame, in which the focus would move into what has opened.
+      history.pushState(null, '', '/ui/activity');
+      dispatchEvent(new PopStateEvent('popstate'));
+    });
+  const back = async () => {
+    await focused('h1');
+    await page.evaluate(() => new Promise(requestAnimationFrame));
+    assert.deepEqual(complaints, []);
+    await page.goBack();
+    await seen(row('api', 'running'));
+  };
+  await away(await seen(`${row('api', 'running')} ${part('act-more')}`));
+  await back();
+  await page.click(`${row('api', 'running')} ${part('act-more')}`);
+  await away(await seen(part('menu-rename')));
+  await back();
+});
+
 test('a row that goes while it has the focus hands it to the next one', async () => {
   await page.focus(`${row('zoo', 'running')} .name`);
   await machine.cli('stop', 'zoo');

@@ -284,7 +284,9 @@ pub fn focus(selector: &str) -> bool {
     element(selector).is_some_and(|element| element.focus().is_ok())
 }
 
-/// Runs after the next paint, when what was just changed is there.
+/// Runs before the next paint, when what was just changed is there.
+///
+/// The view that asked may be gone by then: signals of it are read with `try_…`.
 pub fn after_paint(run: impl FnOnce() + 'static) {
     leptos::prelude::request_animation_frame(run);
 }

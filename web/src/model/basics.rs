@@ -170,7 +170,7 @@ mod tests {
                 can_type: false,
                 can_clone: whole.features.clone,
                 usage: whole.usage.clone(),
-                notifications: whole.notifications.clone(),
+                notifications: whole.notifications,
             }
         );
         assert_eq!(read.label("plan").long, "l");

@@ -63,11 +63,12 @@ pub fn Menu(
     };
     let wrap = NodeRef::<html::Div>::new();
     let beside = window_event_listener(ev::pointerdown, move |event| {
-        if !is_open.get_untracked() {
+        if is_open.try_get_untracked() != Some(true) {
             return;
         }
         let target = event.target().and_then(|t| t.dyn_into::<Node>().ok());
-        let inside = wrap.get_untracked().is_some_and(|wrap| wrap.contains(target.as_ref()));
+        let wrap = wrap.try_get_untracked().flatten();
+        let inside = wrap.is_some_and(|wrap| wrap.contains(target.as_ref()));
         if !inside {
             shut();
         }
@@ -197,15 +198,16 @@ enum Move {
 }
 
 fn child(wrap: NodeRef<html::Div>, selector: &str) -> Option<HtmlElement> {
-    let found = wrap.get_untracked()?.query_selector(selector).ok()??;
+    // The row may be drawn anew between a press and the next frame.
+    let wrap = wrap.try_get_untracked().flatten()?;
+    let found = wrap.query_selector(selector).ok()??;
     found.dyn_into().ok()
 }
 
 /// Moves the focus among the entries that are shown.
 fn step(wrap: NodeRef<html::Div>, go: Move) {
-    let Some(list) =
-        wrap.get_untracked().and_then(|wrap| wrap.query_selector_all("[role=menuitem]").ok())
-    else {
+    let wrap = wrap.try_get_untracked().flatten();
+    let Some(list) = wrap.and_then(|wrap| wrap.query_selector_all("[role=menuitem]").ok()) else {
         return;
     };
     let items: Vec<HtmlElement> = (0..list.length())

@@ -104,10 +104,11 @@ pub fn Windowed(
         keys.with(|_| ());
         browser::after_paint(move || {
             let is_lost = document().active_element().is_none_or(|one| one.tag_name() == "BODY");
-            let (first, count) = shown.get_untracked();
+            let Some((first, count)) = shown.try_get_untracked() else { return };
             let was = at.try_get_value().unwrap_or_default();
             let is_out = was != 0 && !(first + 1..=first + count).contains(&was);
-            if let Some(list) = node.get_untracked().filter(|_| is_lost && is_out) {
+            let list = node.try_get_untracked().flatten();
+            if let Some(list) = list.filter(|_| is_lost && is_out) {
                 let options = FocusOptions::new();
                 options.set_prevent_scroll(true);
                 let _ = list.focus_with_options(&options); // gone: nothing to keep
@@ -143,7 +144,7 @@ pub fn Windowed(
         }
         // In this list: another on the page has such a row too.
         let focus = move || {
-            let list = node.get_untracked();
+            let list = node.try_get_untracked().flatten();
             let row = format!("[aria-posinset=\"{to}\"] .name");
             let name = list.and_then(|list| list.query_selector(&row).ok().flatten());
             let name = name.and_then(|name| name.dyn_into::<web_sys::HtmlElement>().ok());

@@ -399,7 +399,7 @@ pub fn Rename(
     let now = bridge.get_untracked();
     let refusal = RwSignal::new(None::<String>);
     browser::after_paint(move || {
-        if let Some(field) = field.get_untracked() {
+        if let Some(field) = field.try_get_untracked().flatten() {
             field.select();
         }
     });

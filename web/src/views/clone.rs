@@ -135,8 +135,8 @@ fn Running(
     };
     let cancel = move |_| {
         asks.set(false);
+        let path = id.with_value(|id| paths::cancel_clone(id));
         spawn_local(async move {
-            let path = id.with_value(|id| paths::cancel_clone(id));
             let answer = api::request(Method::POST, &path, None, None).await;
             if let Err(found) = api::understood::<CancellingClone>(answer) {
                 let _ = problem.try_set(Some(found)); // the sheet may be closed by now
@@ -256,8 +256,8 @@ pub fn Review(
             return;
         }
         problem.set(None);
+        let path = name.with_value(|name| paths::project_action(name, "trust"));
         spawn_local(async move {
-            let path = name.with_value(|name| paths::project_action(name, "trust"));
             let answer = api::request(Method::POST, &path, None, None).await;
             let trusted = api::understood::<Project>(answer);
             // The sheet may be closed by now.

@@ -200,7 +200,8 @@ impl LaunchForm {
         set_timeout(
             move || {
                 let is_here = self.is_gone.try_get_value() == Some(false);
-                if is_here && self.is_pending.get_untracked() && self.key.get_value() == opening {
+                let is_pending = self.is_pending.try_get_untracked() == Some(true);
+                if is_here && is_pending && self.key.try_get_value().as_ref() == Some(&opening) {
                     self.leave();
                 }
             },

@@ -53,8 +53,8 @@ pub fn Open(
     let id = StoredValue::new(id);
     let ask = move || {
         step.set(Step::Asking);
+        let path = paths::instance_action(&id.get_value(), "connect");
         spawn_local(async move {
-            let path = paths::instance_action(&id.get_value(), "connect");
             step.set(match api::call::<Connect>(Method::POST, &path).await {
                 Ok(connect) => Step::Linked(connect.url),
                 Err(problem) => Step::Refused { why: problem.words(), how: "" },
