@@ -166,7 +166,7 @@ pub fn follow(
             ..next.restarts.clone()
         },
         Meaning::Rebooted(false) => next.restarts.clone(),
-        Meaning::LoggedOut => later(&next.restarts, rules, chance, now),
+        Meaning::LoggedOut | Meaning::Interrupted => later(&next.restarts, rules, chance, now),
         Meaning::Crash { again } => {
             let counted = counted(before, live, rules, now);
             match again {
@@ -190,6 +190,9 @@ enum Meaning {
     /// The agent is logged out.
     /// That is no crash: it is tried again when that has changed.
     LoggedOut,
+    /// The service was killed in the middle of a restart of its own.
+    /// The agent did not run, so that is no crash, and the restart is still due.
+    Interrupted,
     /// It counts as a crash; whether it is started again.
     Crash { again: bool },
 }
@@ -218,6 +221,7 @@ fn meaning(next: &Bridge, live: &Live, ended: &Ended, rules: &Rules) -> Meaning 
             Meaning::LoggedOut
         }
         (Outcome::Failed, _) if !is_automatic => Meaning::Over,
+        (Outcome::Failed, Some(ExitReason::LaunchInterrupted)) => Meaning::Interrupted,
         (Outcome::Crashed | Outcome::Failed, _) => Meaning::Crash { again },
     }
 }

@@ -243,6 +243,23 @@ fn a_logged_out_agent_is_no_crash() {
 }
 
 #[test]
+fn a_restart_that_a_killed_service_left_half_done_is_still_due() {
+    let never = rules(RestartPolicy::Never);
+    let rebooted = seen(&live(Stage::Ready), Fact::HostRestarted, &never, at(5));
+    let due = told(&rebooted, Command::Restore { at: at(6) }, at(6)).unwrap();
+    let begun = restarted(&due, at(7)).unwrap();
+    assert_eq!(begun.restarts.next_at, None);
+    let cause = Cause::plain(ExitReason::LaunchInterrupted);
+    let left = seen(&begun, Fact::LaunchInterrupted(cause.clone()), &never, at(8));
+    assert!(left.restarts.next_at.is_some_and(|next| next > at(8)), "{left:?}");
+    assert!(left.restarts.crashes.is_empty());
+    // What a person started is theirs to start again.
+    let by_hand = live(begun.live().unwrap().stage);
+    let left = seen(&by_hand, Fact::LaunchInterrupted(cause), &never, at(8));
+    assert_eq!(left.restarts.next_at, None);
+}
+
+#[test]
 fn a_reboot_restarts_always_and_counts_no_crash() {
     let rebooted = |policy, choice| {
         let reboot = Reboot { choice, declined: false };
