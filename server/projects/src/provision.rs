@@ -22,6 +22,8 @@ use svc_shared::ids::ProjectName;
 const SUFFIX: &str = ".clone-tmp";
 /// Most bytes of the project's name in the name of its hidden directory.
 const NAME_BYTES: usize = 200;
+/// Digits of the job's id in that name.
+const HIDDEN_DIGITS: usize = 8;
 /// The id of the job, 32 hexadecimal digits.
 const JOB_BYTES: u64 = 32;
 
@@ -81,20 +83,23 @@ impl NewProject {
         if is_taken(&root, name)? {
             return Err(ProvisionError::Taken);
         }
-        let dir = root.join(hidden_name(name, job));
-        DirBuilder::new().mode(0o700).create(&dir)?;
-        let made = lock_of(&dir, OFlags::CREATE | OFlags::EXCL).and_then(|mut lock| {
-            lock.write_all(job.as_bytes())?;
-            lock.sync_all()?;
-            Ok(lock)
-        });
-        match made {
-            Ok(lock) => Ok(Self { root, name: name.clone(), dir, _lock: lock }),
-            Err(error) => {
-                let _ = std::fs::remove_dir_all(&dir); // swept at the next start
-                Err(error.into())
+        // A service that starts now takes a directory without a locked `job` for abandoned. Each
+        // attempt has a name of its own: what was taken for abandoned stays whose it is.
+        let mut last = ProvisionError::Taken;
+        for digits in job.as_bytes().chunks(HIDDEN_DIGITS).filter_map(|it| str::from_utf8(it).ok())
+        {
+            let dir = root.join(hidden_name(name, digits));
+            DirBuilder::new().mode(0o700).create(&dir)?;
+            match locked(&dir, job) {
+                Ok(lock) => return Ok(Self { root, name: name.clone(), dir, _lock: lock }),
+                Err(error) if is_swept(&error) => last = error.into(),
+                Err(error) => {
+                    let _ = std::fs::remove_dir_all(&dir); // swept at the next start
+                    return Err(error.into());
+                }
             }
         }
+        Err(last)
     }
 
     /// The hidden directory, private to this user.
@@ -263,6 +268,26 @@ pub fn abandoned(rules: &Rules) -> Vec<Abandoned> {
         .collect()
 }
 
+/// Makes `job` in a new hidden directory and locks it.
+///
+/// # Errors
+/// See [`is_swept`], or it cannot be written.
+fn locked(dir: &Path, job: &str) -> io::Result<File> {
+    let mut lock = lock_of(dir, OFlags::CREATE | OFlags::EXCL)?;
+    lock.write_all(job.as_bytes())?;
+    lock.sync_all()?;
+    // Locked by another for a moment before us, and removed by it: then ours has no name.
+    if lock.metadata()?.nlink() == 0 {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(lock)
+}
+
+/// Whether a sweep has taken a new directory for one that was left.
+fn is_swept(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::WouldBlock)
+}
+
 /// Opens and locks `job`, which is a regular file.
 fn lock_of(dir: &Path, flags: OFlags) -> io::Result<File> {
     let flags = flags | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
@@ -274,11 +299,11 @@ fn lock_of(dir: &Path, flags: OFlags) -> io::Result<File> {
     Ok(file)
 }
 
-fn hidden_name(name: &ProjectName, job: &str) -> String {
+fn hidden_name(name: &ProjectName, digits: &str) -> String {
     let name = name.as_str();
     let end = (0..=NAME_BYTES.min(name.len())).rev().find(|end| name.is_char_boundary(*end));
     let short = end.and_then(|end| name.get(..end)).unwrap_or_default();
-    format!(".{short}.{}{SUFFIX}", job.get(..8).unwrap_or(job))
+    format!(".{short}.{digits}{SUFFIX}")
 }
 
 fn is_hidden_name(name: &OsStr) -> bool {
@@ -287,7 +312,8 @@ fn is_hidden_name(name: &OsStr) -> bool {
     else {
         return false;
     };
-    digits.len() == 8 && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    digits.len() == HIDDEN_DIGITS
+        && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 #[cfg(test)]
@@ -311,6 +337,32 @@ mod tests {
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
+    }
+
+    #[test]
+    fn a_sweep_at_the_same_moment_takes_no_new_project_away() {
+        let root = tempfile::tempdir().unwrap();
+        let rules = rules(root.path());
+        let is_over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                    abandoned(&rules).into_iter().for_each(|one| one.remove().unwrap_or_default());
+                }
+            });
+            for round in 0..500 {
+                let made = NewProject::begin(&rules, &name("app"), JOB).and_then(|new| {
+                    new.make_tree(0o022)?;
+                    assert!(new.tree().is_dir(), "round {round}");
+                    Ok(())
+                });
+                if let Err(error) = made {
+                    is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+                    panic!("round {round}: {error:?}");
+                }
+            }
+            is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
     }
 
     #[test]
