@@ -29,6 +29,15 @@ impl Source {
         })
     }
 
+    /// Whether this section occurs without one of its fields.
+    fn passes_on(&self, section: &str) -> bool {
+        let path = format!(".{section}");
+        self.0.match_indices(&path).any(|(at, _)| {
+            let next = self.0[at + path.len()..].chars().next();
+            next.is_none_or(|c| !c.is_alphanumeric() && !"_(.".contains(c))
+        })
+    }
+
     /// Whether this file reads the field of a key, in one expression or by its section.
     fn reads(&self, leaf: &Leaf) -> bool {
         // The type of a span of time says its unit; the field does not.
@@ -40,7 +49,9 @@ impl Source {
             None => self.has(&format!("config.{field}")),
             Some((section, _)) => {
                 let section = section.rsplit('.').next().unwrap_or(section);
-                self.has(&format!(".{section}")) && self.has(&format!(".{field}"))
+                // Where the section itself is passed on, its fields stand alone.
+                self.has(&format!(".{section}.{field}"))
+                    || self.passes_on(section) && self.has(&format!(".{field}"))
             }
         }
     }
