@@ -29,9 +29,10 @@ const NAMELESS_LOGS: Duration = Duration::from_secs(11 * 60);
 /// From this length on memory has had its time to become what it stays.
 const MEMORY_FROM: Duration = Duration::from_secs(5 * 60);
 /// Most threads of the pool for blocking work that may be idle.
-/// Their number depends on how the work of the last ten seconds overlapped. A thread per bridge,
-/// task or request would be far more than this.
-const POOL: u64 = 4;
+/// The pool wakes its idle threads in turn, so any work within ten seconds keeps all of them: as
+/// many as were busy at once, five on a machine that compiled at the same time. A thread per
+/// bridge, task or request would be far more.
+const POOL: u64 = 6;
 
 /// What everybody in the crowd knows.
 struct Scene {

@@ -144,7 +144,7 @@ async fn h119_a_backup_under_writes_is_consistent() {
         }
     }
     drop(backups);
-    drop(server);
+    server.kill().await;
     assert!(rounds > 10, "{rounds}");
     for (number, archive) in archives.iter().enumerate() {
         let target = world.root.join(format!("r{number}"));

@@ -313,7 +313,7 @@ async fn h51_time_and_size_are_held_while_bytes_come_in() {
     assert!(job.error.as_ref().unwrap().contains("longer than 2 s"), "{:?}", job.error);
     assert_eq!(names(&world), [""; 0]);
     no_git_runs(&world);
-    drop(server);
+    server.kill().await;
 
     world.configure(json!({ "clone": { "timeout_seconds": 300 } }));
     let server = serve(&world, &git.points("")).await;
@@ -446,7 +446,7 @@ async fn h43_projects_are_created_empty_or_as_repositories_and_never_over_someth
     // It is there for the next request at once.
     let listed = server.client.get("/api/projects").await.expect(200).text();
     assert!(listed.contains("Übung 2"));
-    drop(server);
+    server.kill().await;
 
     world.configure(json!({ "clone": { "enabled": false } }));
     let server = world.serve().await;

@@ -67,7 +67,7 @@ async fn commands_work_without_a_service_and_the_next_start_shows_it_all() {
     // F9: not its child. What the kernel keeps is read, and nothing is made up.
     assert!([None, Some(9)].contains(&crashed.exit_signal), "{crashed:?}");
     assert_eq!(crashed.exit_code, None);
-    drop(server);
+    server.kill().await;
     world.cli(&["forget", "kept"]).await.ok();
     let status = world.cli(&["status", "--json"]).await.ok().json();
     assert_eq!(status.as_array().unwrap().len(), 1);

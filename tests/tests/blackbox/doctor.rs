@@ -316,7 +316,7 @@ async fn the_port_and_whoever_has_it_are_looked_at() {
     let found = report(&world).await;
     says(&found, "port", "ok", "by this service");
     says(&found, "server", "ok", "200");
-    drop(server);
+    server.kill().await;
 
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -362,7 +362,7 @@ async fn the_service_reports_the_same_and_sees_the_file_as_it_is_now() {
     let health = server.client.get("/healthz").await.json();
     assert_eq!(health["claude_login_ok"], true);
     says(&own, "claude-login", "ok", "logged in");
-    drop(server);
+    server.kill().await;
     let server = world.serve().await;
     world.configure(json!({ "portt": 5 }));
     let now = server.client.get("/api/doctor").await.json();

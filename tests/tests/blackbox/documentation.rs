@@ -69,7 +69,7 @@ async fn every_curl_line_of_the_documentation_works_as_it_is_written() {
         }
     }
     assert!(count >= 4, "only {count} lines were found");
-    drop(server);
+    server.kill().await;
 }
 
 #[tokio::test]
@@ -89,5 +89,5 @@ async fn the_guide_explains_every_check_of_the_doctor() {
     let checks = report["checks"].as_array().expect("checks");
     let made: Vec<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
     assert_eq!(explained, made);
-    drop(server);
+    server.kill().await;
 }

@@ -69,7 +69,7 @@ async fn what_is_switched_off_does_not_exist() {
     for path in ["/metrics", "/docs", "/docs/start.js", "/openapi.json"] {
         assert_eq!(server.client.get(path).await.refused(404), "not_found", "{path}");
     }
-    drop(server);
+    server.kill().await;
 
     let all = json!({
         "ui": { "enabled": false },

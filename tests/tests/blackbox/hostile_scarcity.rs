@@ -45,7 +45,7 @@ async fn f14_f62_h91_a_full_disk_refuses_writes_harms_no_bridge_and_is_recovered
     server.client.resume(stopped.instance_id.as_str()).await.expect(200);
     let found = world.agree().await;
     assert_eq!((found.rows.len(), found.bridges.len()), (2, 2));
-    drop(server);
+    server.kill().await;
 }
 
 /// H95: below the floor no bridge is launched, and the running one can be stopped.

@@ -66,7 +66,7 @@ async fn f3_h102_h115_another_boot_is_another_process_and_no_crash() {
     assert!(row.resumable, "{row:?}");
     assert!(page.happened.is_empty(), "{:?}", page.happened);
     server.client.stop("app").await.expect(200);
-    drop(server);
+    server.kill().await;
     witness.assert_untouched(&world).await;
 }
 
@@ -167,7 +167,7 @@ async fn h102_a_forged_launch_file_is_not_believed() {
     assert_eq!(reason(&row), Some("launch_interrupted".into()));
     server.client.stop("app").await.expect(200);
     server.client.run("app").await;
-    drop(server);
+    server.kill().await;
     witness.assert_untouched(&world).await;
 }
 

@@ -225,7 +225,7 @@ async fn h96_logs_that_may_be_in_use_without_a_record_are_kept() {
     let server = world.serve().await;
     world.until("an old log to go", || (!ended.exists()).then_some(())).await;
     assert!(lost.exists(), "its bridge writes it");
-    drop(server);
+    server.kill().await;
 }
 
 /// Resident memory of a process at its highest, in KiB.

@@ -76,7 +76,7 @@ async fn h113_fifty_restarts_leave_the_bridges_and_nothing_else() {
     let server = world.serve().await;
     let found = world.agree().await;
     assert_eq!(found.bridges.len(), 3, "{found:?}");
-    drop(server);
+    server.kill().await;
 }
 
 /// The unit of the guide, and the one every other place shows.

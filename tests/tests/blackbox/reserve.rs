@@ -61,7 +61,7 @@ async fn h91_on_a_full_disk_what_ends_something_still_works() {
         }
     }
     assert!(world.bridges().is_empty());
-    drop(server);
+    server.kill().await;
 }
 
 #[tokio::test]
@@ -134,6 +134,8 @@ async fn h91_on_a_full_disk_strays_are_killed_with_and_without_a_service() {
         }
         assert!(world.trees().iter().all(|process| !left.contains(&process.pid)));
         let _ = fs::remove_file(ballast);
-        drop(server);
+        if let Some(server) = server {
+            server.kill().await;
+        }
     }
 }

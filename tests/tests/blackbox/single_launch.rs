@@ -48,7 +48,7 @@ async fn f17_commands_without_a_service_start_one_process() {
     assert_eq!(world.starts("app").len(), 1);
     let server = world.serve().await;
     assert_eq!(world.agree().await.bridges.len(), 1);
-    drop(server);
+    server.kill().await;
 }
 
 /// H99: a lock dies with its holder.

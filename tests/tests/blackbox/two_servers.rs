@@ -174,5 +174,5 @@ async fn h98_temporary_files_of_killed_writers_are_taken_away_by_the_next_start(
     let server = world.serve().await;
     world.until("their end", || (left().len() == places.len()).then_some(())).await;
     assert!(left().iter().all(|name| name.contains("writes")), "{:?}", left());
-    drop(server);
+    server.kill().await;
 }

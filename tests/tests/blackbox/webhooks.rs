@@ -247,7 +247,7 @@ async fn h45_h48_private_targets_are_refused_in_every_notation() {
         assert!(result["error"].as_str().unwrap().contains("block_private_targets"), "{result}");
     }
     assert!(receiver.posts().is_empty());
-    drop(server);
+    server.kill().await;
 
     // Without the setting such targets are fine, but never the service itself.
     let own = format!("http://127.0.0.1:{}/hook", world.port());
@@ -418,7 +418,7 @@ async fn events_that_are_off_are_not_posted_and_a_test_is() {
     assert_eq!(receiver.events(), ["stop", "test"]);
     let unknown = world.cli(&["webhooks", "test", "7"]).await;
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
-    drop(server);
+    server.kill().await;
     world.configure(json!({ "webhooks": { "enabled": false } }));
     let tried = world.cli(&["webhooks", "test", "1"]).await.ok();
     assert!(tried.stderr.contains("webhooks.enabled"), "{tried:?}");
