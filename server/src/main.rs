@@ -8,6 +8,9 @@ fn main() -> ExitCode {
         return svc_process::launcher::run();
     }
     svc_process::signal_state::settle();
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == svc_domain::recap::COMMAND) {
+        return svc_server::recap_hook::run();
+    }
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "__keeper__") {
         svc_process::process_umask::harden();
         svc_server::safety::no_core_dumps();

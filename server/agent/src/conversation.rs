@@ -7,7 +7,7 @@ pub mod index;
 mod lines;
 pub mod pages;
 mod record;
-mod turn;
+pub(crate) mod turn;
 
 pub use index::{Index, Updated};
 pub use pages::{Pages, Span, TAIL_TURNS};

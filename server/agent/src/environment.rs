@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use svc_domain::identity::LaunchId;
+use svc_domain::recap;
 
 /// Variables by name.
 pub type Variables = BTreeMap<OsString, OsString>;
@@ -11,7 +12,7 @@ pub type Variables = BTreeMap<OsString, OsString>;
 /// Our own variables that a child may see.
 /// Every other variable named `SVC_…` is removed, so that a future secret cannot leak under an
 /// unforeseen name.
-const OWN_ALLOWED: [&str; 2] = ["SVC_RESUME_RECAP", "SVC_RESUME_RECAP_MAX_CHARS"];
+const OWN_ALLOWED: [&str; 2] = [recap::SWITCH, recap::MOST_CHARS];
 
 /// Variables that make the agent believe it is a child of another session.
 /// It then may not register (agent 2.1.197).

@@ -22,6 +22,7 @@ pub mod node;
 mod plain_path;
 pub mod pointer;
 mod project_file;
+pub mod recap;
 pub mod registry;
 mod regular_file;
 pub mod retention;

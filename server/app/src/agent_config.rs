@@ -5,6 +5,7 @@
 
 mod backups;
 mod parts;
+mod recap;
 mod servers;
 mod target;
 

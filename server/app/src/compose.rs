@@ -299,6 +299,7 @@ impl UseCases {
             host: Arc::clone(&host),
             transitions: Arc::clone(&transitions),
             read_model: Arc::clone(&read_model),
+            agent_config: Arc::clone(&agent_config),
             tasks: tasks.clone(),
             umask: parts.umask,
         });

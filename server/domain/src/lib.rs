@@ -27,6 +27,7 @@ pub mod origin;
 pub mod peer;
 pub mod posture;
 pub mod prefix;
+pub mod recap;
 pub mod redact;
 pub mod restart;
 pub mod retention;

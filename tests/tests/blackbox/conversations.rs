@@ -12,7 +12,7 @@ const ONE: &str = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f1";
 const TWO: &str = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f2";
 
 /// The transcript of a conversation that works in a directory.
-fn transcript(world: &World, cwd: &Path, id: &str) -> PathBuf {
+pub fn transcript(world: &World, cwd: &Path, id: &str) -> PathBuf {
     let name: String = cwd
         .to_str()
         .unwrap()
@@ -24,12 +24,12 @@ fn transcript(world: &World, cwd: &Path, id: &str) -> PathBuf {
     dir.join(format!("{id}.jsonl"))
 }
 
-fn person(cwd: &Path, text: &str) -> String {
+pub fn person(cwd: &Path, text: &str) -> String {
     let message = json!({ "role": "user", "content": text });
     record("user", cwd, &message)
 }
 
-fn agent(cwd: &Path, id: &str, text: &str) -> String {
+pub fn agent(cwd: &Path, id: &str, text: &str) -> String {
     let message = json!({
         "role": "assistant", "id": id, "model": "claude-opus-4-5-20251101",
         "content": [
@@ -50,7 +50,7 @@ fn record(kind: &str, cwd: &Path, message: &Value) -> String {
     format!("{record}\n")
 }
 
-fn add(file: &Path, text: &str) {
+pub fn add(file: &Path, text: &str) {
     let mut file = fs::File::options().append(true).create(true).open(file).unwrap();
     file.write_all(text.as_bytes()).unwrap();
 }
@@ -185,7 +185,7 @@ async fn usage_is_counted_in_the_background_and_survives_a_restart() {
     let printed = world.cli(&["usage", file.to_str().unwrap()]).await.ok();
     assert!(printed.stdout.contains("≈$17.0000"), "{}", printed.stdout);
     assert_eq!(world.cli(&["usage", "/nowhere"]).await.code, Some(2));
-    drop(server);
+    server.kill().await;
     let server = world.serve().await;
     assert_eq!(complete(&server, "/api/usage").await["totals"], usage["totals"]);
 }

@@ -4,6 +4,7 @@
 //! durable before the agent runs; a crash between any two steps is repaired by the reconciler.
 
 use crate::agent::Agent;
+use crate::agent_config::AgentConfigEditor;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
 use crate::failpoint::hit;
@@ -17,6 +18,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use svc_agent::environment::Variables;
 use svc_agent::log_set::LogSet;
 use svc_config::Config;
 use svc_config::ScopeUse;
@@ -25,6 +27,7 @@ use svc_domain::bridge::{Bridge, Launch};
 use svc_domain::conversation::TakeUp;
 use svc_domain::identity::{LaunchId, ProcessIdentity};
 use svc_domain::observe::{Cause, Fact};
+use svc_domain::recap;
 use svc_domain::worktree::WorktreeName;
 use svc_ports::ProcessHost;
 use svc_ports::process::{Enclosed, LaunchError, LaunchSpec, TerminalSpec};
@@ -97,6 +100,7 @@ pub(crate) struct Launcher {
     pub host: Arc<dyn ProcessHost>,
     pub transitions: Arc<Transitions>,
     pub read_model: Arc<ReadModel>,
+    pub agent_config: Arc<AgentConfigEditor>,
     pub tasks: Tasks,
     pub umask: u32,
 }
@@ -180,7 +184,10 @@ impl Launcher {
             // Without it the agent asks a question that nobody can answer.
             self.agent.cli().enable_remote_control().await;
         }
-        let env = self.agent.environment();
+        let mut env = self.agent.environment();
+        if self.config.claude.resume_recap && !bridge.is_interactive() {
+            Box::pin(self.offer_recap(&mut env)).await;
+        }
         let spec = LaunchSpec {
             launch_id: prepared.launch.id.clone(),
             program: prepared.program.clone(),
@@ -226,6 +233,21 @@ impl Launcher {
         hit("spawn.after_exec").await;
         self.transitions.observe(id, generation, Fact::Executed).await?;
         Ok(true)
+    }
+
+    /// Lets sessions of this launch begin with a recap of the conversation before them.
+    ///
+    /// Without its hook the variables do nothing, so what keeps it away is only told.
+    async fn offer_recap(&self, env: &mut Variables) {
+        let most = self.config.claude.resume_recap_max_chars;
+        env.insert(recap::SWITCH.into(), "1".into());
+        env.insert(recap::MOST_CHARS.into(), most.to_string().into());
+        if let Err(error) = self.agent_config.install_recap_hook().await {
+            tracing::warn!(
+                "sessions begin without a recap (claude.resume_recap), because its hook is not in \
+                 the agent's settings: {error}"
+            );
+        }
     }
 
     /// The terminal of an Interactive Session.

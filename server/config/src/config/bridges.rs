@@ -27,10 +27,10 @@ section! {
             => real(60.0), Basic Live;
         /// Answers the agent's one-time remote-control question before the first spawn.
         auto_enable_remote_control: bool = BOOL => ON, Basic Live;
-        /// Gives a restarted bridge a summary of its earlier transcript.
-        resume_recap: bool = BOOL => OFF, Basic Live planned;
-        /// Length of the summary in characters.
-        resume_recap_max_chars: u32 = int(500) => num(8000), Basic Live planned;
+        /// Gives new sessions of bridges what was said last in the newest earlier conversation.
+        resume_recap: bool = BOOL => OFF, Basic Live;
+        /// Length of that recap in characters; the newest turns are kept.
+        resume_recap_max_chars: u32 = int(500) => num(8000), Basic Live;
         /// Mode of new bridges.
         launch_mode: ResumeMode = one_of(ResumeMode::WORDS) => is("standard"), Basic Live;
         /// What happens with bridges that a reboot of the machine ended.
