@@ -11,6 +11,9 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as 
 use std::path::{Component, Path, PathBuf};
 use svc_process::files::sync_directory;
 
+/// Most names of a directory that are looked at.
+const MOST_ENTRIES: usize = 10_000;
+
 /// A file below a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScopeFile {
@@ -57,6 +60,28 @@ pub struct Found {
     /// Its text.
     pub text: String,
     facts: Metadata,
+}
+
+/// One name in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The name.
+    pub name: String,
+    /// What has it. Links are not followed.
+    pub kind: EntryKind,
+}
+
+/// What has a name in a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A link.
+    Link,
+    /// A pipe, a socket or a device.
+    Other,
 }
 
 /// Permission bits of what is made.
@@ -165,6 +190,55 @@ impl ScopeFile {
             path.parent().map_or(Ok(()), sync_directory).map(|()| true)
         };
         self.done(removed())
+    }
+
+    /// Whether a link stands in its place. Blocks for one look.
+    ///
+    /// # Errors
+    /// A directory on the way leads out, or it cannot be looked at.
+    pub fn is_link(&self) -> Result<bool, ScopeFileError> {
+        let Some(parent) = self.inside.parent() else { return Ok(false) };
+        let directory = Self::new(&self.root, parent, self.most_bytes);
+        let Some(name) = self.inside.file_name() else { return Ok(false) };
+        let path = directory.real_path()?.join(name);
+        Ok(itself(&path).map_err(self.io())?.is_some_and(|facts| facts.is_symlink()))
+    }
+
+    /// What is in it, if it is a directory. Blocks.
+    ///
+    /// Names in order. Hidden ones are left out.
+    ///
+    /// # Errors
+    /// It is no directory below the root, or it cannot be read.
+    pub fn entries(&self, most: usize) -> Result<Vec<Entry>, ScopeFileError> {
+        let path = self.real_path()?;
+        match itself(&path).map_err(self.io())? {
+            None => return Ok(Vec::new()),
+            Some(facts) if !facts.is_dir() => return Err(ScopeFileError::Kind(self.name())),
+            Some(_) => {}
+        }
+        let mut found = Vec::new();
+        for entry in fs::read_dir(&path).map_err(self.io())?.take(MOST_ENTRIES) {
+            let entry = entry.map_err(self.io())?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            if name.starts_with('.') || name.chars().any(char::is_control) {
+                continue;
+            }
+            let kind = entry.file_type().map_err(self.io())?;
+            let kind = if kind.is_file() {
+                EntryKind::File
+            } else if kind.is_dir() {
+                EntryKind::Directory
+            } else if kind.is_symlink() {
+                EntryKind::Link
+            } else {
+                EntryKind::Other
+            };
+            found.push(Entry { name, kind });
+        }
+        found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        found.truncate(most);
+        Ok(found)
     }
 
     fn done(&self, changed: io::Result<bool>) -> Result<(), ScopeFileError> {
@@ -366,6 +440,19 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&file.path()), 0o600);
         assert_eq!(mode(&project.join(".claude")), 0o700);
+        let directory = ScopeFile::new(&project, ".claude", 0);
+        fs::write(project.join(".claude/.hidden"), "").unwrap();
+        symlink(&away, project.join(".claude/linked")).unwrap();
+        let names = |most| -> Vec<(String, EntryKind)> {
+            let entries = directory.entries(most).unwrap();
+            entries.into_iter().map(|entry| (entry.name, entry.kind)).collect()
+        };
+        let linked = ("linked".to_owned(), EntryKind::Link);
+        assert_eq!(names(9), [linked.clone(), ("settings.json".to_owned(), EntryKind::File)]);
+        assert_eq!(names(1), [linked]);
+        assert!(ScopeFile::new(&project, ".claude/linked", 0).is_link().unwrap());
+        assert!(!file.is_link().unwrap());
+        assert!(matches!(file.entries(9), Err(ScopeFileError::Kind(_))));
         let found = file.read().unwrap().unwrap();
         fs::write(file.path(), "other").unwrap();
         assert!(matches!(file.remove(&found), Err(ScopeFileError::Changed(_))));

@@ -4,11 +4,14 @@
 //! audit log comes before the write; a file that changed since it was read is never overwritten.
 
 mod backups;
+mod copies;
 mod parts;
 mod recap;
 mod servers;
+mod subagents;
 mod target;
 
+pub use copies::CopiesOf;
 pub use servers::ServerChange;
 pub use target::ConfigTarget;
 
@@ -54,6 +57,8 @@ struct FileWrite {
     keys: Vec<String>,
     before: Option<Found>,
     text: String,
+    /// A copy is put back.
+    is_restore: bool,
 }
 
 impl AgentConfigEditor {
@@ -92,7 +97,7 @@ impl AgentConfigEditor {
         target: &ConfigTarget,
         write: FileWrite,
     ) -> Result<ConfigSaved, AppError> {
-        let FileWrite { file, surface, keys, before, text } = write;
+        let FileWrite { file, surface, keys, before, text, is_restore } = write;
         let hash = hash_of(&text);
         if before.as_ref().map_or("", |found| &found.text) == text {
             return Ok(target.saved(Some(hash)));
@@ -101,7 +106,11 @@ impl AgentConfigEditor {
             surface,
             scope: target.audit_scope(),
             target: file.path().to_string_lossy().into_owned(),
-            action: if before.is_some() { "update" } else { "create" },
+            action: match &before {
+                _ if is_restore => "restore",
+                Some(_) => "update",
+                None => "create",
+            },
             keys: keys.into_iter().map(Into::into).collect(),
         };
         let ignored = target.ignored(&file);

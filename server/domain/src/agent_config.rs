@@ -7,6 +7,7 @@ pub mod names;
 pub mod parts;
 pub mod secrets;
 pub mod servers;
+pub mod subagents;
 
 /// How far a file reaches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

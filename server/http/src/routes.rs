@@ -87,6 +87,20 @@ pub fn table() -> Vec<Route> {
         own!(PUT "/api/config-write/skills/overrides" Guarded Json Plain
             internal::config_write::save_overrides),
         own!(POST "/api/restart" Guarded None Plain internal::restart::begin),
+        own!(GET "/api/config-write/subagents" Guarded None Plain
+            internal::config_write::subagents::list),
+        own!(GET "/api/config-write/subagents/{name}" Guarded None Plain
+            internal::config_write::subagents::read),
+        own!(PUT "/api/config-write/subagents/{name}" Guarded Json Plain
+            internal::config_write::subagents::save),
+        own!(DELETE "/api/config-write/subagents/{name}" Guarded None Plain
+            internal::config_write::subagents::delete),
+        own!(GET "/api/config-write/copies" Guarded None Plain
+            internal::config_write::copies::list),
+        own!(GET "/api/config-write/copies/content" Guarded None Plain
+            internal::config_write::copies::content),
+        own!(POST "/api/config-write/copies/restore" Guarded Json Plain
+            internal::config_write::copies::restore),
         own!(GET "/api/devices" Guarded None Plain internal::access::devices),
         own!(DELETE "/api/devices/{id}" Guarded None Plain internal::access::sign_out),
         own!(POST "/api/devices/sign-out-others" Guarded None Plain internal::access::sign_out_others),

@@ -1,5 +1,6 @@
 //! The agent's own configuration, as an editor shows it in its scopes.
 
+use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -79,4 +80,97 @@ pub struct ServerChanged {
     pub op: String,
     /// Always true.
     pub ok: bool,
+}
+
+/// The copies that are kept of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigCopies {
+    /// `user`, `project` or `local`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The surface.
+    pub surface: String,
+    /// SHA-256 of the file as it is now.
+    pub hash: String,
+    /// What it contained before its last changes, newest first.
+    pub copies: Vec<ConfigCopy>,
+}
+
+/// What a file contained before a change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigCopy {
+    /// Names it among the copies of its file.
+    pub id: String,
+    /// When the change was made.
+    pub at: Timestamp,
+    /// Size of the file.
+    pub bytes: u64,
+}
+
+/// The subagents of a scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subagents {
+    /// `user` or `project`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// By name; those that the agent brings come last.
+    pub agents: Vec<SubagentItem>,
+}
+
+/// One subagent in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubagentItem {
+    /// Its name.
+    pub name: String,
+    /// `project`, `user`, `built-in` or `plugin`.
+    pub source: String,
+    /// It can be changed here.
+    pub editable: bool,
+    /// What the agent chooses it by; null where that cannot be read.
+    pub description: Option<String>,
+}
+
+/// One subagent. Secrets are masked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Subagent {
+    /// `user` or `project`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// `project`, `user`, `built-in` or `plugin`.
+    pub source: String,
+    /// It can be changed here.
+    pub editable: bool,
+    /// It is there.
+    pub exists: bool,
+    /// Its file; empty where it is not shown.
+    pub content: String,
+    /// The members of its front matter.
+    pub frontmatter: Option<Value>,
+    /// Why the front matter cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frontmatter_error: Option<String>,
+    /// SHA-256 of the file.
+    pub hash: String,
+}
+
+/// What was removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigDeleted {
+    /// `user` or `project`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Always true.
+    pub deleted: bool,
 }

@@ -7,25 +7,25 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-const MASK: &str = "********";
+pub(crate) const MASK: &str = "********";
 
-fn open() -> World {
+pub(crate) fn open() -> World {
     World::with(json!({ "config_write": { "enabled": true, "allow_user_scope": true } }))
 }
 
-async fn send(client: &Client, method: Method, surface: &str, body: &Value) -> Reply {
+pub(crate) async fn send(client: &Client, method: Method, surface: &str, body: &Value) -> Reply {
     let path = format!("/api/config-write/{surface}");
     client.send(client.request(method, &path).json(body)).await
 }
 
 /// Writes a surface with the confirmation of its scope.
-async fn put(client: &Client, surface: &str, scope: &str, more: Value) -> Reply {
+pub(crate) async fn put(client: &Client, surface: &str, scope: &str, more: Value) -> Reply {
     let mut body = target(scope);
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     send(client, Method::PUT, surface, &body).await
 }
 
-fn target(scope: &str) -> Value {
+pub(crate) fn target(scope: &str) -> Value {
     match scope {
         "user" => json!({ "scope": "user", "confirm": "USER SCOPE" }),
         "local" => json!({ "scope": "local", "project": "app", "confirm": "app (local)" }),
@@ -33,7 +33,7 @@ fn target(scope: &str) -> Value {
     }
 }
 
-async fn get(client: &Client, surface: &str, scope: &str) -> Value {
+pub(crate) async fn get(client: &Client, surface: &str, scope: &str) -> Value {
     let path = format!("/api/config-write/{surface}?scope={scope}&project=app");
     client.get(&path).await.expect(200).json()
 }
@@ -72,7 +72,7 @@ fn surfaces() -> impl Iterator<Item = (&'static str, &'static str)> {
     each.chain([("mcp", "project")])
 }
 
-fn entries(world: &World) -> Vec<Value> {
+pub(crate) fn entries(world: &World) -> Vec<Value> {
     let text = fs::read_to_string(world.state.join("config_audit.log")).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

@@ -17,6 +17,8 @@ mod backups_hostile;
 mod changes;
 mod clones;
 mod commands;
+mod config_copies;
+mod config_subagents;
 mod config_write;
 mod configuration;
 mod conversations;

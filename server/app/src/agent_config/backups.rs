@@ -12,6 +12,19 @@ use svc_shared::Timestamp;
 
 /// Copies that are kept of one file.
 const KEPT: usize = 5;
+/// Digits of the milliseconds in the name of a copy: they sort by time.
+const DIGITS: usize = 20;
+
+/// One copy of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Kept {
+    /// Its name among the copies of the file.
+    pub id: String,
+    /// When the change was made that it was kept for.
+    pub at: Timestamp,
+    pub bytes: u64,
+    path: PathBuf,
+}
 
 /// The copies of one state directory.
 #[derive(Debug, Clone)]
@@ -32,7 +45,10 @@ impl Backups {
         let kept = || -> io::Result<()> {
             files::private_directory(&self.directory).map_err(io::Error::other)?;
             let prefix = prefix(of);
-            let copy = self.directory.join(format!("{prefix}{:020}", now.as_millis()));
+            // Two changes within a millisecond, or a clock that was set back: each is kept.
+            let newest = self.of(of)?.first().map_or(i64::MIN, |kept| kept.at.as_millis());
+            let at = now.as_millis().max(newest.saturating_add(1)).max(0);
+            let copy = self.directory.join(format!("{prefix}{at:0DIGITS$}"));
             files::replace(&copy, text.as_bytes()).map_err(io::Error::other)?;
             self.prune(&prefix)
         };
@@ -43,6 +59,42 @@ impl Backups {
             )
             .because(cause)
         })
+    }
+
+    /// The copies of a file, newest first. Blocks.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn of(&self, file: &Path) -> io::Result<Vec<Kept>> {
+        let prefix = prefix(file);
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(id) = name.to_str().and_then(|name| name.strip_prefix(&prefix)) else {
+                continue;
+            };
+            let is_id = id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_digit());
+            let (true, Ok(millis)) = (is_id, id.parse()) else { continue };
+            let (id, at) = (id.to_owned(), Timestamp::from_millis(millis));
+            found.push(Kept { id, at, bytes: entry.metadata()?.len(), path: entry.path() });
+        }
+        found.sort_unstable_by(|one, other| other.id.cmp(&one.id));
+        Ok(found)
+    }
+
+    /// The text of one copy of a file; none where there is no such copy. Blocks.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn text(&self, file: &Path, id: &str) -> io::Result<Option<String>> {
+        let found = self.of(file)?.into_iter().find(|kept| kept.id == id);
+        found.map(|kept| fs::read_to_string(kept.path)).transpose()
     }
 
     fn prune(&self, prefix: &str) -> io::Result<()> {
@@ -89,5 +141,14 @@ mod tests {
             .collect();
         texts.sort();
         assert_eq!(texts, ["3", "4", "5", "6", "7", "b"]);
+        // The clock was set back: what is kept now is still the newest.
+        backups.keep(Path::new("/b/settings.json"), "later", Timestamp::from_millis(0)).unwrap();
+        let of_b = Path::new("/b/settings.json");
+        let kept = backups.of(of_b).unwrap();
+        assert_eq!((kept.len(), kept[0].bytes, kept[0].at.as_millis()), (2, 5, 2));
+        assert_eq!(backups.text(of_b, &kept[0].id).unwrap().unwrap(), "later");
+        for odd in ["", "../x", "1", "00000000000000000009"] {
+            assert_eq!(backups.text(of_b, odd).unwrap(), None, "{odd}");
+        }
     }
 }

@@ -51,6 +51,7 @@ impl AgentConfigEditor {
                 text: changed_text(&file, &document, &wanted)?,
                 file,
                 before,
+                is_restore: false,
             };
             this.write_file(&target, write).await
         };
@@ -107,14 +108,15 @@ impl AgentConfigEditor {
             let before = read_one(&file).await?;
             check_hash(&file, before.as_ref(), hash.as_deref())?;
             let (surface, keys) = (Surface::ClaudeMd, Vec::new());
-            let write = FileWrite { file, surface, keys, before, text: content };
+            let (text, is_restore) = (content, false);
+            let write = FileWrite { file, surface, keys, before, text, is_restore };
             this.write_file(&target, write).await
         };
         self.tasks.complete(work).await
     }
 }
 
-fn instructions(target: &ConfigTarget) -> ScopeFile {
+pub(super) fn instructions(target: &ConfigTarget) -> ScopeFile {
     let of_project = match target.scope {
         ConfigScope::Local => "CLAUDE.local.md",
         ConfigScope::Project | ConfigScope::User => "CLAUDE.md",
@@ -137,7 +139,7 @@ pub(super) fn shown(
     }
 }
 
-fn surface_of(part: Part) -> Surface {
+pub(super) fn surface_of(part: Part) -> Surface {
     match part {
         Part::Settings => Surface::Settings,
         Part::Permissions => Surface::Permissions,
@@ -147,7 +149,7 @@ fn surface_of(part: Part) -> Surface {
 }
 
 /// Names of what differs in a part: keys, lists, events or skills.
-fn changed_keys(part: Part, before: &Value, after: &Value) -> Vec<String> {
+pub(super) fn changed_keys(part: Part, before: &Value, after: &Value) -> Vec<String> {
     let of = |document: &Value| part.key().map(|key| document.get(key).cloned());
     match (of(before), of(after)) {
         (Some(before), Some(after)) => {

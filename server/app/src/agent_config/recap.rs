@@ -34,6 +34,7 @@ impl AgentConfigEditor {
                 text: changed_text(&file, &document, &wanted)?,
                 file,
                 before,
+                is_restore: false,
             };
             this.write_file(&target, write).await.map(|_| ())
         };

@@ -25,7 +25,7 @@ use svc_shared::error::ErrorCode;
 use svc_shared::internal::agent_config::{ConfigPart, ConfigSaved, ServerApprovals, ServerChanged};
 
 /// Member of each file that holds the servers.
-const KEY: &str = "mcpServers";
+pub(super) const KEY: &str = "mcpServers";
 /// Names that may run, and names that may not.
 const DECIDED: [&str; 2] = ["enabledMcpjsonServers", "disabledMcpjsonServers"];
 /// Most names in a list of decisions.
@@ -160,7 +160,8 @@ impl AgentConfigEditor {
                 members.insert(KEY.to_owned(), wanted);
             }
             let text = changed_text(&file, &document, &next)?;
-            let write = FileWrite { file, surface: Surface::Mcp, keys, before, text };
+            let (surface, is_restore) = (Surface::Mcp, false);
+            let write = FileWrite { file, surface, keys, before, text, is_restore };
             return self.write_file(target, write).await;
         };
         // Judged before the entry is written, and once more under the lock of the file.
@@ -399,7 +400,7 @@ fn path_in_state(target: &ConfigTarget) -> Result<Option<Vec<String>>, AppError>
     })
 }
 
-fn file_of(target: &ConfigTarget) -> ScopeFile {
+pub(super) fn file_of(target: &ConfigTarget) -> ScopeFile {
     target.file(".mcp.json", ".mcp.json", MOST_BYTES)
 }
 

@@ -82,6 +82,7 @@ pub(crate) enum Surface {
     Mcp,
     McpApprovals,
     SkillOverrides,
+    Subagents,
     Config,
     ConfigAdvanced,
     ConfigReconcile,

@@ -112,6 +112,37 @@ impl Part {
     }
 }
 
+impl Part {
+    /// The whole document with this part as it was in another state of the file.
+    ///
+    /// # Errors
+    /// What was there may not be written any more.
+    pub fn restored(self, was: &Value, now: &Value) -> Result<Value, BadConfig> {
+        let mut next = now.as_object().cloned().unwrap_or_default();
+        match self.key() {
+            None => {
+                next.retain(|key, _| OWNED.contains(&key.as_str()));
+                next.extend(without_owned(was));
+            }
+            Some(key) => match was.get(key) {
+                Some(value) => drop(next.insert(key.to_owned(), value.clone())),
+                None => next.retain(|name, _| name != key),
+            },
+        }
+        let mode = |document: &Value| document.get("permissions")?.get("defaultMode").cloned();
+        let next = Value::Object(next);
+        let is_known = |mode: &Value| mode.as_str().is_some_and(|mode| MODES.contains(&mode));
+        if mode(&next) != mode(now) && !mode(&next).is_none_or(|mode| is_known(&mode)) {
+            return Err(bad(format!(
+                "`defaultMode` of this copy may only be set on the machine; one of {} may be set \
+                 here",
+                MODES.join(", ")
+            )));
+        }
+        Ok(next)
+    }
+}
+
 fn without_owned(document: &Value) -> Map<String, Value> {
     let members = document.as_object().cloned().unwrap_or_default();
     members.into_iter().filter(|(key, _)| !OWNED.contains(&key.as_str())).collect()
@@ -344,6 +375,26 @@ mod tests {
         assert_eq!(next["hooks"]["NewEvent"], json!([{"odd": 1}]));
         let next = Part::SkillOverrides.wanted(&json!({"x": "off"}), &document).unwrap();
         assert_eq!(next["skillOverrides"], json!({"x": "off"}));
+    }
+
+    #[test]
+    fn a_part_is_put_back_and_the_others_stay() {
+        let was = document();
+        let now = json!({"model": "haiku", "b": 1, "permissions": {"deny": ["X"]}, "hooks": {}});
+        let next = Part::Settings.restored(&was, &now).unwrap();
+        assert_eq!(
+            (&next["model"], &next["env"], &next["hooks"]),
+            (&json!("opus"), &was["env"], &json!({}))
+        );
+        assert!(next.get("b").is_none() && next.get("enabledPlugins").is_none());
+        let next = Part::Hooks.restored(&was, &now).unwrap();
+        assert_eq!((&next["hooks"], &next["model"]), (&was["hooks"], &json!("haiku")));
+        let next = Part::SkillOverrides.restored(&was, &json!({"skillOverrides": {"x": "off"}}));
+        assert_eq!(next.unwrap(), json!({}));
+        let bypass = json!({"permissions": {"defaultMode": "bypassPermissions"}});
+        assert!(Part::Permissions.restored(&bypass, &now).is_err());
+        assert!(Part::Permissions.restored(&bypass, &bypass).is_ok());
+        assert!(Part::Settings.restored(&bypass, &now).is_ok());
     }
 
     #[test]

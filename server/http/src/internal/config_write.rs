@@ -3,6 +3,9 @@
 //! The order of checks is the same everywhere: whether it is open, the scope, the confirmation, the
 //! shape, the project, and then whatever the use-case refuses.
 
+pub(crate) mod copies;
+pub(crate) mod subagents;
+
 use crate::body::fields::{self, AnyMembers};
 use crate::call::Call;
 use crate::error::Refusal;
@@ -18,6 +21,8 @@ use svc_shared::error::SchemaProblem;
 
 /// The scopes of a settings file.
 const ALL: &[ConfigScope] = &ConfigScope::ALL;
+/// Where files have no local form.
+const SHARED: &[ConfigScope] = &[ConfigScope::Project, ConfigScope::User];
 /// Where only the project counts.
 const PROJECT: &[ConfigScope] = &[ConfigScope::Project];
 

@@ -243,6 +243,28 @@ const TABLE: &[Row] = &[
     },
     // 202 needs a program that can be replaced: in the black-box tests.
     Row { route: "POST /api/restart", asks: &[(Known, 503)] },
+    Row {
+        route: "GET /api/config-write/subagents",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row { route: "GET /api/config-write/subagents/{name}", asks: &[(Named("review"), 404)] },
+    Row {
+        route: "PUT /api/config-write/subagents/{name}",
+        asks: &[(NamedBody("review", "{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row { route: "DELETE /api/config-write/subagents/{name}", asks: &[(Named("review"), 404)] },
+    Row {
+        route: "GET /api/config-write/copies",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "GET /api/config-write/copies/content",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "POST /api/config-write/copies/restore",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
     Row { route: "GET /api/devices", asks: &[(Known, 200)] },
     Row { route: "DELETE /api/devices/{id}", asks: &[(Named("0123456789abcdef"), 404)] },
     Row { route: "POST /api/devices/sign-out-others", asks: &[(Known, 200)] },
