@@ -6,6 +6,7 @@
 mod backups;
 mod copies;
 mod parts;
+mod plugins;
 mod recap;
 mod servers;
 mod subagents;
@@ -16,6 +17,7 @@ pub use servers::ServerChange;
 pub use target::ConfigTarget;
 
 use crate::agent::Agent;
+use crate::jobs::ask::AgentRuns;
 use crate::ops::audit::{Audit, Change, Surface};
 use crate::projects::catalog::Catalog;
 use crate::projects::instructions::refused;
@@ -44,6 +46,7 @@ pub struct AgentConfigEditor {
     agent: Arc<Agent>,
     audit: Arc<Audit>,
     backups: Backups,
+    runs: Arc<AgentRuns>,
     tasks: Tasks,
     /// One write at a time: each compares with what it has read.
     writing: tokio::sync::Mutex<()>,
@@ -68,6 +71,7 @@ impl AgentConfigEditor {
         catalog: &Arc<Catalog>,
         agent: &Arc<Agent>,
         audit: &Arc<Audit>,
+        runs: &Arc<AgentRuns>,
         tasks: &Tasks,
     ) -> Self {
         Self {
@@ -76,6 +80,7 @@ impl AgentConfigEditor {
             agent: Arc::clone(agent),
             audit: Arc::clone(audit),
             backups: Backups::new(&config.state_dir),
+            runs: Arc::clone(runs),
             tasks: tasks.clone(),
             writing: tokio::sync::Mutex::default(),
         }

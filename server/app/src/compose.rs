@@ -152,8 +152,9 @@ impl UseCases {
             hosted: Arc::clone(&hosted_rows),
         });
         let audit = Arc::new(Audit::new(&config.state_dir, role, &clock));
-        let agent_config =
-            Arc::new(AgentConfigEditor::new(&config, &catalog, &agent, &audit, &tasks));
+        let runs = Arc::new(AgentRuns::new(&config, &agent, &host, parts.umask));
+        let agent_config = AgentConfigEditor::new(&config, &catalog, &agent, &audit, &runs, &tasks);
+        let agent_config = Arc::new(agent_config);
         let config_editor = ConfigEditor::new(&config, &parts.origin, &audit, &tasks);
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
@@ -209,12 +210,7 @@ impl UseCases {
                 clock: Arc::clone(&clock),
                 memory: Default::default(),
             }),
-            runs: AgentRuns::new(
-                Arc::clone(&config),
-                Arc::clone(&agent),
-                Arc::clone(&host),
-                parts.umask,
-            ),
+            runs: Arc::clone(&runs),
             locks: Arc::clone(&locks),
             trust: Arc::clone(&trust),
             readers: is_server.then(|| Arc::clone(&read_model)),

@@ -54,7 +54,7 @@ const WORD_CHARS: usize = 64;
 /// Background jobs: listed, started, resumed and stopped.
 pub struct Jobs {
     pub(crate) scan: Arc<JobScan>,
-    pub(crate) runs: AgentRuns,
+    pub(crate) runs: Arc<AgentRuns>,
     pub(crate) locks: Arc<Locks>,
     pub(crate) trust: Arc<Trust>,
     /// `None` in a command, which has no readers.

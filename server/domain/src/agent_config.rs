@@ -5,6 +5,7 @@
 
 pub mod names;
 pub mod parts;
+pub mod plugins;
 pub mod secrets;
 pub mod servers;
 pub mod subagents;

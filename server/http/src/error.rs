@@ -133,7 +133,10 @@ impl From<AppError> for Refusal {
     fn from(error: AppError) -> Self {
         let status = match error.class {
             Class::Invalid
-                if matches!(error.code, ErrorCode::PathEscape | ErrorCode::ConfirmRequired) =>
+                if matches!(
+                    error.code,
+                    ErrorCode::PathEscape | ErrorCode::ConfirmRequired | ErrorCode::AgentFailed
+                ) =>
             {
                 StatusCode::BAD_REQUEST
             }

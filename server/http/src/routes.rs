@@ -95,6 +95,20 @@ pub fn table() -> Vec<Route> {
             internal::config_write::subagents::save),
         own!(DELETE "/api/config-write/subagents/{name}" Guarded None Plain
             internal::config_write::subagents::delete),
+        own!(GET "/api/config-write/plugins" Guarded None Plain
+            internal::config_write::plugins::list),
+        own!(GET "/api/config-write/plugins/enabled" Guarded None Plain
+            internal::config_write::plugins::enabled),
+        own!(GET "/api/config-write/plugins/{plugin}" Guarded None Plain
+            internal::config_write::plugins::details),
+        own!(POST "/api/config-write/plugins/action" Guarded Json Plain
+            internal::config_write::plugins::change),
+        own!(GET "/api/config-write/marketplaces" Guarded None Plain
+            internal::config_write::plugins::marketplaces),
+        own!(GET "/api/config-write/marketplaces/declared" Guarded None Plain
+            internal::config_write::plugins::declared),
+        own!(POST "/api/config-write/marketplaces/action" Guarded Json Plain
+            internal::config_write::plugins::change_marketplace),
         own!(GET "/api/config-write/copies" Guarded None Plain
             internal::config_write::copies::list),
         own!(GET "/api/config-write/copies/content" Guarded None Plain

@@ -174,3 +174,43 @@ pub struct ConfigDeleted {
     /// Always true.
     pub deleted: bool,
 }
+
+/// A list of a scope, as the agent or its settings file has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfigList {
+    /// `user`, `project` or `local`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// The list, under its name.
+    #[serde(flatten)]
+    pub list: Map<String, Value>,
+}
+
+/// What the agent tells about a plugin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginDetails {
+    /// Its id.
+    pub plugin: String,
+    /// The agent's own words.
+    pub details: String,
+}
+
+/// What the agent did with a plugin or with marketplaces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginChanged {
+    /// `user`, `project` or `local`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// What was done.
+    pub op: String,
+    /// The plugin, the marketplace or its source.
+    pub subject: String,
+    /// Always true.
+    pub ok: bool,
+    /// The agent's own words.
+    pub output: String,
+}

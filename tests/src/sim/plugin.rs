@@ -38,7 +38,7 @@ impl<'a> Given<'a> {
                         })?;
                 }
                 "--json" => given.json = true,
-                "-y" | "--yes" | "--prune" => {}
+                "-y" | "--yes" | "--prune" | "--keep-data" => {}
                 odd if odd.starts_with('-') => {
                     return Err(Failure::agent(format!("error: unknown option '{odd}'")));
                 }

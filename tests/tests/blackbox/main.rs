@@ -18,6 +18,7 @@ mod changes;
 mod clones;
 mod commands;
 mod config_copies;
+mod config_plugins;
 mod config_subagents;
 mod config_write;
 mod configuration;

@@ -1,4 +1,4 @@
-//! One bounded run of the agent program for a job, started as agents are.
+//! One bounded run of the agent program, started as agents are.
 //! With the umask and the session that they get, because the background service which it may start
 //! inherits both.
 
@@ -19,12 +19,12 @@ use svc_ports::process::{LaunchError, LaunchSpec, Signal, Target};
 use svc_shared::error::ErrorCode;
 use tokio::sync::Semaphore;
 
-/// Programs of the agent that run for jobs at the same time.
+/// Programs of the agent that run at the same time, for jobs and for plugins.
 /// Each takes 300 MB for a second (agent 2.1.197).
 const PROGRAMS: usize = 4;
 
 /// Output beyond this is not looked at.
-const OUTPUT_CAP: u64 = 64 * 1024;
+const OUTPUT_CAP: u64 = 1024 * 1024;
 
 /// How long a run waits for its turn.
 const TURN: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ const DEATH: Duration = Duration::from_secs(2);
 pub(crate) const DIRECTORY: &str = "ask-";
 
 /// What the agent is asked.
-pub(super) struct Question {
+pub(crate) struct Question {
     pub program: PathBuf,
     pub args: Vec<String>,
     /// Real path.
@@ -46,7 +46,7 @@ pub(super) struct Question {
 }
 
 /// What it said.
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// Exit code; `None` when a signal ended it.
     pub code: Option<i32>,
     /// Both outputs, in the order of writing.
@@ -100,11 +100,12 @@ pub(crate) struct AgentRuns {
 
 impl AgentRuns {
     pub fn new(
-        config: Arc<Config>,
-        agent: Arc<Agent>,
-        host: Arc<dyn ProcessHost>,
+        config: &Arc<Config>,
+        agent: &Arc<Agent>,
+        host: &Arc<dyn ProcessHost>,
         umask: u32,
     ) -> Self {
+        let (config, agent, host) = (Arc::clone(config), Arc::clone(agent), Arc::clone(host));
         Self { config, agent, host, umask, programs: Semaphore::new(PROGRAMS) }
     }
 
@@ -112,11 +113,11 @@ impl AgentRuns {
     ///
     /// # Errors
     /// It could not be run, or not within its time.
-    pub(super) async fn ask(&self, question: Question) -> Result<Answer, AppError> {
+    pub(crate) async fn ask(&self, question: Question) -> Result<Answer, AppError> {
         let turn = tokio::time::timeout(TURN, self.programs.acquire()).await;
         let Ok(Ok(_turn)) = turn else {
             return Err(AppError::busy(
-                "several background jobs are being started or removed; try again in a moment",
+                "the agent runs several commands already; try again in a moment",
             ));
         };
         let launch_id = new_launch_id()?;
@@ -142,8 +143,8 @@ impl AgentRuns {
             self.host.signal(&identity, Signal::Kill, Target::Group);
             let _ = tokio::time::timeout(DEATH, exited).await; // one that cannot die is left
             return Err(agent_failed(format!(
-                "the agent gave no answer within {} s and was ended; if it did start something, \
-                 that shows up in the list of jobs",
+                "the agent gave no answer within {} s and was ended; what it began may be done all \
+                 the same, so look at the list again",
                 question.timeout.as_secs()
             )));
         };

@@ -83,6 +83,8 @@ pub(crate) enum Surface {
     McpApprovals,
     SkillOverrides,
     Subagents,
+    Plugins,
+    Marketplaces,
     Config,
     ConfigAdvanced,
     ConfigReconcile,

@@ -4,6 +4,7 @@
 //! shape, the project, and then whatever the use-case refuses.
 
 pub(crate) mod copies;
+pub(crate) mod plugins;
 pub(crate) mod subagents;
 
 use crate::body::fields::{self, AnyMembers};

@@ -254,6 +254,31 @@ const TABLE: &[Row] = &[
     },
     Row { route: "DELETE /api/config-write/subagents/{name}", asks: &[(Named("review"), 404)] },
     Row {
+        route: "GET /api/config-write/plugins",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "GET /api/config-write/plugins/enabled",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row { route: "GET /api/config-write/plugins/{plugin}", asks: &[(Named("a@b"), 404)] },
+    Row {
+        route: "POST /api/config-write/plugins/action",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "GET /api/config-write/marketplaces",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "GET /api/config-write/marketplaces/declared",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "POST /api/config-write/marketplaces/action",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
         route: "GET /api/config-write/copies",
         asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
     },
