@@ -60,7 +60,7 @@ async fn a_new_session_is_told_what_was_said_before() {
     assert!(written.starts_with("{\n  \"model\": \"opus\",   \"hooks\": { "), "{written}");
     let audit = fs::read_to_string(world.state.join("config_audit.log")).unwrap();
     let lines: Vec<&str> = audit.lines().filter(|line| line.contains("SessionStart")).collect();
-    assert_eq!(lines.len(), 2, "before and after: {audit}");
+    assert_eq!(lines.len(), 1, "{audit}");
     server.client.stop(bridge.instance_id.as_str()).await.expect(200);
     server.client.run("app").await;
     assert_eq!(fs::read_to_string(&settings).unwrap(), written);
