@@ -14,9 +14,9 @@ use svc_shared::internal::conversations::{BlockKind, TurnRole};
 /// Tools answer at length; a recap is of a few thousand characters.
 const END_BYTES: u64 = 4 * 1024 * 1024;
 
-/// What was said last in the newest conversation of a directory but `own`, oldest first. Blocks.
+/// What was said last in the newest conversation of a directory but `own`.
 ///
-/// Secrets are masked. Empty where there is none that can be read.
+/// Oldest first. Blocks. Secrets are masked. Empty where there is none that can be read.
 #[must_use]
 pub fn said_before(home: &AgentHome, directory: &Path, own: &str) -> Vec<Said> {
     let others = kept(home, directory);

@@ -13,6 +13,7 @@ mod subagents;
 mod target;
 
 pub use copies::CopiesOf;
+pub use recap::recap_for;
 pub use servers::ServerChange;
 pub use target::ConfigTarget;
 

@@ -66,7 +66,7 @@ pub(crate) fn bridge(tree: &Path) -> Bridge {
 /// A launch of the project of [`app`].
 pub(crate) fn launch() -> Launch {
     Launch {
-        id: crate::bridges::launch::new_launch_id().unwrap(),
+        id: crate::bridges::launch_id::new_launch_id().unwrap(),
         argv: ["claude"].into_iter().collect(),
         log_stem: "api-7-1".to_owned(),
         relaunched: false,

@@ -14,6 +14,7 @@ pub(crate) mod heal;
 pub(crate) mod keeper_list;
 pub(crate) mod keepers;
 pub(crate) mod launch;
+pub(crate) mod launch_id;
 pub(crate) mod lookup;
 pub(crate) mod options;
 mod preflight;

@@ -36,7 +36,7 @@ mod terminal;
 mod transcripts;
 
 pub use agent::Agent;
-pub use agent_config::{AgentConfigEditor, ConfigTarget, CopiesOf, ServerChange};
+pub use agent_config::{AgentConfigEditor, ConfigTarget, CopiesOf, ServerChange, recap_for};
 pub use app::App;
 pub use auth::refs;
 pub use bridges::restore::MOST_AT_ONCE;

@@ -24,7 +24,7 @@ pub const USUAL: usize = 8_000;
 /// Seconds that the agent waits for the hook.
 const PATIENCE: u64 = 5;
 
-/// Stands at the head of each recap, so that no recap is told again in the next one.
+/// Head of each recap, so that no recap is told again in the next one.
 const SENTINEL: &str = "[svc: recap of the previous conversation in this directory]";
 
 /// Who said something.
@@ -132,7 +132,9 @@ pub fn with_hook(settings: &Value, command: &str) -> Result<Option<Value>, OddSe
     Ok(Some(wanted))
 }
 
-/// A member of an object, made where it is missing. `None` where there is no object.
+/// A member of an object, made where it is missing.
+///
+/// `None` where there is no object.
 fn member<'v>(value: &'v mut Value, name: &str, usual: Value) -> Option<&'v mut Value> {
     Some(value.as_object_mut()?.entry(name).or_insert(usual))
 }

@@ -14,8 +14,10 @@ const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q\
 /// Seconds that requests are made up for; the same ones each time.
 const SECONDS: &str = "40";
 
-/// What an answer may not be. Whether a body that fits the description is accepted is not asked:
-/// rules between members, and keys that were used before, stand in words only.
+/// What an answer may not be.
+///
+/// Whether a body that fits the description is accepted is not asked: rules between members, and
+/// keys that were used before, stand in words only.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,negative_data_rejection,\
     unsupported_method,ignored_auth,missing_required_header";

@@ -5,6 +5,7 @@
 
 use crate::agent::Agent;
 use crate::agent_config::AgentConfigEditor;
+use crate::bridges::launch_id::new_launch_id;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
 use crate::failpoint::hit;
@@ -353,11 +354,4 @@ impl Launcher {
             }
         }
     }
-}
-
-/// A random launch id.
-pub(crate) fn new_launch_id() -> Result<LaunchId, AppError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| AppError::internal(error.to_string()))?;
-    hex::encode(bytes).parse().map_err(AppError::internal)
 }

@@ -4,7 +4,7 @@
 
 use super::agent_failed;
 use crate::agent::Agent;
-use crate::bridges::launch::new_launch_id;
+use crate::bridges::launch_id::new_launch_id;
 use crate::tasks::blocking;
 use crate::{AppError, Class};
 use std::fs::File;

@@ -27,7 +27,7 @@ section! {
             => real(60.0), Basic Live;
         /// Answers the agent's one-time remote-control question before the first spawn.
         auto_enable_remote_control: bool = BOOL => ON, Basic Live;
-        /// Gives new sessions of bridges what was said last in the newest earlier conversation.
+        /// Gives new sessions of bridges a recap of the newest earlier conversation.
         resume_recap: bool = BOOL => OFF, Basic Live;
         /// Length of that recap in characters; the newest turns are kept.
         resume_recap_max_chars: u32 = int(500) => num(8000), Basic Live;

@@ -1,7 +1,7 @@
 //! One run of git as agents are run: identity first, its own session, killed whole.
 
 use crate::agent::Agent;
-use crate::bridges::launch::new_launch_id;
+use crate::bridges::launch_id::new_launch_id;
 use crate::tasks::blocking;
 use crate::{AppError, Class};
 use std::collections::BTreeMap;
