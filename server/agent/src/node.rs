@@ -16,14 +16,24 @@ const MAX_ALIASES: usize = 8;
 /// The time limit. A healthy disk is faster, and nobody waits longer for a start.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// The `bin` directory of nvm's `default` alias, found within 5 s.
-/// It is below `$NVM_DIR`, else `~/.nvm`. `None` for every failure: a bridge starts without it.
-pub async fn default_node_bin(env: &Variables) -> Option<PathBuf> {
+/// Where nvm is installed: `$NVM_DIR`, else `~/.nvm`; `None` if it is not.
+#[must_use]
+pub fn installation(env: &Variables) -> Option<PathBuf> {
+    directory(env).filter(|nvm| nvm.join("versions/node").is_dir() || nvm.join("nvm.sh").is_file())
+}
+
+fn directory(env: &Variables) -> Option<PathBuf> {
     let path = |name: &str| {
         let value = env.get(OsStr::new(name)).map(PathBuf::from);
         value.filter(|path| path.is_absolute())
     };
-    let nvm = path("NVM_DIR").or_else(|| path("HOME").map(|home| home.join(".nvm")))?;
+    path("NVM_DIR").or_else(|| path("HOME").map(|home| home.join(".nvm")))
+}
+
+/// The `bin` directory of nvm's `default` alias, found within 5 s.
+/// It is below `$NVM_DIR`, else `~/.nvm`. `None` for every failure: a bridge starts without it.
+pub async fn default_node_bin(env: &Variables) -> Option<PathBuf> {
+    let nvm = directory(env)?;
     // A plain thread: it may hang on a dead mount longer than the runtime should wait at its end.
     let (tx, rx) = tokio::sync::oneshot::channel();
     std::thread::Builder::new()

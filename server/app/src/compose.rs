@@ -430,6 +430,7 @@ impl UseCases {
             keepers: Arc::clone(&keeper_list),
             sessions: scan,
             last,
+            program: std::env::current_exe().ok(),
         });
         let metrics = Arc::new(Metrics::new(&config, &copies, &catalog));
         let transcripts = Arc::new(Transcripts {

@@ -99,10 +99,12 @@ One line per check: PASS, WARN or FAIL, its name, what was found, and what to do
 Exit 1 with a failure, else 0; with --strict, 3 when there are only warnings.
 
 Checks: config, config-keys, config-mode, env, claude, claude-login, projects_root, state_dir,
-git, auth, workspace-trust, tls, db, strays, keepers, duplicate-sessions, systemd, port, server.
+git, auth, workspace-trust, node-toolchain, extra:pty, binary:hosted, tls, disk, db, strays,
+keepers, restart, duplicate-sessions, systemd, port, server.
 
 Examples:
   svc doctor
+  svc doctor --fix                    close files to others, then check again
   svc doctor --strict --json          for a program, warnings count
   svc doctor --probe                  as clients reach the service, through its proxies
   svc doctor --only claude claude-login")]

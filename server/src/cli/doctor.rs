@@ -14,8 +14,9 @@ use crate::logging::{self, Shape};
 use crate::signals::{Asked, Signals};
 use clap::Args;
 use std::path::PathBuf;
-use svc_app::doctor;
-use svc_config::{ConfigErrors, FindError, Loaded, LogLevel, load};
+use std::sync::Arc;
+use svc_app::doctor::{self, Repairs};
+use svc_config::{Config, ConfigErrors, FindError, Loaded, LogLevel, load};
 use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;
 
@@ -27,6 +28,9 @@ pub(crate) struct Doctor {
     /// Only these checks.
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub(crate) only: Vec<String>,
+    /// Close configuration file and state directory to others, then check.
+    #[arg(long, conflicts_with = "probe")]
+    pub(crate) fix: bool,
     /// Warnings count: exit 3.
     #[arg(long)]
     pub(crate) strict: bool,
@@ -36,7 +40,7 @@ pub(crate) struct Doctor {
 }
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 24] = [
     "config",
     "config-keys",
     "config-mode",
@@ -48,10 +52,15 @@ const NAMES: [&str; 19] = [
     "git",
     "auth",
     "workspace-trust",
+    "node-toolchain",
+    "extra:pty",
+    "binary:hosted",
     "tls",
+    "disk",
     "db",
     "strays",
     "keepers",
+    "restart",
     "duplicate-sessions",
     "systemd",
     "port",
@@ -65,11 +74,18 @@ pub(crate) fn run(call: &Call, options: &Doctor) -> Result<Exit, End> {
         let line = format!("there is no check `{unknown}`; name some of: {all}");
         return Err(Failure::new(Exit::Refused, "invalid_value", line).into());
     }
-    let (path, mut checks) = examined(call, options.probe.as_ref())?;
-    if !options.only.is_empty() {
-        checks.retain(|check| options.only.contains(&check.name));
+    let examine = || {
+        let mut found = examined(call, options.probe.as_ref())?;
+        if !options.only.is_empty() {
+            found.checks.retain(|check| options.only.contains(&check.name));
+        }
+        Ok::<_, End>(found)
+    };
+    let mut found = examine()?;
+    if options.fix && fix(call, &found) {
+        found = examine()?;
     }
-    let report = doctor::report(checks, path.as_deref(), compose::now());
+    let report = doctor::report(found.checks, found.path.as_deref(), compose::now());
     let count = |status| report.checks.iter().filter(|check| check.status.is(&status)).count();
     let (failures, warnings) = (count(CheckStatus::Fail), count(CheckStatus::Warn));
     if options.json {
@@ -104,17 +120,61 @@ fn line(check: &Check) -> [Cell; 2] {
     [Cell::toned(word, tone), Cell::from(text)]
 }
 
-fn examined(
-    call: &Call,
-    probe: Option<&Option<String>>,
-) -> Result<(Option<PathBuf>, Vec<Check>), End> {
+/// What was examined, and what was found.
+struct Examined {
+    /// The configuration file.
+    path: Option<PathBuf>,
+    /// Its content, where it is usable.
+    config: Option<Arc<Config>>,
+    checks: Vec<Check>,
+}
+
+impl Examined {
+    fn unusable(path: Option<PathBuf>, checks: Vec<Check>) -> Self {
+        Self { path, config: None, checks }
+    }
+
+    fn is_wrong(&self, name: &str) -> bool {
+        self.checks.iter().any(|check| check.name == name && !check.status.is(&CheckStatus::Ok))
+    }
+}
+
+/// Does what is safe to do about what was found, and tells of it on standard error.
+///
+/// Returns whether anything was changed.
+fn fix(call: &Call, found: &Examined) -> bool {
+    let mut repairs = Vec::new();
+    if found.is_wrong("config-mode")
+        && let Some(file) = &found.path
+    {
+        repairs.push(doctor::close_config(file));
+    }
+    if found.is_wrong("state_dir")
+        && let Some(config) = found.config.as_ref().filter(|config| config.state_dir.is_dir())
+    {
+        repairs.push(doctor::close_state_dir(config));
+    }
+    for Repairs { done, failed } in &repairs {
+        for line in done {
+            call.output.note(&format!("fixed: {line}"));
+        }
+        for line in failed {
+            call.output.note(&format!("not fixed: {line}"));
+        }
+    }
+    repairs.iter().any(|repairs| !repairs.done.is_empty())
+}
+
+fn examined(call: &Call, probe: Option<&Option<String>>) -> Result<Examined, End> {
     let found = match found(call)? {
         Ok(found) => found,
         Err(FindError::NotFound { searched }) => {
             let searched: Vec<String> = searched.iter().map(shown).collect();
-            return Ok((None, doctor::not_found(&searched)));
+            return Ok(Examined::unusable(None, doctor::not_found(&searched)));
         }
-        Err(FindError::Unusable(errors)) => return Ok((None, doctor::of_unusable(&errors))),
+        Err(FindError::Unusable(errors)) => {
+            return Ok(Examined::unusable(None, doctor::of_unusable(&errors)));
+        }
     };
     let path = Some(found.path.clone());
     let read = load(&found, &call.environment);
@@ -122,7 +182,7 @@ fn examined(
         Ok(loaded) => loaded,
         // It may be examined, although it must not be served.
         Err(ConfigErrors { exposed: Some(loaded), .. }) => loaded,
-        Err(errors) => return Ok((path, doctor::of_unusable(errors))),
+        Err(errors) => return Ok(Examined::unusable(path, doctor::of_unusable(errors))),
     };
     logging::start(Shape::Remark, LogLevel::Error);
     crate::safety::report_panics();
@@ -130,7 +190,7 @@ fn examined(
         Some(url) => block_on(probed(call, loaded, url.as_deref())),
         None => block_on(asked(call, loaded, read.as_ref())),
     };
-    Ok((path, checks?))
+    Ok(Examined { path, config: Some(call.surroundings(loaded).config), checks: checks? })
 }
 
 /// The checks of `--probe`: what the start judges, then what clients see.

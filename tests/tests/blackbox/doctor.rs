@@ -2,7 +2,7 @@
 //!
 //! The command and the service give the same report.
 
-use crate::harness::World;
+use crate::harness::{Start, World, service};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -42,11 +42,43 @@ fn ends(ran: &crate::harness::Ran, code: i32, last: &str) {
     assert_eq!(ran.stdout.lines().last(), Some(last), "{ran:?}");
 }
 
+/// What the command examines on every machine, in this order.
+const SOUND: [&str; 20] = [
+    "config",
+    "config-keys",
+    "config-mode",
+    "env",
+    "claude",
+    "claude-login",
+    "projects_root",
+    "state_dir",
+    "git",
+    "auth",
+    "workspace-trust",
+    "extra:pty",
+    "disk",
+    "db",
+    "strays",
+    "keepers",
+    "restart",
+    "duplicate-sessions",
+    "systemd",
+    "port",
+];
+
+/// A call that examines all but `disk`.
+///
+/// Its verdict is up to the machine of the test.
+fn beside_disk<'a>(words: &[&'a str]) -> Vec<&'a str> {
+    let beside = SOUND.iter().filter(|name| **name != "disk");
+    ["doctor"].iter().chain(words).chain(&["--only"]).chain(beside).copied().collect()
+}
+
 #[tokio::test]
 async fn a_sound_machine_passes_and_nothing_is_created() {
     let world = World::new();
     world.project("app");
-    let ran = world.cli(&["doctor"]).await;
+    let ran = world.cli(&beside_disk(&[])).await;
     ends(&ran, 0, "svc: all checks passed");
     assert!(ran.stdout.contains("  PASS  config            loaded "), "{}", ran.stdout);
     assert!(ran.stdout.contains("  PASS  claude-login      logged in (claude.ai)"), "{ran:?}");
@@ -55,26 +87,7 @@ async fn a_sound_machine_passes_and_nothing_is_created() {
 
     let report = report(&world).await;
     let names: Vec<&str> = report["checks"].as_array().unwrap().iter().map(name).collect();
-    let all = [
-        "config",
-        "config-keys",
-        "config-mode",
-        "env",
-        "claude",
-        "claude-login",
-        "projects_root",
-        "state_dir",
-        "git",
-        "auth",
-        "workspace-trust",
-        "db",
-        "strays",
-        "keepers",
-        "duplicate-sessions",
-        "systemd",
-        "port",
-    ];
-    assert_eq!(names, all);
+    assert_eq!(names, SOUND);
     assert_eq!((&report["ok"], &report["config_path"]), (&json!(true), &json!(world.config)));
     assert!(report["version"].is_string() && report["at"].is_string(), "{report:#}");
     says(&report, "db", "ok", "none yet");
@@ -91,8 +104,8 @@ fn name(check: &Value) -> &str {
 async fn the_exit_code_tells_failures_and_on_request_warnings() {
     let world = World::new();
     world.untrusted("app");
-    ends(&world.cli(&["doctor"]).await, 0, "svc: 1 warning(s)");
-    ends(&world.cli(&["doctor", "--strict"]).await, 3, "svc: 1 warning(s)");
+    ends(&world.cli(&beside_disk(&[])).await, 0, "svc: 1 warning(s)");
+    ends(&world.cli(&beside_disk(&["--strict"])).await, 3, "svc: 1 warning(s)");
     let only = ["doctor", "--strict", "--only", "config", "git"];
     let ran = world.cli(&only).await;
     ends(&ran, 0, "svc: all checks passed");
@@ -351,11 +364,17 @@ async fn the_service_reports_the_same_and_sees_the_file_as_it_is_now() {
     let reply = server.client.get("/api/doctor").await.expect(200);
     let own = reply.json();
     let beside = report(&world).await;
-    let known = |check: &&Value| !["port", "server"].contains(&name(check));
+    // Free space changes between the two.
+    let known = |check: &&Value| !["port", "server", "disk"].contains(&name(check));
     let of_command: Vec<&Value> =
         beside["checks"].as_array().unwrap().iter().filter(known).collect();
-    let of_service: Vec<&Value> = own["checks"].as_array().unwrap().iter().collect();
+    // Only the service can tell of the program that runs.
+    let shared = |check: &&Value| !["program", "disk"].contains(&name(check));
+    let of_service: Vec<&Value> = own["checks"].as_array().unwrap().iter().filter(shared).collect();
     assert_eq!(of_service, of_command);
+    for report in [&own, &beside] {
+        assert!(check(report, "disk")["detail"].as_str().unwrap().contains("state_dir"));
+    }
     assert_eq!(own["config_path"], beside["config_path"]);
 
     // Another health report than the doctor's would be a contradiction.
@@ -386,4 +405,120 @@ async fn h83_two_hundred_askers_cause_one_examination() {
     let first = answers[0].body.clone();
     assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == first));
     assert!(probes() <= 1, "{} probes", probes());
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+#[tokio::test]
+async fn fix_closes_to_others_what_it_warns_of_and_says_so() {
+    let world = World::new();
+    world.project("app");
+    world.serve().await.stop().await;
+    let inside = world.state.join("svc.db");
+    for (path, bits) in [(&world.config, 0o646), (&world.state, 0o755), (&inside, 0o644)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(bits)).unwrap();
+    }
+    let named = ["doctor", "--fix", "--only", "config-mode", "state_dir"];
+    let before = world.cli(&["doctor", "--only", "config-mode", "state_dir"]).await;
+    ends(&before, 1, "svc: FAILURES above");
+    assert_eq!(mode(&world.config), 0o646, "looking changes nothing");
+    // What was not asked for is left alone.
+    world.cli(&["doctor", "--fix", "--only", "git"]).await.ok();
+    assert_eq!(mode(&world.config), 0o646);
+    let fixed = world.cli(&named).await;
+    ends(&fixed, 0, "svc: all checks passed");
+    let said: Vec<&str> = fixed.stderr.lines().collect();
+    let told = ["0646 -> 0600", "0755 -> 0700", "0644 -> 0600"];
+    for (path, change) in [&world.config, &world.state, &inside].into_iter().zip(told) {
+        let line = format!("svc: fixed: closed {} to others ({change})", path.display());
+        assert!(said.contains(&&*line), "{said:?}");
+    }
+    // Looking may have left a log of the database behind, with the rights of the database.
+    let known = |line: &&str| line.starts_with("svc: fixed: closed ");
+    assert!(said.iter().all(known), "{said:?}");
+    for entry in fs::read_dir(&world.state).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
+    }
+    let modes = [&world.config, &world.state, &inside].map(|path| mode(path));
+    assert_eq!(modes, [0o600, 0o700, 0o600]);
+    let again = world.cli(&named).await;
+    ends(&again, 0, "svc: all checks passed");
+    assert_eq!(again.stderr, "", "nothing is left to do");
+}
+
+#[tokio::test]
+async fn a_session_that_was_given_up_is_named_until_it_is_resumed() {
+    let restart = json!({ "policy": "on-crash", "max_crashes": 1, "initial_delay_seconds": 0.05 });
+    let world = World::with(json!({ "restart": restart }));
+    world.project("app");
+    let server = world.serve().await;
+    server.client.run("app").await;
+    let mut page = server.events().await;
+    world.bridges_of("app")[0].signal(rustix::process::Signal::KILL);
+    page.until("the end of the restarts", |state| {
+        let mut rows = state.instances.values();
+        rows.find(|row| row.restart.state.to_string() == "quarantined").map(|_| ())
+    })
+    .await;
+    let found = world.cli(&["doctor", "--json", "--only", "restart"]).await.json();
+    says(&found, "restart", "warn", "1 session held: app (crashed too often)");
+    says(&server.client.get("/api/doctor").await.expect(200).json(), "restart", "warn", "app");
+    world.cli(&["resume", "app"]).await.ok();
+    let found = world.cli(&["doctor", "--json", "--only", "restart"]).await.json();
+    says(&found, "restart", "ok", "no session is held");
+}
+
+#[tokio::test]
+async fn a_program_file_that_is_gone_is_told_of_by_the_service() {
+    let world = World::new();
+    let program = world.root.join("svc");
+    fs::copy(service(), &program).unwrap();
+    let start = Start { program: Some(program.clone()), ..Start::default() };
+    let server = world.serve_as(start).await;
+    fs::rename(&program, world.root.join("aside")).unwrap();
+    let report = server.client.get("/api/doctor").await.expect(200).json();
+    says(&report, "program", "fail", "cannot start again");
+    assert_eq!(report["ok"], false);
+    fs::rename(world.root.join("aside"), &program).unwrap();
+    server.stop().await;
+    let server = world.serve().await;
+    let report = server.client.get("/api/doctor").await.expect(200).json();
+    says(&report, "program", "ok", "the one installed");
+    says(&report, "extra:pty", "ok", "built in");
+}
+
+#[tokio::test]
+async fn the_daemon_of_direct_sessions_is_looked_for_where_they_are_on() {
+    let world = World::with(json!({ "hosted": { "enabled": true } }));
+    let report = async || world.cli(&["doctor", "--json", "--only", "binary:hosted"]).await.json();
+    says(&report().await, "binary:hosted", "ok", "(>= ");
+    let odd = world.root.join("odd");
+    fs::write(&odd, "#!/bin/sh\necho svc-hosted 0.0.1\n").unwrap();
+    fs::set_permissions(&odd, fs::Permissions::from_mode(0o755)).unwrap();
+    world.configure(json!({ "hosted": { "binary": odd } }));
+    says(&report().await, "binary:hosted", "warn", "0.0.1 is older");
+    world.configure(json!({ "hosted": { "binary": "/nowhere/svc-hosted" } }));
+    says(&report().await, "binary:hosted", "warn", "/nowhere/svc-hosted");
+}
+
+#[tokio::test]
+async fn nvm_without_a_usable_default_is_told_of() {
+    let world = World::with(json!({ "claude": { "node_from_nvm": true } }));
+    let nvm = world.root.join("nvm");
+    let bin = nvm.join("versions/node/v20.1.0/bin");
+    fs::create_dir_all(&bin).unwrap();
+    fs::create_dir_all(nvm.join("alias")).unwrap();
+    fs::write(bin.join("node"), "").unwrap();
+    let found = async || {
+        let env = [("NVM_DIR", nvm.to_str().unwrap())];
+        world.cli_with(&["doctor", "--json", "--only", "node-toolchain"], &env).await.json()
+    };
+    says(&found().await, "node-toolchain", "warn", "alias `default`");
+    fs::write(nvm.join("alias/default"), "v20.1.0\n").unwrap();
+    says(&found().await, "node-toolchain", "ok", "v20.1.0/bin");
+    world.configure(json!({ "claude": { "node_from_nvm": false } }));
+    says(&found().await, "node-toolchain", "warn", "claude.node_from_nvm");
 }

@@ -23,7 +23,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// How often a daemon that was just started is asked whether it listens.
 const POLL: Duration = Duration::from_millis(100);
 /// The program's name while nobody configured another.
-const PROGRAM: &str = "svc-hosted";
+pub(crate) const PROGRAM: &str = "svc-hosted";
 
 /// The one connection of this process to the daemon.
 pub(crate) struct Link {

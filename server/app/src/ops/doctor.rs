@@ -6,11 +6,15 @@
 
 mod agent;
 mod configuration;
+mod disk;
 mod exposure;
+mod held;
 mod keepers;
 pub(crate) mod last;
 mod places;
+mod programs;
 mod registry;
+mod repair;
 mod same_session;
 mod strays;
 mod systemd;
@@ -25,7 +29,7 @@ use crate::projects::catalog::Catalog;
 use crate::registry::Registry;
 use crate::sessions::SessionScan;
 use last::LastAnswer;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::login::Login;
@@ -39,6 +43,7 @@ use svc_shared::status::CheckStatus;
 use svc_store::OpenError;
 
 pub use configuration::not_found;
+pub use repair::{Repairs, close_config, close_state_dir};
 pub use verdict::{failed, passed, warned};
 
 /// Longest look through the database.
@@ -68,6 +73,8 @@ pub struct Examiner {
     pub(crate) keepers: Arc<KeeperList>,
     pub(crate) sessions: Arc<SessionScan>,
     pub(crate) last: Arc<LastAnswer>,
+    /// Where the program was when it began.
+    pub(crate) program: Option<PathBuf>,
 }
 
 impl Examiner {
@@ -113,17 +120,18 @@ impl Examiner {
         let (of, trusted, projects) =
             (Arc::clone(config), Arc::clone(&self.agent), self.catalog.all());
         let places = tokio::task::spawn_blocking(move || {
-            let [root, state, git] = [
+            let [root, state, git, disk] = [
                 places::projects_root(&of.projects_root, &projects),
                 places::state_dir(&of),
                 places::git(&trusted.environment()),
+                disk::disk(&of.state_dir),
             ];
             let untrusted: Vec<&str> = projects
                 .iter()
                 .filter(|at| trusted.trust(&at.path, at.git_root.as_deref()) != Trust::Granted)
                 .map(|project| project.name.as_str())
                 .collect();
-            [root, state, git, agent::trust(&untrusted, projects.len())]
+            [root, state, git, agent::trust(&untrusted, projects.len()), disk]
         });
         let database = async {
             let seen = match records {
@@ -171,20 +179,61 @@ impl Examiner {
             };
             keepers::keepers(found.as_deref())
         };
-        let (agent, login, places, database, strays, keepers, same_session, scopes) =
-            tokio::join!(agent, login, places, database, strays, keepers, same_session, scopes);
+        let held = async {
+            let found = match records {
+                Records::Open => self.registry.live().await.ok(),
+                Records::Absent => Some(Vec::new()),
+                Records::Refused(_) => None,
+            };
+            held::held(found.map(|_| self.registry.copies.bridges()).as_deref())
+        };
+        let (agent, login, places, database, strays, keepers, held, same_session, scopes, beside) = tokio::join!(
+            agent,
+            login,
+            places,
+            database,
+            strays,
+            keepers,
+            held,
+            same_session,
+            scopes,
+            self.programs_beside()
+        );
         let mut checks = vec![agent, login];
         let exposure = exposure::auth(config);
         let (of, now) = (Arc::clone(config), self.clock.now());
         let certificate = tokio::task::spawn_blocking(move || tls::tls(&of, now)).await;
         let certificate = certificate.ok().flatten();
+        let mut space = None;
         match places {
-            Ok([root, state, git, trust]) => checks.extend([root, state, git, exposure, trust]),
+            Ok([root, state, git, trust, disk]) => {
+                checks.extend([root, state, git, exposure, trust]);
+                space = Some(disk);
+            }
             Err(_) => checks.push(exposure),
         }
+        checks.extend(beside);
         checks.extend(certificate);
-        checks.extend([database, strays, keepers, same_session, scopes]);
+        checks.extend(space);
+        checks.extend([database, strays, keepers, held, same_session, scopes]);
+        // A command is another process, perhaps of another program than the service.
+        if self.registry.has_readers() {
+            let program = self.program.clone();
+            let look = move || programs::own_program(program.as_deref());
+            checks.extend(tokio::task::spawn_blocking(look).await.ok());
+        }
         checks
+    }
+
+    /// Checks of what runs beside the agent, where it is in use.
+    async fn programs_beside(&self) -> Vec<Check> {
+        let env = self.agent.environment();
+        let (node, hosted) = tokio::join!(
+            programs::node_toolchain(&self.config, &env),
+            programs::hosted(&self.config, &env, VERSION)
+        );
+        let terminal = passed("extra:pty", "built in");
+        node.into_iter().chain([terminal]).chain(hosted).collect()
     }
 
     /// The very answer that the health report shows, where there is one.

@@ -127,19 +127,22 @@ fn is_wider(found: &Metadata) -> bool {
 }
 
 /// What others may use below a directory.
+/// Relative paths.
 #[derive(Debug, Default)]
-struct Open {
-    /// Relative paths.
-    named: Vec<String>,
+pub(super) struct Open {
+    /// Files and directories that may be named.
+    pub(super) named: Vec<PathBuf>,
     /// Files whose names hold the agent's name of a session, which is a credential.
-    unnamed: usize,
+    pub(super) unnamed: Vec<PathBuf>,
 }
 
 impl Open {
     /// `None` when there is nothing.
     fn words(&self) -> Option<String> {
-        let named = (!self.named.is_empty()).then(|| redact_text(&some_of(&self.named)));
-        let unnamed = (self.unnamed > 0).then(|| counted(self.unnamed, "session log"));
+        let shown: Vec<_> = self.named.iter().map(|path| path.display()).collect();
+        let named = (!shown.is_empty()).then(|| redact_text(&some_of(&shown)));
+        let unnamed = self.unnamed.len();
+        let unnamed = (unnamed > 0).then(|| counted(unnamed, "session log"));
         match (named, unnamed) {
             (Some(named), Some(unnamed)) => Some(format!("{named}, and {unnamed}")),
             (named, unnamed) => named.or(unnamed),
@@ -149,7 +152,7 @@ impl Open {
 
 /// Files and directories that others may use, relative to `root`.
 /// What vanishes meanwhile is none.
-fn wider_inside(root: &Path) -> Open {
+pub(super) fn wider_inside(root: &Path) -> Open {
     let mut left = MOST_FILES;
     let mut open = Open::default();
     let mut waiting = vec![root.to_owned()];
@@ -165,9 +168,9 @@ fn wider_inside(root: &Path) -> Open {
             let inside = path.strip_prefix(root).unwrap_or(&path);
             if is_own && !is_public(inside) && is_wider(&found) {
                 if names_session(inside) {
-                    open.unnamed += 1;
+                    open.unnamed.push(inside.to_owned());
                 } else {
-                    open.named.push(inside.display().to_string());
+                    open.named.push(inside.to_owned());
                 }
             }
             if found.is_dir() {
