@@ -96,6 +96,24 @@ test('the second list opens with the password, and is locked again', async () =>
   await seen(part('settings-locked'));
 });
 
+test('H114: the restart that saved settings wait for is asked about, done and told', async () => {
+  await seen(part('settings-waits'));
+  await press(part('settings-restart'));
+  await says(part('confirm'), 'Sessions keep running');
+  await shot('settings-restart');
+  await press(part('confirm-no'));
+  await gone(part('confirm'));
+  await press(part('settings-restart'));
+  await press(part('confirm-yes'));
+  // The settings are read again from the service that is back.
+  await gone(part('settings-waits'));
+  assert.match(await page.$eval('body', (body) => body.innerText), /svc is back/);
+  await seen(setting('restart.max_crashes'));
+  assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '8');
+  const badges = await page.$eval(setting('restart.max_crashes'), (row) => row.innerText);
+  assert.doesNotMatch(badges, /waits for a restart/);
+});
+
 test('a searcher finds keys that only the file sets, and why', async () => {
   await page.type(part('settings-filter'), 'password_hash');
   await page.waitForFunction(() => document.querySelectorAll('[data-testid=setting]:not([hidden])').length === 0);

@@ -49,6 +49,7 @@ mod session_row;
 mod setting_row;
 pub mod settings;
 mod settings_lock;
+mod settings_restart;
 pub mod spending;
 pub mod tabs;
 pub mod terminal;

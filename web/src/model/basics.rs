@@ -62,6 +62,8 @@ pub struct Basics {
     pub can_type: bool,
     /// Projects are created and cloned here.
     pub can_clone: bool,
+    /// The service can restart itself.
+    pub can_restart: bool,
     /// How tokens and costs are shown.
     pub usage: UsageDisplay,
     /// Of what a page in the background may notify.
@@ -115,6 +117,7 @@ impl From<Bootstrap> for Basics {
             has_terminal: all.features.pty_screen,
             can_type: all.features.terminal_input,
             can_clone: all.features.clone,
+            can_restart: all.features.restart,
             usage: all.usage,
             notifications: all.notifications,
         }
@@ -169,6 +172,7 @@ mod tests {
                 has_terminal: true,
                 can_type: false,
                 can_clone: whole.features.clone,
+                can_restart: false,
                 usage: whole.usage.clone(),
                 notifications: whole.notifications,
             }

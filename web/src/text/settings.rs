@@ -24,6 +24,21 @@ pub const MISSING: &str = "not in this version";
 pub const DEPRECATED: &str = "replaced by usage.mode";
 /// Badge of a key whose saved value is not in use yet.
 pub const PENDING: &str = "saved, waits for a restart";
+/// Saved settings are not in use yet.
+pub const WAITS: &str = "Saved settings wait for a restart of svc.";
+/// Button.
+pub const RESTART_SVC: &str = "Restart svc";
+/// Verb of the question.
+pub const RESTART: &str = "Restart";
+/// What the question is about.
+pub const SERVICE: &str = "svc";
+/// The rest of the question.
+pub const RESTART_REST: &str =
+    "? Sessions keep running, and this page reconnects in a few seconds.";
+/// While the service is away.
+pub const IS_AWAY: &str = "svc restarts. This page reconnects by itself.";
+/// Toast after the restart.
+pub const IS_BACK: &str = "svc is back, with the saved settings.";
 /// Mark of a key that somebody else changed.
 pub const CONFLICT: &str = "Somebody else changed this key in the file.";
 /// State of a switch.

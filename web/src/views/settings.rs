@@ -12,6 +12,7 @@ use crate::reactive::{derived, dynamic, live};
 use crate::text::settings as words;
 use crate::views::setting_row::row;
 use crate::views::settings_lock::advanced;
+use crate::views::settings_restart::waiting;
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -84,6 +85,15 @@ impl SettingsForm {
         self.conflicts.set(marked);
         self.basic.set(Some(found));
         self.advanced.set(second);
+    }
+
+    /// Whether saved values are not in use yet.
+    fn waits(self) -> Signal<bool> {
+        let waits = |report: &ConfigReport| report.specs.values().any(|spec| spec.pending);
+        derived(move || {
+            self.basic.with(|basic| matches!(basic, Some(Ok(report)) if waits(report)))
+                || self.advanced.with(|second| second.as_ref().is_some_and(waits))
+        })
     }
 
     fn discard(self) {
@@ -214,6 +224,7 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
             </div>
             <div class="settings-main">
                 {note}
+                {waiting(form.waits(), Callback::new(move |()| form.read()), form.strip)}
                 {dynamic(move || form.strip.get().map(|said| view! {
                     <p class="strip tone-danger" role="alert" data-testid="settings-problem">{said}</p>
                 }))}
