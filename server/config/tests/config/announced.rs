@@ -50,7 +50,7 @@ impl Source {
             Some((section, _)) => {
                 let section = section.rsplit('.').next().unwrap_or(section);
                 // Where the section itself is passed on, its fields stand alone.
-                self.has(&format!(".{section}.{field}"))
+                self.has(&format!("{section}.{field}"))
                     || self.passes_on(section) && self.has(&format!(".{field}"))
             }
         }
