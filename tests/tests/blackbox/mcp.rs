@@ -386,7 +386,7 @@ async fn h137_every_odd_line_gets_its_error_and_the_loop_goes_on() {
 #[tokio::test]
 async fn h137_while_a_tool_runs_a_ping_is_answered_and_its_id_is_taken() {
     let world = World::new();
-    world.project_with("app", json!({ "ready_ms": 1500 }));
+    world.project_with("app", json!({ "ready_ms": 6_000 }));
     let mut agent = world.writer();
     agent.hello(VERSION).await;
     let spawn = tool(7, "spawn_session", &json!({ "project": "app" }));
