@@ -356,7 +356,7 @@ impl Staged {
         request.stop.check().map_err(|cause| at("replace", &self.target.path, cause))?;
         let Self { directory, contents, target, _lock } = self;
         let aside = directory.path().join("previous");
-        let swapped = match swap(&state, &target.path, &aside) {
+        let swapped = match swap(&state, &target.path, &aside, target.is_free) {
             Ok(swapped) => swapped,
             Err(error) => return Err(after(error, directory, &target.path)),
         };

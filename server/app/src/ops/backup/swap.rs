@@ -35,13 +35,21 @@ pub(super) enum SwapError {
 
 /// Puts `staged` in the place of `target`. `aside` is a free name beside `staged`.
 ///
+/// A target that `was_free` must be free still: a service that has begun to fill it meanwhile would
+/// lose its directory.
+///
 /// # Errors
 /// As [`SwapError`] says.
-pub(super) fn swap(staged: &Path, target: &Path, aside: &Path) -> Result<Swapped, SwapError> {
+pub(super) fn swap(
+    staged: &Path,
+    target: &Path,
+    aside: &Path,
+    was_free: bool,
+) -> Result<Swapped, SwapError> {
     let done = |how| Swapped { staged: staged.to_owned(), target: target.to_owned(), how };
-    if is_free(target).map_err(SwapError::Nothing)? {
+    if was_free {
         let was_there = target.exists();
-        // A rename replaces an empty directory and no other one.
+        // A rename replaces an empty directory and no other one; the kernel decides.
         fs::rename(staged, target).map_err(SwapError::Nothing)?;
         return Ok(done(How::Placed { was_there }));
     }
@@ -116,7 +124,7 @@ mod tests {
         let staged = tree(dir.path(), "staged", "new");
         let target = tree(dir.path(), "target", "old");
         let aside = dir.path().join("aside");
-        let swapped = swap(&staged, &target, &aside).unwrap();
+        let swapped = swap(&staged, &target, &aside, false).unwrap();
         assert_eq!(content(&target), "new");
         swapped.undo().unwrap();
         assert_eq!((content(&target), content(&staged)), ("old".into(), "new".into()));
@@ -138,12 +146,22 @@ mod tests {
     }
 
     #[test]
+    fn h40_a_directory_that_was_filled_meanwhile_is_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let staged = tree(dir.path(), "staged", "new");
+        let target = tree(dir.path(), "target", "of a service that started");
+        let swapped = swap(&staged, &target, &dir.path().join("aside"), true);
+        assert!(matches!(swapped, Err(SwapError::Nothing(_))), "{swapped:?}");
+        assert_eq!(content(&target), "of a service that started");
+    }
+
+    #[test]
     fn an_empty_directory_is_replaced_and_comes_back_empty() {
         let dir = tempfile::tempdir().unwrap();
         let staged = tree(dir.path(), "staged", "new");
         let target = dir.path().join("target");
         fs::create_dir(&target).unwrap();
-        let swapped = swap(&staged, &target, &dir.path().join("aside")).unwrap();
+        let swapped = swap(&staged, &target, &dir.path().join("aside"), true).unwrap();
         assert_eq!(content(&target), "new");
         swapped.undo().unwrap();
         assert_eq!(content(&staged), "new");
