@@ -3,10 +3,10 @@
 use crate::conversation::turn;
 use crate::home::AgentHome;
 use crate::regular_file::open_regular;
-use crate::transcripts::kept;
+use crate::transcripts::{kept, work_dir};
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use svc_domain::recap::{Said, Speaker};
 use svc_shared::internal::conversations::{BlockKind, TurnRole};
 
@@ -19,11 +19,13 @@ const END_BYTES: u64 = 4 * 1024 * 1024;
 /// Oldest first. Blocks. Secrets are masked. Empty where there is none that can be read.
 #[must_use]
 pub fn said_before(home: &AgentHome, directory: &Path, own: &str) -> Vec<Said> {
-    let others = kept(home, directory);
-    let newest = others.iter().find(|id| id.expose() != own);
-    let (Some(id), Some(directory)) = (newest, directory.to_str()) else { return Vec::new() };
-    let file = open_regular(&home.transcript_file(directory, id.expose()));
-    file.and_then(|file| end(&file)).map(|bytes| said(&bytes)).unwrap_or_default()
+    let Some(name) = directory.to_str() else { return Vec::new() };
+    let others = kept(home, directory).into_iter().filter(|id| id.expose() != own);
+    // Two directories may share one of the agent's: `a.b` and `a-b`.
+    let is_here = |file: &PathBuf| work_dir(file).is_none_or(|place| place == directory);
+    let newest = others.map(|id| home.transcript_file(name, id.expose())).find(is_here);
+    let Some(newest) = newest else { return Vec::new() };
+    open_regular(&newest).and_then(|file| end(&file)).map(|bytes| said(&bytes)).unwrap_or_default()
 }
 
 /// The last bytes of a file, from the beginning of a line.
@@ -114,6 +116,17 @@ mod tests {
         assert_eq!((texts[1], told[1].by), ("Pushed.", Speaker::Agent));
         assert_eq!(said_before(&home, Path::new("/p/app"), ONE)[0].text, "the new one");
         assert!(said_before(&home, Path::new("/p/none"), ONE).is_empty());
+    }
+
+    #[test]
+    fn what_was_said_in_a_directory_of_a_like_name_is_not_told() {
+        let root = tempfile::tempdir().unwrap();
+        let home = home(root.path());
+        put(&home, ONE, 100, &[user("here")]);
+        let elsewhere = json!({ "cwd": "/p-app", "message": { "role": "user", "content": "no" } });
+        put(&home, TWO, 10, &[elsewhere]);
+        let told = said_before(&home, Path::new("/p/app"), "none");
+        assert_eq!(told.iter().map(|one| one.text.as_str()).collect::<Vec<_>>(), ["here"]);
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn listed(directory: &Path) -> Vec<Transcript> {
 }
 
 /// The working directory that the first records of a transcript name.
-fn work_dir(transcript: &Path) -> Option<PathBuf> {
+pub(crate) fn work_dir(transcript: &Path) -> Option<PathBuf> {
     let file = open_regular(transcript).ok()?;
     let lines = BufReader::new(file.take(HEAD_BYTES)).lines().map_while(Result::ok);
     let cwd = |line: String| {

@@ -14,7 +14,7 @@ use crate::read_model::ReadModel;
 use crate::tasks::Tasks;
 use crate::tasks::blocking;
 use crate::{AppError, Class};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,6 +44,8 @@ const ROWS: u16 = 40;
 /// Lines kept above the screen (`agent-cli` §15.2).
 const SCROLLBACK_LINES: u32 = 2000;
 
+/// Longest wait for the hook of the recap; a launch has a deadline of its own.
+const HOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// Why nothing can be asked for a scope.
 const NO_MANAGER: &str = "no systemd can be asked here";
 
@@ -186,6 +188,10 @@ impl Launcher {
             self.agent.cli().enable_remote_control().await;
         }
         let mut env = self.agent.environment();
+        // A service that was started by a session of another one has inherited its wish.
+        for name in [recap::SWITCH, recap::MOST_CHARS] {
+            env.remove(OsStr::new(name));
+        }
         if self.config.claude.resume_recap && !bridge.is_interactive() {
             Box::pin(self.offer_recap(&mut env)).await;
         }
@@ -243,12 +249,16 @@ impl Launcher {
         let most = self.config.claude.resume_recap_max_chars;
         env.insert(recap::SWITCH.into(), "1".into());
         env.insert(recap::MOST_CHARS.into(), most.to_string().into());
-        if let Err(error) = self.agent_config.install_recap_hook().await {
-            tracing::warn!(
-                "sessions begin without a recap (claude.resume_recap), because its hook is not in \
-                 the agent's settings: {error}"
-            );
-        }
+        let installing = self.agent_config.install_recap_hook();
+        let why = match tokio::time::timeout(HOOK_PATIENCE, installing).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "another change of the agent's configuration takes long".to_owned(),
+        };
+        tracing::warn!(
+            "sessions begin without a recap (claude.resume_recap), because its hook is not in the \
+             agent's settings: {why}"
+        );
     }
 
     /// The terminal of an Interactive Session.
