@@ -64,11 +64,13 @@ pub(crate) fn replace_unchanged(
     let mut fresh = temporary_in(directory)?;
     let mode = before.map_or(new_mode, |facts| facts.mode() & 0o777);
     fchmod(fresh.as_file(), Mode::from_raw_mode(mode))?;
-    if let Some(facts) = before
-        && facts.uid() != fresh.as_file().metadata()?.uid()
-    {
-        let (user, group) = (Uid::from_raw(facts.uid()), Gid::from_raw(facts.gid()));
-        fchown(fresh.as_file(), Some(user), Some(group))?;
+    if let Some(facts) = before {
+        let own = fresh.as_file().metadata()?;
+        let user = (own.uid() != facts.uid()).then(|| Uid::from_raw(facts.uid()));
+        let group = (own.gid() != facts.gid()).then(|| Gid::from_raw(facts.gid()));
+        if user.is_some() || group.is_some() {
+            fchown(fresh.as_file(), user, group)?;
+        }
     }
     fresh.write_all(content)?;
     fresh.as_file().sync_all()?;
