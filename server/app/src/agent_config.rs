@@ -3,7 +3,7 @@
 //! Off unless `config_write.enabled`: what is written here decides what code runs. The entry in the
 //! audit log comes before the write; a file that changed since it was read is never overwritten.
 
-mod backups;
+pub(crate) mod backups;
 mod copies;
 mod parts;
 mod plugins;

@@ -6,6 +6,7 @@ mod use_cases;
 pub(crate) use use_cases::UseCases;
 
 use crate::agent_config::AgentConfigEditor;
+use crate::agent_config::backups::Backups;
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
@@ -198,6 +199,7 @@ impl UseCases {
             readiness: Arc::clone(&readiness),
             trust: Arc::clone(&trust),
             registry: Arc::clone(&registry),
+            backups: Backups::new(&config.state_dir),
             tasks: tasks.clone(),
         });
         let jobs = Arc::new(Jobs {

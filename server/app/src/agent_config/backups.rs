@@ -17,7 +17,7 @@ const DIGITS: usize = 20;
 
 /// One copy of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(crate) struct Kept {
     /// Its name among the copies of the file.
     pub id: String,
     /// When the change was made that it was kept for.
@@ -28,7 +28,7 @@ pub(super) struct Kept {
 
 /// The copies of one state directory.
 #[derive(Debug, Clone)]
-pub(super) struct Backups {
+pub(crate) struct Backups {
     directory: PathBuf,
 }
 

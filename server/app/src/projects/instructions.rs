@@ -68,10 +68,17 @@ impl ProjectService {
             action: if before.is_some() { "update" } else { "create" },
             keys: Vec::new(),
         };
-        let work = async {
+        let (backups, now) = (self.backups.clone(), self.trust.audit.clock.now());
+        let work = async move {
             let mode = NewMode::Umask(process_umask::inherited());
             let text = request.content;
-            blocking(move || file.write(before.as_ref(), &text, mode)).await?.map_err(refused)
+            blocking(move || {
+                if let Some(found) = &before {
+                    backups.keep(&file.path(), &found.text, now)?;
+                }
+                file.write(before.as_ref(), &text, mode).map_err(refused)
+            })
+            .await?
         };
         self.trust.audit.record(change, work).await?;
         self.instructions(project.name.as_str()).await

@@ -1,6 +1,7 @@
 //! Use-cases: let the agent work in directories, by name.
 
 use crate::agent::Agent;
+use crate::agent_config::backups::Backups;
 use crate::bridges::readiness::Readiness;
 use crate::ops::audit::{Audit, Change, Scope, Surface};
 use crate::projects::catalog::Catalog;
@@ -58,6 +59,7 @@ pub struct ProjectService {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) trust: Arc<Trust>,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) backups: Backups,
     pub(crate) tasks: Tasks,
 }
 
