@@ -2,9 +2,7 @@
 //!
 //! A link in the place of a file belongs to a plugin: it is named, and neither followed nor changed.
 
-use super::{
-    AgentConfigEditor, ConfigTarget, FileWrite, bad, check_hash, hash_of, hash_of_found, read_one,
-};
+use super::{AgentConfigEditor, ConfigTarget, FileWrite, bad, check_hash, hash_of_found, read_one};
 use crate::ops::audit::{Change, Surface};
 use crate::projects::instructions::refused;
 use crate::tasks::blocking;
@@ -165,10 +163,7 @@ impl AgentConfigEditor {
                 let text = format!("there is no subagent {} in this scope", quoted(&name));
                 return Err(AppError::new(ErrorCode::NotFound, Class::NotFound, text));
             };
-            // A deletion names what it deletes; the hash is only compared where it is given.
-            if hash.is_some_and(|hash| hash != hash_of(&before.text)) {
-                return Err(refused(ScopeFileError::Changed(file.inside.display().to_string())));
-            }
+            check_hash(&file, Some(&before), hash.as_deref())?;
             let change = Change {
                 surface: Surface::Subagents,
                 scope: target.audit_scope(),

@@ -120,12 +120,28 @@ fn restore_items(items: &[Value], stored: Stored<'_>, at: &str) -> Result<Value,
             take(index, index, &mut found);
         }
     }
+    for (_, item) in masks() {
+        let like = || pairs.iter().filter(|(_, shown)| *shown == item).map(|(kept, _)| *kept);
+        let differ = like().zip(like().skip(1)).any(|(one, next)| one != next);
+        let sent = items.iter().filter(|other| *other == item).count();
+        if differ && sent < like().count() {
+            return Err(bad(alike(at)));
+        }
+    }
     let of = |index: usize| found.get(index).copied().flatten().and_then(|at| pairs.get(at));
     let restored = items
         .iter()
         .enumerate()
         .map(|(index, item)| restore(item, of(index).copied(), &format!("{at}[{index}]")));
     restored.collect::<Result<Vec<_>, _>>().map(Value::from)
+}
+
+/// Nobody can say which of several that are shown alike was meant.
+fn alike(at: &str) -> String {
+    format!(
+        "{at} had several entries that look the same without their secrets, and some are gone; \
+         write the secrets of those that stay, or change the file on the machine"
+    )
 }
 
 fn has_mask(value: &Value) -> bool {
@@ -153,28 +169,37 @@ pub fn unmasked_text(sent: &str, stored: &str) -> Result<String, BadConfig> {
     if sent == shown {
         return Ok(stored.to_owned());
     }
-    if !sent.contains(mask) {
-        return Ok(sent.to_owned());
-    }
     let mut lines: Vec<Option<(&str, &str)>> =
         shown.lines().zip(stored.lines()).map(Some).collect();
     let mut out = String::with_capacity(sent.len());
     for (number, line) in sent.split_inclusive('\n').enumerate() {
-        let body = line.strip_suffix('\n').unwrap_or(line);
-        if !body.contains(mask) {
-            out.push_str(line);
-            continue;
+        let body = line.trim_end_matches(['\n', '\r']);
+        let is_like = |pair: &Option<(&str, &str)>| pair.is_some_and(|(shown, _)| shown == body);
+        let has_mask = body.contains(mask);
+        if has_mask {
+            let kept = || lines.iter().flatten().filter(|(shown, _)| *shown == body);
+            let differ = kept().zip(kept().skip(1)).any(|((_, one), (_, next))| one != next);
+            let left = sent.lines().skip(number).filter(|other| *other == body).count();
+            if differ && left < kept().count() {
+                return Err(bad(alike(&format!("line {}", number + 1))));
+            }
         }
-        let place = lines.iter().position(|pair| pair.is_some_and(|(shown, _)| shown == body));
+        let place = lines.iter().position(is_like);
         let kept = place.and_then(|place| lines.get_mut(place)).and_then(Option::take);
-        let Some((_, kept)) = kept else {
-            return Err(bad(format!(
-                "line {} holds `{mask}`, and no line like it was shown; write the value itself",
-                number + 1
-            )));
-        };
-        out.push_str(kept);
-        out.push_str(line.get(body.len()..).unwrap_or_default());
+        match kept {
+            // An unchanged line keeps what is not shown of it: secrets, and joined emoji.
+            Some((_, kept)) => {
+                out.push_str(kept);
+                out.push_str(line.get(body.len()..).unwrap_or_default());
+            }
+            None if has_mask => {
+                return Err(bad(format!(
+                    "line {} holds `{mask}`, and no line like it was shown; write the value itself",
+                    number + 1
+                )));
+            }
+            None => out.push_str(line),
+        }
     }
     Ok(out)
 }
@@ -184,6 +209,34 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    #[test]
+    fn of_entries_that_look_alike_none_is_removed_by_guess() {
+        let hook =
+            |token: &str| json!({ "command": format!("curl -H 'Authorization: Bearer {token}'") });
+        let stored = json!([
+            hook("0123456789abcdef0123456789abcdef"),
+            hook("fedcba9876543210fedcba9876543210")
+        ]);
+        let shown = masked(&stored);
+        assert_eq!(shown[0], shown[1]);
+        let fewer = json!([shown[1]]);
+        assert!(unmasked(&fewer, Some(&stored)).is_err());
+        assert_eq!(unmasked(&shown, Some(&stored)).unwrap(), stored);
+        let same = json!([stored[0], stored[0]]);
+        assert_eq!(unmasked(&fewer, Some(&same)).unwrap(), json!([stored[0]]));
+    }
+
+    #[test]
+    fn a_line_that_nobody_touched_keeps_every_character() {
+        let stored = "Watch out \u{26a0}\u{fe0f}\nfirst\r\nlast\n";
+        let shown = masked_text(stored);
+        assert_ne!(shown, stored);
+        let sent = shown.replace("first", "second");
+        let kept = unmasked_text(&sent, stored).unwrap();
+        assert!(kept.starts_with("Watch out \u{26a0}\u{fe0f}\nsecond"), "{kept:?}");
+        assert!(kept.ends_with("last\n"), "{kept:?}");
+    }
 
     #[test]
     fn secrets_are_masked_by_their_place_their_name_and_their_form() {
