@@ -10,6 +10,8 @@ use svc_config::Config;
 
 /// Rights of the owner.
 const OWNER: u32 = 0o700;
+/// What a group may do with a file of root.
+const READERS: u32 = 0o050;
 
 /// What came of the attempt to mend something.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -82,7 +84,9 @@ fn close(path: &Path) -> Result<Option<Change>, String> {
         return Err(format!("it belongs to user {}", found.st_uid));
     }
     let before = found.st_mode & 0o7777;
-    let after = before & OWNER;
+    // A file of root with a group of its own is read by the service through that group.
+    let is_shared = found.st_uid == 0 && found.st_gid != 0;
+    let after = before & if is_shared { OWNER | READERS } else { OWNER };
     if before == after {
         return Ok(None);
     }
