@@ -154,7 +154,7 @@ impl Running {
             () = feed_watchdog() => {}
             asked = signals.asked() => tracing::info!("ending, as asked by {asked:?}"),
             // Its manager goes on to see the same process, and hears of readiness once more.
-            () = restart.cancelled() => return,
+            () = restart.cancelled() => return notify(&[NotifyState::Watchdog]),
             ended = &mut self.serving => {
                 // Only a listener without an address ends it, or a defect.
                 tracing::error!("serving ended by itself: {ended:?}");

@@ -6,9 +6,10 @@
 
 use crate::compose::Surroundings;
 use crate::error_chain::error_chain;
-use crate::serve::bind;
+use crate::serve::{bind, notify};
 use crate::tls;
 use rustix::io::{FdFlags, fcntl_setfd};
+use sd_notify::NotifyState;
 use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
@@ -107,7 +108,15 @@ impl Successor {
         let has_moved = (&old.host, old.port) != (&new.host, new.port);
         let listener = match has_moved {
             true => {
-                let bound = bind(&new.host, new.port).await.map_err(|error| error_chain(&error))?;
+                let bound = bind(&new.host, new.port).await.map_err(|error| match old.port {
+                    // Our own socket is in the way of another address with its port.
+                    port if port == new.port => format!(
+                        "another `host` with the same `port` cannot be bound while svc listens; \
+                         stop svc and start it again ({})",
+                        error_chain(&error)
+                    ),
+                    _ => error_chain(&error),
+                })?;
                 Some(bound.into_std().map_err(|error| error.to_string())?)
             }
             false => None,
@@ -164,6 +173,8 @@ impl Handover {
         if let Err(error) = fcntl_setfd(&listener, FdFlags::empty()) {
             return error.into();
         }
+        // The successor has the whole time for its start.
+        notify(&[NotifyState::Watchdog]);
         svc_process::process_umask::restore(umask);
         Command::new(program)
             .arg0(own_name)
