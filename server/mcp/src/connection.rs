@@ -41,6 +41,15 @@ struct State {
     open: HashMap<String, Option<u64>>,
     batches: HashMap<u64, Batch>,
     last_batch: u64,
+    /// Answers that are being written; their ids are free already.
+    in_writing: usize,
+}
+
+impl State {
+    /// Requests whose answer is not written yet.
+    fn waiting(&self) -> usize {
+        self.open.len().saturating_add(self.in_writing)
+    }
 }
 
 #[derive(Default)]
@@ -213,7 +222,7 @@ impl<W: AsyncWrite + Unpin + Send> Connection<W> {
             of.missing += 1;
         }
         state.takes_batches = takes_batches.unwrap_or(state.takes_batches);
-        self.open.send_replace(state.open.len());
+        self.open.send_replace(state.waiting());
         true
     }
 
@@ -223,7 +232,7 @@ impl<W: AsyncWrite + Unpin + Send> Connection<W> {
         let complete = {
             let mut state = self.state();
             let Some(batch) = state.open.remove(&id.to_string()) else { return };
-            self.open.send_replace(state.open.len());
+            self.open.send_replace(state.waiting());
             batch.and_then(|batch| state.collect(batch, None))
         };
         if let Some(complete) = complete {
@@ -236,10 +245,15 @@ impl<W: AsyncWrite + Unpin + Send> Connection<W> {
         let key = answer.get("id").map(ToString::to_string).unwrap_or_default();
         let ready = {
             let mut state = self.state();
-            match state.open.get(&key).copied() {
+            // Free before it is written: who has read the answer may use the id again.
+            let batch = match state.open.remove(&key) {
                 None => return,
-                Some(None) => Some(answer),
-                Some(Some(batch)) => state.collect(batch, Some(answer)),
+                Some(batch) => batch,
+            };
+            state.in_writing = state.in_writing.saturating_add(1);
+            match batch {
+                None => Some(answer),
+                Some(batch) => state.collect(batch, Some(answer)),
             }
         };
         if let Some(ready) = ready {
@@ -247,8 +261,8 @@ impl<W: AsyncWrite + Unpin + Send> Connection<W> {
         }
         // After it is written: who waits for the last answer ends the process.
         let mut state = self.state();
-        state.open.remove(&key);
-        self.open.send_replace(state.open.len());
+        state.in_writing = state.in_writing.saturating_sub(1);
+        self.open.send_replace(state.waiting());
     }
 
     async fn write(&self, document: &Value) {

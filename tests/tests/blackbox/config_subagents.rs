@@ -51,11 +51,15 @@ async fn a_subagent_is_made_read_changed_removed_and_put_back() {
         let late = put(client, "subagents/review", scope, content).await;
         assert_eq!(late.refused(409), "stale", "{scope}");
         let next = json!({ "content": REVIEW.replace("faults", "risks"), "hash": now["hash"] });
-        put(client, "subagents/review", scope, next).await.expect(200);
-        let stale = format!("&hash={}", now["hash"].as_str().unwrap());
-        let refused = client.delete(&delete_path("review", scope, &stale)).await;
-        assert_eq!(refused.refused(409), "stale", "{scope}");
-        let gone = client.delete(&delete_path("review", scope, "")).await.expect(200).json();
+        let next = put(client, "subagents/review", scope, next).await.expect(200).json();
+        let of = |saved: &Value| format!("&hash={}", saved["hash"].as_str().unwrap());
+        // Only what was read is deleted.
+        for stale in [of(&now), String::new()] {
+            let refused = client.delete(&delete_path("review", scope, &stale)).await;
+            assert_eq!(refused.refused(409), "stale", "{scope}");
+        }
+        let gone = client.delete(&delete_path("review", scope, &of(&next))).await;
+        let gone = gone.expect(200).json();
         assert_eq!((&gone["name"], &gone["deleted"]), (&json!("review"), &json!(true)));
         assert!(!path.exists());
         let entry = entries(&world).pop().unwrap();
@@ -183,11 +187,12 @@ async fn h92_without_an_entry_no_subagent_is_written_or_removed() {
     world.project("app");
     let server = world.serve().await;
     let content: Value = json!({ "content": REVIEW });
-    put(&server.client, "subagents/review", "project", content.clone()).await.expect(200);
+    let saved = put(&server.client, "subagents/review", "project", content.clone()).await;
+    let hash = format!("&hash={}", saved.expect(200).json()["hash"].as_str().unwrap());
     let log = world.state.join("config_audit.log");
     fs::remove_file(&log).unwrap();
     fs::create_dir(&log).unwrap();
-    let removed = server.client.delete(&delete_path("review", "project", "")).await;
+    let removed = server.client.delete(&delete_path("review", "project", &hash)).await;
     assert_eq!(removed.refused(503), "busy");
     let other = json!({ "content": REVIEW.replace("review", "other") });
     let refused = put(&server.client, "subagents/other", "project", other).await;

@@ -109,7 +109,11 @@ impl Backups {
         copies.sort_unstable();
         let old = copies.len().saturating_sub(KEPT);
         for path in copies.into_iter().take(old) {
-            fs::remove_file(path)?;
+            match fs::remove_file(path) {
+                // Another write of the same file has removed it.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         Ok(())
     }
