@@ -84,7 +84,10 @@ impl SettingsForm {
         marked.retain(|key| edits.contains_key(key));
         self.conflicts.set(marked);
         self.basic.set(Some(found));
-        self.advanced.set(second);
+        // Locked or opened meanwhile: then what was asked for before says nothing about it.
+        if is_open && self.advanced.with_untracked(Option::is_some) {
+            self.advanced.set(second);
+        }
     }
 
     /// Whether saved values are not in use yet.
