@@ -200,6 +200,7 @@ impl UseCases {
             trust: Arc::clone(&trust),
             registry: Arc::clone(&registry),
             backups: Backups::new(&config.state_dir),
+            writing: Default::default(),
             tasks: tasks.clone(),
         });
         let jobs = Arc::new(Jobs {

@@ -82,7 +82,13 @@ impl Backups {
             let is_id = id.len() == DIGITS && id.bytes().all(|byte| byte.is_ascii_digit());
             let (true, Ok(millis)) = (is_id, id.parse()) else { continue };
             let (id, at) = (id.to_owned(), Timestamp::from_millis(millis));
-            found.push(Kept { id, at, bytes: entry.metadata()?.len(), path: entry.path() });
+            let bytes = match entry.metadata() {
+                Ok(facts) => facts.len(),
+                // Another write of the same file has removed it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            found.push(Kept { id, at, bytes, path: entry.path() });
         }
         found.sort_unstable_by(|one, other| other.id.cmp(&one.id));
         Ok(found)

@@ -56,6 +56,7 @@ impl ProjectService {
             let message = format!("project {name} is not trusted; trust it, then save again");
             return Err(AppError::new(ErrorCode::NotTrusted, Class::Forbidden, message));
         }
+        let _writing = self.writing.lock().await;
         let (file, read) = (file_of(project), file_of(project));
         let before = blocking(move || read.read()).await?.map_err(refused)?;
         if before.as_ref().map(|found| print(&found.text)) != request.base_sha256 {

@@ -60,6 +60,8 @@ pub struct ProjectService {
     pub(crate) trust: Arc<Trust>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) backups: Backups,
+    /// One write of instructions at a time: each compares with what it has read.
+    pub(crate) writing: tokio::sync::Mutex<()>,
     pub(crate) tasks: Tasks,
 }
 
