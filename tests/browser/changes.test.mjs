@@ -132,6 +132,6 @@ test('the worktree of an ended session is kept, or removed by typing its name', 
   await gone(part('left-worktree'));
   await until(async () => !existsSync(tree));
   await go('/ui/projects/web?tab=worktrees', part('worktrees'));
-  await says(part('worktrees'), 'no worktrees');
+  await says(part('worktrees'), 'has left a worktree');
   assert.deepEqual(complaints, []);
 });

@@ -110,7 +110,7 @@ test('a clone shows its progress, can be cancelled and tried again', { skip }, a
   await press(part('clone-pill'));
   await press(part('clone-cancel'));
   await press(part('clone-cancel-yes'));
-  await says(part('clone-failed'), 'Nothing of it is left');
+  await says(part('clone-failed'), 'The copied files were removed');
   await press(part('clone-again'));
   assert.equal(
     await page.$eval(part('new-url'), (input) => input.value),

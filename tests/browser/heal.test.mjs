@@ -79,7 +79,7 @@ test('H107: on a phone the menu restarts it, and the timeline keeps the losses',
   line('[bridge:poll] Reconnected after 4s');
   await gone(part('link-lost'));
   await press(part('timeline-newer'));
-  await says(part('event'), 'Link back');
+  await says(part('event'), 'Link restored');
   lose();
   await seen(part('link-lost'));
   await choose(part('act-more'), part('menu-heal'));

@@ -72,7 +72,7 @@ for (const [name, width, height] of [['phone', 390, 844], ['desk', 1440, 900]]) 
     await press(part('launch-more'));
     await says('#launch-restart', 'As configured: never');
     await page.select('#launch-restart', 'on-crash');
-    await says(part('launch-dialog'), 'A crash is followed by a resume');
+    await says(part('launch-dialog'), 'Resumes the session after a crash');
     await says('#launch-says', 'Interactive Session in a worktree of its own');
     assert.equal(await sideways(), false);
     await shot(`launch-interactive-${name}`);
@@ -116,7 +116,7 @@ test('a session beside a bridge is no second bridge, and the shared files are na
   await gone(part('launch-collision'));
   // The repository has no commit to make a worktree from.
   await seen(`${part('launch-submit')}[aria-disabled="true"]`);
-  await says(part('launch-checks'), 'needs a commit');
+  await says(part('launch-checks'), 'needs at least one commit');
   await page.select('#launch-spawn', 'same-dir');
   const body = await submit();
   assert.deepEqual([body.mode, body.spawn_mode, body.restart], ['pty', 'same-dir', undefined]);

@@ -48,7 +48,7 @@ test('H112: the policy of a session is shown and changed on its page', async () 
   await says('#restart-policy-help', 'somebody has to resume');
   await page.select(part('restart-policy'), 'on-crash');
   await page.waitForFunction((at) => document.querySelector(at).value === 'on-crash', {}, part('restart-policy'));
-  await says('#restart-policy-help', 'A crash is followed by a resume');
+  await says('#restart-policy-help', 'Resumes the session after a crash');
   assert.equal((await one('web')).restart.policy, 'on-crash');
   // A choice that has no answer yet is not sent a second time.
   await says(part('toast'), 'web restarts: After a crash');

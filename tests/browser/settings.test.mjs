@@ -61,7 +61,7 @@ test('H123: a setting is changed, saved and written to the file', async () => {
   await says(part('settings-bar'), '2 changes');
   await shot('settings-changed');
   await press(part('settings-save'));
-  await says(setting('restart.max_crashes'), 'waits for a restart');
+  await says(setting('restart.max_crashes'), 'saved, needs a restart');
   await gone(part('settings-bar'));
   const text = await readFile(file(), 'utf8');
   assert.match(text, /max_crashes"?: 7/);
@@ -107,11 +107,11 @@ test('H114: the restart that saved settings wait for is asked about, done and to
   await press(part('confirm-yes'));
   // The settings are read again from the service that is back.
   await gone(part('settings-waits'));
-  assert.match(await page.$eval('body', (body) => body.innerText), /svc is back/);
+  assert.match(await page.$eval('body', (body) => body.innerText), /svc is running again/);
   await seen(setting('restart.max_crashes'));
   assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '8');
   const badges = await page.$eval(setting('restart.max_crashes'), (row) => row.innerText);
-  assert.doesNotMatch(badges, /waits for a restart/);
+  assert.doesNotMatch(badges, /saved, needs a restart/);
 });
 
 test('a searcher finds keys that only the file sets, and why', async () => {

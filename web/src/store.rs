@@ -7,7 +7,7 @@ use crate::browser;
 use crate::model::external::{self, Sessions};
 use crate::model::job::{self, Group, Job};
 use crate::model::prefs::FAVOURITES;
-use crate::model::sections::{self, ListEntry, Section};
+use crate::model::sections::{self, ListEntry, Only, Section};
 use crate::model::state::{self, Changed};
 use crate::model::usage::{Curve, Kept, Use};
 use crate::model::{link, projects};
@@ -398,7 +398,7 @@ impl Store {
     /// The live Server Mode bridge of a project. Tracked.
     pub fn live_of(self, project: &str) -> Option<String> {
         self.places.with(|places| {
-            let mut all = places.iter().filter(|p| p.project == project && !p.is_interactive);
+            let mut all = places.iter().filter(|p| p.project == project && p.kind == Only::Server);
             all.find(|p| p.section == Section::Live).map(|p| p.id.clone())
         })
     }
@@ -407,7 +407,7 @@ impl Store {
     pub fn live_beside(self, project: &str) -> usize {
         self.places.with(|places| {
             let live = places.iter().filter(|p| p.project == project && p.is_same_dir);
-            live.filter(|p| p.section == Section::Live).count()
+            live.filter(|p| matches!(p.section, Section::Live | Section::Waiting)).count()
         })
     }
 
@@ -421,11 +421,15 @@ impl Store {
         })
     }
 
-    /// Ids of the Interactive Sessions. Tracked.
-    pub fn interactive(self) -> Vec<String> {
-        self.places.with(|places| {
-            places.iter().filter(|p| p.is_interactive).map(|p| p.id.clone()).collect()
-        })
+    /// The keys that belong to a kind of rows. Tracked.
+    pub fn of_kind(self, only: Only, mut keys: Vec<String>) -> Vec<String> {
+        self.places.with(|places| keys.retain(|key| only.takes(key, places)));
+        keys
+    }
+
+    /// Whether there is a Direct Session. Tracked.
+    pub fn has_direct(self) -> bool {
+        self.places.with(|places| places.iter().any(|place| place.kind == Only::Direct))
     }
 
     /// What a reference in an address means. Tracked.

@@ -70,7 +70,7 @@ fn list(call: &Call, listing: &Listing) -> Result<Exit, End> {
         return Ok(Exit::Done);
     }
     if open.is_empty() {
-        call.output.note("nothing waits for an answer");
+        call.output.note("No request is waiting for an answer.");
     }
     for one in &open {
         call.output.line(&format!(
@@ -99,7 +99,7 @@ fn show(call: &Call, named: &NamedApproval) -> Result<Exit, End> {
     let cut = if one.truncated { " (shortened)" } else { "" };
     call.output.line(&format!("{tool}: {}{cut}", one.summary))?;
     let state = match (&one.decision, one.answered_at) {
-        (None, _) => format!("waits since {}", one.since),
+        (None, _) => format!("waiting since {}", one.since),
         (Some(decision), at) => {
             let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
             let by = one.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
@@ -122,11 +122,11 @@ fn found(all: Vec<Approval>, id: &str) -> Result<Approval, End> {
     match (matches.pop(), matches.is_empty()) {
         (Some(one), true) => Ok(one),
         (Some(_), false) => {
-            let line = "several questions begin like that; use more characters of the id";
+            let line = "several requests begin like that; use more characters of the id";
             Err(Failure::new(Exit::Refused, "ambiguous", line).into())
         }
         (None, _) => {
-            let line = "no question has this id; `svc approvals list` shows what waits";
+            let line = "no request has this id; `svc approvals list` shows those that wait";
             Err(Failure::new(Exit::Refused, "not_found", line).into())
         }
     }
@@ -173,7 +173,7 @@ pub(crate) fn message(call: &Call, message: &Message) -> Result<Exit, End> {
     let id = act(call, async |app| {
         let Some(id) = app.bridges().direct_session(&message.instance).await? else {
             // Says what is unknown; a bridge takes its messages from the remote client.
-            let line = format!("`{}` is no Direct Session", message.instance);
+            let line = format!("`{}` is not a Direct Session", message.instance);
             return Err(Failure::new(Exit::Refused, "unknown_instance", line).into());
         };
         app.hosted().message(&id, &text).await?;

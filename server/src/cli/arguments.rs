@@ -122,7 +122,7 @@ Examples:
     Create(Create),
     /// Clone a project over https or ssh.
     #[command(after_help = "\
-Hosts in private networks need `clone.allowed_private_cidrs`. Passwords do not belong into the
+Hosts in private networks need `clone.allowed_private_cidrs`. Do not put a password into the
 address: git uses the SSH keys and the ~/.netrc of this user. Nothing of the repository runs, no
 submodule is fetched, and its directory is not trusted. Ctrl-C leaves nothing behind.
 
@@ -182,13 +182,13 @@ Examples:
   svc jobs resume 450f4654"
     )]
     Jobs(Jobs),
-    /// List, show, allow or deny what agents ask their operator.
+    /// List, show, allow or deny requests of Direct Sessions.
     #[command(
         subcommand,
         arg_required_else_help = true,
         after_help = "\
-Direct Sessions ask here before they use a tool. Each question is answered once, whoever answers;
-without a running service the answer is delivered when it runs again.
+Direct Sessions ask here before they use a tool. Each request is answered once, by whoever is
+first. Without a running service the answer is delivered when the service runs again.
 
 Examples:
   svc approvals list
@@ -204,7 +204,7 @@ Examples:
     Message(Message),
     /// Start a bridge of a project, or name the one that is live.
     #[command(after_help = "\
-Waits up to 15 seconds for the outcome; a bridge that is still starting then goes on.
+Waits up to 15 seconds for the outcome. A bridge that is still starting after that goes on starting.
 
 Examples:
   svc start api
@@ -329,7 +329,7 @@ Examples:
         after_help = "Examples:\n  svc devices list\n  svc devices sign-out 3f2a90c1d4e5b607"
     )]
     Devices(Devices),
-    /// Say who can reach the service, and which key changes that.
+    /// Show who can reach the service, and which key changes that.
     #[command(after_help = "Examples:\n  svc access\n  svc access --json")]
     Access(Listing),
     /// Make a hash for `auth.password_hash`.
@@ -365,7 +365,7 @@ Examples:
     #[command(after_help = "\
 The archive is read whole and verified before anything is written, then unpacked beside the
 directory and put in its place in one step; a failure leaves everything as it was. Everybody has to
-sign in again, and withdrawn tokens stay withdrawn. Exit 3 while a service runs on the directory.
+sign in again, and revoked tokens stay revoked. Exit 3 while a service runs on the directory.
 
 Examples:
   svc restore svc-backup-20250131T235959Z.tar.gz --state-dir ~/.local/state/svc --dry-run
@@ -410,7 +410,7 @@ Examples:
     Migrate(Listing),
     /// Serve sessions to an agent (MCP) over standard input and output.
     #[command(after_help = "\
-Lists sessions and tells how they stand. Tools that start, stop and resume sessions are offered
+Lists sessions and shows their status. Tools that start, stop and resume sessions are offered
 only with `mcp.allow_writes: true`. Works with the service and without it; ends with its input.
 
 Examples:

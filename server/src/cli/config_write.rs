@@ -106,7 +106,7 @@ pub(crate) fn set(call: &Call, options: &Set) -> Result<Exit, End> {
     }
     for (key, _) in &asked {
         let is_new = written.changed.contains(key);
-        call.output.line(&format!("{key}: {}", if is_new { "set" } else { "already so" }))?;
+        call.output.line(&format!("{key}: {}", if is_new { "set" } else { "unchanged" }))?;
     }
     tell(call, &written);
     Ok(Exit::Done)
@@ -130,7 +130,7 @@ fn tell(call: &Call, written: &ConfigWritten) {
         ));
     }
     if !written.changed.is_empty() {
-        call.output.note("a running service uses this after its next start; commands at once");
+        call.output.note("a running service uses this after `svc restart`; commands use it at once");
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn reconcile(call: &Call, options: &Reconcile) -> Result<Exit, End> {
         }
         match answer(&name)? {
             Answer::Accept(name) => accepted.push(name),
-            Answer::Skip => call.output.note(&format!("{} stays", name.key)),
+            Answer::Skip => call.output.note(&format!("{} is kept", name.key)),
             Answer::End => {
                 return Err(
                     Failure::new(Exit::Failed, "aborted", "aborted; nothing written").into()

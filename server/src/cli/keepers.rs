@@ -29,7 +29,7 @@ pub(crate) fn keepers(call: &Call, options: &Keepers) -> Result<Exit, End> {
         if options.json {
             call.output.json(&killed)?;
         } else {
-            call.output.line(&format!("keeper {pid} is gone"))?;
+            call.output.line(&format!("keeper {pid} has ended"))?;
         }
         return Ok(Exit::Done);
     }

@@ -145,7 +145,7 @@ async fn follow(app: &App, output: Output, options: &Logs, cursor: String) -> Re
 fn remark(kind: MarkKind, generation: u32, at: Option<Timestamp>) -> String {
     match kind {
         MarkKind::Resumed => format!("resumed: generation {generation} begins here"),
-        MarkKind::Rotated => "the log was rotated; it goes on with the new file".to_owned(),
+        MarkKind::Rotated => "the log was rotated; it continues in the new file".to_owned(),
         MarkKind::Gap => {
             "lines were left out: they came faster than they could be shown".to_owned()
         }

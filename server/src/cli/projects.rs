@@ -68,7 +68,7 @@ pub(crate) fn clone(call: &Call, wanted: &CloneProject) -> Result<Exit, End> {
     } else {
         call.output.line(&format!("cloned {}", job.name))?;
         call.output.note(
-            "nothing of it has run, and its directory is not trusted; look at what it brings, then \
+            "nothing in it has run, and its directory is not trusted; look at what it contains, then \
              `svc start NAME --trust`",
         );
     }

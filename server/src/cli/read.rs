@@ -13,7 +13,7 @@ use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::cause;
-use svc_shared::status::{ActivityState, BridgeStatus, ResumeMode, TrustState};
+use svc_shared::status::{ActivityState, BridgeStatus, Channel, ResumeMode, TrustState};
 
 /// `svc projects`.
 pub(crate) fn projects(call: &Call, listing: &Listing) -> Result<Exit, End> {
@@ -65,7 +65,7 @@ pub(crate) fn status(call: &Call, listing: &Listing) -> Result<Exit, End> {
 
 /// What needs a person comes first, as on the page.
 fn attention(instance: &Instance) -> u8 {
-    if instance.quarantined.is_some() {
+    if instance.quarantined.is_some() || !instance.pending_permissions.is_empty() {
         return 0;
     }
     match instance.status.known() {
@@ -80,6 +80,7 @@ fn attention(instance: &Instance) -> u8 {
 
 fn instance_row(instance: &Instance, now: Timestamp) -> [Cell; 7] {
     let mode = match instance.resume_mode.known() {
+        _ if instance.channel.is(&Channel::Hosted) => "Direct Session".to_owned(),
         Some(ResumeMode::Standard) => "Server Mode".to_owned(),
         Some(ResumeMode::Pty) => "Interactive Session".to_owned(),
         None => instance.resume_mode.to_string(),
@@ -121,6 +122,10 @@ fn link_and_work(instance: &Instance, now: Timestamp) -> String {
             Some(tool) => format!("waiting for permission: {tool}"),
             None => "waiting for permission".to_owned(),
         });
+    }
+    if let Some(asked) = instance.pending_permissions.first() {
+        let tool = asked.tool.as_deref().unwrap_or(&asked.subtype);
+        known.push(format!("waiting for permission: {tool} (svc approvals)"));
     }
     if instance.stranded > 0 {
         known.push(format!("{} stranded (svc stranded)", instance.stranded));

@@ -46,7 +46,7 @@ pub(crate) fn stranded(call: &Call, options: &Stranded) -> Result<Exit, End> {
                 call.output.json(&continued)?;
             } else {
                 let job = &continued.job_id;
-                call.output.line(&format!("the conversation goes on as background job {job}"))?;
+                call.output.line(&format!("the conversation continues as background job {job}"))?;
             }
             Ok(Exit::Done)
         }
@@ -55,7 +55,7 @@ pub(crate) fn stranded(call: &Call, options: &Stranded) -> Result<Exit, End> {
             if options.json {
                 call.output.json(&dismissed)?;
             } else {
-                call.output.line("the conversation is off the list")?;
+                call.output.line("the conversation was removed from the list")?;
             }
             Ok(Exit::Done)
         }

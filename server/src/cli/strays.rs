@@ -25,7 +25,7 @@ pub(crate) fn strays(call: &Call, options: &Strays) -> Result<Exit, End> {
         if options.json {
             call.output.json(&killed)?;
         } else {
-            call.output.line(&format!("process {pid} is gone"))?;
+            call.output.line(&format!("process {pid} has ended"))?;
         }
         return Ok(Exit::Done);
     }

@@ -61,12 +61,12 @@ pub(crate) fn worktrees(call: &Call, options: &Worktrees) -> Result<Exit, End> {
                 call.output.json(&removed)?;
                 return Ok(Exit::Done);
             }
-            call.output.line(&format!("worktree {} is gone", removed.name))?;
+            call.output.line(&format!("removed worktree {}", removed.name))?;
             for lost in &removed.lost {
                 call.output.note(&format!("lost: {lost}"));
             }
             if let Some(branch) = &removed.kept_branch {
-                call.output.note(&format!("its branch {branch} stays"));
+                call.output.note(&format!("its branch {branch} is kept"));
             }
             Ok(Exit::Done)
         }

@@ -183,7 +183,7 @@ async fn worktrees_are_listed_and_removed_without_a_server() {
     worker.wait().unwrap();
     assert!(refused.code != Some(0) && refused.stderr.contains("works in it"), "{refused:?}");
     let done = world.cli(&["worktrees", "remove", "app", "svc-00000001"]).await.ok();
-    assert!(done.stdout.contains("is gone"), "{}", done.stdout);
+    assert!(done.stdout.contains("removed worktree"), "{}", done.stdout);
     assert!(!tree.exists());
     let none = world.cli(&["worktrees", "--json"]).await.ok().json();
     assert_eq!(none, json!([]));

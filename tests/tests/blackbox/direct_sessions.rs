@@ -222,6 +222,9 @@ async fn commands_start_tell_answer_and_stop_a_session() {
     let question = asked(&mut events, &id).await;
     let listed = world.cli(&["approvals", "list", "--json"]).await.ok().json();
     assert_eq!(listed[0]["request_id"], question.request_id.as_str());
+    let table = world.cli(&["status"]).await.ok().stdout;
+    let row = table.lines().nth(1).unwrap();
+    assert!(row.contains("Direct Session") && row.contains("waiting for permission: "), "{table}");
     let short: String = question.request_id.chars().take(6).collect();
     world.cli(&["approvals", "deny", &short, "--message", "by command"]).await.ok();
     let frames = frames_until(&server, &id, is_result).await;

@@ -72,7 +72,7 @@ async fn a_keeper_is_killed_only_while_it_is_an_orphan() {
     let alone = world.cli(&["keepers", "--force"]).await;
     assert_eq!(alone.code, Some(2), "--force without --kill: {}", alone.stderr);
     let ran = world.cli(&["keepers", "--kill", &lost_pid.to_string()]).await.ok();
-    assert!(ran.stdout.contains("is gone"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("has ended"), "{}", ran.stdout);
     until_gone(lost_pid).await;
     until_gone(lost.bridge_pid.unwrap()).await;
     assert_eq!(world.keeper_records("lost"), Vec::<PathBuf>::new());

@@ -249,7 +249,7 @@ async fn commands_read_and_write_single_keys() {
     assert_eq!(done["changed"], json!(["restart.policy"]));
     assert_eq!(done["restart_required"], true);
     let again = world.cli(&["config", "set", "restart.policy", "on-crash"]).await.ok();
-    assert_eq!(again.stdout, "restart.policy: already so\n");
+    assert_eq!(again.stdout, "restart.policy: unchanged\n");
     let got = world.cli(&["config", "get", "restart.policy", "--json"]).await.ok().json();
     assert_eq!(got["value"], "on-crash");
     assert!(got["source"].as_str().unwrap().starts_with("file:"));

@@ -191,7 +191,7 @@ mod tests {
             HistoryEvent { detail: Some("HTTP 503".into()), ..written(History::LinkLost, None) };
         let past = told(vec![written(History::LinkRestored, None), lost], None);
         let said: Vec<_> = past.events.iter().map(|e| (e.face.word.as_str(), e.is_end)).collect();
-        assert_eq!(said, [("Link back", false), ("Link lost", false)]);
+        assert_eq!(said, [("Link restored", false), ("Link lost", false)]);
         assert_eq!(past.events[1].facts, ["Server Mode", "HTTP 503"]);
     }
 

@@ -1,7 +1,7 @@
 //! Records for the tests of this crate.
 
 use svc_shared::Timestamp;
-use svc_shared::api::instances::{ConnectInfo, Instance, Restart};
+use svc_shared::api::instances::{ConnectInfo, Instance, PendingPermission, Restart};
 use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::link::Link;
 use svc_shared::api::projects::Project;
@@ -70,6 +70,19 @@ pub fn bridge(project: &str, status: BridgeStatus) -> Instance {
         stranded: 0,
         pending_permissions: Vec::new(),
         last_event_seq: 0,
+    }
+}
+
+/// A request of a Direct Session.
+pub fn asked() -> PendingPermission {
+    PendingPermission {
+        request_id: "1f2e".into(),
+        subtype: "can_use_tool".into(),
+        since: Timestamp::from_millis(60_000),
+        tool: Some("Bash".into()),
+        summary: "git push".into(),
+        truncated: false,
+        expires_at: None,
     }
 }
 

@@ -12,6 +12,8 @@ use svc_shared::status::{BridgeStatus, ExitReason, ResumeMode, SpawnMode};
 /// Sections of Home, in the order of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Section {
+    /// Its agent asks something that is answered here.
+    Waiting,
     /// Crashed, failed, held: never inside a collapsed group.
     NeedsLook,
     /// Starting, running, stopping.
@@ -30,6 +32,8 @@ pub enum Only {
     Server,
     /// Interactive Sessions.
     Interactive,
+    /// Direct Sessions.
+    Direct,
     /// Background sessions.
     Background,
     /// Sessions started elsewhere.
@@ -38,8 +42,14 @@ pub enum Only {
 
 impl Only {
     /// In the order of the page.
-    pub const ALL: [Self; 5] =
-        [Self::All, Self::Server, Self::Interactive, Self::Background, Self::External];
+    pub const ALL: [Self; 6] = [
+        Self::All,
+        Self::Server,
+        Self::Interactive,
+        Self::Direct,
+        Self::Background,
+        Self::External,
+    ];
 
     /// Value in the address; empty for all.
     #[must_use]
@@ -48,6 +58,7 @@ impl Only {
             Self::All => "",
             Self::Server => "server",
             Self::Interactive => "interactive",
+            Self::Direct => "direct",
             Self::Background => "background",
             Self::External => "external",
         }
@@ -66,6 +77,7 @@ impl Only {
             Self::All => projects::ALL,
             Self::Server => "Server Mode",
             Self::Interactive => "Interactive",
+            Self::Direct => "Direct",
             Self::Background => nav::BACKGROUND,
             Self::External => external::WORD,
         }
@@ -73,14 +85,13 @@ impl Only {
 
     /// Whether the row of this key is shown. Bridges have no prefix in their keys.
     ///
-    /// `interactive` holds the ids of the Interactive Sessions.
+    /// `places` says of which kind a bridge is.
     #[must_use]
-    pub fn takes(self, key: &str, interactive: &[String]) -> bool {
+    pub fn takes(self, key: &str, places: &[ListEntry]) -> bool {
         let kind = match key.split_once(':') {
             Some(("job", _)) => Self::Background,
             Some(_) => Self::External,
-            None if interactive.iter().any(|id| id == key) => Self::Interactive,
-            None => Self::Server,
+            None => places.iter().find(|place| place.id == key).map_or(Self::Server, |p| p.kind),
         };
         self == Self::All || self == kind
     }
@@ -95,8 +106,8 @@ pub struct ListEntry {
     pub project: String,
     /// Section.
     pub section: Section,
-    /// It is an Interactive Session: others may run beside it.
-    pub is_interactive: bool,
+    /// Server Mode is one to a project; others may run beside it.
+    pub kind: Only,
     /// Its sessions work on the files of the project itself.
     pub is_same_dir: bool,
     /// It ended with its machine, and nobody wanted that.
@@ -117,7 +128,7 @@ pub struct ListEntry {
 /// How a bridge counts in the line of its project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountAs {
-    /// Waits for a person: background sessions only.
+    /// Waits for a person.
     Blocked,
     /// Suspended.
     Held,
@@ -140,6 +151,8 @@ pub enum CountAs {
 pub fn place(bridge: &Instance) -> ListEntry {
     let count_as = if bridge.quarantined.is_some() || bridge.is_orphan {
         CountAs::Held
+    } else if status::asks(bridge) && !status::is_stopping(bridge) {
+        CountAs::Blocked
     } else if status::is_stopping(bridge) {
         CountAs::Stopping
     } else {
@@ -153,13 +166,14 @@ pub fn place(bridge: &Instance) -> ListEntry {
         }
     };
     let section = match count_as {
-        CountAs::Blocked | CountAs::Held | CountAs::Crashed | CountAs::Failed => Section::NeedsLook,
+        CountAs::Blocked => Section::Waiting,
+        CountAs::Held | CountAs::Crashed | CountAs::Failed => Section::NeedsLook,
         CountAs::Starting | CountAs::Running | CountAs::Stopping => Section::Live,
         CountAs::Ended => Section::Ended,
     };
     let at = match section {
         // Live rows keep their place while they run.
-        Section::Live => 0,
+        Section::Live | Section::Waiting => 0,
         Section::NeedsLook => bridge.status_since.as_millis(),
         Section::Ended => bridge.ended_at.unwrap_or(bridge.status_since).as_millis(),
     };
@@ -167,7 +181,13 @@ pub fn place(bridge: &Instance) -> ListEntry {
         id: bridge.instance_id.to_string(),
         project: bridge.project.clone(),
         section,
-        is_interactive: bridge.resume_mode.is(&ResumeMode::Pty),
+        kind: if status::is_direct(bridge) {
+            Only::Direct
+        } else if bridge.resume_mode.is(&ResumeMode::Pty) {
+            Only::Interactive
+        } else {
+            Only::Server
+        },
         is_same_dir: bridge.spawn_mode.is(&SpawnMode::SameDir),
         ended_with_machine: ended_with_machine(bridge),
         is_link_down: bridge.link.is_down(),
@@ -210,10 +230,10 @@ pub fn ids_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::bridge;
+    use crate::model::sample::{asked, bridge};
     use svc_shared::Timestamp;
     use svc_shared::api::instances::Quarantine;
-    use svc_shared::status::QuarantineKind;
+    use svc_shared::status::{Channel, QuarantineKind};
 
     fn names(rows: &[Instance], section: Section) -> Vec<String> {
         let places: Vec<ListEntry> = rows.iter().map(place).collect();
@@ -225,15 +245,23 @@ mod tests {
 
     #[test]
     fn a_kind_shows_its_own_rows_and_survives_its_way_through_the_address() {
+        let mut rows = [BridgeStatus::Running; 3].map(|status| bridge("a", status));
+        rows[1].resume_mode = ResumeMode::Pty.into();
+        rows[2].channel = Channel::Hosted.into();
+        for (row, id) in rows.iter_mut().zip(["3a37", "4b48", "5c59"]) {
+            row.instance_id = id.parse().unwrap();
+        }
+        let places = rows.map(|row| place(&row));
         for (key, kind) in [
             ("3a37", Only::Server),
             ("4b48", Only::Interactive),
+            ("5c59", Only::Direct),
             ("job:3c509237", Only::Background),
             ("external:a:b", Only::External),
         ] {
             for only in Only::ALL {
                 assert_eq!(
-                    only.takes(key, &["4b48".into()]),
+                    only.takes(key, &places),
                     only == Only::All || only == kind,
                     "{only:?} {key}"
                 );
@@ -275,6 +303,16 @@ mod tests {
             Some(Quarantine { kind: QuarantineKind::Identity.into(), code: "unkillable".into() });
         assert_eq!(place(&row).section, Section::NeedsLook);
         assert_eq!(place(&row).count_as, CountAs::Held);
+    }
+
+    #[test]
+    fn a_session_that_asks_waits_for_a_person() {
+        let mut row = bridge("a", BridgeStatus::Running);
+        row.pending_permissions = vec![asked()];
+        assert_eq!(names(&[row.clone()], Section::Waiting), ["a"]);
+        assert_eq!(place(&row).count_as, CountAs::Blocked);
+        row.status = BridgeStatus::Crashed.into();
+        assert_eq!(place(&row).section, Section::NeedsLook, "it cannot be answered any more");
     }
 
     #[test]

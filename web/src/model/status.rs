@@ -5,7 +5,9 @@
 use crate::text::status as words;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
-use svc_shared::status::{BridgeStatus, ExitReason, Origin, Phase, QuarantineKind, RestartState};
+use svc_shared::status::{
+    BridgeStatus, Channel, ExitReason, Origin, Phase, QuarantineKind, RestartState,
+};
 
 /// Colour family of a status; the shape and the word say the same without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -146,6 +148,18 @@ pub fn is_stopping(bridge: &Instance) -> bool {
         || (bridge.is_live() && bridge.phase.is(&Phase::Stopping))
 }
 
+/// Whether it is driven from this page, without a remote client.
+#[must_use]
+pub fn is_direct(bridge: &Instance) -> bool {
+    bridge.channel.is(&Channel::Hosted)
+}
+
+/// Whether its agent waits for an answer that can be given here.
+#[must_use]
+pub fn asks(bridge: &Instance) -> bool {
+    bridge.is_live() && !bridge.pending_permissions.is_empty()
+}
+
 /// Whether the end was intended.
 ///
 /// It is when a person stopped the bridge, or when a single-session bridge was done.
@@ -168,6 +182,9 @@ fn base(bridge: &Instance, inside: &[WorkingSession]) -> Face {
     }
     match status {
         BridgeStatus::Starting => Face::new(Glyph::Arc, words::STARTING, Tone::Info),
+        BridgeStatus::Running if asks(bridge) => {
+            Face::new(Glyph::Question, words::WAITING, Tone::Warn)
+        }
         BridgeStatus::Running if inside.iter().any(|s| s.state == "working") => {
             Face::new(Glyph::DotBar, words::RUNNING_WORKING, Tone::Ok)
         }
@@ -203,7 +220,7 @@ pub fn face(bridge: &Instance, inside: &[WorkingSession]) -> Face {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::sample::{bridge, inside};
+    use crate::model::sample::{asked, bridge, inside};
     use svc_shared::Word;
     use svc_shared::api::instances::Quarantine;
 
@@ -253,6 +270,15 @@ mod tests {
         let sessions = [inside("blocked"), inside("working")];
         assert_eq!(face(&row, &sessions).word, "Running · working");
         assert_eq!(face(&row, &sessions[..1]).word, "Running");
+    }
+
+    #[test]
+    fn a_session_that_asks_waits_for_a_person() {
+        let mut row = bridge("a", BridgeStatus::Running);
+        row.pending_permissions = vec![asked()];
+        check(&row, Glyph::Question, "Waiting for you", Tone::Warn);
+        row.phase = Phase::Stopping.into();
+        check(&row, Glyph::Half, "Stopping", Tone::Neutral);
     }
 
     #[test]

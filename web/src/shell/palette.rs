@@ -120,7 +120,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
         all.offer(label, "", || view(path));
     }
     let is_offline = page.live.is_offline.get();
-    for section in [Section::NeedsLook, Section::Live, Section::Ended] {
+    for section in [Section::Waiting, Section::NeedsLook, Section::Live, Section::Ended] {
         if section == Section::Ended && all.is_blank() {
             continue;
         }

@@ -43,11 +43,11 @@ pub const NO_DEVICE: &str =
     "No browser is signed in. Each sign-in with the password is listed here.";
 /// Empty list, nobody is asked.
 pub const NOBODY_ASKED: &str =
-    "Nobody is asked for a password, so nobody signs in. Switch that on with auth.enabled.";
+    "Authentication is off, so no device signs in. Set auth.enabled to true to ask for a password.";
 /// Column.
 pub const TOKEN: &str = "Token";
 /// Column.
-pub const MAY_DO: &str = "May do";
+pub const MAY_DO: &str = "Permissions";
 /// Column.
 pub const EXPIRES: &str = "Expires";
 /// Column.
@@ -79,12 +79,12 @@ pub const LABEL: &str = "Name";
 /// Field.
 pub const PASSWORD: &str = "Password";
 /// Why it is asked for.
-pub const PASSWORD_WHY: &str = "Your password once more, because a token works without it.";
+pub const PASSWORD_WHY: &str = "Enter your password again, because a token works without it.";
 /// Without a password in the configuration.
 pub const NO_PASSWORD: &str =
-    "No password is configured, so this page cannot be sure that it is you. On the machine, run";
+    "No password is configured, so this page cannot check that it is you. On the machine, run";
 /// Scope.
-pub const READ: &str = "Read: look at sessions, logs and figures";
+pub const READ: &str = "Read: see sessions, logs and usage";
 /// Scope.
 pub const OPERATE: &str = "Operate: read, and start and stop sessions";
 /// Scope.

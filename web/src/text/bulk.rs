@@ -28,7 +28,7 @@ pub const UNDER_WAY: &str = "Another action is in progress.";
 /// What else happens.
 pub const STOP_EFFECT: &str = "The sessions in them end too.";
 /// What else happens.
-pub const RESUME_EFFECT: &str = "Sessions that cannot be resumed say why.";
+pub const RESUME_EFFECT: &str = "For sessions that cannot be resumed, you see why.";
 /// What else happens.
 pub const FORGET_EFFECT: &str =
     "Removes them from the list for good. Files and conversations are kept.";

@@ -27,9 +27,9 @@ pub const PREVIOUS: &str = "Previous change";
 /// Reads the rest of a file.
 pub const MORE: &str = "Show more lines";
 /// The file is too large.
-pub const TOO_LARGE: &str = "This file is too large. Its changes are not complete here.";
+pub const TOO_LARGE: &str = "This file is too large to show all its changes.";
 /// Nothing to show in lines.
-pub const NO_LINES: &str = "The content is the same. Its name or its mode changed.";
+pub const NO_LINES: &str = "The content is the same. Only the name or the mode changed.";
 /// An empty new file.
 pub const EMPTY_FILE: &str = "The file is empty.";
 /// A binary file.
@@ -37,9 +37,9 @@ pub const BINARY: &str = "A binary file. Its content is not shown.";
 /// Another repository.
 pub const SUBMODULE: &str = "Another git repository. Look at its changes there.";
 /// What a link leads to.
-pub const SYMLINK: &str = "A symbolic link. The line is where it leads.";
+pub const SYMLINK: &str = "A symbolic link. The line shows its target.";
 /// The file is no longer in the list.
-pub const GONE: &str = "This file has no changes any more.";
+pub const GONE: &str = "This file no longer has changes.";
 /// The column before the change.
 pub const OLD: &str = "Line before";
 /// The column after the change.
@@ -135,7 +135,7 @@ pub mod tree {
     /// Tab and heading.
     pub const LABEL: &str = "Worktrees";
     /// There are none.
-    pub const NONE: &str = "This project has no worktrees of sessions.";
+    pub const NONE: &str = "No session of this project has left a worktree.";
     /// While nothing came yet.
     pub const LOADING: &str = "Reading the worktrees…";
     /// Something runs there.
@@ -147,9 +147,9 @@ pub mod tree {
     /// The safe answer.
     pub const KEEP: &str = "Keep";
     /// Why it cannot be removed.
-    pub const RUNS: &str = "something runs in it";
+    pub const RUNS: &str = "a session is running in it";
     /// What stays of a session that ended.
-    pub const STAYS: &str = "The worktree of this session stays until somebody removes it.";
+    pub const STAYS: &str = "The worktree of this session is kept until you remove it.";
     /// Clean.
     pub const CLEAN: &str = "no uncommitted changes";
     /// Locked.
@@ -197,7 +197,7 @@ pub mod tree {
     /// … whose branch stays.
     #[must_use]
     pub fn kept_branch(branch: &str) -> String {
-        format!("Its branch {branch} stays, because it has commits of its own.")
+        format!("The branch {branch} is kept, because it has commits of its own.")
     }
 
     /// A removal that was declined.

@@ -25,7 +25,7 @@ pub const LIVE: &str = "Live";
 /// Badge.
 pub const SUBAGENT: &str = "Subagent";
 /// Switch of the list.
-pub const SHOW_SUBAGENTS: &str = "Show those of subagents";
+pub const SHOW_SUBAGENTS: &str = "Show subagents";
 /// A conversation without a prompt.
 pub const NO_PROMPT: &str = "Without a first message";
 /// An empty list.
@@ -39,7 +39,7 @@ pub const ALL: &str = "All conversations of the project";
 pub const FORK: &str = "Fork into new session";
 /// What the button does.
 pub const FORK_HELP: &str =
-    "Starts an Interactive Session with a copy; the original stays as it is.";
+    "Starts an Interactive Session with a copy. The original is not changed.";
 /// After the button.
 pub const FORKED: &str = "The session is starting with a copy of this conversation";
 /// Link.
@@ -49,7 +49,7 @@ pub const FIND: &str = "Find in this conversation";
 /// Button.
 pub const CLOSE_FIND: &str = "Close the search";
 /// Button.
-pub const MORE_HITS: &str = "Search on";
+pub const MORE_HITS: &str = "Search further";
 /// Nothing found.
 pub const NO_HITS: &str = "Nothing found in this conversation.";
 /// Link of a hit.
@@ -69,9 +69,9 @@ pub const SHOW_MORE: &str = "Show more";
 /// Mark of a text that the service has cut.
 pub const CUT: &str = "Only the first 64 KiB of this text are shown.";
 /// The file is gone.
-pub const GONE: &str = "This conversation is no longer there. The agent may have removed its file.";
+pub const GONE: &str = "This conversation no longer exists. The agent may have removed its file.";
 /// The file was replaced.
-pub const REPLACED: &str = "The file of this conversation was replaced. It is shown anew.";
+pub const REPLACED: &str = "The file of this conversation was replaced. The page shows the new one.";
 /// The socket is lost.
 pub const LOST: &str = "New turns are not shown while the connection is lost.";
 

@@ -11,11 +11,11 @@ pub const AGENT: &str = "Agent";
 /// Label of the conversation.
 pub const TALK: &str = "Conversation";
 /// Before anything was said.
-pub const NOTHING_YET: &str = "Nothing was said yet. Write what the agent should do.";
+pub const NOTHING_YET: &str = "No messages yet. Write what the agent should do.";
 /// The socket is not there.
 pub const CONNECTING: &str = "Connecting to the session…";
 /// The socket was lost.
-pub const RECONNECTING: &str = "The connection is lost. The page connects again by itself.";
+pub const RECONNECTING: &str = "Connection to the session lost. Reconnecting…";
 /// The row is gone.
 pub const GONE: &str = "This session was forgotten.";
 /// Label of the message box.
@@ -23,11 +23,11 @@ pub const MESSAGE: &str = "Message to the agent";
 /// Button.
 pub const SEND: &str = "Send";
 /// Why nothing can be sent.
-pub const NOT_RUNNING: &str = "The session does not run. Resume it to send a message.";
+pub const NOT_RUNNING: &str = "The session is not running. Resume it to send a message.";
 /// Under the box while a question waits.
 pub const AFTER_ANSWER: &str = "The agent reads the message after you answer the request above.";
 /// Under the box.
-pub const KEYS: &str = "Enter sends, Shift and Enter make a new line.";
+pub const KEYS: &str = "Enter sends. Shift+Enter starts a new line.";
 /// What a message is called in messages about it.
 pub const SEND_TO: &str = "Send a message";
 /// Button.
@@ -35,16 +35,16 @@ pub const ALLOW: &str = "Allow once";
 /// Button.
 pub const DENY: &str = "Deny";
 /// Label of the text beside a refusal.
-pub const REASON: &str = "Message with a refusal";
+pub const REASON: &str = "Message to the agent if you deny";
 /// Beside a question.
-pub const ONCE: &str = "this answers one request only";
+pub const ONCE: &str = "the answer is for this request only";
 /// Beside a question whose summary is not everything.
-pub const SHORTENED: &str = "shortened; the conversation has all of it";
+pub const SHORTENED: &str = "shortened; the conversation has the full text";
 /// The inbox without questions.
-pub const EMPTY: &str = "Nothing waits for you.";
+pub const EMPTY: &str = "Nothing is waiting for you.";
 /// What will be there.
 pub const EMPTY_WHY: &str =
-    "When an agent of a Direct Session asks for permission, its question appears here.";
+    "When the agent of a Direct Session asks for permission, the request appears here.";
 /// How to get to the session.
 pub const OPEN: &str = "Open session";
 /// An answer was taken.
@@ -71,8 +71,8 @@ pub fn decided(behavior: &str) -> String {
     match behavior {
         "allow" => "Allowed".to_owned(),
         "deny" => "Denied".to_owned(),
-        "cancelled" => "The agent withdrew its question".to_owned(),
-        "interrupted" => "The question ended with the session".to_owned(),
+        "cancelled" => "The agent withdrew the request".to_owned(),
+        "interrupted" => "The session ended before an answer".to_owned(),
         other => other.to_owned(),
     }
 }
@@ -85,20 +85,20 @@ pub fn gap(count: u64) -> String {
     }
 }
 /// The daemon was lost.
-pub const LOST: &str = "The connection to the agent was lost; the service connects again";
+pub const LOST: &str = "The connection to the agent was lost. The service is reconnecting.";
 /// The end.
 #[must_use]
 pub fn ended(code: Option<i64>) -> String {
     match code {
-        Some(0) | None => "The agent has ended".to_owned(),
-        Some(code) => format!("The agent has ended with code {code}"),
+        Some(0) | None => "The agent exited".to_owned(),
+        Some(code) => format!("The agent exited with code {code}"),
     }
 }
 /// How many questions wait.
 #[must_use]
 pub fn waiting(count: usize) -> String {
     match count {
-        1 => "1 question waits".to_owned(),
-        many => format!("{many} questions wait"),
+        1 => "1 request is waiting".to_owned(),
+        many => format!("{many} requests are waiting"),
     }
 }

@@ -7,7 +7,7 @@ use svc_shared::internal::instructions::MOST_BYTES;
 pub const LABEL: &str = "Instructions";
 /// What the file is.
 pub const WHAT: &str =
-    "CLAUDE.md is read by each session when it starts. Everything that runs here follows it.";
+    "Each session reads CLAUDE.md when it starts, and follows it.";
 /// Before the file is there.
 pub const READING: &str = "Reading the file…";
 /// There is none yet.
@@ -21,15 +21,15 @@ pub const SAVE: &str = "Save";
 /// Said after saving.
 pub const SAVED: &str = "CLAUDE.md is saved.";
 /// Nothing to save.
-pub const UNCHANGED: &str = "Nothing has changed since it was read.";
+pub const UNCHANGED: &str = "No changes to save.";
 /// The project is not trusted.
-pub const NOT_TRUSTED: &str = "Trust the project before its instructions are changed.";
+pub const NOT_TRUSTED: &str = "Trust the project to change its instructions.";
 /// Somebody else wrote.
-pub const CONFLICT: &str = "The file was changed while you wrote. This is its text now:";
+pub const CONFLICT: &str = "Somebody changed the file while you were writing. It now says:";
 /// Button: overwrite what is on disk.
-pub const KEEP_MINE: &str = "Save mine instead";
+pub const KEEP_MINE: &str = "Overwrite with my text";
 /// Button: give up what was typed.
-pub const TAKE_THEIRS: &str = "Discard mine";
+pub const TAKE_THEIRS: &str = "Discard my text";
 
 /// How much of the room is used.
 #[must_use]

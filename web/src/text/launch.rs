@@ -80,7 +80,7 @@ pub const NOT_GIT: &str = "Worktrees need a git repository, and this folder is n
 pub const WORKTREE_OFF: &str = "Own worktree per session (not a git repository)";
 /// Why no worktree, although there is a repository.
 pub const NO_WORKTREE: &str =
-    "No worktree can be made here. The repository needs a commit of its own.";
+    "No worktree can be made here. The repository needs at least one commit.";
 /// Others work on the same files.
 #[must_use]
 pub fn collision(others: usize) -> String {
@@ -112,7 +112,7 @@ pub fn restart(policy: &str) -> &str {
     match policy {
         "never" => "Never",
         "on-crash" => "After a crash",
-        "always" => "After every end that nobody asked for",
+        "always" => "After every exit that nobody asked for",
         other => other,
     }
 }
@@ -120,11 +120,11 @@ pub fn restart(policy: &str) -> &str {
 #[must_use]
 pub fn restart_effect(policy: &str) -> &'static str {
     match policy {
-        "never" => "After an end somebody has to resume the session.",
+        "never" => "After it ends, somebody has to resume the session.",
         "on-crash" => {
-            "A crash is followed by a resume, each time after a longer wait, until there are too many."
+            "Resumes the session after a crash, with a longer wait each time, and gives up after too many."
         }
-        "always" => "Also after an end without an error and after a restart of the machine.",
+        "always" => "Also resumes it after an exit without an error and after a restart of the machine.",
         _ => "",
     }
 }
@@ -160,7 +160,7 @@ pub const CLAUDE_DIR: &str = ".claude/ with settings";
 pub const LOOKS: &str = "Looking for hooks and MCP servers…";
 /// It could not read them.
 pub const UNREADABLE: &str =
-    "Hooks and MCP servers could not be read. Look into the folder before you trust it.";
+    "Hooks and MCP servers could not be read. Check the folder before you trust it.";
 /// The folder's hooks.
 #[must_use]
 pub fn hooks(names: &[String]) -> String {
@@ -211,7 +211,7 @@ pub fn verdict(code: &str) -> String {
         "agent_missing" => "The agent program was not found on this machine.".to_owned(),
         "held_elsewhere" => "Another service or project holds this folder.".to_owned(),
         "disk_full" => "There is too little free space on this machine.".to_owned(),
-        "pty_unavailable" => "No terminal can be made on this machine.".to_owned(),
+        "pty_unavailable" => "This machine cannot open a terminal for the session.".to_owned(),
         "hosted_unavailable" => "Off. Set hosted.enabled to true in svc.yml.".to_owned(),
         other => format!("A launch would be refused: {other}."),
     }

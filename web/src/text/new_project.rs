@@ -28,7 +28,7 @@ pub const SHALLOW: &str = "Newest commit only";
 pub const SHALLOW_HELP: &str = "Faster and smaller, without the history.";
 /// Help.
 pub const URL_HELP: &str =
-    "https or ssh. The service uses the keys of its machine; a password does not belong here.";
+    "https or ssh. The service uses the keys of its machine. Do not include a password.";
 /// A project has this name.
 pub const TAKEN: &str = "a project has this name already";
 /// Nothing typed.
@@ -40,7 +40,7 @@ pub const STEPS: [&str; 3] = ["Address", "Copy", "Review"];
 /// Heading of the progress.
 pub const CLONING: &str = "Cloning";
 /// Other clones run first.
-pub const WAITING: &str = "Waits for other clones";
+pub const WAITING: &str = "Waiting for other clones";
 /// The phases, in the order of the model.
 pub const PHASES: [&str; 5] = [
     "Counting objects",
@@ -50,16 +50,16 @@ pub const PHASES: [&str; 5] = [
     "Updating files",
 ];
 /// What closing means.
-pub const GOES_ON: &str = "You can close this sheet. The clone goes on and shows in the top bar. \
-                           When it is done, you see what the repository brings before anything runs.";
+pub const GOES_ON: &str = "You can close this sheet. The clone continues and is shown in the top bar. \
+                           When it is done, you see what the repository contains before anything runs.";
 /// Button.
 pub const CANCEL_CLONE: &str = "Cancel clone";
 /// Question of that button.
-pub const CANCEL_SURE: &str = "Cancel? Nothing of it stays.";
+pub const CANCEL_SURE: &str = "Cancel this clone? The copied files are removed.";
 /// The answer that cancels.
-pub const CANCEL_YES: &str = "Cancel it";
+pub const CANCEL_YES: &str = "Cancel clone";
 /// The answer that does not.
-pub const CANCEL_NO: &str = "Go on";
+pub const CANCEL_NO: &str = "Keep cloning";
 /// Button.
 pub const CLOSE: &str = "Close";
 /// Button.
@@ -72,20 +72,20 @@ pub const TRUST_AND_LAUNCH: &str = "Trust and launch";
 pub const LAUNCH: &str = "Launch";
 /// What later means.
 pub const WITHOUT_TRUST: &str =
-    "Without trust no session can start in this folder. You can also trust it later, in Projects.";
+    "No session can start in this folder until you trust it. You can do that later, in Projects.";
 /// Title of a failure.
 pub const FAILED: &str = "Not cloned";
 /// Title of a cancelled clone.
-pub const CANCELLED: &str = "Cancelled. Nothing of it is left.";
+pub const CANCELLED: &str = "Cancelled. The copied files were removed.";
 /// The record of a clone is gone.
-pub const FORGOTTEN: &str = "This clone is over.";
+pub const FORGOTTEN: &str = "This clone is no longer listed.";
 /// Of a clone.
 pub const NEWEST_ONLY: &str = "newest commit only";
 
 /// Where it goes.
 #[must_use]
 pub fn goes_to(root: &str, name: &str) -> String {
-    format!("Goes to {}/{name}.", root.trim_end_matches('/'))
+    format!("Will be in {}/{name}.", root.trim_end_matches('/'))
 }
 
 /// Why an address is refused.
@@ -104,7 +104,7 @@ pub fn bad_url(why: BadUrl) -> &'static str {
 /// A project is there.
 #[must_use]
 pub fn cloned(name: &str) -> String {
-    format!("{name} is cloned. Nothing of it has run.")
+    format!("{name} is cloned. Nothing in it has run.")
 }
 
 /// A project is there.

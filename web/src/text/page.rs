@@ -163,7 +163,7 @@ pub mod home {
     /// After the path.
     pub const BECOMES_B: &str = " becomes a project.";
     /// How to begin.
-    pub const BEGIN: &str = "Start one here, or copy a folder there. It appears by itself.";
+    pub const BEGIN: &str = "Create one here, or copy a folder there. It appears automatically.";
     /// Heading of the steps.
     pub const STEPS: &str = "First steps";
     /// Steps done.
@@ -192,7 +192,7 @@ pub mod home {
     /// … how.
     #[must_use]
     pub fn step_add_how(root: &str) -> String {
-        format!("Clone one, or copy a folder into {root}. It appears by itself.")
+        format!("Clone one, or copy a folder into {root}. It appears automatically.")
     }
     /// Step.
     pub const STEP_LAUNCH: &str = "Trust the project and launch";

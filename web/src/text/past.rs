@@ -9,7 +9,7 @@ pub const ENDED: &str = "Ended";
 /// It lost its remote link.
 pub const LINK_LOST: &str = "Link lost";
 /// The link came back.
-pub const LINK_BACK: &str = "Link back";
+pub const LINK_BACK: &str = "Link restored";
 /// View and tab.
 pub const TITLE: &str = "Activity";
 /// Nothing happened yet.

@@ -48,7 +48,7 @@ pub mod strays {
     /// Outcome.
     #[must_use]
     pub fn ended(object: &str) -> String {
-        format!("Process {object} is gone")
+        format!("Process {object} has ended")
     }
 }
 /// Conversations whose bridge died.
@@ -87,7 +87,7 @@ pub mod stranded {
     /// Outcome.
     #[must_use]
     pub fn dismissed(object: &str) -> String {
-        format!("{object} is off the list")
+        format!("Removed {object} from the list")
     }
 }
 /// The remote link of a bridge.

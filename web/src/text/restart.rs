@@ -24,7 +24,7 @@ pub fn due(attempt: u32) -> String {
 #[must_use]
 pub fn gave_up(crashes: u32) -> String {
     let crashes = match crashes {
-        0 | 1 => "One crash too many".to_owned(),
+        0 | 1 => "Too many crashes".to_owned(),
         many => format!("{many} crashes in a short time"),
     };
     format!("{crashes}. The service does not resume this session until somebody releases it.")
@@ -38,7 +38,7 @@ pub const RELEASE: &str = "Release";
 /// Ends the pause and starts.
 pub const RELEASE_START: &str = "Release and start";
 /// Rest of the question before a release.
-pub const RELEASE_QUESTION: &str = "? The next crash is followed by a restart again.";
+pub const RELEASE_QUESTION: &str = "? The next crash restarts the session again.";
 /// Menu entry that goes to the policy.
 pub const POLICY: &str = "Restart policy";
 /// Verb of a change of the policy.

@@ -28,7 +28,7 @@ pub const VIEW: &str = "View";
 pub const LATER: &str = "Later";
 /// Below the heading.
 pub const WHY: &str =
-    "These sessions ran when the machine went down. Nobody stopped them, and none was resumed yet.";
+    "These sessions were running when the machine went down. Nobody stopped them, and none has been resumed yet.";
 /// Nothing is offered.
 pub const NOTHING: &str = "There is nothing to restore.";
 /// … and when there will be.
@@ -49,7 +49,7 @@ pub const RESTORE: &str = "Restore";
 /// The button while nothing is selected.
 pub const SELECT_FIRST: &str = "Select a session first.";
 /// Takes the selected sessions out of the offer.
-pub const DISMISS: &str = "Do not offer these again";
+pub const DISMISS: &str = "Don't offer these again";
 /// Head of the list.
 #[must_use]
 pub fn selected(chosen: usize, all: usize) -> String {
@@ -82,7 +82,7 @@ pub fn had_run(span: &str) -> String {
 pub const NEXT: &str = "What happens next";
 /// What happens next.
 pub const NEXT_TEXT: &str = "The service resumes the selected sessions from top to bottom. \
-                             You can close this page. The service goes on without it.";
+                             You can close this page. The service continues without it.";
 /// Label.
 pub const PARALLEL: &str = "Start at the same time";
 /// Label.
@@ -102,7 +102,7 @@ pub fn object(n: usize) -> String {
 /// Object of messages about the running restore.
 pub const RUNNING_OBJECT: &str = "the restore";
 /// The rest was taken back.
-pub const CANCELLED: &str = "The rest is not restored";
+pub const CANCELLED: &str = "Stopped; the rest is not restored";
 /// They are not offered any more.
 #[must_use]
 pub fn dismissed(object: &str) -> String {
@@ -117,7 +117,7 @@ pub const DONE: &str = "Restored";
 /// Step of one session.
 pub const FAILED: &str = "Not restored";
 /// Step of one session.
-pub const SKIPPED: &str = "Left out";
+pub const SKIPPED: &str = "Skipped";
 /// What became of all.
 #[must_use]
 pub fn summary(done: usize, all: usize) -> String {

@@ -16,6 +16,8 @@ pub fn starting_for(span: &str, allowed: &str) -> String {
 pub const WAITING_READY: &str = "waiting until ready";
 /// The link will come.
 pub const LINK_PENDING: &str = "preparing the link";
+/// A Direct Session has no remote client.
+pub const HERE_ONLY: &str = "viewable here only";
 /// The link should have come by now.
 pub const NO_LINK_YET: &str = "no link yet";
 /// A stop that takes long.
@@ -44,6 +46,8 @@ pub fn inside(n: usize) -> String {
 pub mod act {
     /// Opens the remote client.
     pub const OPEN: &str = "Open";
+    /// Shows the live view of a Direct Session.
+    pub const VIEW_HERE: &str = "View live";
     /// Shows the log.
     pub const LOG: &str = "Log";
     /// Stops.
@@ -129,8 +133,8 @@ pub mod blocked {
     pub const ORPHAN: &str = "kill the surviving process first";
     /// The row is suspended.
     pub const QUARANTINED: &str = "this session is held";
-    pub const NOT_GIT: &str = "it works in a git worktree, and the project is no repository now";
-    pub const NO_TERMINAL: &str = "no terminal can be made on this machine";
+    pub const NOT_GIT: &str = "it works in a git worktree, and the project is no longer a git repository";
+    pub const NO_TERMINAL: &str = "this machine cannot open a terminal for it";
 }
 
 /// Outcome of a launch that is ready.

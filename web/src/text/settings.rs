@@ -13,7 +13,7 @@ pub const FILE: &str = "File:";
 /// List of sections.
 pub const SECTIONS: &str = "Sections";
 /// Nothing fits the filter.
-pub const NONE: &str = "No setting fits these words.";
+pub const NONE: &str = "No setting matches.";
 /// Badge.
 pub const NEEDS_RESTART: &str = "needs restart";
 /// Badge.
@@ -23,9 +23,9 @@ pub const MISSING: &str = "not in this version";
 /// Badge.
 pub const DEPRECATED: &str = "replaced by usage.mode";
 /// Badge of a key whose saved value is not in use yet.
-pub const PENDING: &str = "saved, waits for a restart";
+pub const PENDING: &str = "saved, needs a restart";
 /// Saved settings are not in use yet.
-pub const WAITS: &str = "Saved settings wait for a restart of svc.";
+pub const WAITS: &str = "Restart svc to use the saved settings.";
 /// Button.
 pub const RESTART_SVC: &str = "Restart svc";
 /// Verb of the question.
@@ -36,9 +36,9 @@ pub const SERVICE: &str = "svc";
 pub const RESTART_REST: &str =
     "? Sessions keep running, and this page reconnects in a few seconds.";
 /// While the service is away.
-pub const IS_AWAY: &str = "svc restarts. This page reconnects by itself.";
+pub const IS_AWAY: &str = "svc is restarting. This page reconnects automatically.";
 /// Toast after the restart.
-pub const IS_BACK: &str = "svc is back, with the saved settings.";
+pub const IS_BACK: &str = "svc is running again, with the saved settings.";
 /// Mark of a key that somebody else changed.
 pub const CONFLICT: &str = "Somebody else changed this key in the file.";
 /// State of a switch.
@@ -53,7 +53,7 @@ pub const FROM_FILE: &str = "from the file";
 pub const IS_DEFAULT: &str = "default";
 /// Nothing may be saved because the file cannot be read.
 pub const NO_FILE: &str =
-    "The file cannot be read or is not valid. These are the values in use; nothing can be saved.";
+    "The file cannot be read or is not valid. These are the values in use, and nothing can be saved.";
 /// Section of the second list.
 pub const ADVANCED: &str = "Clone and webhooks";
 /// Why the second list is locked.
@@ -82,12 +82,12 @@ pub fn because(reason: &str) -> String {
     format!("It {reason}.")
 }
 /// After a save that the file did not allow.
-pub const STALE: &str = "The file was changed since it was read. Your changes are still here: look \
-    at the marked settings, then save again.";
+pub const STALE: &str = "The file was changed since it was read. Your changes are still here. Check \
+    the marked settings, then save again.";
 /// Toast after a save.
-pub const SAVED: &str = "Saved. svc uses the changes after its next start; running sessions stay.";
+pub const SAVED: &str = "Saved. svc uses the changes after a restart. Running sessions are not affected.";
 /// A field holds no number.
-pub const NO_NUMBER: &str = "Type a number.";
+pub const NO_NUMBER: &str = "Enter a number.";
 
 /// Why nothing can be changed here.
 #[must_use]
@@ -129,7 +129,7 @@ pub fn changes(count: usize) -> String {
 }
 
 /// What saving means.
-pub const AFTER_RESTART: &str = "Changes need a restart of svc. Running sessions stay alive.";
+pub const AFTER_RESTART: &str = "Changes need a restart of svc. Running sessions keep running.";
 
 /// The bounds of a number.
 #[must_use]

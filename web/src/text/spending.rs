@@ -3,7 +3,7 @@
 /// View.
 pub const TITLE: &str = "Usage";
 /// Choice of the time.
-pub const RANGE: &str = "Time";
+pub const RANGE: &str = "Period";
 /// Choices of the time, with the word in the address.
 pub const RANGES: [(&str, &str); 4] =
     [("7", "7 days"), ("", "30 days"), ("90", "90 days"), ("all", "All")];
@@ -40,12 +40,12 @@ pub const MODELS: &str = "Models";
 /// Card.
 pub const HOW: &str = "How costs are counted";
 /// What it says.
-pub const HOW_TEXT: &str = "From the transcripts on this machine and public prices in US dollars. Your bill may differ, a subscription is not charged per token.";
+pub const HOW_TEXT: &str = "From the transcripts on this machine and public prices in US dollars. Your bill may differ: a subscription is not charged per token.";
 /// The configuration shows nothing.
 pub const OFF: &str =
     "Usage is switched off. Set `usage.mode` to `cost` or `tokens` in the configuration to see it.";
 /// No tokens.
-pub const EMPTY: &str = "No tokens were used in this time.";
+pub const EMPTY: &str = "No tokens were used in this period.";
 
 /// When the files were looked at, and what is missing.
 #[must_use]

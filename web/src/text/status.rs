@@ -8,6 +8,8 @@ pub const STARTING: &str = "Starting";
 pub const RUNNING: &str = "Running";
 /// Ready, and a session inside is at work.
 pub const RUNNING_WORKING: &str = "Running · working";
+/// The agent waits for a permission or an answer.
+pub const WAITING: &str = "Waiting for you";
 /// A stop is under way.
 pub const STOPPING: &str = "Stopping";
 /// Ended as meant.

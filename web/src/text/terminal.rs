@@ -21,7 +21,7 @@ pub const ASKS: &str = "Needs an answer";
 /// While nothing came yet.
 pub const CONNECTING_WHY: &str = "Connecting to the terminal of this session…";
 /// While the program draws nothing.
-pub const WAITING_WHY: &str = "The session runs, and its terminal shows nothing yet.";
+pub const WAITING_WHY: &str = "The session is running, but its terminal shows nothing yet.";
 /// After the end, without a last screen.
 pub const EXITED_WHY: &str =
     "The session has ended and left no last screen. Resume the session for a new terminal.";
@@ -29,7 +29,7 @@ pub const EXITED_WHY: &str =
 pub const LAST_SCREEN: &str = "The session has ended. This is its last screen.";
 /// The connection is lost and nothing was seen yet.
 pub const LOST_WHY: &str =
-    "The connection to the service is lost. The page connects again by itself.";
+    "Connection to the service lost. Reconnecting…";
 /// The view is off.
 pub const OFF_WHY: &str =
     "The live terminal is switched off. Set claude.pty_screen_enabled to true to see it.";
@@ -84,7 +84,7 @@ pub const OLDER: &str = "Show earlier lines";
 /// Button below the lines.
 pub const TO_END: &str = "Back to the live screen";
 /// What to do instead of typing.
-pub const USE_OPEN: &str = "Typing goes to the client: use Open.";
+pub const USE_OPEN: &str = "To type, open the session in the client.";
 /// Field.
 pub const TYPE_HERE: &str = "Text for the session";
 /// Button.

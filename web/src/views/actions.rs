@@ -5,6 +5,7 @@ use crate::browser;
 use crate::model::launch::Choice;
 use crate::model::offers::{Instead, Offer, Offers, offers};
 use crate::model::restart::{self, Stage};
+use crate::model::status::is_direct;
 use crate::nav::{Nav, nav};
 use crate::page::Sheet;
 use crate::page::{Page, page};
@@ -135,6 +136,10 @@ fn Buttons(
     });
     let can_dismiss = memo(move || layout == ActionLayout::NeedsLook && can_dismiss(&bridge.get()));
     let can_open = memo(move || offered.with(|o| o.open));
+    let can_view = memo(move || {
+        let bridge = bridge.get();
+        layout == ActionLayout::Row && bridge.is_live() && is_direct(&bridge)
+    });
     // On its own page it stands beside the reason, below.
     let instead = memo(move || match layout {
         ActionLayout::Head => Instead::Nothing,
@@ -242,6 +247,16 @@ fn Buttons(
                 data-testid="act-open"
             >
                 {icon("open", 16)} {act::OPEN}
+            </a>
+        }))}
+        {dynamic(move || can_view.get().then(|| view! {
+            <a
+                class=main.class()
+                href=browser::session_href(&id())
+                aria-label=live(move || named(act::VIEW_HERE, &project()))
+                data-testid="act-view"
+            >
+                {icon("eye", 16)} {act::VIEW_HERE}
             </a>
         }))}
         <Menu of=derived(project) entries=entries />

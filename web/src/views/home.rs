@@ -54,13 +54,14 @@ pub fn Home() -> impl IntoView {
     let filter = memo(move || Only::parse(&nav.member(FILTER)));
     let shown_of = move |keys: fn(Store) -> Vec<String>| {
         memo(move || {
-            let mut keys = keys(page.store);
-            let interactive = page.store.interactive();
-            keys.retain(|key| filter.get().takes(key, &interactive));
-            keys
+            page.store.of_kind(filter.get(), keys(page.store))
         })
     };
-    let waiting = shown_of(|store| store.jobs_of(&[Group::Waiting]));
+    let waiting = shown_of(|store| {
+        let mut keys = store.section(Section::Waiting);
+        keys.extend(store.jobs_of(&[Group::Waiting]));
+        keys
+    });
     let needs_look = shown_of(|store| {
         let mut keys = store.section(Section::NeedsLook);
         keys.extend(store.jobs_of(&[Group::NeedsLook]));
@@ -98,7 +99,7 @@ pub fn Home() -> impl IntoView {
             (true, true) => view! { <Strips /> <Welcome /> }.into_any(),
             (true, false) => view! {
                 <Strips />
-                <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Live) />
+                <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Waiting) />
                 <Rows title=words::NEEDS_LOOK testid="section-needs-look" keys=needs_look total=needs_look row=section_rows(Section::NeedsLook) />
                 <LiveRows keys=live filter=filter />
                 <Rows
@@ -124,10 +125,7 @@ fn LiveRows(keys: Memo<Vec<String>>, filter: Memo<Only>) -> impl IntoView {
     let is_empty = memo(move || keys.with(Vec::is_empty));
     let all = memo(move || live_keys(page.store));
     let chip = move |only: Only| {
-        let count = memo(move || {
-            let interactive = page.store.interactive();
-            all.with(|keys| keys.iter().filter(|key| only.takes(key, &interactive)).count())
-        });
+        let count = memo(move || page.store.of_kind(only, all.get()).len());
         view! {
             <button
                 type="button"
@@ -141,8 +139,10 @@ fn LiveRows(keys: Memo<Vec<String>>, filter: Memo<Only>) -> impl IntoView {
         }
     };
     let is_open = RwSignal::new(filter.get_untracked() != Only::All);
+    let has_direct = memo(move || page.store.has_direct());
     let chips = move || {
-        let chips = Only::ALL.map(chip);
+        let is_shown = |only: &Only| *only != Only::Direct || has_direct.get() || filter.get() == *only;
+        let chips = Only::ALL.into_iter().filter(is_shown).map(chip).collect_view();
         view! {
             <button
                 type="button"

@@ -163,7 +163,7 @@ fn Sessions(name: String) -> impl IntoView {
     let of = move |section: Option<Section>, group: Option<Group>| {
         memo(move || name.with_value(|name| page.store.rows_of(name, section, group)))
     };
-    let waiting = of(None, Some(Group::Waiting));
+    let waiting = of(Some(Section::Waiting), Some(Group::Waiting));
     let look = of(Some(Section::NeedsLook), Some(Group::NeedsLook));
     let running = of(Some(Section::Live), Some(Group::Live));
     let live = memo(move || {
@@ -179,7 +179,7 @@ fn Sessions(name: String) -> impl IntoView {
     let is_empty =
         memo(move || [waiting, look, live, ended].iter().all(|keys| keys.with(Vec::is_empty)));
     view! {
-        <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Live) />
+        <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Waiting) />
         <Rows title=home::NEEDS_LOOK testid="section-needs-look" keys=look total=look row=section_rows(Section::NeedsLook) />
         <Rows title=home::LIVE testid="section-live" keys=live total=live row=section_rows(Section::Live) />
         <Rows title=home::ENDED testid="section-ended" keys=ended total=ended dense=true row=section_rows(Section::Ended) />

@@ -19,6 +19,12 @@ pub fn Question(
     bridge: Arc<Instance>,
     /// What it asks.
     asked: PendingPermission,
+    /// It stands in the row of its session.
+    #[prop(optional)]
+    is_inside: bool,
+    /// It leads to its session.
+    #[prop(optional)]
+    has_link: bool,
 ) -> impl IntoView {
     let page = page();
     let reason = RwSignal::new(String::new());
@@ -37,12 +43,15 @@ pub fn Question(
     let since = derived(move || since);
     let tool = asked.tool.clone().unwrap_or_else(|| asked.subtype.clone());
     view! {
-        <section class="card question tone-warn" data-testid="question" data-request=asked.request_id.clone()>
-            <p class="question-head">
-                <strong>{shown(&tool).into_owned()}</strong> " · "
-                <bdi>{shown(&bridge.project).into_owned()}</bdi> " · " <Age since=since /> " · "
-                {words::ONCE}
-            </p>
+        <section class="card question tone-warn" class:inside=is_inside data-testid="question" data-request=asked.request_id.clone()>
+            <div class="question-head">
+                <p>
+                    <strong>{shown(&tool).into_owned()}</strong>
+                    {(!is_inside).then(|| view! { " · " <bdi>{shown(&bridge.project).into_owned()}</bdi> })}
+                    " · " <Age since=since /> " · " {words::ONCE}
+                </p>
+                {has_link.then(|| view! { <a href=browser::session_href(bridge.instance_id.as_str())>{words::OPEN}</a> })}
+            </div>
             <pre class="output" tabindex="0">{shown(&asked.summary).into_owned()}</pre>
             {asked.truncated.then(|| view! { <p class="muted">{words::SHORTENED}</p> })}
             <div class="question-acts">
@@ -88,13 +97,7 @@ pub fn Inbox() -> impl IntoView {
         <For
             each=move || asked.get()
             key=|(bridge, asked)| (bridge.instance_id.clone(), asked.request_id.clone())
-            children=|(bridge, asked)| {
-                let href = browser::session_href(bridge.instance_id.as_str());
-                view! {
-                    <Question bridge=bridge asked=asked />
-                    <p><a href=href>{words::OPEN}</a></p>
-                }
-            }
+            children=|(bridge, asked)| view! { <Question bridge=bridge asked=asked has_link=true /> }
         />
     }
 }

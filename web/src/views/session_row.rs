@@ -12,6 +12,7 @@ use crate::reactive::{derived, dynamic, memo};
 use crate::text::{cause as cause_words, page::link, restart, session as said, status as words};
 use crate::views::actions::{ActionLayout, Actions};
 use crate::views::cause::CauseLine;
+use crate::views::question::Question;
 use crate::views::remote::RemoteFacts;
 use crate::views::restart::RestartFacts;
 use crate::views::row::{Inside, Row, fact};
@@ -42,12 +43,13 @@ pub fn session_row(id: String, section: Section) -> AnyView {
         (section == Section::NeedsLook).then(|| cause(&bridge)).flatten()
     });
     let sub = Inside::new(inside);
-    let used = (section == Section::Live).then(|| used(id.clone()));
+    let is_live = matches!(section, Section::Waiting | Section::Live);
+    let used = is_live.then(|| used(id.clone()));
     let seen_id = id.clone();
     let is_new = memo(move || page.store.unseen.with(|unseen| unseen.contains(&seen_id)));
     let layout = match section {
         Section::NeedsLook => ActionLayout::NeedsLook,
-        Section::Live => ActionLayout::Row,
+        Section::Waiting | Section::Live => ActionLayout::Row,
         Section::Ended => ActionLayout::Dense,
     };
     let href = browser::session_href(&id);
@@ -80,6 +82,7 @@ pub fn session_row(id: String, section: Section) -> AnyView {
         used: used.map(curve).into_any(),
         actions: view! { <Actions bridge=bridge inside=inside layout=layout /> }.into_any(),
         below: view! {
+            {(section == Section::Waiting).then(|| view! { <Asked bridge=bridge /> })}
             {sub.warning()} {sub.list()}
             {dynamic(move || explained.get().map(|cause| view! {
                 <CauseLine cause=cause href=log_href.clone() />
@@ -88,6 +91,21 @@ pub fn session_row(id: String, section: Section) -> AnyView {
         .into_any(),
     }
     .view()
+}
+
+/// What the agent asks, to be answered in the row.
+#[component]
+fn Asked(bridge: Signal<Arc<Instance>>) -> impl IntoView {
+    let asked = memo(move || bridge.get().pending_permissions.clone());
+    view! {
+        <For
+            each=move || asked.get()
+            key=|asked| asked.request_id.clone()
+            children=move |asked| view! {
+                <div class="below-row"><Question bridge=bridge.get_untracked() asked=asked is_inside=true /></div>
+            }
+        />
+    }
 }
 
 /// What differs from the usual.
@@ -144,11 +162,12 @@ fn Facts(bridge: Signal<Arc<Instance>>, section: Section) -> impl IntoView {
     let facts = memo(move || {
         let bridge = bridge.get();
         match section {
-            Section::Live => Vec::new(),
+            Section::Waiting | Section::Live => Vec::new(),
             Section::NeedsLook => held_facts(&bridge).unwrap_or_else(|| ended_facts(&bridge)),
             Section::Ended => ended_words(&bridge),
         }
     });
+    let is_live = matches!(section, Section::Waiting | Section::Live);
     let since = derived(move || bridge.get().status_since);
     let ended = derived(move || bridge.get().ended_at.unwrap_or(bridge.get().status_since));
     view! {
@@ -156,8 +175,8 @@ fn Facts(bridge: Signal<Arc<Instance>>, section: Section) -> impl IntoView {
         {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
         <RemoteFacts bridge=bridge />
         <RestartFacts bridge=bridge />
-        {(section == Section::Live).then(|| view! { <LiveFacts bridge=bridge since=since /> })}
-        {(section != Section::Live).then(|| view! { <span class="fact"><When at=ended /></span> })}
+        {is_live.then(|| view! { <LiveFacts bridge=bridge since=since /> })}
+        {(!is_live).then(|| view! { <span class="fact"><When at=ended /></span> })}
         {dynamic(move || bridge.get().notice.as_ref().map(|notice| view! {
             <span class="fact fact-notice"><bdi>{shown(notice).into_owned()}</bdi></span>
         }))}
@@ -201,6 +220,9 @@ fn LiveFacts(bridge: Signal<Arc<Instance>>, since: Signal<svc_shared::Timestamp>
             page.clock.for_age(bridge.status_since.as_millis()) - bridge.status_since.as_millis();
         if status::is_stopping(&bridge) {
             return (age > SLOW_STOP_MS).then_some(said::SLOW_STOP);
+        }
+        if status::is_direct(&bridge) {
+            return Some(said::HERE_ONLY);
         }
         if bridge.connect.available || bridge.notice.is_some() {
             return None;
