@@ -35,7 +35,8 @@ pub fn tokens(n: u64) -> String {
 /// An amount in the configured currency: `≈ $26.66`.
 #[must_use]
 pub fn money(dollars: f64, display: &UsageDisplay) -> String {
-    let amount = dollars * display.fx_rate;
+    // A sum of nothing may be a negative zero.
+    let amount = (dollars * display.fx_rate).max(0.0) + 0.0;
     if amount > 0.0 && amount < 0.005 {
         return format!("< {}0.01", display.currency_symbol);
     }
@@ -179,6 +180,7 @@ mod tests {
         assert_eq!(money(2.0, &display("€", 0.5)), "≈ €1.00");
         assert_eq!(money(0.001, &display("$", 1.0)), "< $0.01");
         assert_eq!(money(0.0, &display("$", 1.0)), "≈ $0.00");
+        assert_eq!(money(-0.0, &display("$", 1.0)), "≈ $0.00");
     }
 
     #[test]

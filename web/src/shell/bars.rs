@@ -5,6 +5,7 @@ use crate::live::Link;
 use crate::model::job::Group;
 use crate::model::prefs::{Change, THEME};
 use crate::model::route::Route;
+use crate::model::shown::shown;
 use crate::model::status::Tone;
 use crate::nav::nav;
 use crate::page::Sheet;
@@ -41,9 +42,8 @@ impl NavItem {
             Route::Jobs(_) => Some(Self::Background),
             Route::Inbox => Some(Self::Inbox),
             Route::Activity => Some(Self::Activity),
-            Route::Tokens => Some(Self::About),
             Route::Doctor => Some(Self::Readiness),
-            Route::Settings => Some(Self::Settings),
+            Route::Settings | Route::Tokens => Some(Self::Settings),
             Route::Projects | Route::Project(_) | Route::Launch(_) | Route::Conversation(..) => {
                 Some(Self::Projects)
             }
@@ -202,6 +202,10 @@ pub fn TopBar() -> impl IntoView {
         Route::Project(_) | Route::Conversation(..) => Some(NavItem::Projects),
         _ => None,
     });
+    let project = memo(move || match nav.route.get() {
+        Route::Conversation(project, _) => Some(project),
+        _ => None,
+    });
     let is_demo = move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.demo));
     view! {
         <header class="topbar">
@@ -212,6 +216,10 @@ pub fn TopBar() -> impl IntoView {
                         <nav class="crumbs" aria-label=words::nav::BREADCRUMB>
                             <a href=browser::href(path)>{label}</a>
                             {icon("chevron-right", 14)}
+                            {project.get().map(|name| view! {
+                                <a class="only-wide" href=browser::project_href(&name)><bdi>{shown(&name).into_owned()}</bdi></a>
+                                <span class="only-wide">{icon("chevron-right", 14)}</span>
+                            })}
                             <span class="here" aria-current="page">
                                 <bdi>{page.view}</bdi>
                             </span>

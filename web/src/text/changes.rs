@@ -170,7 +170,7 @@ pub mod tree {
     #[must_use]
     pub fn ahead(commits: u64, base: &str) -> String {
         match commits {
-            0 => format!("merged into {base}"),
+            0 => format!("no commits that {base} lacks"),
             1 => format!("1 commit ahead of {base}"),
             n => format!("{n} commits ahead of {base}"),
         }

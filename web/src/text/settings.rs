@@ -1,6 +1,7 @@
 //! Sentences about the settings of the service.
 
 use crate::model::settings::Bound;
+use crate::text::{launch, status};
 
 /// View.
 pub const TITLE: &str = "Settings";
@@ -130,6 +131,30 @@ pub fn changes(count: usize) -> String {
 
 /// What saving means.
 pub const AFTER_RESTART: &str = "Changes need a restart of svc. Running sessions keep running.";
+
+/// A word of the file in plain words, with the word itself.
+#[must_use]
+pub fn choice(key: &str, word: &str) -> String {
+    let plain = match (key, word) {
+        ("claude.launch_mode", "standard") => launch::SERVER_MODE,
+        ("claude.launch_mode", "pty") => launch::INTERACTIVE,
+        ("claude.after_reboot", "offer") => "Offer to restore them",
+        ("claude.after_reboot", "resume") => "Restore them",
+        ("claude.heal", "off") | ("claude.after_reboot", "never") => "Do nothing",
+        ("claude.heal", "notify") => "Notify",
+        ("claude.heal", "restart") => "Notify and restart",
+        ("instance_defaults.spawn_mode", word) => status::spawn_mode("standard", word),
+        ("restart.policy", word) => launch::restart(word),
+        ("ceilings.action", "warn") => "Warn",
+        ("ceilings.action", "stop") => "Stop the bridge",
+        ("ceilings.action", "recycle") => "Stop and resume the bridge",
+        ("usage.mode", "cost") => "Tokens and cost",
+        ("usage.mode", "tokens") => "Tokens only",
+        ("usage.mode", "off") => "Nothing",
+        (_, word) => word,
+    };
+    if plain == word { word.to_owned() } else { format!("{plain} ({word})") }
+}
 
 /// The bounds of a number.
 #[must_use]

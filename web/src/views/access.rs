@@ -109,7 +109,7 @@ fn reach(access: &Access) -> AnyView {
                 <h2 id="reach">{words::REACH}</h2>
                 <span class="end muted">{words::CHECKED} " " <When at=Signal::stored(access.at) /></span>
             </div>
-            <ul class="card list reach">{findings}</ul>
+            <ul class="card list plain reach">{findings}</ul>
         </section>
     }
     .into_any()

@@ -21,6 +21,7 @@ use crate::text::conversation as words;
 use crate::views::conversations::{failed, href};
 use crate::views::home::Loading;
 use crate::views::prose::{Plain, Prose};
+use crate::views::row::fact;
 use crate::views::times::{When, absolute};
 use gloo_net::http::Method;
 use leptos::html;
@@ -173,12 +174,14 @@ fn Head(feed: TalkFeed) -> impl IntoView {
                     let list = format!("{}?tab=conversations", browser::project_href(&name));
                     view! {
                         {about.live.then(|| view! { <span class="badge tone-ok">{words::LIVE}</span> })}
-                        <span class="num">{words::turns(about.turn_count)}</span>
-                        {about.last_ts.map(|at| view! { <span><When at=Signal::stored(at) /></span> })}
-                        <a href=list><bdi>{shown(&name).into_owned()}</bdi></a>
-                        {about.worktree.map(|name| view! { <span><bdi>{words::worktree(&shown(&name))}</bdi></span> })}
-                        {(about.skipped_lines > 0).then(|| view! { <span>{words::skipped(about.skipped_lines)}</span> })}
-                        <code class="end muted">{about.conversation.to_string()}</code>
+                        <span class="facts">
+                            <span class="fact num">{words::turns(about.turn_count)}</span>
+                            {about.last_ts.map(|at| view! { <span class="fact"><When at=Signal::stored(at) /></span> })}
+                            <span class="fact"><a href=list><bdi>{shown(&name).into_owned()}</bdi></a></span>
+                            {about.worktree.map(|name| fact(&words::worktree(&name)))}
+                            {(about.skipped_lines > 0).then(|| fact(&words::skipped(about.skipped_lines)))}
+                        </span>
+                        <code class="ids muted">{about.conversation.to_string()}</code>
                     }
                 }))}
             </div>

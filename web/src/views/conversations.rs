@@ -74,7 +74,7 @@ pub fn Conversations(
                 {if rows.is_empty() {
                     view! { <div class="card empty"><p>{words::EMPTY}</p></div> }.into_any()
                 } else {
-                    view! { <ul class="card list talks">{rows}</ul> }.into_any()
+                    view! { <ul class="card list plain talks">{rows}</ul> }.into_any()
                 }}
             </section>
         }
@@ -168,7 +168,7 @@ pub fn OfSession(
                 .into_any(),
                 several => {
                     let rows: Vec<AnyView> = several.iter().map(|one| row(&name, one)).collect();
-                    view! { <ul class="card list talks">{rows}</ul> }.into_any()
+                    view! { <ul class="card list plain talks">{rows}</ul> }.into_any()
                 }
             }
         }

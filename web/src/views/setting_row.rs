@@ -199,7 +199,8 @@ fn input(control: Control, name: &str) -> AnyView {
             let options = spec.choices.iter().map(|word| {
                 let own = word.clone();
                 let is_chosen = live(move || control.value() == own.as_str());
-                view! { <option value=word.clone() prop:selected=is_chosen>{word.clone()}</option> }
+                let label = words::choice(&spec.key, word);
+                view! { <option value=word.clone() prop:selected=is_chosen>{label}</option> }
                     .into_any()
             });
             // A value that is not offered here stays what it is until another one is chosen.

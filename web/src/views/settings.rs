@@ -2,6 +2,7 @@
 
 use crate::api;
 use crate::appear::enter;
+use crate::browser;
 use crate::model::problem::Problem;
 use crate::model::settings::{Edits, conflicts, is_wanted, reasons, sections};
 use crate::model::shown::shown;
@@ -223,6 +224,7 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
                     on:input=move |event| form.filter.set(event_target_value(&event))
                 />
                 <nav class="card settings-places" aria-label=words::SECTIONS>{places}</nav>
+                <a class="settings-link" href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a>
                 <p class="muted settings-file">{words::FILE} " " <code><bdi>{file}</bdi></code></p>
             </div>
             <div class="settings-main">
@@ -303,7 +305,7 @@ fn file_only(form: SettingsForm, index: usize, keys: &[FileOnlyKey]) -> AnyView 
         <section aria-labelledby=id.clone()>
             <h2 id=id.clone() tabindex="-1">{words::FILE_ONLY}</h2>
             <p class="muted">{words::FILE_ONLY_WHY}</p>
-            <ul class="card list settings-file-only">{rows}</ul>
+            <ul class="card list plain settings-file-only">{rows}</ul>
         </section>
     }
     .into_any()

@@ -9,7 +9,7 @@ use crate::model::spending::{self, Row};
 use crate::model::time;
 use crate::nav::nav;
 use crate::page::page;
-use crate::parts::icon::icon;
+use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::text::spending as words;
@@ -143,19 +143,27 @@ fn figures(report: &UsageReport, display: &UsageDisplay) -> AnyView {
 }
 
 fn cells(tokens: TokenBreakdown) -> AnyView {
-    [tokens.input, tokens.output, tokens.cache_creation, tokens.cache_read]
-        .map(|n| {
-            view! { <td class="num" title=n.to_string()>{spending::tokens(n)}</td> }.into_any()
-        })
-        .into_iter()
-        .collect_view()
-        .into_any()
+    [
+        (words::INPUT, tokens.input),
+        (words::OUTPUT, tokens.output),
+        (words::WRITTEN, tokens.cache_creation),
+        (words::READ, tokens.cache_read),
+    ]
+    .map(|(label, n)| {
+        view! { <td class="num" data-label=label title=n.to_string()>{spending::tokens(n)}</td> }
+            .into_any()
+    })
+    .into_iter()
+    .collect_view()
+    .into_any()
 }
 
 fn table(rows: &[Row], report: &UsageReport, display: &UsageDisplay) -> AnyView {
     let has_money = spending::has_money(display);
     let money = |dollars: f64| {
-        has_money.then(|| view! { <td class="num">{spending::money(dollars, display)}</td> })
+        has_money.then(|| {
+            view! { <td class="num" data-label=words::COST>{spending::money(dollars, display)}</td> }
+        })
     };
     let lines: Vec<AnyView> = rows
         .iter()
@@ -208,7 +216,7 @@ fn models(report: &UsageReport, display: &UsageDisplay) -> AnyView {
             let cost = (has_money && !is_unpriced).then(|| spending::money(dollars, display) + " · ");
             let warning = (has_money && is_unpriced).then(|| {
                 let text = words::unpriced(&shown(&name), &spending::tokens(tokens));
-                view! { <p class="tone-warn unpriced">{text}</p> }
+                view! { <p class="tone-warn unpriced">{symbol("g-triangle", "glyph")} <span>{text}</span></p> }
             });
             view! {
                 <li>

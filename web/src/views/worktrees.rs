@@ -98,7 +98,7 @@ pub fn ProjectWorktrees(
                     <div class="card empty"><p>{words::NONE}</p></div>
                 }.into_any(),
                 Reading::Done(found) => view! {
-                    <ul class="card list">
+                    <ul class="card list plain">
                         {found.worktrees.iter().map(|one| view! {
                             <li class="worktree" data-testid="worktree" data-name=one.name.clone()>
                                 {described(one, true)} <Removal reader=reader one=one.clone() />
