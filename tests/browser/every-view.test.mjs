@@ -12,7 +12,7 @@ import { findings, ruler } from './width.mjs';
 
 const NAMES = {
   usual: { web: 'web-frontend', talk: 'atlas-api', words: 'the release branch' },
-  long: { web: 'w'.padEnd(200, 'mnw'), talk: 't'.padEnd(200, 'alk'), words: 'x'.padEnd(240, 'word') },
+  long: { web: 'w'.padEnd(150, 'mnw'), talk: 't'.padEnd(150, 'alk'), words: 'x'.padEnd(240, 'word') },
 };
 
 let browser;

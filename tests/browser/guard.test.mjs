@@ -75,6 +75,8 @@ const alert = () => page.$eval('[role="alert"]', (element) => element.textConten
 test('a wrong form comes back with what is wrong, without the passwords', async () => {
   await page.goto(service.url, { waitUntil: 'load' });
   assert.equal(await page.$eval('h1', (title) => title.textContent), 'Set up svc');
+  // Its own default is this machine only: nothing to warn about.
+  assert.doesNotMatch(await page.$eval('body', (body) => body.innerText), /cookie/i);
   await fill({ projects_root: join(root, 'nowhere'), password: PASSWORD, confirm: 'other' });
   await send();
   assert.match(await page.$eval('#projects_root-wrong', (e) => e.textContent), /cannot be used/);
@@ -90,6 +92,7 @@ test('the first run leads by itself to the sign-in and from there to the page', 
     timeout: DEADLINE_MS,
   });
   assert.equal(new URL(page.url()).pathname, '/login');
+  assert.match(await page.$eval('body', (body) => body.innerText), /svc hash-password/);
   assert.ok(!readFileSync(join(root, 'svc.yml'), 'utf8').includes(PASSWORD));
   await fill({ password: PASSWORD });
   await send();

@@ -16,7 +16,7 @@ let machine;
 let browser;
 let page;
 let complaints;
-let seen, press, choose, says, gone, shot;
+let seen, go, press, choose, says, gone, shot;
 
 const job = (project, state) =>
   `${part('job-row')}[data-project="${project}"][data-status="${state}"]`;
@@ -29,7 +29,7 @@ before(async () => {
   });
   browser = await launch();
   ({ page, complaints } = await tab(browser));
-  ({ seen, press, choose, says, gone, shot } = person(page));
+  ({ seen, go, press, choose, says, gone, shot } = person(page));
   await page.setViewport({ width: 1280, height: 900 });
   await page.goto(machine.url, { waitUntil: 'load' });
   await page.evaluate(() => {
@@ -82,6 +82,8 @@ test('what it asks is shown live, first on the page', async () => {
   renameSync(`${file}.new`, file);
   await seen(`${part('section-waiting')} ${job('api', 'blocked')}`);
   await says(job('api', 'blocked'), 'needs: which spelling to use');
+  await says(job('api', 'blocked'), `claude attach ${id}`);
+  await page.waitForFunction(() => document.title.startsWith('(1) '));
   const first = await page.$eval('main section', (section) => section.dataset.testid);
   assert.equal(first, 'section-waiting');
   await shot('home-job-blocked');
@@ -115,6 +117,13 @@ test('a job started from a terminal shows its result and is resumed as a new one
   const link = await seen(`${part('toast')} a[href="/ui/jobs/${next}"]`);
   await link.evaluate((element) => element.click()); // another message may move it
   await seen(`[data-row="job:${next}"] ${part('job-texts')}[open]`);
+  await go('/ui/activity', part('event'));
+  await says(part('event'), 'quick');
+  await go('/ui/projects', `${part('project-row')}[data-project="quick"]`);
+  const used = await page.$eval(`${part('project-row')}[data-project="quick"]`, (row) => row.innerText);
+  assert.doesNotMatch(used, /never/, 'a job is a use of its project');
+  await press(part('nav-jobs'));
+  await seen(job('quick', 'done'));
 });
 
 test('an ended job is removed at once, and for good when its message goes', async () => {
