@@ -17,6 +17,7 @@ const RUNNING = '3a375c2e-0a3b-4c5d-8e9f-001122334455';
 const CRASHED = 'a1c25d38-0a3b-4c5d-8e9f-001122334455';
 const DECLINED = '184dccee-0a3b-4c5d-8e9f-001122334455';
 const HELD = 'd51a99bb-0a3b-4c5d-8e9f-001122334455';
+const ASKING = '6f0b3c21-0a3b-4c5d-8e9f-001122334455';
 const STARTING = '51b0d9aa-0a3b-4c5d-8e9f-001122334455';
 
 /** A name of 200 letters without a place to break it. */
@@ -38,6 +39,9 @@ const LENGTHENED = [
   'fix the login form',
   'Edit src/login.ts',
   'Bash: git push origin release/2.4',
+  'atlas-api',
+  'release 2.4',
+  'git push origin release/2.4 --follow-tags',
 ];
 
 let machine;
@@ -86,7 +90,7 @@ const VIEWS = [
   ['/ui/projects/$scratch', part('project')],
   ['/ui/projects/release-tools-of-the-platform-team-with-a-name-that-does-not-fit-in-a-row', 'h1'],
   ['/ui/jobs', part('job-row')],
-  ['/ui/inbox', part('inbox-empty')],
+  ['/ui/inbox', part('question')],
   ['/ui/jobs/5e72b459', `${part('job-texts')}[open]`],
   ['/ui/external', part('external-row')],
   ['/ui/activity', part('event')],
@@ -102,6 +106,7 @@ const VIEWS = [
   [`/ui/s/${DECLINED}`, part('resume-declined')],
   [`/ui/s/${HELD}`, part('log')],
   [`/ui/s/${STARTING}`, part('log')],
+  [`/ui/s/${ASKING}`, part('question')],
   ['/ui/s/ffffffff', part('not-found')],
 ];
 const DIALOGS = [

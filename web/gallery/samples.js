@@ -172,6 +172,33 @@ const SAMPLES = {
    "started_at": "2026-11-21T07:27:35Z",
    "link": { "state": "down", "since": "2026-11-21T08:02:35Z", "reason": "HTTP 503 from the remote service", "source": "debug_file" }
   },
+  "6f0b3c21-0a3b-4c5d-8e9f-001122334455": {
+   "project": "atlas-api",
+   "label": "release 2.4",
+   "channel": "hosted",
+   "process_id": "p-6f0b3c21",
+   "status": "running",
+   "connect": {
+    "available": false,
+    "kind": null
+   },
+   "session_ref": "5be2960c11d4a7f3",
+   "has_log": false,
+   "agent_version": null,
+   "status_since": "2026-11-21T07:47:35Z",
+   "started_at": "2026-11-21T07:47:35Z",
+   "pending_permissions": [
+    {
+     "request_id": "1f2e3d4c-0a3b-4c5d-8e9f-001122334455",
+     "subtype": "can_use_tool",
+     "since": "2026-11-21T08:05:35Z",
+     "tool": "Bash",
+     "summary": "git push origin release/2.4 --follow-tags",
+     "truncated": false,
+     "expires_at": null
+    }
+   ]
+  },
   "a1c25d38-0a3b-4c5d-8e9f-001122334455": {
    "project": "crash-demo",
    "label": "crash-demo",
@@ -323,6 +350,13 @@ const SAMPLES = {
    "resume_blocked": "not_trusted"
   }
  },
+ "hosted": [
+  { "type": "hello", "stream": "s1", "first_seq": 1, "last_seq": 5 },
+  { "type": "frame", "event_seq": 1, "frame": { "type": "user", "message": { "content": "Make permanent errors fail at once. Then push the release branch with its tags." } } },
+  { "type": "frame", "event_seq": 2, "frame": { "type": "assistant", "message": { "content": [{ "type": "text", "text": "I run the tests first." }, { "type": "tool_use", "id": "t1", "name": "Bash", "input": { "command": "cargo test retry" } }] } } },
+  { "type": "frame", "event_seq": 3, "frame": { "type": "user", "message": { "content": [{ "type": "tool_result", "tool_use_id": "t1", "content": "18 passed", "is_error": false }] } } },
+  { "type": "frame", "event_seq": 4, "frame": { "type": "assistant", "message": { "content": [{ "type": "text", "text": "The tests pass. Next I push the branch. That needs your permission." }] } } }
+ ],
  "tracked": {
   "3a375c2e-0a3b-4c5d-8e9f-001122334455": [
    {
@@ -409,6 +443,10 @@ const SAMPLES = {
    "name": "api-gateway",
    "path": "/srv/projects/api-gateway",
    "has_claude_md": true
+  },
+  "atlas-api": {
+   "name": "atlas-api",
+   "path": "/srv/projects/atlas-api"
   },
   "billing-worker": {
    "name": "billing-worker",

@@ -175,6 +175,10 @@
         SAMPLES.log.forEach((frame) => this.say(frame));
         return;
       }
+      if (path.includes('/ws/hosted/')) {
+        SAMPLES.hosted.forEach((frame) => this.say(frame));
+        return;
+      }
       if (path.includes('/ws/pty-screen/')) {
         const sample = path.split('sample-')[1] ?? 'live';
         this.isTerminal = true;

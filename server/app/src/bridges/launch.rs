@@ -47,7 +47,7 @@ const SCROLLBACK_LINES: u32 = 2000;
 /// Longest wait for the hook of the recap; a launch has a deadline of its own.
 const HOOK_PATIENCE: Duration = Duration::from_secs(2);
 /// Why nothing can be asked for a scope.
-const NO_MANAGER: &str = "no systemd can be asked here";
+const NO_MANAGER: &str = "systemd is not available here";
 
 /// Everything a launch needs, prepared before the row is written.
 /// Dropped unused, its files go.
