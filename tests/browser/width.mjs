@@ -151,7 +151,7 @@ async function measure(width) {
         const row = element.closest('li, [data-row]')?.querySelector('a[href]');
         element.dispatchEvent(new PointerEvent('pointerover', { bubbles: true }));
         const told = element.closest('[title]')?.title ?? '';
-        const more = cut.parentElement.querySelector('[aria-expanded]');
+        const more = cut.parentElement.querySelector('[aria-expanded]') ?? cut.closest('summary');
         const isHeading = [...document.querySelectorAll('h1')].some((h1) => h1.textContent.includes(text));
         if (!own && !row && !more && !isHeading && !told.includes(text)) {
           wrong.add(`cut, and whole nowhere: “${cutName(text)}” in ${say(cut)}`);

@@ -130,7 +130,8 @@ fn tell(call: &Call, written: &ConfigWritten) {
         ));
     }
     if !written.changed.is_empty() {
-        call.output.note("a running service uses this after `svc restart`; commands use it at once");
+        call.output
+            .note("a running service uses this after `svc restart`; commands use it at once");
     }
 }
 

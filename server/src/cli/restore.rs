@@ -79,7 +79,8 @@ fn list(call: &Call, json: bool) -> Result<Exit, End> {
         return Ok(Exit::Done);
     }
     if offered.is_empty() {
-        call.output.note("There is nothing to restore. Sessions that a reboot ends are listed here.");
+        call.output
+            .note("There is nothing to restore. Sessions that a reboot ends are listed here.");
         return Ok(Exit::Done);
     }
     for one in &offered {
@@ -107,7 +108,8 @@ fn chosen(
                 return Err(Failure::new(Exit::Refused, "unknown_instance", line).into());
             }
             count => {
-                let line = format!("{name} matches {count} sessions; use more characters of the id");
+                let line =
+                    format!("{name} matches {count} sessions; use more characters of the id");
                 return Err(Failure::new(Exit::Refused, "ambiguous", line).into());
             }
         }

@@ -217,8 +217,8 @@ pub fn TopBar() -> impl IntoView {
                             <a href=browser::href(path)>{label}</a>
                             {icon("chevron-right", 14)}
                             {project.get().map(|name| view! {
-                                <a class="only-wide" href=browser::project_href(&name)><bdi>{shown(&name).into_owned()}</bdi></a>
-                                <span class="only-wide">{icon("chevron-right", 14)}</span>
+                                <a class="of only-desk" href=browser::project_href(&name)><bdi>{shown(&name).into_owned()}</bdi></a>
+                                <span class="only-desk">{icon("chevron-right", 14)}</span>
                             })}
                             <span class="here" aria-current="page">
                                 <bdi>{page.view}</bdi>

@@ -62,8 +62,11 @@ pub const NEWER: &str = "Load newer turns";
 pub const READING: &str = "Reading";
 /// Switch.
 pub const FOLLOW: &str = "Follow";
-/// Link of a turn.
-pub const LINK: &str = "Link to this turn";
+/// Link of a turn, by its time.
+#[must_use]
+pub fn link(clock: &str) -> String {
+    format!("{clock}, link to this turn")
+}
 /// Button in a long text.
 pub const SHOW_MORE: &str = "Show more";
 /// Mark of a text that the service has cut.
@@ -71,7 +74,8 @@ pub const CUT: &str = "Only the first 64 KiB of this text are shown.";
 /// The file is gone.
 pub const GONE: &str = "This conversation no longer exists. The agent may have removed its file.";
 /// The file was replaced.
-pub const REPLACED: &str = "The file of this conversation was replaced. The page shows the new one.";
+pub const REPLACED: &str =
+    "The file of this conversation was replaced. The page shows the new one.";
 /// The socket is lost.
 pub const LOST: &str = "New turns are not shown while the connection is lost.";
 

@@ -6,8 +6,7 @@ use svc_shared::internal::instructions::MOST_BYTES;
 /// Tab.
 pub const LABEL: &str = "Instructions";
 /// What the file is.
-pub const WHAT: &str =
-    "Each session reads CLAUDE.md when it starts, and follows it.";
+pub const WHAT: &str = "Each session reads CLAUDE.md when it starts, and follows it.";
 /// Before the file is there.
 pub const READING: &str = "Reading the file…";
 /// There is none yet.

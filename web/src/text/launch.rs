@@ -124,7 +124,9 @@ pub fn restart_effect(policy: &str) -> &'static str {
         "on-crash" => {
             "Resumes the session after a crash, with a longer wait each time, and gives up after too many."
         }
-        "always" => "Also resumes it after an exit without an error and after a restart of the machine.",
+        "always" => {
+            "Also resumes it after an exit without an error and after a restart of the machine."
+        }
         _ => "",
     }
 }

@@ -27,8 +27,7 @@ pub const VIEW: &str = "View";
 /// Hides the offer in this tab.
 pub const LATER: &str = "Later";
 /// Below the heading.
-pub const WHY: &str =
-    "These sessions were running when the machine went down. Nobody stopped them, and none has been resumed yet.";
+pub const WHY: &str = "These sessions were running when the machine went down. Nobody stopped them, and none has been resumed yet.";
 /// Nothing is offered.
 pub const NOTHING: &str = "There is nothing to restore.";
 /// … and when there will be.

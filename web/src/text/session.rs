@@ -133,7 +133,8 @@ pub mod blocked {
     pub const ORPHAN: &str = "kill the surviving process first";
     /// The row is suspended.
     pub const QUARANTINED: &str = "this session is held";
-    pub const NOT_GIT: &str = "it works in a git worktree, and the project is no longer a git repository";
+    pub const NOT_GIT: &str =
+        "it works in a git worktree, and the project is no longer a git repository";
     pub const NO_TERMINAL: &str = "this machine cannot open a terminal for it";
 }
 

@@ -53,8 +53,7 @@ pub const FROM_FILE: &str = "from the file";
 /// The value is the default.
 pub const IS_DEFAULT: &str = "default";
 /// Nothing may be saved because the file cannot be read.
-pub const NO_FILE: &str =
-    "The file cannot be read or is not valid. These are the values in use, and nothing can be saved.";
+pub const NO_FILE: &str = "The file cannot be read or is not valid. These are the values in use, and nothing can be saved.";
 /// Section of the second list.
 pub const ADVANCED: &str = "Clone and webhooks";
 /// Why the second list is locked.
@@ -86,7 +85,8 @@ pub fn because(reason: &str) -> String {
 pub const STALE: &str = "The file was changed since it was read. Your changes are still here. Check \
     the marked settings, then save again.";
 /// Toast after a save.
-pub const SAVED: &str = "Saved. svc uses the changes after a restart. Running sessions are not affected.";
+pub const SAVED: &str =
+    "Saved. svc uses the changes after a restart. Running sessions are not affected.";
 /// A field holds no number.
 pub const NO_NUMBER: &str = "Enter a number.";
 

@@ -28,8 +28,7 @@ pub const EXITED_WHY: &str =
 /// After the end, with a last screen.
 pub const LAST_SCREEN: &str = "The session has ended. This is its last screen.";
 /// The connection is lost and nothing was seen yet.
-pub const LOST_WHY: &str =
-    "Connection to the service lost. Reconnecting…";
+pub const LOST_WHY: &str = "Connection to the service lost. Reconnecting…";
 /// The view is off.
 pub const OFF_WHY: &str =
     "The live terminal is switched off. Set claude.pty_screen_enabled to true to see it.";

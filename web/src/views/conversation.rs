@@ -336,9 +336,10 @@ fn view_turn(feed: TalkFeed, turn: &Arc<Turn>, is_hit: bool) -> AnyView {
     let time = turn.timestamp.map(|at| {
         let zone = prefs::zone(at.as_millis());
         let title = absolute(at);
+        let clock = time::clock(at, zone);
         view! {
-            <a class="turn-time num" href=here.clone() title=title aria-label=words::LINK>
-                <time datetime=at.to_string()>{time::clock(at, zone)}</time>
+            <a class="turn-time num" href=here.clone() title=title aria-label=words::link(&clock)>
+                <time datetime=at.to_string()>{clock}</time>
             </a>
         }
     });

@@ -53,9 +53,7 @@ pub fn Home() -> impl IntoView {
     enter(nav_words::HOME);
     let filter = memo(move || Only::parse(&nav.member(FILTER)));
     let shown_of = move |keys: fn(Store) -> Vec<String>| {
-        memo(move || {
-            page.store.of_kind(filter.get(), keys(page.store))
-        })
+        memo(move || page.store.of_kind(filter.get(), keys(page.store)))
     };
     let waiting = shown_of(|store| {
         let mut keys = store.section(Section::Waiting);
@@ -141,7 +139,8 @@ fn LiveRows(keys: Memo<Vec<String>>, filter: Memo<Only>) -> impl IntoView {
     let is_open = RwSignal::new(filter.get_untracked() != Only::All);
     let has_direct = memo(move || page.store.has_direct());
     let chips = move || {
-        let is_shown = |only: &Only| *only != Only::Direct || has_direct.get() || filter.get() == *only;
+        let is_shown =
+            |only: &Only| *only != Only::Direct || has_direct.get() || filter.get() == *only;
         let chips = Only::ALL.into_iter().filter(is_shown).map(chip).collect_view();
         view! {
             <button
