@@ -105,6 +105,61 @@ test('why another one crashed: Home, and it stands there', async () => {
   assert.ok(output.trim().length > 0, 'no output');
 });
 
+const ask = async (path) => (await fetch(service.url + path)).json();
+const count = (selector) => page.$$eval(selector, (all) => all.length);
+
+test('every other place says what is true there', async () => {
+  await press('Inbox');
+  await heading('Inbox');
+  assert.deepEqual((await ask('/api/approvals')).approvals, []);
+  await says('main', 'Nothing is waiting for you.');
+
+  await press('Activity');
+  await heading('Activity');
+  await says(part('event'), project);
+
+  await press('Usage');
+  await heading('Usage');
+  await page.waitForSelector(part('usage'));
+  const { projects } = await ask('/api/usage?since=2000-01-01T00:00:00Z');
+  const used = Object.values(projects).some(({ total_tokens: tokens }) => tokens > 0);
+  await says('main', used ? 'input tokens' : 'No tokens were used in this period.');
+
+  await press('Settings');
+  await heading('Settings');
+  await page.waitForSelector(part('settings'));
+  const { can_save: can } = await ask('/api/config');
+  assert.equal(await count(part('settings-read-only')), can ? 0 : 1);
+  assert.equal(await count('[data-testid=setting] [role=switch]:not([aria-disabled], [disabled])') > 0, can);
+
+  await press('Devices and tokens');
+  await heading('Devices and tokens');
+  await says('main', 'Only this machine can reach svc.');
+  await says('main', 'Authentication is off');
+
+  await press('Readiness');
+  await heading('Readiness');
+  await page.waitForSelector('[data-check]');
+  const { checks } = await ask('/api/doctor');
+  const named = await page.$$eval('[data-check]', (all) => all.map((check) => check.dataset.check));
+  assert.deepEqual(named.sort(), checks.map(({ name }) => name).sort());
+});
+
+test('the page of a project says what was said, changed and told there', async () => {
+  await press('Projects');
+  await heading('Projects');
+  await press(project);
+  await heading(project);
+  const { sessions } = await ask(`/api/projects/${project}/transcripts`);
+  await press('Conversations');
+  if (sessions.length === 0) await says('main', 'Conversations appear here after the first session.');
+  else await page.waitForSelector(part('conversation'));
+  await press('Instructions');
+  await page.waitForSelector('#instructions-text');
+  const { sha256 } = await ask(`/api/projects/${project}/claude-md`);
+  assert.equal(await count(part('instructions-none')), sha256 ? 0 : 1);
+});
+
 test('nothing was complained about', async () => {
   await page.close();
   assert.deepEqual(complaints, []);
