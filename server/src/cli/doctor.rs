@@ -116,7 +116,7 @@ fn line(check: &Check) -> [Cell; 2] {
         Some(CheckStatus::Fail) | None => ("FAIL", Tone::Bad),
     };
     let hint = check.hint.as_ref().map(|hint| format!(" -> {hint}")).unwrap_or_default();
-    let text = format!("{:<16}  {}{hint}", check.name, check.detail);
+    let text = format!("{:<18}  {}{hint}", check.name, check.detail);
     [Cell::toned(word, tone), Cell::from(text)]
 }
 
@@ -256,6 +256,6 @@ mod tests {
         let check = doctor::failed("git", "not found", "install it");
         let [verdict, text] = line(&check);
         assert_eq!(verdict.text(), "FAIL");
-        assert_eq!(text.text(), "git               not found -> install it");
+        assert_eq!(text.text(), "git                 not found -> install it");
     }
 }
