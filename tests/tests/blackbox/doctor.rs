@@ -80,8 +80,8 @@ async fn a_sound_machine_passes_and_nothing_is_created() {
     world.project("app");
     let ran = world.cli(&beside_disk(&[])).await;
     ends(&ran, 0, "svc: all checks passed");
-    assert!(ran.stdout.contains("  PASS  config            loaded "), "{}", ran.stdout);
-    assert!(ran.stdout.contains("  PASS  claude-login      logged in (claude.ai)"), "{ran:?}");
+    assert!(ran.stdout.contains("  PASS  config              loaded "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("  PASS  claude-login        logged in (claude.ai)"), "{ran:?}");
     assert_eq!(ran.stderr, "");
     assert!(!world.state.exists(), "looking creates nothing");
 
