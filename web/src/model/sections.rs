@@ -245,17 +245,16 @@ mod tests {
 
     #[test]
     fn a_kind_shows_its_own_rows_and_survives_its_way_through_the_address() {
-        let mut rows = [BridgeStatus::Running; 3].map(|status| bridge("a", status));
-        rows[1].resume_mode = ResumeMode::Pty.into();
-        rows[2].channel = Channel::Hosted.into();
-        for (row, id) in rows.iter_mut().zip(["3a37", "4b48", "5c59"]) {
-            row.instance_id = id.parse().unwrap();
-        }
-        let places = rows.map(|row| place(&row));
+        let server = bridge("a", BridgeStatus::Running);
+        let mut interactive = bridge("b", BridgeStatus::Running);
+        interactive.resume_mode = ResumeMode::Pty.into();
+        let mut direct = bridge("c", BridgeStatus::Running);
+        direct.channel = Channel::Hosted.into();
+        let places = [server, interactive, direct].map(|row| place(&row));
         for (key, kind) in [
-            ("3a37", Only::Server),
-            ("4b48", Only::Interactive),
-            ("5c59", Only::Direct),
+            (places[0].id.as_str(), Only::Server),
+            (places[1].id.as_str(), Only::Interactive),
+            (places[2].id.as_str(), Only::Direct),
             ("job:3c509237", Only::Background),
             ("external:a:b", Only::External),
         ] {

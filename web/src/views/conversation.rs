@@ -337,8 +337,9 @@ fn view_turn(feed: TalkFeed, turn: &Arc<Turn>, is_hit: bool) -> AnyView {
         let zone = prefs::zone(at.as_millis());
         let title = absolute(at);
         let clock = time::clock(at, zone);
+        let label = words::link(&clock);
         view! {
-            <a class="turn-time num" href=here.clone() title=title aria-label=words::link(&clock)>
+            <a class="turn-time num" href=here.clone() title=title aria-label=label>
                 <time datetime=at.to_string()>{clock}</time>
             </a>
         }
