@@ -2,6 +2,7 @@
 
 pub mod access;
 pub mod agent_config;
+pub mod agent_sign_in;
 pub mod changes;
 pub mod clones;
 pub mod conversations;
@@ -387,7 +388,7 @@ pub struct State {
     /// Login facts.
     pub login: Option<LoginStatus>,
     /// A running sign-in; null without one.
-    pub shepherd: Option<serde_json::Value>,
+    pub shepherd: Option<agent_sign_in::SignInRecord>,
     /// The restore that runs or ran last; null before the first.
     pub restore: Option<restore::RestoreJob>,
     /// Bridges per status.

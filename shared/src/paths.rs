@@ -48,6 +48,8 @@ pub const CONFIG: &str = "/api/config";
 pub const CONFIG_ADVANCED: &str = "/api/config/advanced";
 /// Prefix of the agent's own configuration.
 pub const CONFIG_WRITE: &str = "/api/config-write";
+/// Prefix of the sign-in of the agent.
+pub const AGENT_SIGN_IN: &str = "/api/login-shepherd";
 /// The named tokens.
 pub const TOKENS: &str = "/api/tokens";
 /// A new secret for a named token.

@@ -12,6 +12,7 @@ use crate::api::instances::Instance;
 use crate::api::jobs::BackgroundJob;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
+use crate::internal::agent_sign_in::SignInRecord;
 use crate::internal::clones::CloneJob;
 use crate::internal::metrics::Metrics;
 use crate::internal::restore::RestoreJob;
@@ -173,7 +174,7 @@ pub enum Record {
     /// Login facts.
     Login(LoginStatus),
     /// A running sign-in.
-    Shepherd(serde_json::Value),
+    Shepherd(SignInRecord),
     /// The restore that runs or ran last.
     Restore(RestoreJob),
     /// A kind that this version does not know; never sent.

@@ -80,8 +80,8 @@ enum Form {
     Bystander,
     /// `--remote-control`: an interactive session.
     Interactive,
-    /// `setup-token`, which this build does not simulate.
-    Terminal,
+    /// `setup-token`.
+    SetupToken,
     Unknown,
 }
 
@@ -98,7 +98,7 @@ impl Form {
             (Some("auth"), Some("logout")) => Self::AuthLogout,
             (Some("mcp"), _) => Self::Mcp,
             (Some("plugin" | "plugins"), _) => Self::Plugin,
-            (Some("setup-token"), _) => Self::Terminal,
+            (Some("setup-token"), _) => Self::SetupToken,
             (Some("agents"), _) => Self::Agents,
             (Some("remote-control"), _) => Self::Standard,
             (Some("--print"), Some("--sdk-url")) => Self::Worker,
@@ -136,7 +136,7 @@ impl Form {
         match self {
             Self::Version => "version",
             Self::Help => "help",
-            Self::AuthStatus | Self::AuthLogin | Self::AuthLogout => "auth",
+            Self::AuthStatus | Self::AuthLogin | Self::AuthLogout | Self::SetupToken => "auth",
             Self::Print => "hosted",
             Self::Agents => "agents",
             Self::Standard => "standard",
@@ -151,7 +151,7 @@ impl Form {
             | Self::JobRespawn
             | Self::Service => "jobs",
             Self::Interactive => "pty",
-            Self::Mcp | Self::Plugin | Self::Terminal | Self::Unknown => "other",
+            Self::Mcp | Self::Plugin | Self::Unknown => "other",
         }
     }
 }
@@ -233,9 +233,10 @@ impl Double {
                 Err(Failure::agent(texts::NO_INPUT))
             }
             Form::Interactive => terminal::run(self),
-            Form::Terminal => Err(Failure::agent(
-                "svc-agent-sim: setup-token is not simulated by this build; use auth login",
-            )),
+            Form::SetupToken if !std::io::stdin().is_terminal() => {
+                Err(Failure::agent(texts::NO_RAW_MODE))
+            }
+            Form::SetupToken => terminal::setup_token::run(self),
             Form::Unknown => Err(self.unknown_form()),
         }
     }

@@ -122,7 +122,7 @@ fn what_the_build_does_not_simulate_says_so() {
     let stage = Stage::new(PROGRAM);
     let token = stage.run(&stage.root, &["setup-token"], &[]);
     assert_eq!(token.code, Some(1));
-    assert!(token.stderr.contains("not simulated by this build"), "{}", token.stderr);
+    assert!(token.stderr.contains("Raw mode is not supported"), "{}", token.stderr);
     for flags in [&["--remote-control", "x"][..], &["--continue", "--rc"]] {
         let flag_form = stage.run(&stage.root, flags, &[]);
         assert_eq!(flag_form.code, Some(1), "{flags:?}");

@@ -8,6 +8,7 @@ use gloo_net::http::{Method, RequestBuilder};
 use serde::de::DeserializeOwned;
 use std::pin::{Pin, pin};
 use svc_shared::error::ErrorCode;
+use svc_shared::paths::AGENT_SIGN_IN;
 use wasm_bindgen::JsCast;
 use wasm_bindgen::prelude::JsValue;
 
@@ -54,7 +55,7 @@ pub fn request<'a>(
 ) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
     Box::pin(async move {
         let patience = match method {
-            _ if path.contains("/agents") => AGENT_PATIENCE_MS,
+            _ if path.contains("/agents") || path.starts_with(AGENT_SIGN_IN) => AGENT_PATIENCE_MS,
             Method::DELETE => STOP_PATIENCE_MS,
             _ => PATIENCE_MS,
         };

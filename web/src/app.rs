@@ -3,7 +3,7 @@
 use crate::browser;
 use crate::model::route::Route;
 use crate::nav::Nav;
-use crate::page::Page;
+use crate::page::{Page, Sheet};
 use crate::reactive::{dynamic, effect};
 use crate::shell::{Shell, keys};
 use crate::views::question::Inbox;
@@ -67,6 +67,11 @@ fn App() -> impl IntoView {
         <Shell>
             {dynamic(move || match nav.route.get() {
                 Route::Home => view! { <Home /> }.into_any(),
+                Route::AgentSignIn => {
+                    // Not from within a view that reads the address.
+                    browser::after_paint(move || page.sheet.set(Some(Sheet::AgentSignIn)));
+                    view! { <Home /> }.into_any()
+                }
                 Route::Projects => view! { <Projects /> }.into_any(),
                 Route::Project(name) => view! { <ProjectPage name=name /> }.into_any(),
                 Route::Conversation(project, conversation) => {

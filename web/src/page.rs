@@ -28,6 +28,8 @@ pub enum Sheet {
     Bulk(Verb),
     /// The forms that make a project, or a clone.
     New(Making),
+    /// The sign-in of the agent.
+    AgentSignIn,
     /// The link of a bridge as a picture.
     Qr(Target),
 }

@@ -21,6 +21,7 @@ use svc_shared::api::instances::{Instance, PendingPermission};
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::State;
+use svc_shared::internal::agent_sign_in::SignInRecord;
 use svc_shared::internal::clones::CloneJob;
 use svc_shared::internal::restore::RestoreJob;
 use svc_shared::stream::Op;
@@ -57,6 +58,8 @@ pub struct Store {
     external: RwSignal<(Sessions, Vec<String>)>,
     /// Clones that run or have just ended, by job.
     pub clones: RwSignal<BTreeMap<String, CloneJob>>,
+    /// The sign-in of the agent that is under way.
+    pub sign_in: RwSignal<Option<SignInRecord>>,
     /// What agents ask, the oldest first.
     pub questions: RwSignal<Vec<Asked>>,
     /// Health report.
@@ -104,6 +107,7 @@ impl Store {
             external: RwSignal::new(Default::default()),
             refused: RwSignal::new(Arc::default()),
             clones: RwSignal::new(BTreeMap::new()),
+            sign_in: RwSignal::new(None),
             questions: RwSignal::new(Vec::new()),
             health: RwSignal::new(None),
             restore: RwSignal::new(None),
@@ -171,6 +175,9 @@ impl Store {
             }
             if changed.clones {
                 self.clones.set(state.clones.clone());
+            }
+            if changed.sign_in {
+                self.sign_in.set(state.shepherd.clone());
             }
             if changed.health {
                 self.health.set(state.health.clone());

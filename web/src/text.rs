@@ -3,6 +3,7 @@
 //! Texts are whole sentences: no other file joins pieces of them.
 
 pub mod access;
+pub mod agent_sign_in;
 pub mod bulk;
 pub mod cause;
 pub mod changes;

@@ -5,6 +5,7 @@ pub mod access;
 pub mod act_button;
 mod actions;
 pub mod activity;
+pub mod agent_sign_in;
 pub mod bulk;
 mod bulk_trust;
 pub mod cause;

@@ -1,6 +1,7 @@
 //! The service as its doors see it.
 
 use crate::agent_config::AgentConfigEditor;
+use crate::agent_sign_in::AgentSignIn;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::keeper_list::KeeperList;
@@ -271,6 +272,12 @@ impl App {
     #[must_use]
     pub fn agent_config(&self) -> &Arc<AgentConfigEditor> {
         &self.0.agent_config
+    }
+
+    /// Signs the agent in.
+    #[must_use]
+    pub fn agent_sign_in(&self) -> &Arc<AgentSignIn> {
+        &self.0.agent_sign_in
     }
 
     /// The configuration.

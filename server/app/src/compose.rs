@@ -7,6 +7,7 @@ pub(crate) use use_cases::UseCases;
 
 use crate::agent_config::AgentConfigEditor;
 use crate::agent_config::backups::Backups;
+use crate::agent_sign_in::AgentSignIn;
 use crate::auth::refs::SessionRefs;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
@@ -156,6 +157,7 @@ impl UseCases {
         let runs = Arc::new(AgentRuns::new(&config, &agent, &host, parts.umask));
         let agent_config = AgentConfigEditor::new(&config, &catalog, &agent, &audit, &runs, &tasks);
         let agent_config = Arc::new(agent_config);
+        let agent_sign_in = AgentSignIn::new(&config, &agent, &audit, &read_model, &clock, &tasks);
         let config_editor = ConfigEditor::new(&config, &parts.origin, &audit, &tasks);
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
@@ -560,6 +562,7 @@ impl UseCases {
             access,
             config_editor,
             agent_config,
+            agent_sign_in: Arc::new(agent_sign_in),
             service_restart,
             read_model,
             instances,

@@ -7,6 +7,7 @@
 mod addresses;
 mod agent;
 mod agent_config;
+mod agent_sign_in;
 mod app;
 pub mod auth;
 #[cfg(test)]
@@ -37,6 +38,7 @@ mod transcripts;
 
 pub use agent::Agent;
 pub use agent_config::{AgentConfigEditor, ConfigTarget, CopiesOf, ServerChange, recap_for};
+pub use agent_sign_in::AgentSignIn;
 pub use app::App;
 pub use auth::refs;
 pub use bridges::restore::MOST_AT_ONCE;

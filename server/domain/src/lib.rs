@@ -35,6 +35,7 @@ pub mod root_path;
 pub mod same_session;
 pub mod scope;
 pub mod service_unit;
+pub mod sign_in;
 pub mod slug;
 pub mod stranded;
 pub mod strays;

@@ -128,7 +128,7 @@ fn need(method: &str, pattern: &str) -> Need {
     match (is_api, is_read) {
         // What agents are told decides what they do.
         (true, false) if pattern.ends_with("/claude-md") => Need::Full,
-        (true, true) if pattern.ends_with("/qr") => Need::Operate,
+        (true, true) if pattern.ends_with("/qr") && OPERABLE.contains(&first) => Need::Operate,
         (true, true) if READABLE.contains(&first) => Need::Read,
         (false, true) if first == "ws" || PAGES.contains(&first) => Need::Read,
         (true, false) if OPERABLE.contains(&first) => {
@@ -183,6 +183,9 @@ mod tests {
             ("POST", "/api/devices/sign-out-others", false, false, false),
             ("GET", "/api/access", true, true, true),
             ("GET", "/api/ui-prefs", false, false, false),
+            ("GET", "/api/login-shepherd/state", false, false, false),
+            ("GET", "/api/login-shepherd/qr", false, false, false),
+            ("POST", "/api/login-shepherd/start", false, false, false),
             ("GET", "/api/config", false, false, false),
             ("PUT", "/api/config/advanced", false, false, false),
             ("PUT", "/api/ui-prefs", false, false, false),

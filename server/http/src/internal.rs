@@ -3,6 +3,7 @@
 //! Each is three steps: parse, call one use-case, map the result.
 
 pub(crate) mod access;
+pub(crate) mod agent_sign_in;
 pub(crate) mod approvals;
 pub(crate) mod changes;
 pub(crate) mod clones;

@@ -48,6 +48,13 @@ pub fn table() -> Vec<Route> {
         own!(GET "/docs/{*file}" Description None Plain docs::file),
         own!(GET "/openapi.json" Description None Plain internal::ops::openapi),
         own!(GET "/api/bootstrap" Guarded None Plain internal::ops::bootstrap),
+        own!(GET "/api/login-shepherd/state" Guarded None Plain internal::agent_sign_in::state),
+        own!(GET "/api/login-shepherd/qr" Ui None Plain internal::agent_sign_in::picture),
+        own!(POST "/api/login-shepherd/start" Guarded SmallJson Plain
+            internal::agent_sign_in::start),
+        own!(POST "/api/login-shepherd/code" Guarded SmallJson Plain internal::agent_sign_in::code),
+        own!(POST "/api/login-shepherd/status" Guarded None Plain internal::agent_sign_in::status),
+        own!(POST "/api/login-shepherd/cancel" Guarded None Plain internal::agent_sign_in::cancel),
         own!(GET "/api/tokens" Guarded None Plain internal::access::tokens),
         own!(POST "/api/tokens" Guarded SmallJson Plain internal::access::issue),
         own!(DELETE "/api/tokens" Guarded None Plain internal::access::revoke),

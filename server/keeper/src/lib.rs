@@ -5,6 +5,7 @@
 //! itself and the client that the service uses. What a session may do next is decided elsewhere.
 
 pub mod client;
+pub mod held;
 pub mod message;
 pub mod screen;
 pub mod sidecar;

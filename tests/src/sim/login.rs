@@ -31,7 +31,11 @@ pub(crate) fn login(double: &Double) -> Result<u8, Failure> {
     let kind = double.knobs.login;
     print("Opening browser to sign in…\n");
     if kind == Login::DecoyUrl {
-        print("Trouble? Read https://docs.example.invalid/oauth/authorize?code=true first.\n");
+        let lookalike = url(double).replace("claude.com/", "claude.com.example.invalid/");
+        print(&format!(
+            "Trouble? Read https://docs.example.invalid/oauth/authorize?code=true or {lookalike} \
+             first.\n"
+        ));
     }
     if let Login::SlowUrl(ms) = kind {
         pause(ms);
@@ -88,7 +92,7 @@ pub(crate) fn logout(double: &Double) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn url(double: &Double) -> String {
+pub(crate) fn url(double: &Double) -> String {
     let mut draw = Draw::new(double.knobs.seed, &["login"]);
     format!(
         "https://claude.com/cai/oauth/authorize?code=true&client_id={}&response_type=code\

@@ -9,6 +9,7 @@ mod dialog;
 mod keys;
 mod screen;
 mod session;
+pub(crate) mod setup_token;
 mod tty;
 
 use std::sync::mpsc::sync_channel;

@@ -136,6 +136,10 @@ Commands:
   stop <id>                        Stop a background session
 ";
 
+/// The sign-in that draws, without a terminal.
+pub(super) const NO_RAW_MODE: &str =
+    "Error: Raw mode is not supported on the current process.stdin.";
+
 /// `remote-control --help`.
 pub(super) const BRIDGE_HELP: &str = "
 Remote Control - Control local sessions from claude.ai/code or the Claude mobile app

@@ -11,6 +11,7 @@
 )]
 
 mod adoption;
+mod agent_sign_in;
 mod audit;
 mod backups;
 mod backups_hostile;

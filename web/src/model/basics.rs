@@ -62,6 +62,10 @@ pub struct Basics {
     pub can_type: bool,
     /// Projects are created and cloned here.
     pub can_clone: bool,
+    /// The agent can be signed in from here.
+    pub can_sign_agent_in: bool,
+    /// … and long-lived tokens can be made.
+    pub can_make_token: bool,
     /// The service can restart itself.
     pub can_restart: bool,
     /// How tokens and costs are shown.
@@ -117,6 +121,8 @@ impl From<Bootstrap> for Basics {
             has_terminal: all.features.pty_screen,
             can_type: all.features.terminal_input,
             can_clone: all.features.clone,
+            can_sign_agent_in: all.features.login_shepherd,
+            can_make_token: all.features.setup_token,
             can_restart: all.features.restart,
             usage: all.usage,
             notifications: all.notifications,
@@ -172,6 +178,8 @@ mod tests {
                 has_terminal: true,
                 can_type: false,
                 can_clone: whole.features.clone,
+                can_sign_agent_in: false,
+                can_make_token: false,
                 can_restart: false,
                 usage: whole.usage.clone(),
                 notifications: whole.notifications,

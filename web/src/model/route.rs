@@ -33,6 +33,8 @@ pub enum Route {
     Activity,
     /// Readiness.
     Doctor,
+    /// The sign-in of the agent, over Home.
+    AgentSignIn,
     /// Devices and tokens.
     Tokens,
     /// The settings of the service.
@@ -67,6 +69,7 @@ impl Route {
             ["ui", "inbox"] => Self::Inbox,
             ["ui", "activity"] => Self::Activity,
             ["ui", "doctor"] => Self::Doctor,
+            ["ui", "agent-login"] => Self::AgentSignIn,
             ["ui", "tokens"] => Self::Tokens,
             ["ui", "settings"] => Self::Settings,
             ["ui", "about"] => Self::About,
@@ -168,6 +171,7 @@ mod tests {
             ("/ui/jobs", Route::Jobs(None)),
             ("/ui/jobs/3c509237", Route::Jobs(Some("3c509237".into()))),
             ("/ui/external", Route::External),
+            ("/ui/agent-login", Route::AgentSignIn),
             ("/ui/tokens", Route::Tokens),
             ("/ui/about", Route::About),
             ("/ui/s/", Route::Missing),

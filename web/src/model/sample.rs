@@ -6,6 +6,7 @@ use svc_shared::api::jobs::BackgroundJob;
 use svc_shared::api::link::Link;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
+use svc_shared::internal::agent_sign_in::{SignInMode, SignInRecord, SignInStage};
 use svc_shared::internal::clones::{CloneJob, CloneState};
 use svc_shared::internal::{AuthInfo, Bootstrap, Check, Defaults, Features, Limits, Preflight};
 use svc_shared::status::{
@@ -100,6 +101,15 @@ pub fn inside(state: &str) -> WorkingSession {
         parent_instance: None,
         attribution: "tracked".into(),
         also_in: Vec::new(),
+    }
+}
+
+/// A sign-in of the agent that waits for a code.
+pub fn sign_in() -> SignInRecord {
+    SignInRecord {
+        mode: SignInMode::Login.into(),
+        stage: SignInStage::Waiting.into(),
+        ends_at: Timestamp::from_millis(1_795_000_900_000),
     }
 }
 

@@ -25,6 +25,8 @@ pub struct Changed {
     pub refused: bool,
     /// Clones.
     pub clones: bool,
+    /// The sign-in of the agent.
+    pub sign_in: bool,
     /// The health report.
     pub health: bool,
     /// The restore after a restart of the machine.
@@ -45,6 +47,7 @@ impl Changed {
             "external" | "adoptable" => self.external = true,
             "preflight" => self.refused = true,
             "clone" => self.clones = true,
+            "shepherd" => self.sign_in = true,
             "health" => self.health = true,
             "restore" => self.restore = true,
             // The page does not show it.
@@ -94,6 +97,7 @@ pub fn replace(state: &mut State, next: State) -> Changed {
         external: state.external != next.external || state.adoptable != next.adoptable,
         refused: state.preflight != next.preflight,
         clones: state.clones != next.clones,
+        sign_in: state.shepherd != next.shepherd,
         health: state.health != next.health,
         restore: state.restore != next.restore,
         settled: Vec::new(),
@@ -159,7 +163,7 @@ mod tests {
                 put("api", Record::Preflight(PreflightSummary { ok: true, codes: vec![] })),
                 put("web", Record::Preflight(refused)),
                 put("login", Record::Login(login)),
-                put("shepherd", Record::Shepherd(json!("s"))),
+                put("shepherd", Record::Shepherd(sample::sign_in())),
             ],
             vec![put("1", Record::Instance(bridge("api", BridgeStatus::Running).into()))],
             vec![del("project", "web"), del("tracked", "2"), del("instance", "2"), del("job", "j")],

@@ -36,9 +36,12 @@ enum NavItem {
 impl NavItem {
     fn of(route: &Route) -> Option<Self> {
         match route {
-            Route::Home | Route::Session(_) | Route::Open(_) | Route::External | Route::Restore => {
-                Some(Self::Home)
-            }
+            Route::Home
+            | Route::AgentSignIn
+            | Route::Session(_)
+            | Route::Open(_)
+            | Route::External
+            | Route::Restore => Some(Self::Home),
             Route::Jobs(_) => Some(Self::Background),
             Route::Inbox => Some(Self::Inbox),
             Route::Activity => Some(Self::Activity),

@@ -12,6 +12,7 @@ use crate::shell::keys::Keys;
 use crate::shell::palette::Palette;
 use crate::text::page::{nav as words, qr};
 use crate::text::{access, job::external, past, ready, settings, spending};
+use crate::views::agent_sign_in::AgentSignIn;
 use crate::views::bulk::BulkSheet;
 use crate::views::new_project::NewProject;
 use crate::views::welcome;
@@ -29,6 +30,7 @@ pub fn Sheets() -> impl IntoView {
             Sheet::Keys => view! { <Keys /> }.into_any(),
             Sheet::Bulk(verb) => view! { <BulkSheet verb=verb /> }.into_any(),
             Sheet::New(making) => view! { <NewProject making=making /> }.into_any(),
+            Sheet::AgentSignIn => view! { <AgentSignIn /> }.into_any(),
             Sheet::Qr(target) => view! { <Qr target=target /> }.into_any(),
         }))}
     }

@@ -207,6 +207,8 @@ pub mod home {
     /// … what to do.
     pub const NOT_SIGNED_IN_HOW: &str =
         "Run claude there once and follow the instructions. Launches fail until then.";
+    /// … what it means, where it can be signed in from here.
+    pub const NOT_SIGNED_IN_WHY: &str = "Launches fail until then.";
     /// The agent was not found.
     pub const NO_AGENT: &str = "The agent was not found, or does not work, on this machine.";
     /// … what to do.

@@ -17,6 +17,7 @@ use crate::text::page::session::field;
 use crate::text::ready::{self as words, strays};
 use crate::text::session::named;
 use crate::views::act_button::ActButton;
+use crate::views::agent_sign_in::open_button;
 use crate::views::copy::{Copyable, copy};
 use crate::views::keepers;
 use crate::views::row::fact;
@@ -30,6 +31,9 @@ use svc_shared::status::CheckStatus;
 ///
 /// Its name for tests, title, colour and symbol, and which checks are in it.
 type Group = (&'static str, &'static str, Tone, &'static str, fn(&Check) -> bool);
+
+/// The check of the sign-in.
+const SIGN_IN: &str = "claude-login";
 
 const GROUPS: [Group; 4] = [
     ("fail", words::BLOCKING, Tone::Danger, "g-octagon", |c| c.status.is(&CheckStatus::Fail)),
@@ -131,6 +135,9 @@ fn check(check: &Check, asks: RwSignal<Option<i32>>) -> AnyView {
                 <a class="btn btn-soft check-act" href=browser::href("/ui/projects?trust=untrusted") data-testid="check-trust">
                     {icon("shield", 16)} {launch::TRUST_DOTS}
                 </a>
+            })}
+            {(check.name == SIGN_IN && !check.status.is(&CheckStatus::Ok)).then(|| view! {
+                <span class="check-act">{open_button(page)}</span>
             })}
             {below}
             {(check.name == KEEPERS).then(|| keepers::list(asks))}

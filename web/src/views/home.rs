@@ -16,11 +16,13 @@ use crate::parts::button::ButtonStyle;
 use crate::parts::icon::{icon, symbol};
 use crate::reactive::{dynamic, live, memo};
 use crate::store::Store;
+use crate::text::agent_sign_in;
 use crate::text::job::{self as job_words, external};
 use crate::text::launch as launch_words;
 use crate::text::page::{home as words, nav as nav_words};
 use crate::text::ready;
 use crate::text::session::named;
+use crate::views::agent_sign_in::open_button;
 use crate::views::project_row::Star;
 use crate::views::restore_strip::RestoreStrip;
 use crate::views::rows::{AsOf, Rows, any_row};
@@ -252,15 +254,34 @@ fn Strips() -> impl IntoView {
         let skew = page.clock.skew();
         (skew.abs() > SKEW_MS).then(|| words::skew(&time::span(skew.abs())))
     };
-    let strip = |text: String, how: &'static str| {
+    let can_sign_in =
+        move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.can_sign_agent_in));
+    let strip = |text: String, how: &'static str, more: AnyView| {
         view! {
             <div class=format!("strip {}", Tone::Warn.class()) data-testid="strip">
-                {symbol("g-triangle", "glyph")} <p><b>{text}</b> " " {how}</p>
+                {symbol("g-triangle", "glyph")} <p><b>{text}</b> " " {how}</p> {more}
             </div>
         }
     };
+    let sign_in = move || {
+        let button = view! { <span class="strip-end">{open_button(page)}</span> };
+        button.into_any()
+    };
     view! {
-        {dynamic(move || agent().map(|(text, how)| strip(text.to_owned(), how)))}
+        {dynamic(move || {
+            // A token can be made while the agent is signed in.
+            let is_under_way = page.store.sign_in.with(Option::is_some);
+            match agent() {
+                Some((words::NOT_SIGNED_IN, _)) if can_sign_in() => {
+                    Some(strip(words::NOT_SIGNED_IN.to_owned(), words::NOT_SIGNED_IN_WHY, sign_in()))
+                }
+                Some((text, how)) => Some(strip(text.to_owned(), how, ().into_any())),
+                None if is_under_way => {
+                    Some(strip(agent_sign_in::UNDER_WAY.to_owned(), "", sign_in()))
+                }
+                None => None,
+            }
+        })}
         {dynamic(move || {
             // The strip above tells of the agent already.
             let told = if agent().is_some() { AGENT_CHECK } else { "" };
@@ -272,7 +293,7 @@ fn Strips() -> impl IntoView {
                 </div>
             })
         })}
-        {dynamic(move || skew().map(|text| strip(text, "")))}
+        {dynamic(move || skew().map(|text| strip(text, "", ().into_any())))}
         <RestoreStrip />
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Role;
 use crate::agent_config::AgentConfigEditor;
+use crate::agent_sign_in::AgentSignIn;
 use crate::auth::{Auth, Devices, Tokens};
 use crate::bridges::Bridges;
 use crate::bridges::keeper_list::KeeperList;
@@ -46,6 +47,7 @@ pub(crate) struct UseCases {
     pub access: AccessReport,
     pub config_editor: ConfigEditor,
     pub agent_config: Arc<AgentConfigEditor>,
+    pub agent_sign_in: Arc<AgentSignIn>,
     pub service_restart: Arc<ServiceRestart>,
     pub read_model: Arc<ReadModel>,
     pub instances: Arc<Instances>,

@@ -75,6 +75,7 @@ pub(crate) enum Surface {
     Restore,
     Setup,
     Terminal,
+    AgentSignIn,
     ClaudeMd,
     Settings,
     Permissions,

@@ -98,6 +98,9 @@ impl Status {
                 config_write: config.config_write.enabled,
                 config_write_user_scope: config.config_write.enabled
                     && config.config_write.allow_user_scope,
+                login_shepherd: config.login_shepherd.enabled,
+                setup_token: config.login_shepherd.enabled
+                    && config.login_shepherd.allow_setup_token,
                 restart: self.restart.is_possible(),
                 terminal_input: config.claude.terminal_input && config.claude.pty_screen_enabled,
                 ..Features::default()

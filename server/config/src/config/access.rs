@@ -150,9 +150,9 @@ section! {
     /// Agent sign-in from the dashboard.
     LoginShepherd "login_shepherd." {
         /// Allows to sign the agent in from the dashboard.
-        enabled: bool = BOOL => OFF, File Restart planned;
+        enabled: bool = BOOL => OFF, File Restart;
         /// Allows to make long-lived tokens from the dashboard.
-        allow_setup_token: bool = BOOL => OFF, File Restart planned;
+        allow_setup_token: bool = BOOL => OFF, File Restart;
     }
 }
 

@@ -81,14 +81,14 @@ fn a_section_without_content_is_empty_and_noticed() {
 fn keys_of_later_features_share_one_warning() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("projects/api")).unwrap();
-    let content = "instance_name: build\nlogin_shepherd: {enabled: true}\nport: 80\n\
+    let content = "instance_name: build\nnotifications: {notify_on_permission: true}\nport: 80\n\
                    projects: {api: {restart: never, allow_bypass_permissions: no}}\n\
                    auth: {enabled: false}\n";
     let loaded = fixture.load(content, &[("SVC_NOTIFICATIONS_ENABLED", "no")]).unwrap();
     assert_eq!(
         warnings(&fixture, &loaded),
         ["svc.yml: these keys are accepted, but their features are not part of this build and \
-          they have no effect: instance_name, login_shepherd.enabled, notifications.enabled"]
+          they have no effect: instance_name, notifications.enabled, notifications.notify_on_permission"]
     );
     assert_eq!(kinds(&loaded), [&WarningKind::NotInThisBuild]);
     assert_eq!(loaded.warnings[0].keys.len(), 3);

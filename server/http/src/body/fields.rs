@@ -6,6 +6,7 @@ use svc_shared::api::approvals::{AnswerRequest, MessageRequest};
 use svc_shared::api::instances::{PatchInstance, ReleaseRequest, ResumeRequest, SpawnRequest};
 use svc_shared::error::SchemaProblem;
 use svc_shared::internal::access::{IssueTokenRequest, RotateTokenRequest};
+use svc_shared::internal::agent_sign_in::{SignInCode, StartSignIn};
 use svc_shared::internal::changes::RemoveWorktree;
 use svc_shared::internal::clones::{CloneRequest, CreateProject};
 use svc_shared::internal::instructions::WriteInstructions;
@@ -270,6 +271,18 @@ impl FromFields for CreateProject {
             name: fields.required_text("name"),
             git_init: fields.flag("git_init").unwrap_or(false),
         }
+    }
+}
+
+impl FromFields for StartSignIn {
+    fn take(fields: &mut Fields) -> Self {
+        Self { mode: fields.required_text("mode") }
+    }
+}
+
+impl FromFields for SignInCode {
+    fn take(fields: &mut Fields) -> Self {
+        Self { code: fields.required_text("code") }
     }
 }
 

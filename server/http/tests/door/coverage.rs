@@ -502,6 +502,19 @@ const TABLE: &[Row] = &[
     Row { route: "POST /api/projects/{name}/trust", asks: &[(Known, 200), (Unknown, 404)] },
     // 200 needs a bridge that runs: in the black-box tests.
     Row { route: "POST /api/projects/{name}/adopt", asks: &[(Known, 409), (Unknown, 404)] },
+    // Off, as it is without a configuration. What it does: in the black-box tests.
+    Row { route: "GET /api/login-shepherd/state", asks: &[(Known, 404)] },
+    Row { route: "GET /api/login-shepherd/qr", asks: &[(Known, 404)] },
+    Row {
+        route: "POST /api/login-shepherd/start",
+        asks: &[(Body(r#"{"mode":"login"}"#), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "POST /api/login-shepherd/code",
+        asks: &[(Body(r#"{"code":"a#b"}"#), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row { route: "POST /api/login-shepherd/status", asks: &[(Known, 404)] },
+    Row { route: "POST /api/login-shepherd/cancel", asks: &[(Known, 404)] },
     // 201, 202 and what a clone becomes: in the black-box tests.
     Row {
         route: "POST /api/projects",

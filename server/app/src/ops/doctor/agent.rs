@@ -52,7 +52,8 @@ pub(super) fn program(
 /// Whether the agent is signed in, and in the way that bridges need.
 pub(super) fn login(login: &Login) -> Check {
     const NAME: &str = "claude-login";
-    const SIGN_IN: &str = "sign in as the user of the service: claude auth login";
+    const SIGN_IN: &str = "sign in as the user of the service: claude auth login (in a browser with \
+                           login_shepherd.enabled)";
     match login {
         Login::Answered { logged_in: true, method, .. } if login.is_subscription() => {
             passed(NAME, format!("logged in ({method})"))
