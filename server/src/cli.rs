@@ -28,6 +28,7 @@ mod options;
 mod output;
 mod projects;
 mod read;
+mod reap_environments;
 mod restart;
 mod restore;
 mod run;
@@ -128,6 +129,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),
         Command::Stranded(options) => stranded::stranded(call, options),
+        Command::ReapEnvironments(options) => reap_environments::reap_environments(call, options),
         Command::Strays(options) => strays::strays(call, options),
         Command::Keepers(options) => keepers::keepers(call, options),
         Command::Jobs(command) => jobs::run(call, command),

@@ -6,6 +6,7 @@ pub mod agent_sign_in;
 pub mod changes;
 pub mod clones;
 pub mod conversations;
+pub mod environments;
 pub mod instructions;
 pub mod keepers;
 pub mod metrics;

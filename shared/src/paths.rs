@@ -50,6 +50,10 @@ pub const CONFIG_ADVANCED: &str = "/api/config/advanced";
 pub const CONFIG_WRITE: &str = "/api/config-write";
 /// Prefix of the sign-in of the agent.
 pub const AGENT_SIGN_IN: &str = "/api/login-shepherd";
+/// Remote environments that are left over.
+pub const GHOSTS: &str = "/api/environments/ghosts";
+/// Removes some of them.
+pub const REAP: &str = "/api/environments/reap";
 /// The named tokens.
 pub const TOKENS: &str = "/api/tokens";
 /// A new secret for a named token.

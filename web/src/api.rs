@@ -23,6 +23,8 @@ const STOP_PATIENCE_MS: i32 = 60_000;
 ///
 /// It is longer than the service waits for the agent.
 const AGENT_PATIENCE_MS: i32 = 90_000;
+/// … which have one of these in their path.
+const SLOW: [&str; 3] = ["/agents", AGENT_SIGN_IN, "/environments/"];
 
 /// Reads a document.
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Problem> {
@@ -55,7 +57,7 @@ pub fn request<'a>(
 ) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
     Box::pin(async move {
         let patience = match method {
-            _ if path.contains("/agents") || path.starts_with(AGENT_SIGN_IN) => AGENT_PATIENCE_MS,
+            _ if SLOW.iter().any(|part| path.contains(part)) => AGENT_PATIENCE_MS,
             Method::DELETE => STOP_PATIENCE_MS,
             _ => PATIENCE_MS,
         };

@@ -11,8 +11,9 @@ use crate::views::session::Session;
 use crate::views::settings::Settings;
 use crate::views::{
     about::About, access::DevicesAndTokens, activity::Activity, conversation::ConversationView,
-    doctor::Readiness, external::External, home::Home, jobs::Jobs, missing::Missing, open::Open,
-    project::ProjectPage, projects::Projects, restore::Restore, spending::Spending,
+    doctor::Readiness, external::External, home::Home, jobs::Jobs, maintenance::Maintenance,
+    missing::Missing, open::Open, project::ProjectPage, projects::Projects, restore::Restore,
+    spending::Spending,
 };
 use crate::{crash, focus, whole};
 use leptos::prelude::*;
@@ -91,6 +92,7 @@ fn App() -> impl IntoView {
                 Route::Inbox => view! { <Inbox /> }.into_any(),
                 Route::Activity => view! { <Activity /> }.into_any(),
                 Route::Doctor => view! { <Readiness /> }.into_any(),
+                Route::Maintenance => view! { <Maintenance /> }.into_any(),
                 Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),
                 Route::Settings => view! { <Settings /> }.into_any(),
                 Route::About => view! { <About /> }.into_any(),

@@ -16,6 +16,7 @@ pub mod keepers;
 pub mod keys;
 pub mod launch;
 pub mod log;
+pub mod maintenance;
 pub mod new_project;
 pub mod notify;
 pub mod page;

@@ -29,6 +29,7 @@ pub mod launch;
 mod log;
 mod log_bar;
 mod log_lines;
+pub mod maintenance;
 pub mod missing;
 pub mod new_project;
 mod notify;

@@ -41,6 +41,13 @@ pub fn role(argv: &[String], exe: Option<&Path>, configured: &Path) -> Role {
     }
 }
 
+/// Whether a process is an agent of any kind.
+#[must_use]
+pub fn is_agent(argv: &[String], exe: Option<&Path>, configured: &Path) -> bool {
+    exe.is_some_and(|exe| is_agent_program(exe, configured))
+        || argv.iter().take(2).any(|arg| has_agent_name(Path::new(arg), configured))
+}
+
 /// Whether a program file is the agent CLI.
 fn is_agent_program(exe: &Path, configured: &Path) -> bool {
     // In a native installation the program file is named by version: `…/claude/versions/2.1.197`.

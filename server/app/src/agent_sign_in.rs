@@ -250,7 +250,8 @@ impl AgentSignIn {
 
     /// Ends the sign-in that is under way, if any.
     pub fn cancel(&self) -> SignInCancelled {
-        if let Some(flow) = self.slot().clone() {
+        let flow = self.slot().clone();
+        if let Some(flow) = flow {
             flow.cancel.cancel();
             self.forget(&flow);
             tracing::info!("the sign-in of the agent was cancelled");

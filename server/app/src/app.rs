@@ -9,6 +9,7 @@ use crate::bridges::readiness::Readiness;
 use crate::bridges::restore::Restore;
 use crate::bridges::strays::Strays;
 use crate::compose::UseCases;
+use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
 use crate::logs::Logs;
@@ -272,6 +273,12 @@ impl App {
     #[must_use]
     pub fn agent_config(&self) -> &Arc<AgentConfigEditor> {
         &self.0.agent_config
+    }
+
+    /// Remote environments that are left over.
+    #[must_use]
+    pub fn environments(&self) -> &Arc<Environments> {
+        &self.0.environments
     }
 
     /// Signs the agent in.

@@ -35,6 +35,7 @@ use crate::bridges::terminator::Terminator;
 use crate::bridges::transition::Transitions;
 use crate::bridges::unmanaged::Finder;
 use crate::bridges::wrong_end::WrongEnds;
+use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedParts, HostedRows, HostedSessions, HostedView, Link};
 use crate::jobs::ask::AgentRuns;
 use crate::jobs::{JobScan, Jobs};
@@ -158,6 +159,7 @@ impl UseCases {
         let agent_config = AgentConfigEditor::new(&config, &catalog, &agent, &audit, &runs, &tasks);
         let agent_config = Arc::new(agent_config);
         let agent_sign_in = AgentSignIn::new(&config, &agent, &audit, &read_model, &clock, &tasks);
+        let environments = Environments::new(&finder, &registry, &records, &audit, &tasks);
         let config_editor = ConfigEditor::new(&config, &parts.origin, &audit, &tasks);
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
@@ -563,6 +565,7 @@ impl UseCases {
             config_editor,
             agent_config,
             agent_sign_in: Arc::new(agent_sign_in),
+            environments: Arc::new(environments),
             service_restart,
             read_model,
             instances,

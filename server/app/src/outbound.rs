@@ -8,6 +8,8 @@ mod rule;
 mod sender;
 mod target;
 
+pub(crate) use sender::trusting_this_machine;
+
 use crate::AppError;
 use crate::read_model::ReadModel;
 use crate::tasks::Tasks;

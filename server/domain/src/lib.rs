@@ -14,6 +14,7 @@ pub mod credentials;
 pub mod decide;
 pub mod effect;
 pub mod enclosure;
+pub mod environments;
 pub mod exit_cause;
 pub mod guard;
 pub mod heal;

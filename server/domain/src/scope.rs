@@ -183,6 +183,8 @@ mod tests {
             ("POST", "/api/devices/sign-out-others", false, false, false),
             ("GET", "/api/access", true, true, true),
             ("GET", "/api/ui-prefs", false, false, false),
+            ("GET", "/api/environments/ghosts", false, false, false),
+            ("POST", "/api/environments/reap", false, false, false),
             ("GET", "/api/login-shepherd/state", false, false, false),
             ("GET", "/api/login-shepherd/qr", false, false, false),
             ("POST", "/api/login-shepherd/start", false, false, false),

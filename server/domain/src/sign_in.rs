@@ -41,14 +41,17 @@ pub fn refusals(lines: &[String]) -> usize {
     lines.iter().map(|line| REFUSALS.iter().filter(|words| line.contains(*words)).count()).sum()
 }
 
-/// The last thing that was said, without a prompt in front of it; empty if there is nothing.
+/// Why the agent has refused, in its own words.
+///
+/// Without a refusal it is the last thing that was said and is no prompt; empty if there is nothing.
 #[must_use]
 pub fn last_words(lines: &[String]) -> &str {
-    let said = lines.iter().rev().map(|line| match line.rsplit_once("> ") {
-        Some((_, after)) => after.trim(),
-        None => line.trim(),
-    });
-    said.filter(|line| line.chars().any(char::is_alphabetic)).next().unwrap_or_default()
+    let refusal = |line: &'_ String| REFUSALS.iter().filter_map(|words| line.find(words)).min();
+    let refused = lines.iter().rev().find_map(|line| line.get(refusal(line)?..));
+    let said = lines.iter().rev().map(|line| line.trim());
+    let mut said =
+        said.filter(|line| !line.ends_with('>') && line.chars().any(char::is_alphabetic));
+    refused.map(str::trim).or_else(|| said.next()).unwrap_or_default()
 }
 
 /// Whole words that begin like this: something was written after each of them.
@@ -105,7 +108,7 @@ fn is_ours(url: &Url) -> bool {
     url.scheme() == "https" && url.host_str().is_some_and(|host| HOSTS.contains(&host))
 }
 
-/// Whether the code ends at the account's own page, or at the agent on this machine.
+/// Whether the code ends at the account's own page or at the agent here.
 fn comes_back(to: &Url) -> bool {
     let is_here = match to.host() {
         Some(Host::Domain(name)) => name == "localhost",
@@ -186,11 +189,12 @@ mod tests {
 
     #[test]
     fn refusals_are_counted_and_the_last_words_are_no_prompt() {
-        let said = lines("Paste code here > Invalid code. Please try.\nPaste code here if > ");
+        let said = lines("Paste code > Invalid code. Please try.\nPress Enter.\nPaste code >  ");
         assert_eq!(refusals(&said), 1);
         assert_eq!(last_words(&said), "Invalid code. Please try.");
         let said = lines("Paste code here if prompted > Login failed: status code 400\n\n");
         assert_eq!((refusals(&said), last_words(&said)), (1, "Login failed: status code 400"));
+        assert_eq!(last_words(&lines("Opening.\nGone wrong\nPaste code >")), "Gone wrong");
         assert_eq!(last_words(&[]), "");
     }
 

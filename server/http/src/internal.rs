@@ -9,6 +9,7 @@ pub(crate) mod changes;
 pub(crate) mod clones;
 pub(crate) mod config;
 pub(crate) mod config_write;
+pub(crate) mod environments;
 pub(crate) mod history;
 pub(crate) mod instances;
 pub(crate) mod instructions;

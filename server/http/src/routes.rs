@@ -55,6 +55,8 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/login-shepherd/code" Guarded SmallJson Plain internal::agent_sign_in::code),
         own!(POST "/api/login-shepherd/status" Guarded None Plain internal::agent_sign_in::status),
         own!(POST "/api/login-shepherd/cancel" Guarded None Plain internal::agent_sign_in::cancel),
+        own!(GET "/api/environments/ghosts" Guarded None Plain internal::environments::ghosts),
+        own!(POST "/api/environments/reap" Guarded Json Plain internal::environments::reap),
         own!(GET "/api/tokens" Guarded None Plain internal::access::tokens),
         own!(POST "/api/tokens" Guarded SmallJson Plain internal::access::issue),
         own!(DELETE "/api/tokens" Guarded None Plain internal::access::revoke),

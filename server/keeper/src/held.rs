@@ -18,7 +18,9 @@ use tokio::time::timeout;
 
 /// Size of the terminal (agent 2.1.197 draws its sign-in for it).
 const SIZE: (u16, u16) = (120, 40);
-/// A line that is typed shows itself within a moment; what does not show is entered all the same.
+/// How long a typed line may take to show itself.
+///
+/// A line that does not show is entered all the same.
 const ECHO: Duration = Duration::from_millis(500);
 /// How long output of an ended program may still arrive.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -56,7 +58,9 @@ pub enum Change {
     Ended(Option<i32>),
 }
 
-/// A running program. Dropping it kills the program and what it started in its group.
+/// A running program.
+///
+/// Dropping it kills the program and what it started in its process group.
 pub struct Held {
     child: Child,
     pty: Pty,

@@ -16,6 +16,7 @@ use crate::cli::logs::Logs;
 use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
 use crate::cli::projects::{CloneProject, Create};
+use crate::cli::reap_environments::ReapEnvironments;
 use crate::cli::restart::Restart;
 use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
@@ -150,6 +151,14 @@ Examples:
   svc stranded dismiss 0123456789abcdef"
     )]
     Stranded(Stranded),
+    /// List remote environments without a live bridge, or remove them.
+    #[command(after_help = "\
+Without an option nothing is changed. Never listed: what runs here, other machines and the cloud.
+
+Examples:
+  svc reap-environments
+  svc reap-environments --archive")]
+    ReapEnvironments(ReapEnvironments),
     /// List processes of bridges that no live bridge answers for, or kill one.
     #[command(after_help = "\
 What is left of ended bridges, and a second agent under one launch. Only what is listed is killed.
@@ -488,6 +497,7 @@ impl Command {
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })
             | Self::Stranded(Stranded { json, .. })
+            | Self::ReapEnvironments(ReapEnvironments { json, .. })
             | Self::Strays(Strays { json, .. })
             | Self::Keepers(Keepers { json, .. })
             | Self::Restart(Restart { json })

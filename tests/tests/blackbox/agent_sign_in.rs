@@ -68,10 +68,16 @@ async fn nothing_of_it_is_there_while_it_is_off() {
     let body = json!({ "mode": "login" });
     for verb in ["start", "status", "cancel"] {
         let reply = ask(&server.client, verb, body.clone()).await;
-        assert_eq!((reply.refused(404).as_str(), reply.text().contains("Not Found")), ("not_found", true));
+        assert_eq!(
+            (reply.refused(404).as_str(), reply.text().contains("Not Found")),
+            ("not_found", true)
+        );
     }
     server.client.get("/api/login-shepherd/state").await.expect(404);
-    assert_eq!(server.client.get("/api/bootstrap").await.json()["features"]["login_shepherd"], false);
+    assert_eq!(
+        server.client.get("/api/bootstrap").await.json()["features"]["login_shepherd"],
+        false
+    );
     drop(server);
     world.configure(json!({ "login_shepherd": { "enabled": true } }));
     let server = world.serve().await;
@@ -79,7 +85,10 @@ async fn nothing_of_it_is_there_while_it_is_off() {
     start(&server.client, "moon").await.expect(422);
     assert_eq!(state(&server.client).await, json!({ "active": false }));
     let features = server.client.get("/api/bootstrap").await.json()["features"].clone();
-    assert_eq!((&features["login_shepherd"], &features["setup_token"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&features["login_shepherd"], &features["setup_token"]),
+        (&json!(true), &json!(false))
+    );
 }
 
 #[tokio::test]
@@ -100,7 +109,10 @@ async fn the_agent_is_signed_in_with_a_link_and_a_code() {
     let url = begun["authorize_url"].as_str().unwrap();
     assert!(url.starts_with("https://claude.com/cai/oauth/authorize?code=true&"), "{url}");
     let now = state(client).await;
-    assert_eq!((&now["active"], &now["mode"], &now["stage"]), (&json!(true), &json!("login"), &json!("waiting")));
+    assert_eq!(
+        (&now["active"], &now["mode"], &now["stage"]),
+        (&json!(true), &json!("login"), &json!("waiting"))
+    );
     assert_eq!((&now["authorize_url"], &now["pending"]), (&json!(url), &json!(false)));
     assert_eq!(now["idle_ttl_seconds"], 900);
     let picture = client.get("/api/login-shepherd/qr").await.expect(200);
@@ -114,7 +126,10 @@ async fn the_agent_is_signed_in_with_a_link_and_a_code() {
         ask(client, "code", json!({ "code": bad })).await.expect(422);
     }
     let half = code(client, "half").await;
-    assert_eq!((&half["ok"], &half["pending"], &half["active"]), (&json!(false), &json!(false), &json!(true)));
+    assert_eq!(
+        (&half["ok"], &half["pending"], &half["active"]),
+        (&json!(false), &json!(false), &json!(true))
+    );
     assert!(half["message"].as_str().unwrap().contains("Invalid code"), "{half}");
     let done = code(client, "  whole#secret-state ").await;
     assert_eq!((&done["ok"], &done["active"]), (&json!(true), &json!(false)), "{done}");
@@ -137,7 +152,9 @@ async fn the_agent_is_signed_in_with_a_link_and_a_code() {
 async fn decoys_in_the_output_are_never_passed_on() {
     let world = open(json!({}));
     let server = world.serve().await;
-    for (login, mode) in [("decoy_url", "login"), ("ansi_url", "login"), ("decoy_url", "setup-token")] {
+    for (login, mode) in
+        [("decoy_url", "login"), ("ansi_url", "login"), ("decoy_url", "setup-token")]
+    {
         set(&world, login);
         let begun = start(&server.client, mode).await.expect(200).json();
         let url = begun["authorize_url"].as_str().unwrap();
@@ -157,7 +174,11 @@ async fn a_sign_in_that_fails_says_why_in_the_agents_words() {
         set(&world, "reject");
         start(&server.client, mode).await.expect(200);
         let refused = code(&server.client, "whole#state").await;
-        assert_eq!((&refused["ok"], &refused["active"]), (&json!(false), &json!(false)), "{refused}");
+        assert_eq!(
+            (&refused["ok"], &refused["active"]),
+            (&json!(false), &json!(false)),
+            "{refused}"
+        );
         let why = refused["message"].as_str().unwrap();
         assert!(why.contains("400") && !why.contains("whole#state"), "{why}");
         assert_eq!(state(&server.client).await, json!({ "active": false }));
@@ -181,9 +202,8 @@ async fn a_token_is_told_once_to_who_has_proved_the_password() {
     set(&world, "ok");
     let server = world.serve().await;
     let proof = json!({ "password": PASSWORD });
-    let cookie = |reply: &Reply| {
-        reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
-    };
+    let cookie =
+        |reply: &Reply| reply.header("set-cookie").unwrap().split(';').next().unwrap().to_owned();
     let send = |path: &'static str, cookies: String, body: Value| {
         let request = server.client.request(Method::POST, path).header("Origin", &server.base);
         server.client.send(request.header("Cookie", cookies).json(&body))

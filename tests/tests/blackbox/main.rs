@@ -35,6 +35,7 @@ mod edge;
 mod encrypted;
 mod ends;
 mod environment;
+mod environments;
 mod every_status;
 mod few_descriptors;
 mod figures;

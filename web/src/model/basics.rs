@@ -62,6 +62,8 @@ pub struct Basics {
     pub can_type: bool,
     /// Projects are created and cloned here.
     pub can_clone: bool,
+    /// Leftover environments are listed.
+    pub can_reap: bool,
     /// The agent can be signed in from here.
     pub can_sign_agent_in: bool,
     /// … and long-lived tokens can be made.
@@ -121,6 +123,7 @@ impl From<Bootstrap> for Basics {
             has_terminal: all.features.pty_screen,
             can_type: all.features.terminal_input,
             can_clone: all.features.clone,
+            can_reap: all.features.reaper,
             can_sign_agent_in: all.features.login_shepherd,
             can_make_token: all.features.setup_token,
             can_restart: all.features.restart,
@@ -178,6 +181,7 @@ mod tests {
                 has_terminal: true,
                 can_type: false,
                 can_clone: whole.features.clone,
+                can_reap: false,
                 can_sign_agent_in: false,
                 can_make_token: false,
                 can_restart: false,

@@ -35,6 +35,8 @@ pub enum Route {
     Doctor,
     /// The sign-in of the agent, over Home.
     AgentSignIn,
+    /// What is left over of bridges.
+    Maintenance,
     /// Devices and tokens.
     Tokens,
     /// The settings of the service.
@@ -70,6 +72,7 @@ impl Route {
             ["ui", "activity"] => Self::Activity,
             ["ui", "doctor"] => Self::Doctor,
             ["ui", "agent-login"] => Self::AgentSignIn,
+            ["ui", "maintenance"] => Self::Maintenance,
             ["ui", "tokens"] => Self::Tokens,
             ["ui", "settings"] => Self::Settings,
             ["ui", "about"] => Self::About,
@@ -172,6 +175,7 @@ mod tests {
             ("/ui/jobs/3c509237", Route::Jobs(Some("3c509237".into()))),
             ("/ui/external", Route::External),
             ("/ui/agent-login", Route::AgentSignIn),
+            ("/ui/maintenance", Route::Maintenance),
             ("/ui/tokens", Route::Tokens),
             ("/ui/about", Route::About),
             ("/ui/s/", Route::Missing),

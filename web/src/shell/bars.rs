@@ -51,7 +51,7 @@ impl NavItem {
                 Some(Self::Projects)
             }
             Route::Usage => Some(Self::Usage),
-            Route::About => Some(Self::About),
+            Route::About | Route::Maintenance => Some(Self::About),
             Route::Missing => None,
         }
     }

@@ -57,6 +57,7 @@ pub fn About() -> impl IntoView {
                 view! {
                     <dl class="card details" data-testid="about">{rows}</dl>
                     <p><a href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a></p>
+                    <p><a href=browser::href("/ui/maintenance") data-testid="to-maintenance">{crate::text::maintenance::TITLE}</a></p>
                     // Another module: the page is left for it.
                     <p><a href=browser::href("/ui/about/components") target="_self" data-testid="components">{words::COMPONENTS}</a></p>
                 }

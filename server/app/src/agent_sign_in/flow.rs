@@ -108,7 +108,9 @@ impl Flow {
         Ok(())
     }
 
-    /// Its end, which is given out once; else where it stands, and why a code was refused.
+    /// Its end, which is given out once.
+    ///
+    /// Without one: where it stands, and why the last code was refused.
     pub fn take_end(&self) -> (Option<End>, SignInStage, Option<String>) {
         let (mut end, mut stage, mut refused) = (None, SignInStage::Over, None);
         self.progress.send_if_modified(|now| {

@@ -9,6 +9,7 @@ use crate::bridges::keeper_list::KeeperList;
 use crate::bridges::readiness::Readiness;
 use crate::bridges::restore::Restore;
 use crate::bridges::strays::Strays;
+use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
 use crate::logs::Logs;
@@ -48,6 +49,7 @@ pub(crate) struct UseCases {
     pub config_editor: ConfigEditor,
     pub agent_config: Arc<AgentConfigEditor>,
     pub agent_sign_in: Arc<AgentSignIn>,
+    pub environments: Arc<Environments>,
     pub service_restart: Arc<ServiceRestart>,
     pub read_model: Arc<ReadModel>,
     pub instances: Arc<Instances>,

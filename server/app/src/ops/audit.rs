@@ -76,6 +76,7 @@ pub(crate) enum Surface {
     Setup,
     Terminal,
     AgentSignIn,
+    Environments,
     ClaudeMd,
     Settings,
     Permissions,

@@ -98,6 +98,7 @@ impl Status {
                 config_write: config.config_write.enabled,
                 config_write_user_scope: config.config_write.enabled
                     && config.config_write.allow_user_scope,
+                reaper: config.reaper.ui_enabled,
                 login_shepherd: config.login_shepherd.enabled,
                 setup_token: config.login_shepherd.enabled
                     && config.login_shepherd.allow_setup_token,

@@ -136,7 +136,7 @@ impl Resolve for Judge {
 }
 
 /// TLS that trusts the authorities that this machine trusts.
-fn trusting_this_machine() -> Result<ClientConfig, String> {
+pub(crate) fn trusting_this_machine() -> Result<ClientConfig, String> {
     let found = rustls_native_certs::load_native_certs();
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);

@@ -132,7 +132,7 @@ section! {
     /// The ghost-environment reaper.
     Reaper "reaper." {
         /// Shows the ghost-environment reaper in the dashboard.
-        ui_enabled: bool = BOOL => OFF, Basic Live planned;
+        ui_enabled: bool = BOOL => OFF, Basic Live;
     }
 }
 

@@ -9,6 +9,7 @@ use svc_shared::internal::access::{IssueTokenRequest, RotateTokenRequest};
 use svc_shared::internal::agent_sign_in::{SignInCode, StartSignIn};
 use svc_shared::internal::changes::RemoveWorktree;
 use svc_shared::internal::clones::{CloneRequest, CreateProject};
+use svc_shared::internal::environments::ReapRequest;
 use svc_shared::internal::instructions::WriteInstructions;
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::settings::SaveConfig;
@@ -283,6 +284,16 @@ impl FromFields for StartSignIn {
 impl FromFields for SignInCode {
     fn take(fields: &mut Fields) -> Self {
         Self { code: fields.required_text("code") }
+    }
+}
+
+impl FromFields for ReapRequest {
+    fn take(fields: &mut Fields) -> Self {
+        Self {
+            action: fields.required_text("action"),
+            ids: fields.required_texts("ids"),
+            confirm: fields.required_text("confirm"),
+        }
     }
 }
 

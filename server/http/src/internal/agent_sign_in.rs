@@ -1,4 +1,6 @@
-//! Signing the agent in (`http-api` §3.6). Not there while `login_shepherd.enabled` is off.
+//! Signing the agent in (`http-api` §3.6).
+//!
+//! The routes are not there while `login_shepherd.enabled` is off.
 
 use crate::body::fields;
 use crate::call::Call;

@@ -515,6 +515,16 @@ const TABLE: &[Row] = &[
     },
     Row { route: "POST /api/login-shepherd/status", asks: &[(Known, 404)] },
     Row { route: "POST /api/login-shepherd/cancel", asks: &[(Known, 404)] },
+    // Off, as it is without a configuration. What it does: in the black-box tests.
+    Row { route: "GET /api/environments/ghosts", asks: &[(Known, 404)] },
+    Row {
+        route: "POST /api/environments/reap",
+        asks: &[
+            (Body(r#"{"action":"archive","ids":[],"confirm":"archive"}"#), 404),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     // 201, 202 and what a clone becomes: in the black-box tests.
     Row {
         route: "POST /api/projects",
