@@ -37,6 +37,7 @@ mod setup;
 mod stranded;
 mod strays;
 mod usage;
+mod notifications;
 mod webhooks;
 mod work;
 mod worktrees;
@@ -148,6 +149,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Screen(options) => screen::screen(call, options),
         Command::Usage(options) => usage::usage(call, options),
         Command::Webhooks(command) => webhooks::run(call, command),
+        Command::Notifications(command) => notifications::run(call, command),
         Command::Open(options) => open::open(call, options),
         Command::Backup(options) => backup::run_backup(call, options),
         Command::Restore(options) => backup::run_restore(call, options),

@@ -76,6 +76,9 @@ pub struct PermissionNeeded {
     pub process_id: String,
     /// The kind of request; `unknown` where the agent says none.
     pub subtype: String,
+    /// Names the question within its session. Never told outside.
+    #[serde(skip)]
+    pub request_id: String,
 }
 
 /// A clone is over. Its address is never told.
@@ -127,10 +130,15 @@ impl Event {
 
     /// An agent waits for a permission.
     #[must_use]
-    pub fn permission_needed(id: InstanceId, process_id: String, subtype: &str) -> Self {
+    pub fn permission_needed(
+        id: InstanceId,
+        process_id: String,
+        subtype: &str,
+        request_id: String,
+    ) -> Self {
         let event = EventName::PermissionNeeded;
         let subtype = if subtype.is_empty() { "unknown" } else { subtype }.to_owned();
-        let told = PermissionNeeded { event, event_type: event, process_id, subtype };
+        let told = PermissionNeeded { event, event_type: event, process_id, subtype, request_id };
         Self { instance_id: Some(id), payload: Payload::PermissionNeeded(told) }
     }
 
@@ -202,7 +210,7 @@ mod tests {
     #[test]
     fn a_request_without_a_kind_is_unknown() {
         let id: InstanceId = "3f2a91c0-1111-4222-8333-444455556666".parse().unwrap();
-        let event = Event::permission_needed(id.clone(), "p1".into(), "");
+        let event = Event::permission_needed(id.clone(), "p1".into(), "", "r1".into());
         assert_eq!(
             text(&event),
             r#"{"event":"permission-needed","event_type":"permission-needed","process_id":"p1","subtype":"unknown"}"#

@@ -10,6 +10,7 @@ pub mod environments;
 pub mod instructions;
 pub mod keepers;
 pub mod metrics;
+pub mod notifications;
 pub mod probe;
 pub mod restore;
 pub mod settings;

@@ -17,7 +17,7 @@ use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{AccessReport, ConfigEditor, History, Metrics, Preferences, Status};
-use crate::outbound::Webhooks;
+use crate::outbound::{Notifications, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
@@ -231,6 +231,12 @@ impl App {
     #[must_use]
     pub fn webhooks(&self) -> &Arc<Webhooks> {
         &self.0.webhooks
+    }
+
+    /// Notifications of the service.
+    #[must_use]
+    pub fn notifications(&self) -> &Arc<Notifications> {
+        &self.0.notifications
     }
 
     /// What bridges use of processor, memory and disk.

@@ -49,7 +49,7 @@ use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::temporaries::Temporaries;
 use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
-use crate::outbound::Webhooks;
+use crate::outbound;
 use crate::projects::catalog::Catalog;
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::{Clones, ClonesParts};
@@ -132,7 +132,6 @@ impl UseCases {
             port: parts.port,
             demo: parts.demo,
         });
-        let webhooks = Webhooks::fed_by(&read_model, &config, parts.port, &clock, &tasks);
         let publisher = is_server.then(|| {
             Arc::new(Publisher {
                 read_model: Arc::clone(&read_model),
@@ -149,6 +148,8 @@ impl UseCases {
         let view = HostedView::new(&config, &refs, &catalog, &agent);
         let readers = is_server.then(|| Arc::clone(&read_model));
         let hosted_rows = Arc::new(HostedRows::new(&store, &clock, &link, view, readers, served));
+        let (webhooks, notifications) =
+            outbound::fed_by(&read_model, &config, port, (&clock, &tasks), &hosted_rows);
         let lookup = Arc::new(Lookup {
             registry: Arc::clone(&registry),
             catalog: Arc::clone(&catalog),
@@ -496,6 +497,7 @@ impl UseCases {
             stranded: Arc::clone(&stranded),
             clones: Arc::clone(&clones),
             webhooks: Arc::clone(&webhooks),
+            notifications: Arc::clone(&notifications),
             hosted: Arc::clone(&hosted_parts),
             reconciler: Arc::new(Reconciler {
                 host,
@@ -590,6 +592,7 @@ impl UseCases {
             metrics,
             legacy,
             webhooks,
+            notifications,
             supervision,
         }
     }

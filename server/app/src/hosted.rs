@@ -14,7 +14,7 @@ mod lifecycle;
 mod link;
 mod pump;
 mod ring;
-mod rows;
+pub(crate) mod rows;
 mod view;
 mod viewer;
 

@@ -53,7 +53,7 @@ pub use ops::{
     Written as ConfigWritten,
 };
 pub use ops::{Figures, HostedFigures, VERSION, acting_as, backup, doctor, legacy, restart, setup};
-pub use outbound::{TestDelivery, Webhooks};
+pub use outbound::{Notifications, TestDelivery, Webhooks};
 pub use projects::changes::{Checkout, FilePart};
 pub use projects::changes_watch::ChangesWatch;
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};

@@ -1,16 +1,20 @@
-//! Events that leave the machine: webhooks (`http-api` §6.1).
+//! Events that leave the machine: webhooks (`http-api` §6.1) and notifications.
 //!
 //! Each target has a queue and a worker of its own, so that one that hangs delays no other and no
 //! change of a session. Delivery is best effort: one attempt, and nothing outlives the process.
 
 mod message;
+mod notifications;
+mod queue;
 mod rule;
 mod sender;
 mod target;
 
+pub use notifications::Notifications;
 pub(crate) use sender::trusting_this_machine;
 
 use crate::AppError;
+use crate::hosted::rows::HostedRows;
 use crate::read_model::ReadModel;
 use crate::tasks::Tasks;
 use message::Message;
@@ -46,6 +50,33 @@ impl TestDelivery {
     }
 }
 
+/// Webhooks and notifications, told of every event that the read model is told of.
+pub(crate) fn fed_by(
+    read_model: &ReadModel,
+    config: &Config,
+    port: u16,
+    (clock, tasks): (&Arc<dyn Clock>, &Tasks),
+    rows: &Arc<HostedRows>,
+) -> (Arc<Webhooks>, Arc<Notifications>) {
+    let webhooks = Arc::new(Webhooks::new(config, port, Arc::clone(clock), tasks.clone()));
+    let notifications = Arc::new(Notifications::new(config, port, clock, tasks, rows));
+    let (posted, shown) = (Arc::clone(&webhooks), Arc::clone(&notifications));
+    read_model.tell(move |event| {
+        posted.offer(event);
+        shown.offer(event);
+    });
+    (webhooks, notifications)
+}
+
+/// Which addresses may be dialled, for webhooks and for notifications.
+fn rule(config: &Config, port: u16) -> Rule {
+    Rule {
+        block_private: config.webhooks.block_private_targets,
+        own_port: port,
+        own_address: config.host.parse().ok(),
+    }
+}
+
 /// The configured targets, and what they are told.
 pub struct Webhooks {
     is_enabled: bool,
@@ -66,11 +97,7 @@ impl Webhooks {
     /// Reads the settings. `port` is the one that this service listens on.
     fn new(config: &Config, port: u16, clock: Arc<dyn Clock>, tasks: Tasks) -> Self {
         let settings = &config.webhooks;
-        let rule = Rule {
-            block_private: settings.block_private_targets,
-            own_port: port,
-            own_address: config.host.parse().ok(),
-        };
+        let rule = rule(config, port);
         // An entry that is no target was named when the configuration was read.
         let targets = settings.urls.iter().enumerate().filter_map(|(index, url)| {
             Target::new(index + 1, url.expose(), rule, settings.timeout).map(Arc::new)
@@ -83,20 +110,6 @@ impl Webhooks {
             clock,
             tasks,
         }
-    }
-
-    /// The same, told of every event that the read model is told of.
-    pub(crate) fn fed_by(
-        read_model: &ReadModel,
-        config: &Config,
-        port: u16,
-        clock: &Arc<dyn Clock>,
-        tasks: &Tasks,
-    ) -> Arc<Self> {
-        let webhooks = Arc::new(Self::new(config, port, Arc::clone(clock), tasks.clone()));
-        let told = Arc::clone(&webhooks);
-        read_model.tell(move |event| told.offer(event));
-        webhooks
     }
 
     /// Starts a worker for each target.

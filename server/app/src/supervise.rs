@@ -25,7 +25,7 @@ use crate::bridges::restore::Restore;
 use crate::hosted::HostedParts;
 use crate::jobs::Jobs;
 use crate::ops::reserve;
-use crate::outbound::Webhooks;
+use crate::outbound::{Notifications, Webhooks};
 use crate::projects::clones::Clones;
 use crate::stranded::StrandedSessions;
 use crate::transcripts::Transcripts;
@@ -51,6 +51,7 @@ pub(crate) struct Supervision {
     pub jobs: Arc<Jobs>,
     pub clones: Arc<Clones>,
     pub webhooks: Arc<Webhooks>,
+    pub notifications: Arc<Notifications>,
     pub hosted: Arc<HostedParts>,
     pub transcripts: Arc<Transcripts>,
 }
@@ -64,6 +65,7 @@ impl Supervision {
     pub async fn start(self: &Arc<Self>) -> Result<Supervisor, AppError> {
         let registry = &self.writes.registry;
         self.webhooks.start();
+        self.notifications.start();
         let listener = change_watch::listen(&self.writes.state_dir).await?;
         // What a command writes while the first pass runs must not be taken for old.
         let writes = change_watch::writes(registry).await;

@@ -29,7 +29,7 @@ const SECTIONS: [(&str, &str); 18] = [
 ];
 
 /// Names for people, where the last name of a key says too little.
-const NAMES: [(&str, &str); 52] = [
+const NAMES: [(&str, &str); 53] = [
     ("api.openapi_enabled", "API description"),
     ("ceilings.action", "Above a limit"),
     ("ceilings.memory_mb", "Memory"),
@@ -70,6 +70,7 @@ const NAMES: [(&str, &str); 52] = [
     ("notifications.notify_on_reconnect_failed", "A reconnect failed"),
     ("notifications.notify_on_session_end", "A session ended"),
     ("notifications.notify_on_stop", "A bridge stopped"),
+    ("notifications.quiet_hours", "Quiet hours"),
     ("notifications.urls", "Addresses"),
     ("observability.prometheus_enabled", "Prometheus metrics"),
     ("reaper.ui_enabled", "Environment reaper"),

@@ -151,6 +151,9 @@ fn text(rule: TextRule) -> Json {
             json!({ "type": "string", "pattern": "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" })
         }
         TextRule::Sha256Hex => json!({ "type": "string", "pattern": "^[0-9a-f]{64}$" }),
+        TextRule::QuietHours => {
+            json!({ "type": "string", "pattern": r"^\d\d:\d\d-\d\d:\d\d$" })
+        }
     }
 }
 

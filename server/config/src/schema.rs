@@ -102,6 +102,8 @@ pub enum TextRule {
     Sha256Hex,
     /// A currency code; trimmed and upper-cased.
     Currency,
+    /// Two times of day, such as `22:00-07:00`.
+    QuietHours,
 }
 
 /// What the entries of a list must look like.

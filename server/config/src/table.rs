@@ -88,11 +88,11 @@ mod tests {
         // 101 keys of the baseline (its count of 102 holds the removed `database_url`), one per
         // project, and the additions: config_strict, claude.stop_grace_seconds, claude.scope,
         // claude.after_reboot, claude.heal, claude.terminal_input, projects.<name>.restart, 8 of restart,
-        // auth.allowed_hosts, webhooks.secret, 4 of ceilings.
-        assert_eq!(leaves().count(), 101 + 1 + 17 + 4);
-        // 49 and 10 of the baseline; stop grace, after_reboot, heal, the restart section and the
-        // ceilings are basic additions.
-        assert_eq!(editable(Edit::Basic), 49 + 11 + 4);
+        // auth.allowed_hosts, webhooks.secret, 4 of ceilings, notifications.quiet_hours.
+        assert_eq!(leaves().count(), 101 + 1 + 17 + 4 + 1);
+        // 49 and 10 of the baseline; stop grace, after_reboot, heal, the restart section, the
+        // ceilings and quiet hours are basic additions.
+        assert_eq!(editable(Edit::Basic), 49 + 11 + 4 + 1);
         assert_eq!(editable(Edit::Advanced), 10);
     }
 

@@ -358,6 +358,11 @@ fn text(rule: TextRule, raw: &str) -> Result<Option<String>, String> {
             }
             Some(raw.to_owned())
         }
+        TextRule::QuietHours => {
+            let hours = raw.trim();
+            hours.parse::<svc_domain::notification::quiet::QuietHours>().map_err(|e| e.to_string())?;
+            Some(hours.to_owned())
+        }
         TextRule::Currency => {
             let code = raw.trim().to_uppercase();
             (!code.is_empty()).then_some(code)

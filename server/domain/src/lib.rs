@@ -23,6 +23,7 @@ pub mod hosted;
 pub mod identity;
 pub mod jobs;
 pub mod log_escape;
+pub mod notification;
 pub mod observe;
 pub mod origin;
 pub mod peer;

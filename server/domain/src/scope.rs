@@ -195,6 +195,8 @@ mod tests {
             ("PUT", "/api/config-write/hooks", false, false, false),
             ("PUT", "/api/config", false, false, false),
             ("GET", "/api/config", false, false, false),
+            ("GET", "/api/notifications", false, false, false),
+            ("POST", "/api/notifications/test", false, false, false),
             ("GET", "/api/somewhere/new", false, false, false),
         ] {
             let got = Scope::ALL.map(|scope| only(scope).covers(method, pattern));

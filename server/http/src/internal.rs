@@ -15,6 +15,7 @@ pub(crate) mod instances;
 pub(crate) mod instructions;
 pub(crate) mod keepers;
 pub(crate) mod metrics;
+pub(crate) mod notifications;
 pub(crate) mod ops;
 pub(crate) mod probe;
 pub(crate) mod projects;

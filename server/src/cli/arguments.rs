@@ -23,6 +23,7 @@ use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
 use crate::cli::usage::Usage;
+use crate::cli::notifications::{Notifications, TestNotifications};
 use crate::cli::webhooks::{TestWebhooks, Webhooks};
 use crate::cli::worktrees::Worktrees;
 use crate::cli::write::{RestartPolicy, Resume, Start};
@@ -325,6 +326,12 @@ Examples:
         after_help = "Examples:\n  svc webhooks test\n  svc webhooks test --json"
     )]
     Webhooks(Webhooks),
+    /// Try the targets that notifications are sent to.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  svc notifications test\n  svc notifications test 2 --json"
+    )]
+    Notifications(Notifications),
     /// Issue, list, rotate and revoke the named tokens of programs.
     #[command(
         name = "api-token",
@@ -530,6 +537,7 @@ impl Command {
             | Self::Screen(Screen { json, .. })
             | Self::Usage(Usage { json, .. })
             | Self::Webhooks(Webhooks::Test(TestWebhooks { json, .. }))
+            | Self::Notifications(Notifications::Test(TestNotifications { json, .. }))
             | Self::Open(Open { json, .. }) => *json,
         }
     }

@@ -68,6 +68,7 @@ mod lost_keepers;
 mod main_job;
 mod mcp;
 mod monitoring;
+mod notifications;
 mod odd_agents;
 mod odd_callers;
 mod open_sockets;

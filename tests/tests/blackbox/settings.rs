@@ -118,7 +118,7 @@ async fn h123_what_would_not_be_valid_is_not_written() {
         (json!({ "restart.initial_delay_seconds": 900 }), 422, "restart"),
         (json!({ "claude.launch_mode": "x\ny: z" }), 422, "claude.launch_mode"),
         (json!({ "instance_defaults.permission_mode": "bypassPermissions" }), 422, "by hand"),
-        (json!({ "notifications.enabled": true }), 422, "not part of this version"),
+        (json!({ "notifications.notify_on_session_end": true }), 422, "not part of this version"),
         (json!({ "host": "0.0.0.0" }), 400, "host"),
         (json!({ "clone.enabled": false }), 400, "clone.enabled"),
         (json!({ "auth.password_hash": "x", "log_format": "json" }), 400, "auth.password_hash"),

@@ -18,7 +18,7 @@ use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{AccessReport, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
-use crate::outbound::Webhooks;
+use crate::outbound::{Notifications, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
 use crate::projects::trusting::ProjectService;
@@ -78,5 +78,6 @@ pub(crate) struct UseCases {
     pub hosted: Arc<HostedSessions>,
     pub approvals: Approvals,
     pub webhooks: Arc<Webhooks>,
+    pub notifications: Arc<Notifications>,
     pub supervision: Arc<Supervision>,
 }

@@ -383,8 +383,8 @@ impl Pump {
             None => {
                 // The daemon tells it again after a restart of the service.
                 if let Some(readers) = self.parts.rows.readers().filter(|_| parked.is_new) {
-                    let process = self.process.clone();
-                    readers.happened(&Event::permission_needed(self.id.clone(), process, subtype));
+                    let (session, process) = (self.id.clone(), self.process.clone());
+                    readers.happened(&Event::permission_needed(session, process, subtype, id));
                 }
             }
             // Decided before the service was restarted, perhaps without the agent being told.

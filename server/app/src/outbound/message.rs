@@ -53,15 +53,19 @@ impl Message {
         now: Timestamp,
         key: Option<&Secret>,
     ) -> Result<Self, AppError> {
-        let mut random = [0; 10];
-        getrandom::fill(&mut random).map_err(|error| AppError::internal(error.to_string()))?;
-        let millis = now.as_millis();
-        let stamp = u64::try_from(millis).unwrap_or_default();
-        let delivery = Builder::from_unix_timestamp_millis(stamp, &random).into_uuid().to_string();
-        let seconds = millis.div_euclid(1000);
+        let delivery = delivery_id(now)?;
+        let seconds = now.as_millis().div_euclid(1000);
         let signature = key.map(|key| signature(key.expose(), seconds, &delivery, &body));
         Ok(Self { event, delivery, seconds, body: body.into(), signature })
     }
+}
+
+/// A UUID of version 7.
+pub(super) fn delivery_id(now: Timestamp) -> Result<String, AppError> {
+    let mut random = [0; 10];
+    getrandom::fill(&mut random).map_err(|error| AppError::internal(error.to_string()))?;
+    let stamp = u64::try_from(now.as_millis()).unwrap_or_default();
+    Ok(Builder::from_unix_timestamp_millis(stamp, &random).into_uuid().to_string())
 }
 
 /// The header that proves who posted a body, and when.
@@ -102,7 +106,7 @@ fn fit(payload: Payload) -> Payload {
     }
 }
 
-fn fitted(text: &str, most: usize) -> String {
+pub(super) fn fitted(text: &str, most: usize) -> String {
     cut(&redact_text(text), most)
 }
 

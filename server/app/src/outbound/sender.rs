@@ -1,6 +1,6 @@
-//! One post to one target, within its deadline.
+//! One request to one target, within its deadline.
 //!
-//! A new connection each time: the addresses of the host are judged for every post, and the
+//! A new connection each time: the addresses of the host are judged for every request, and the
 //! connection goes to one of the judged addresses.
 
 use super::message::Message;
@@ -9,7 +9,8 @@ use crate::addresses::For;
 use crate::ops::VERSION;
 use crate::tasks::blocking;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, redirect};
+use bytes::Bytes;
+use reqwest::{Client, Method, redirect};
 use rustls::{ClientConfig, RootCertStore};
 use std::error::Error;
 use std::net::{IpAddr, SocketAddr};
@@ -36,12 +37,28 @@ pub(super) enum NotSent {
     Failed(String),
 }
 
-/// Posts to one target. Has no debug form: its URL may hold secrets.
+/// One request. Has no debug form: it may hold secrets.
+pub(super) struct Request {
+    pub method: Method,
+    /// On the host of the sender.
+    pub url: Url,
+    pub headers: Vec<(&'static str, String)>,
+    pub body: Bytes,
+}
+
+/// What was answered.
+pub(super) struct Reply {
+    pub status: u16,
+    /// The beginning of the body.
+    pub body: Vec<u8>,
+}
+
+/// Sends to one target. Has no debug form: its URL may hold secrets.
 pub(super) struct Sender {
     url: Url,
     rule: Rule,
     timeout: Duration,
-    /// Made at the first post: the certificates of the machine are read for it.
+    /// Made at the first request: the certificates of the machine are read for it.
     client: OnceCell<Client>,
 }
 
@@ -59,13 +76,29 @@ impl Sender {
 
     /// Posts once. Returns the status of the answer, whatever it is.
     pub async fn post(&self, message: &Message) -> Result<u16, NotSent> {
-        match timeout(self.timeout, self.post_now(message)).await {
+        let mut headers = vec![
+            ("Content-Type", "application/json".to_owned()),
+            ("X-Svc-Event", message.event.to_owned()),
+            ("X-Svc-Delivery", message.delivery.clone()),
+            ("X-Svc-Timestamp", message.seconds.to_string()),
+        ];
+        if let Some(signature) = &message.signature {
+            headers.push(("X-Svc-Signature", signature.clone()));
+        }
+        let (url, body) = (self.url.clone(), message.body.clone());
+        let request = Request { method: Method::POST, url, headers, body };
+        Ok(self.send(request).await?.status)
+    }
+
+    /// Sends once. Returns the answer, whatever it is.
+    pub async fn send(&self, request: Request) -> Result<Reply, NotSent> {
+        match timeout(self.timeout, self.send_now(request)).await {
             Ok(done) => done,
             Err(_) => Err(NotSent::TooSlow(self.timeout.as_secs_f64())),
         }
     }
 
-    async fn post_now(&self, message: &Message) -> Result<u16, NotSent> {
+    async fn send_now(&self, request: Request) -> Result<Reply, NotSent> {
         let port = self.url.port_or_known_default().unwrap_or_default();
         // A name is judged where it is resolved.
         match self.url.host() {
@@ -74,27 +107,23 @@ impl Sender {
             Some(Host::Domain(_)) | None => {}
         }
         let client = self.client.get_or_try_init(|| self.client(port)).await?;
-        let mut request = client
-            .post(self.url.clone())
-            .header("Content-Type", "application/json")
-            .header("X-Svc-Event", message.event)
-            .header("X-Svc-Delivery", &message.delivery)
-            .header("X-Svc-Timestamp", message.seconds);
-        if let Some(signature) = &message.signature {
-            request = request.header("X-Svc-Signature", signature);
+        let mut builder = client.request(request.method, request.url);
+        for (name, value) in request.headers {
+            builder = builder.header(name, value);
         }
-        let answer = request.body(message.body.clone()).send().await;
+        let answer = builder.body(request.body).send().await;
         let mut answer = answer.map_err(|error| failed(&error.without_url()))?;
-        let mut read = 0_usize;
+        let (status, mut body) = (answer.status().as_u16(), Vec::new());
         while let Some(chunk) =
             answer.chunk().await.map_err(|error| failed(&error.without_url()))?
         {
-            read = read.saturating_add(chunk.len());
-            if read >= MOST_READ {
+            let left = MOST_READ.saturating_sub(body.len());
+            body.extend(chunk.iter().take(left));
+            if body.len() >= MOST_READ {
                 break;
             }
         }
-        Ok(answer.status().as_u16())
+        Ok(Reply { status, body })
     }
 
     async fn client(&self, port: u16) -> Result<Client, NotSent> {
@@ -119,20 +148,27 @@ impl Resolve for Judge {
     fn resolve(&self, name: Name) -> Resolving {
         let (rule, port) = (self.rule, self.port);
         Box::pin(async move {
-            let found = For::Webhook.resolve(name.as_str(), port).await;
-            let found =
-                found.map_err(|error| format!("the name of its host has no address: {error}"))?;
-            // One bad answer spoils all: which of them is dialled would be chance (H46).
-            for address in &found {
-                rule.judge(*address, port)?;
-            }
-            let addresses = found.into_iter().map(move |address| {
-                let dialled = For::Webhook.dialled(SocketAddr::new(address, port));
-                SocketAddr::new(dialled.ip(), port)
-            });
-            Ok(Box::new(addresses) as Addrs)
+            let found = judged(rule, name.as_str(), port).await?;
+            let addresses = found.into_iter();
+            let dialled = move |address| For::Webhook.dialled(SocketAddr::new(address, port));
+            Ok(Box::new(addresses.map(dialled)) as Addrs)
         })
     }
+}
+
+/// The addresses of a name, all of them allowed.
+pub(super) async fn judged(
+    rule: Rule,
+    name: &str,
+    port: u16,
+) -> Result<Vec<IpAddr>, Box<dyn Error + Send + Sync>> {
+    let found = For::Webhook.resolve(name, port).await;
+    let found = found.map_err(|error| format!("the name of its host has no address: {error}"))?;
+    // One bad answer spoils all: which of them is dialled would be chance (H46).
+    for address in &found {
+        rule.judge(*address, port)?;
+    }
+    Ok(found)
 }
 
 /// TLS that trusts the authorities that this machine trusts.
@@ -153,7 +189,7 @@ pub(crate) fn trusting_this_machine() -> Result<ClientConfig, String> {
 }
 
 /// The causes of an error in one line. Our own refusal says it all.
-fn failed(error: &(dyn Error + 'static)) -> NotSent {
+pub(super) fn failed(error: &(dyn Error + 'static)) -> NotSent {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(cause) = next {

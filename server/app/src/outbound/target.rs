@@ -2,22 +2,14 @@
 
 use super::TestDelivery;
 use super::message::Message;
+use super::queue::{DRAIN, MOST, Queue};
 use super::rule::Rule;
 use super::sender::{NotSent, Sender};
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 use url::Url;
-
-/// Most events that wait for a target.
-///
-/// When full, the oldest is dropped and counted.
-const MOST: usize = 1_000;
-/// How long a queue is emptied when the service ends (`http-api` §6.1).
-const DRAIN: Duration = Duration::from_secs(2);
 
 /// A configured URL. Has no debug form: the URL may hold secrets.
 pub(super) struct Target {
@@ -28,15 +20,7 @@ pub(super) struct Target {
     /// Scheme, host and port.
     shown: String,
     sender: Sender,
-    queue: Mutex<Queue>,
-    news: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    waiting: VecDeque<Arc<Message>>,
-    /// How many were dropped since the worker last looked.
-    dropped: u64,
+    queue: Queue<Arc<Message>>,
 }
 
 impl Target {
@@ -49,9 +33,8 @@ impl Target {
         // User, path and query may be secret: a chat's webhook has its secret in the path.
         let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
         let shown = format!("{}://{}{port}", url.scheme(), url.host_str().unwrap_or_default());
-        let (queue, news) = (Mutex::default(), Notify::new());
         let sender = Sender::new(url, rule, timeout);
-        Some(Self { entry, raw: raw.to_owned(), shown, sender, queue, news })
+        Some(Self { entry, raw: raw.to_owned(), shown, sender, queue: Queue::default() })
     }
 
     /// Whether a person means this target: its place, or its URL.
@@ -59,36 +42,15 @@ impl Target {
         which == self.raw || which.parse() == Ok(self.entry)
     }
 
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds an event. Never waits.
     pub fn offer(&self, message: &Arc<Message>) {
-        let is_first_drop = {
-            let mut queue = self.queue();
-            let is_full = queue.waiting.len() >= MOST;
-            if is_full {
-                queue.waiting.pop_front();
-                queue.dropped = queue.dropped.saturating_add(1);
-            }
-            queue.waiting.push_back(Arc::clone(message));
-            is_full && queue.dropped == 1
-        };
-        if is_first_drop {
+        if self.queue.offer(Arc::clone(message)) {
             warn!(
                 "webhook {} ({}) is too slow: {MOST} events wait for it, and the oldest are \
                  dropped",
                 self.entry, self.shown
             );
         }
-        self.news.notify_one();
-    }
-
-    fn take(&self) -> Option<(Arc<Message>, u64)> {
-        let mut queue = self.queue();
-        let message = queue.waiting.pop_front()?;
-        Some((message, std::mem::take(&mut queue.dropped)))
     }
 
     /// Delivers one event after the other, until the service ends.
@@ -98,14 +60,7 @@ impl Target {
             tokio::time::sleep(DRAIN).await;
         };
         tokio::pin!(over);
-        loop {
-            let Some((message, dropped)) = self.take() else {
-                tokio::select! {
-                    biased; // what came before the end is tried
-                    () = self.news.notified() => continue,
-                    () = shutdown.cancelled() => return,
-                }
-            };
+        while let Some((message, dropped)) = self.queue.next(shutdown).await {
             if dropped > 0 {
                 warn!(
                     dropped,
@@ -117,7 +72,7 @@ impl Target {
             tokio::select! {
                 sent = self.sender.post(&message) => self.report(&message, &sent),
                 () = &mut over => {
-                    let left = self.queue().waiting.len() + 1;
+                    let left = self.queue.len() + 1;
                     warn!(
                         "webhook {} ({}): the service ends, {left} events were not delivered",
                         self.entry, self.shown
@@ -161,7 +116,6 @@ impl Target {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use svc_shared::Timestamp;
 
     fn target(url: &str) -> Option<Target> {
         let rule = Rule { block_private: false, own_port: 1, own_address: None };
@@ -177,20 +131,5 @@ mod tests {
         );
         assert_eq!(shown("http://[::1]:81/x"), "http://[::1]:81");
         assert!(target("file:///etc").is_none() && target("nothing").is_none());
-    }
-
-    #[test]
-    fn h50_a_full_queue_drops_the_oldest_and_counts() {
-        let target = target("http://hooks.example").unwrap();
-        let sent =
-            |n: i64| Arc::new(Message::test(Timestamp::from_millis(n * 1000), None).unwrap());
-        for n in 0..1_003 {
-            target.offer(&sent(n));
-        }
-        let (first, dropped) = target.take().unwrap();
-        assert_eq!((first.seconds, dropped), (3, 3));
-        let (second, dropped) = target.take().unwrap();
-        assert_eq!((second.seconds, dropped), (4, 0));
-        assert_eq!(target.queue().waiting.len(), 998);
     }
 }

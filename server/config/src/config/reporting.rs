@@ -67,9 +67,10 @@ section! {
     /// Notifications.
     Notifications "notifications." {
         /// Sends notifications.
-        enabled: bool = BOOL => OFF, Basic Live planned;
+        enabled: bool = BOOL => OFF, Basic Live;
         /// URLs that notifications are sent to.
-        urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret planned;
+        /// An entry of no known service is no target.
+        urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret;
         /// Shows notifications in the browser.
         browser_enabled: bool = BOOL => OFF, Basic Live;
         /// Notifies when a bridge crashes.
@@ -79,11 +80,14 @@ section! {
         /// Notifies when a bridge stops.
         notify_on_stop: bool = BOOL => OFF, Basic Live;
         /// Notifies when a session asks for a permission.
-        notify_on_permission: bool = BOOL => OFF, Basic Live planned;
+        notify_on_permission: bool = BOOL => OFF, Basic Live;
         /// Notifies when a session ends.
         notify_on_session_end: bool = BOOL => OFF, Basic Live planned;
         /// Notifies when a reconnect fails.
         notify_on_reconnect_failed: bool = BOOL => OFF, Basic Live planned;
+        /// Hours in which notifications wait, in the zone of this machine.
+        quiet_hours: Option<String> = text(TextRule::QuietHours)
+            => NULL, Basic Live blank_is_null;
     }
 }
 

@@ -11,6 +11,7 @@ use crate::setting::Source;
 use crate::table;
 use crate::value;
 use std::path::{Path, PathBuf};
+use svc_domain::notification::address::Address;
 use svc_domain::posture::{
     self, Caution, CookieMark, Enforced, Exposure, HashQuality, ProxyTrust, Refusal,
 };
@@ -28,6 +29,7 @@ impl Draft {
         config.session_secret = self.session_secret(environment);
         self.warn_of_ineffective(&config);
         self.warn_of_webhooks(&config);
+        self.warn_of_notifications(&config);
         self.warn_of_file_mode();
         self.warn_of_planned();
         config
@@ -221,6 +223,15 @@ impl Draft {
                 let message =
                     format!("entry {} is no http or https URL and is disabled", index + 1);
                 self.warn_ineffective("webhooks.urls", message);
+            }
+        }
+    }
+
+    fn warn_of_notifications(&mut self, config: &Config) {
+        for (index, entry) in config.notifications.urls.iter().enumerate() {
+            if let Err(why) = Address::parse(entry.expose()) {
+                let message = format!("entry {} is disabled: it {why}", index + 1);
+                self.warn_ineffective("notifications.urls", message);
             }
         }
     }

@@ -81,14 +81,15 @@ fn a_section_without_content_is_empty_and_noticed() {
 fn keys_of_later_features_share_one_warning() {
     let fixture = Fixture::new();
     std::fs::create_dir(fixture.path("projects/api")).unwrap();
-    let content = "instance_name: build\nnotifications: {notify_on_permission: true}\nport: 80\n\
+    let content = "instance_name: build\nnotifications: {notify_on_reconnect_failed: true}\nport: 80\n\
                    projects: {api: {restart: never, allow_bypass_permissions: no}}\n\
                    auth: {enabled: false}\n";
-    let loaded = fixture.load(content, &[("SVC_NOTIFICATIONS_ENABLED", "no")]).unwrap();
+    let loaded = fixture.load(content, &[("SVC_NOTIFICATIONS_NOTIFY_ON_SESSION_END", "no")]).unwrap();
     assert_eq!(
         warnings(&fixture, &loaded),
         ["svc.yml: these keys are accepted, but their features are not part of this build and \
-          they have no effect: instance_name, notifications.enabled, notifications.notify_on_permission"]
+          they have no effect: instance_name, notifications.notify_on_reconnect_failed, \
+          notifications.notify_on_session_end"]
     );
     assert_eq!(kinds(&loaded), [&WarningKind::NotInThisBuild]);
     assert_eq!(loaded.warnings[0].keys.len(), 3);
@@ -121,6 +122,7 @@ fn values_that_cannot_do_what_was_meant_are_named() {
              auth: {password_hash: hunter2, allowed_origins: [svc.example]}\n\
              clone: {allowed_schemes: [https, git]}\nusage: {currency: EUR}\n\
              webhooks: {urls: ['https://ok.example/x', 'file:///etc']}\n\
+             notifications: {urls: ['ntfy://fine', 'https://CANARY.example/x']}\n\
              projects: {missing: {}, 'bad/name': {}}\n",
             &[],
         )

@@ -11,6 +11,7 @@ use svc_shared::internal::changes::RemoveWorktree;
 use svc_shared::internal::clones::{CloneRequest, CreateProject};
 use svc_shared::internal::environments::ReapRequest;
 use svc_shared::internal::instructions::WriteInstructions;
+use svc_shared::internal::notifications::TestNotification;
 use svc_shared::internal::restore::{DismissRequest, RestoreRequest};
 use svc_shared::internal::settings::SaveConfig;
 use svc_shared::internal::{TrustAllRequest, UiPrefs};
@@ -257,6 +258,14 @@ impl FromFields for AnyMembers {
 impl FromFields for RestoreRequest {
     fn take(fields: &mut Fields) -> Self {
         Self { ids: fields.required_texts("ids"), parallel: fields.count("parallel") }
+    }
+}
+
+impl FromFields for TestNotification {
+    fn take(fields: &mut Fields) -> Self {
+        // No list is as long as what does not fit.
+        let entry = fields.count("entry");
+        Self { entry: entry.map(|entry| usize::try_from(entry).unwrap_or(usize::MAX)) }
     }
 }
 

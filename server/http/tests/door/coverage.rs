@@ -371,6 +371,18 @@ const TABLE: &[Row] = &[
         route: "POST /api/keepers/{pid}/kill",
         asks: &[(Named("4242"), 409), (Named("1"), 409), (Named("x"), 422)],
     },
+    Row { route: "GET /api/notifications", asks: &[(Known, 200)] },
+    // 200 needs a target: in the black-box tests.
+    Row {
+        route: "POST /api/notifications/test",
+        asks: &[
+            (Body("{}"), 422),
+            (Body(r#"{"entry":1}"#), 422),
+            (Body(r#"{"entry":"x"}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /api/metrics", asks: &[(Known, 200), (BadQuery("history=x"), 422)] },
     Row { route: "GET /api/projects/{name}/metrics", asks: &[(Known, 200), (Unknown, 404)] },
     Row { route: "GET /metrics", asks: &[(Known, 200)] },

@@ -1,13 +1,14 @@
-//! A receiver of webhooks.
+//! A receiver of webhooks and notifications.
 
 use super::canary::{self, Audience};
 use super::within;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 /// What a receiver does with a post that it has read.
 #[derive(Debug, Clone)]
@@ -27,11 +28,19 @@ impl Answer {
     pub fn status(line: &str) -> Self {
         Self::Says(format!("HTTP/1.1 {line}\r\nContent-Length: 0\r\n\r\n"))
     }
+
+    /// A status with a JSON body.
+    pub fn json(line: &str, body: &Value) -> Self {
+        let body = body.to_string();
+        let length = body.len();
+        Self::Says(format!("HTTP/1.1 {line}\r\nContent-Length: {length}\r\n\r\n{body}"))
+    }
 }
 
 /// A post as it came in.
 #[derive(Debug, Clone)]
 pub struct Delivery {
+    pub method: String,
     pub path: String,
     /// By name in lower case.
     pub headers: BTreeMap<String, String>,
@@ -70,6 +79,15 @@ impl Receiver {
     }
 
     pub async fn that(answer: Answer) -> Self {
+        Self::listening(answer, None).await
+    }
+
+    /// The same over TLS.
+    pub async fn secure(answer: Answer, tls: TlsAcceptor) -> Self {
+        Self::listening(answer, Some(tls)).await
+    }
+
+    async fn listening(answer: Answer, tls: Option<TlsAcceptor>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let got: Arc<Mutex<Vec<Delivery>>> = Arc::default();
@@ -78,16 +96,18 @@ impl Receiver {
         let (release, released) = watch::channel(false);
         let into = Arc::clone(&got);
         tokio::spawn(async move {
-            while let Ok((mut stream, _)) = listener.accept().await {
+            while let Ok((stream, _)) = listener.accept().await {
                 let (into, counts, ends) = (Arc::clone(&into), counts.clone(), ends.clone());
                 let (answer, mut released) = (answer.clone(), released.clone());
+                let tls = tls.clone();
                 tokio::spawn(async move {
-                    let Some(post) = read(&mut stream).await else { return };
+                    let Some(mut stream) = opened(stream, tls).await else { return };
+                    let Some(post) = read(&mut *stream).await else { return };
                     canary::check("a webhook", Audience::Reader, &post.body);
                     canary::check("its headers", Audience::Reader, &format!("{:?}", post.headers));
                     into.lock().expect("nobody panics with it").push(post);
                     counts.send_modify(|count| *count += 1);
-                    give(&mut stream, &answer, &mut released).await;
+                    give(&mut *stream, &answer, &mut released).await;
                     ends.send_modify(|count| *count += 1);
                 });
             }
@@ -144,7 +164,19 @@ impl Receiver {
     }
 }
 
-async fn give(stream: &mut TcpStream, answer: &Answer, released: &mut watch::Receiver<bool>) {
+/// A connection, with TLS or without.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
+
+async fn opened(stream: TcpStream, tls: Option<TlsAcceptor>) -> Option<Box<dyn Stream>> {
+    match tls {
+        None => Some(Box::new(stream)),
+        // Who does not trust the certificate goes away.
+        Some(tls) => Some(Box::new(tls.accept(stream).await.ok()?)),
+    }
+}
+
+async fn give(stream: &mut dyn Stream, answer: &Answer, released: &mut watch::Receiver<bool>) {
     // Who posts may go away at any time.
     match answer {
         Answer::Says(text) => drop(stream.write_all(text.as_bytes()).await),
@@ -168,7 +200,7 @@ async fn give(stream: &mut TcpStream, answer: &Answer, released: &mut watch::Rec
     }
 }
 
-async fn read(stream: &mut TcpStream) -> Option<Delivery> {
+async fn read(stream: &mut dyn Stream) -> Option<Delivery> {
     let mut raw = Vec::new();
     let end = loop {
         if let Some(at) = raw.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -181,12 +213,14 @@ async fn read(stream: &mut TcpStream) -> Option<Delivery> {
     let head = String::from_utf8(raw[..end].to_vec()).expect("a head of text");
     let mut lines = head.split("\r\n");
     let first = lines.next().expect("a request line");
-    let path = first.strip_prefix("POST ").and_then(|rest| rest.split(' ').next());
+    let (method, rest) = first.split_once(' ').expect("a method");
+    let path = rest.split(' ').next().expect("a path");
     let headers: BTreeMap<String, String> = lines
         .map(|line| line.split_once(": ").expect("a header"))
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
-    let length: usize = headers.get("content-length")?.parse().expect("a length");
+    let length = headers.get("content-length").map_or("0", String::as_str);
+    let length: usize = length.parse().expect("a length");
     let mut body = raw.split_off(end + 4);
     while body.len() < length {
         if stream.read_buf(&mut body).await.ok()? == 0 {
@@ -194,5 +228,5 @@ async fn read(stream: &mut TcpStream) -> Option<Delivery> {
         }
     }
     let body = String::from_utf8(body).expect("a body of text");
-    Some(Delivery { path: path.expect("a POST").to_owned(), headers, body })
+    Some(Delivery { method: method.to_owned(), path: path.to_owned(), headers, body })
 }

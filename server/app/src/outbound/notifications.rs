@@ -1,0 +1,431 @@
+//! Notifications of the service, through the services that a person has on a phone.
+//!
+//! Beside webhooks: the same queue for each target, the same rule of addresses, one attempt.
+
+mod gather;
+mod mail;
+mod services;
+mod target;
+
+use super::message::{delivery_id, fitted};
+use super::rule;
+use crate::hosted::rows::HostedRows;
+use crate::tasks::Tasks;
+use crate::{AppError, Class, failpoint};
+use futures_util::future::join_all;
+use gather::{Gatherer, Key, SETTLE, Told};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use svc_config::Config;
+use svc_domain::notification::address::Address;
+use svc_domain::notification::quiet::QuietHours;
+use svc_domain::notification::text::{self, Kind, Line, Text};
+use svc_ports::Clock;
+use svc_shared::Timestamp;
+use svc_shared::error::ErrorCode;
+use svc_shared::events::{Event, EventName, Payload};
+use svc_shared::internal::notifications::{
+    DeliveryState, NotificationDelivery, NotificationReport, NotificationTarget, NotificationTests,
+};
+use target::Target;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Longest name of a session, in bytes.
+const NAME: usize = 200;
+/// Most events that wait to be gathered.
+const MOST_NEW: usize = 10_000;
+/// How long the clock is trusted while events wait for the end of quiet hours.
+const LOOK_AGAIN: Duration = Duration::from_secs(300);
+
+/// One notification, the same for all targets.
+struct Notice {
+    /// Unique per notification.
+    delivery: String,
+    /// What it is about.
+    event: &'static str,
+    text: Text,
+    /// Somebody is needed.
+    is_urgent: bool,
+    /// It is taken back when the question is answered.
+    is_question: bool,
+    at: Timestamp,
+}
+
+impl Notice {
+    fn delivery_at(&self, state: DeliveryState) -> NotificationDelivery {
+        NotificationDelivery {
+            delivery: self.delivery.clone(),
+            event: self.event.to_owned(),
+            title: self.text.title.clone(),
+            at: self.at,
+            state,
+            status: None,
+            reason: None,
+        }
+    }
+}
+
+/// Something that happened, as it is offered.
+enum New {
+    Line(Line),
+    Question(Key),
+}
+
+/// A notification of questions that are open.
+struct Shown {
+    notice: Arc<Notice>,
+    open: BTreeSet<Key>,
+}
+
+/// The targets, and what they are told.
+pub struct Notifications {
+    is_enabled: bool,
+    wanted: BTreeSet<EventName>,
+    quiet: Option<QuietHours>,
+    quiet_text: Option<String>,
+    targets: Vec<Arc<Target>>,
+    unusable: Vec<NotificationTarget>,
+    new: Mutex<Vec<New>>,
+    news: Notify,
+    gathered: Mutex<Gatherer>,
+    rows: Arc<HostedRows>,
+    clock: Arc<dyn Clock>,
+    tasks: Tasks,
+}
+
+impl std::fmt::Debug for Notifications {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Notifications")
+            .field("targets", &self.targets.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Notifications {
+    /// Reads the settings. `port` is the one that this service listens on.
+    pub(crate) fn new(
+        config: &Config,
+        port: u16,
+        clock: &Arc<dyn Clock>,
+        tasks: &Tasks,
+        rows: &Arc<HostedRows>,
+    ) -> Self {
+        let settings = &config.notifications;
+        let (mut targets, mut unusable) = (Vec::new(), Vec::new());
+        for (index, entry) in settings.urls.iter().enumerate() {
+            let (entry, address) = (index + 1, Address::parse(entry.expose()));
+            let (rule, timeout) = (rule(config, port), config.webhooks.timeout);
+            match address {
+                Ok(address) => {
+                    targets.extend(Target::new(entry, address, rule, timeout).map(Arc::new));
+                }
+                Err(why) => unusable.push(NotificationTarget {
+                    entry,
+                    service: String::new(),
+                    target: String::new(),
+                    problem: Some(format!("it {why}")),
+                    deliveries: Vec::new(),
+                }),
+            }
+        }
+        let wanted = [
+            (EventName::Crash, settings.notify_on_crash),
+            (EventName::Ready, settings.notify_on_ready),
+            (EventName::Stop, settings.notify_on_stop),
+            (EventName::PermissionNeeded, settings.notify_on_permission),
+        ];
+        let wanted = wanted.into_iter().filter(|(_, is_on)| *is_on).map(|(name, _)| name);
+        let settle = failpoint::setting("notify.settle").and_then(|millis| millis.parse().ok());
+        let settle = settle.map_or(SETTLE, Duration::from_millis);
+        Self {
+            is_enabled: settings.enabled,
+            wanted: wanted.collect(),
+            quiet: settings.quiet_hours.as_deref().and_then(|hours| hours.parse().ok()),
+            quiet_text: settings.quiet_hours.clone(),
+            targets,
+            unusable,
+            new: Mutex::default(),
+            news: Notify::new(),
+            gathered: Mutex::new(Gatherer::new(settle)),
+            rows: Arc::clone(rows),
+            clock: Arc::clone(clock),
+            tasks: tasks.clone(),
+        }
+    }
+
+    /// Starts a worker for each target, and what gathers for them.
+    pub(crate) fn start(self: &Arc<Self>) {
+        if !self.is_enabled || self.targets.is_empty() {
+            return;
+        }
+        tracing::info!(
+            "notifications go to {} targets (`notifications.urls`)",
+            self.targets.len()
+        );
+        // What is told at the very end is tried as well.
+        let over = CancellationToken::new();
+        for target in &self.targets {
+            let (target, over) = (Arc::clone(target), over.clone());
+            self.tasks.spawn(async move { target.run(&over).await });
+        }
+        let this = Arc::clone(self);
+        self.tasks.spawn(async move {
+            this.run().await;
+            over.cancel();
+        });
+    }
+
+    fn new_ones(&self) -> MutexGuard<'_, Vec<New>> {
+        self.new.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gathered(&self) -> MutexGuard<'_, Gatherer> {
+        self.gathered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes an event in, if it is told. Never waits.
+    pub(crate) fn offer(&self, event: &Event) {
+        if !self.is_enabled || self.targets.is_empty() || !self.wanted.contains(&event.name()) {
+            return;
+        }
+        let new = match &event.payload {
+            Payload::Bridge(told) => {
+                let kind = match told.event {
+                    EventName::Crash if told.restart_quarantined => Kind::GaveUp,
+                    EventName::Crash => Kind::Crashed,
+                    EventName::Ready => Kind::Ready,
+                    _ => Kind::Stopped,
+                };
+                New::Line(Line {
+                    label: shown_name(&told.label),
+                    project: shown_name(told.project.as_str()),
+                    kind,
+                })
+            }
+            Payload::PermissionNeeded(told) => {
+                let Some(session) = event.instance_id.clone() else { return };
+                New::Question((session, told.request_id.clone()))
+            }
+            Payload::BgSettled(_) | Payload::CloneDone(_) => return,
+        };
+        let mut all = self.new_ones();
+        if all.len() < MOST_NEW {
+            all.push(new);
+        }
+        drop(all);
+        self.news.notify_one();
+    }
+
+    /// Gathers and tells, until the service ends.
+    async fn run(&self) {
+        let mut changes = self.rows.changes();
+        let mut shown: Vec<Shown> = Vec::new();
+        let shutdown = self.tasks.shutdown().clone();
+        loop {
+            self.gather();
+            let due = self.wake_up();
+            let sleep = async {
+                match due {
+                    Some(at) => tokio::time::sleep_until(at).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.news.notified() => continue,
+                () = sleep => self.tell(&mut shown, false),
+                // The rows live as long as this.
+                Ok(()) = changes.changed(), if !shown.is_empty() => self.withdraw(&mut shown),
+                () = shutdown.cancelled() => break,
+            }
+        }
+        self.gather();
+        self.tell(&mut shown, true);
+    }
+
+    fn gather(&self) {
+        let (new, now) = (std::mem::take(&mut *self.new_ones()), Instant::now());
+        let mut gathered = self.gathered();
+        for one in new {
+            match one {
+                New::Line(line) => gathered.line(line, now),
+                New::Question(key) => gathered.question(key, now),
+            }
+        }
+    }
+
+    /// When to look next.
+    fn wake_up(&self) -> Option<Instant> {
+        let (due, held) = {
+            let gathered = self.gathered();
+            (gathered.due(), gathered.held())
+        };
+        if held == 0 {
+            return due;
+        }
+        // The clock can be set meanwhile, and the machine can sleep.
+        let minutes = self.quiet_left().unwrap_or_default();
+        let end = Instant::now() + Duration::from_secs(u64::from(minutes) * 60).min(LOOK_AGAIN);
+        Some(due.map_or(end, |due| due.min(end)))
+    }
+
+    /// How many minutes of quiet are left; `None` outside of them.
+    fn quiet_left(&self) -> Option<u32> {
+        use chrono::{Local, TimeZone as _, Timelike as _};
+        let hours = self.quiet?;
+        let now = Local.timestamp_millis_opt(self.clock.now().as_millis()).earliest()?;
+        hours.left(now.hour() * 60 + now.minute())
+    }
+
+    fn open_questions(&self) -> BTreeSet<Key> {
+        let open = self.rows.prompts().into_iter().filter(|row| row.decision.is_none());
+        open.filter_map(|row| Some((row.instance_id.parse().ok()?, row.request_id))).collect()
+    }
+
+    fn tell(&self, shown: &mut Vec<Shown>, is_end: bool) {
+        let (is_quiet, open) = (self.quiet_left().is_some(), self.open_questions());
+        let is_open = |key: &Key| open.contains(key);
+        let told = {
+            let mut gathered = self.gathered();
+            match is_end {
+                false => gathered.take(Instant::now(), is_quiet, &is_open),
+                true => gathered.rest(is_quiet, &is_open),
+            }
+        };
+        for told in told {
+            let notice = match self.notice(&told) {
+                Ok(notice) => Arc::new(notice),
+                Err(error) => {
+                    tracing::warn!(error = %error, "a notification was not made");
+                    continue;
+                }
+            };
+            self.targets.iter().for_each(|target| target.tell(&notice));
+            if let Told::Questions(keys) = told {
+                shown.push(Shown { notice, open: keys.into_iter().collect() });
+            }
+        }
+    }
+
+    fn notice(&self, told: &Told) -> Result<Notice, AppError> {
+        let (event, text, is_urgent) = match told {
+            Told::Lines(lines) => {
+                let is_bad = |line: &Line| matches!(line.kind, Kind::Crashed | Kind::GaveUp);
+                let event = match lines.as_slice() {
+                    [one] if is_bad(one) => EventName::Crash.as_str(),
+                    [Line { kind: Kind::Ready, .. }] => EventName::Ready.as_str(),
+                    [_] => EventName::Stop.as_str(),
+                    _ => "summary",
+                };
+                (event, text::of_lines(lines), lines.iter().any(is_bad))
+            }
+            Told::Questions(keys) => {
+                let mut sessions: Vec<(String, String)> =
+                    keys.iter().map(|(session, _)| self.session(session)).collect();
+                let text = match (sessions.pop(), sessions.is_empty()) {
+                    (Some((label, project)), true) => text::of_question(&label, &project),
+                    (last, _) => {
+                        sessions.extend(last);
+                        text::of_questions(&sessions)
+                    }
+                };
+                (EventName::PermissionNeeded.as_str(), text, true)
+            }
+        };
+        let at = self.clock.now();
+        let is_question = matches!(told, Told::Questions(_));
+        Ok(Notice { delivery: delivery_id(at)?, event, text, is_urgent, is_question, at })
+    }
+
+    /// Label and project of a session that asks.
+    fn session(&self, id: &svc_shared::ids::InstanceId) -> (String, String) {
+        match self.rows.get(id) {
+            Some(session) => {
+                (shown_name(session.label()), shown_name(session.project.as_str()))
+            }
+            None => ("A session".to_owned(), "A session".to_owned()),
+        }
+    }
+
+    /// Takes back what is answered.
+    fn withdraw(&self, shown: &mut Vec<Shown>) {
+        let open = self.open_questions();
+        shown.retain_mut(|one| {
+            one.open.retain(|key| open.contains(key));
+            if one.open.is_empty() {
+                self.targets.iter().for_each(|target| target.withdraw(&one.notice));
+            }
+            !one.open.is_empty()
+        });
+    }
+
+    /// What the page shows.
+    #[must_use]
+    pub fn report(&self) -> NotificationReport {
+        let mut targets: Vec<NotificationTarget> =
+            self.targets.iter().map(|target| target.report()).collect();
+        targets.extend(self.unusable.iter().cloned());
+        targets.sort_by_key(|target| target.entry);
+        NotificationReport {
+            enabled: self.is_enabled,
+            events: self.wanted.iter().map(|name| name.as_str().to_owned()).collect(),
+            quiet_hours: self.quiet_text.clone(),
+            is_quiet: self.quiet_left().is_some(),
+            held: self.gathered().held(),
+            targets,
+        }
+    }
+
+    /// Sends a test to every target, or to the one at a place of the list.
+    ///
+    /// Works also while `notifications.enabled` is off, so that targets can be tried first.
+    ///
+    /// # Errors
+    /// There is no such target, or it is disabled.
+    pub async fn test(&self, entry: Option<usize>) -> Result<NotificationTests, AppError> {
+        let chosen: Vec<&Arc<Target>> = self
+            .targets
+            .iter()
+            .filter(|target| entry.is_none_or(|entry| target.entry() == entry))
+            .collect();
+        if chosen.is_empty() {
+            let disabled = self.unusable.iter().find(|target| Some(target.entry) == entry);
+            let text = match (entry, disabled.and_then(|target| target.problem.as_deref())) {
+                (Some(entry), Some(why)) => {
+                    format!("entry {entry} of `notifications.urls` is disabled: {why}")
+                }
+                (Some(_), None) => "`notifications.urls` has no such entry; name its place in the \
+                                    list, from 1"
+                    .to_owned(),
+                (None, _) => "`notifications.urls` has no target; add one, such as \
+                              ntfys://HOST/TOPIC"
+                    .to_owned(),
+            };
+            return Err(AppError::new(ErrorCode::InvalidValue, Class::Invalid, text));
+        }
+        let at = self.clock.now();
+        let notice = Notice {
+            delivery: delivery_id(at)?,
+            event: "test",
+            text: text::of_test(),
+            is_urgent: false,
+            is_question: false,
+            at,
+        };
+        let tested = join_all(chosen.into_iter().map(|target| target.test(&notice))).await;
+        Ok(NotificationTests { tested })
+    }
+
+    /// Whether events are told at all.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.is_enabled
+    }
+}
+
+/// A name that people chose: redacted, in one line, cut.
+fn shown_name(name: &str) -> String {
+    fitted(&svc_domain::log_escape::escape(name), NAME)
+}
