@@ -12,8 +12,8 @@ use crate::views::settings::Settings;
 use crate::views::{
     about::About, access::DevicesAndTokens, activity::Activity, conversation::ConversationView,
     doctor::Readiness, external::External, home::Home, jobs::Jobs, maintenance::Maintenance,
-    missing::Missing, open::Open, project::ProjectPage, projects::Projects, restore::Restore,
-    spending::Spending,
+    missing::Missing, notifications::Notifications, open::Open, project::ProjectPage,
+    projects::Projects, restore::Restore, spending::Spending,
 };
 use crate::{crash, focus, whole};
 use leptos::prelude::*;
@@ -94,6 +94,7 @@ fn App() -> impl IntoView {
                 Route::Doctor => view! { <Readiness /> }.into_any(),
                 Route::Maintenance => view! { <Maintenance /> }.into_any(),
                 Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),
+                Route::Notifications => view! { <Notifications /> }.into_any(),
                 Route::Settings => view! { <Settings /> }.into_any(),
                 Route::About => view! { <About /> }.into_any(),
                 Route::Missing => view! { <Missing /> }.into_any(),

@@ -18,6 +18,7 @@ pub mod launch;
 pub mod log;
 pub mod maintenance;
 pub mod new_project;
+pub mod notifications;
 pub mod notify;
 pub mod page;
 pub mod past;

@@ -32,6 +32,7 @@ mod log_lines;
 pub mod maintenance;
 pub mod missing;
 pub mod new_project;
+pub mod notifications;
 mod notify;
 pub mod open;
 pub mod prefs;

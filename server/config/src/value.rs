@@ -360,7 +360,9 @@ fn text(rule: TextRule, raw: &str) -> Result<Option<String>, String> {
         }
         TextRule::QuietHours => {
             let hours = raw.trim();
-            hours.parse::<svc_domain::notification::quiet::QuietHours>().map_err(|e| e.to_string())?;
+            hours
+                .parse::<svc_domain::notification::quiet::QuietHours>()
+                .map_err(|e| e.to_string())?;
             Some(hours.to_owned())
         }
         TextRule::Currency => {

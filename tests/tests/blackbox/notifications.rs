@@ -13,9 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use svc_skip::{NO_FAIL_POINTS, skip};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::ServerConfig;
 
 /// Names that a service with fail points takes for this machine.
 const NAMES: [&str; 4] = ["api.telegram.org", "hooks.slack.com", "discord.com", "mail.test"];
@@ -74,9 +74,8 @@ fn leading_to(ports: &[(&str, u16, u16)]) -> String {
     let all = ports.iter().enumerate();
     let dns: Vec<String> =
         all.clone().map(|(index, (name, ..))| format!("{name}:{}", address(index))).collect();
-    let dial = all.map(|(index, (_, asked, port))| {
-        format!("{}:{asked}>127.0.0.1:{port}", address(index))
-    });
+    let dial =
+        all.map(|(index, (_, asked, port))| format!("{}:{asked}>127.0.0.1:{port}", address(index)));
     let dial: Vec<String> = dial.collect();
     format!("webhook.dns={};webhook.dial={}", dns.join("/"), dial.join(","))
 }
@@ -311,7 +310,10 @@ async fn what_ended_while_the_service_was_down_is_one_summary() {
     }
     let server = world.serve().await;
     let said = receiver.until(1).await.remove(0).json();
-    assert_eq!((&said["event"], &said["title"]), (&json!("summary"), &json!("Sessions: 3 crashed")));
+    assert_eq!(
+        (&said["event"], &said["title"]),
+        (&json!("summary"), &json!("Sessions: 3 crashed"))
+    );
     let lines: BTreeSet<&str> = said["message"].as_str().unwrap().lines().collect();
     assert_eq!(lines, BTreeSet::from(["one crashed", "two crashed", "three crashed"]));
     receiver.until_done(1).await;

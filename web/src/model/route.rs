@@ -39,6 +39,8 @@ pub enum Route {
     Maintenance,
     /// Devices and tokens.
     Tokens,
+    /// Notifications.
+    Notifications,
     /// The settings of the service.
     Settings,
     /// About.
@@ -74,6 +76,7 @@ impl Route {
             ["ui", "agent-login"] => Self::AgentSignIn,
             ["ui", "maintenance"] => Self::Maintenance,
             ["ui", "tokens"] => Self::Tokens,
+            ["ui", "notifications"] => Self::Notifications,
             ["ui", "settings"] => Self::Settings,
             ["ui", "about"] => Self::About,
             _ => Self::Missing,
@@ -177,6 +180,7 @@ mod tests {
             ("/ui/agent-login", Route::AgentSignIn),
             ("/ui/maintenance", Route::Maintenance),
             ("/ui/tokens", Route::Tokens),
+            ("/ui/notifications", Route::Notifications),
             ("/ui/about", Route::About),
             ("/ui/s/", Route::Missing),
             ("/ui/s//open", Route::Missing),

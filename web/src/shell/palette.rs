@@ -114,6 +114,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
         (crate::text::spending::TITLE, "/ui/usage"),
         (ready::TITLE, "/ui/doctor"),
         (access::TITLE, "/ui/tokens"),
+        (crate::text::notifications::TITLE, "/ui/notifications"),
         (crate::text::settings::TITLE, "/ui/settings"),
         (places::ABOUT, "/ui/about"),
     ] {

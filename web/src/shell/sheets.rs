@@ -47,6 +47,7 @@ fn More() -> impl IntoView {
         ("/ui/activity", "activity", past::TITLE),
         ("/ui/tokens", "shield", access::TITLE),
         ("/ui/usage", "bars", spending::TITLE),
+        ("/ui/notifications", "bell", crate::text::notifications::TITLE),
         ("/ui/settings", "sliders", settings::TITLE),
         ("/ui/about", "info", words::ABOUT),
     ]

@@ -161,10 +161,7 @@ impl Notifications {
         if !self.is_enabled || self.targets.is_empty() {
             return;
         }
-        tracing::info!(
-            "notifications go to {} targets (`notifications.urls`)",
-            self.targets.len()
-        );
+        tracing::info!("notifications go to {} targets (`notifications.urls`)", self.targets.len());
         // What is told at the very end is tried as well.
         let over = CancellationToken::new();
         for target in &self.targets {
@@ -342,9 +339,7 @@ impl Notifications {
     /// Label and project of a session that asks.
     fn session(&self, id: &svc_shared::ids::InstanceId) -> (String, String) {
         match self.rows.get(id) {
-            Some(session) => {
-                (shown_name(session.label()), shown_name(session.project.as_str()))
-            }
+            Some(session) => (shown_name(session.label()), shown_name(session.project.as_str())),
             None => ("A session".to_owned(), "A session".to_owned()),
         }
     }

@@ -104,7 +104,9 @@ mod tests {
     #[test]
     fn what_is_meant_is_taken_out_of_the_middle() {
         let queue: Queue<u32> = Queue::default();
-        (0..3).for_each(|n| drop(queue.offer(n)));
+        for n in 0..3 {
+            queue.offer(n);
+        }
         assert_eq!(queue.take_out(|n| *n == 1), Some(1));
         assert_eq!(queue.take_out(|n| *n == 1), None);
         assert_eq!((queue.take(), queue.take()), (Some((0, 0)), Some((2, 0))));

@@ -84,7 +84,8 @@ fn keys_of_later_features_share_one_warning() {
     let content = "instance_name: build\nnotifications: {notify_on_reconnect_failed: true}\nport: 80\n\
                    projects: {api: {restart: never, allow_bypass_permissions: no}}\n\
                    auth: {enabled: false}\n";
-    let loaded = fixture.load(content, &[("SVC_NOTIFICATIONS_NOTIFY_ON_SESSION_END", "no")]).unwrap();
+    let loaded =
+        fixture.load(content, &[("SVC_NOTIFICATIONS_NOTIFY_ON_SESSION_END", "no")]).unwrap();
     assert_eq!(
         warnings(&fixture, &loaded),
         ["svc.yml: these keys are accepted, but their features are not part of this build and \

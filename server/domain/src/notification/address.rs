@@ -323,7 +323,8 @@ fn mail(parts: &Parts, is_secure: bool) -> Result<Address, Unusable> {
 }
 
 fn is_mailbox(text: &str) -> bool {
-    let has_both = text.split_once('@').is_some_and(|(who, host)| !who.is_empty() && !host.is_empty());
+    let has_both =
+        text.split_once('@').is_some_and(|(who, host)| !who.is_empty() && !host.is_empty());
     has_both && text.chars().all(|c| !c.is_whitespace() && !c.is_control() && !"<>,;\"".contains(c))
 }
 

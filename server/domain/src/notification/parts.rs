@@ -53,7 +53,8 @@ fn decoded(raw: &str) -> String {
     let mut bytes = Vec::with_capacity(raw.len());
     let mut rest = raw.as_bytes();
     while let [first, tail @ ..] = rest {
-        let hex = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let hex =
+            |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
         if let (b'%', [high, low, after @ ..]) = (first, tail)
             && let (Some(high), Some(low)) = (hex(high), hex(low))
         {

@@ -117,10 +117,7 @@ pub fn of_questions(sessions: &[(String, String)]) -> Text {
 /// Says only that it is a test.
 #[must_use]
 pub fn of_test() -> Text {
-    Text {
-        title: "Test of svc".into(),
-        body: "Notifications of svc arrive here.".into(),
-    }
+    Text { title: "Test of svc".into(), body: "Notifications of svc arrive here.".into() }
 }
 
 fn listed(lines: impl Iterator<Item = String>, all: usize) -> String {

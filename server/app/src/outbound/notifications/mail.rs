@@ -45,7 +45,8 @@ impl Mailer {
             Security::StartTls => Tls::Required(self.parameters().await?),
             Security::Tls => Tls::Wrapper(self.parameters().await?),
         };
-        let builder = AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(address.ip().to_string());
+        let builder =
+            AsyncSmtpTransport::<Tokio1Executor>::builder_dangerous(address.ip().to_string());
         let builder = builder.port(address.port()).tls(tls).timeout(Some(self.timeout));
         let builder = match &self.mail.login {
             Some((user, password)) => {

@@ -57,9 +57,7 @@ impl Target {
     pub fn new(entry: usize, address: Address, rule: Rule, timeout: Duration) -> Option<Self> {
         let carrier = match &address.place {
             Place::Mail(mail) => Carrier::Mail(Mailer::new(mail.clone(), rule, timeout)),
-            place => {
-                Carrier::Web(Box::new(Sender::new(services::server(place)?, rule, timeout)))
-            }
+            place => Carrier::Web(Box::new(Sender::new(services::server(place)?, rule, timeout))),
         };
         let (kept, handles) = (Mutex::default(), Mutex::default());
         Some(Self { entry, address, carrier, queue: Queue::default(), kept, handles })
@@ -103,9 +101,7 @@ impl Target {
 
     /// Takes a notification back, where the service can. Never waits.
     pub fn withdraw(&self, notice: &Arc<Notice>) {
-        let is_meant = |errand: &Errand| {
-            matches!(errand, Errand::Tell(other) if other.delivery == notice.delivery)
-        };
+        let is_meant = |errand: &Errand| matches!(errand, Errand::Tell(other) if other.delivery == notice.delivery);
         if self.queue.take_out(is_meant).is_some() {
             self.stands(&notice.delivery, DeliveryState::Withdrawn, None, None);
         } else {
