@@ -114,6 +114,9 @@ impl Running {
         let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
         let options = ServeOptions::default().within(limit.unwrap_or(u64::MAX));
         let secure = certificates.as_ref().map(|certificates| certificates.config());
+        if !around.demo {
+            tokio::spawn(warn_of_other_accounts(app.clone()));
+        }
         if let Some(certificates) = certificates {
             tokio::spawn(tls::keep(certificates, app.shutdown().clone()));
         }
@@ -190,6 +193,14 @@ impl Running {
         drop(twin);
         composed.app.close().await;
         next.map(|(successor, kept)| successor.hand_over(kept, lock))
+    }
+}
+
+/// Says who else of this machine controls the service (H146).
+/// Beside the start, because the list may come over a network.
+async fn warn_of_other_accounts(app: App) {
+    if let Some(words) = app.access().warning().await {
+        tracing::warn!("{words}");
     }
 }
 

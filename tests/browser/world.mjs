@@ -34,6 +34,8 @@ export async function world(projects, more = {}, password, ended = 0, variables 
   const env = {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_'))),
     HOME: join(root, 'home'),
+    // The machine has its own accounts: `home/accounts`, else root alone.
+    PATH: `${join(import.meta.dirname, '../accounts')}:${process.env.PATH}`,
     CLAUDE_CONFIG_DIR: agentHome,
     AGENT_SIM: '1',
     AGENT_SIM_READY_MS: '50',

@@ -47,7 +47,7 @@ use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::temporaries::Temporaries;
-use crate::ops::{AccessReport, ConfigEditor};
+use crate::ops::{AccessReport, Accounts, ConfigEditor};
 use crate::ops::{History, Metrics, Preferences, Status};
 use crate::outbound;
 use crate::projects::catalog::Catalog;
@@ -169,11 +169,13 @@ impl UseCases {
         });
         let devices =
             Arc::new(Devices { auth: Arc::clone(&auth), registry: Arc::clone(&registry) });
+        let accounts = Arc::<Accounts>::default();
         let access = AccessReport {
             config: Arc::clone(&config),
             auth: Arc::clone(&auth),
             devices: Arc::clone(&devices),
             tokens: Arc::clone(&tokens),
+            accounts: Arc::clone(&accounts),
             port,
         };
         let keepers = Arc::new(Keepers {
@@ -437,6 +439,7 @@ impl UseCases {
             strays: Arc::clone(&strays),
             keepers: Arc::clone(&keeper_list),
             sessions: scan,
+            accounts,
             last,
             program: std::env::current_exe().ok(),
         });

@@ -2,6 +2,7 @@
 //! What it says about itself, its first run, its checks and its leftovers.
 
 mod access;
+pub(crate) mod accounts;
 pub(crate) mod audit;
 pub mod backup;
 mod config;
@@ -18,6 +19,7 @@ pub(crate) mod temporaries;
 mod ui_prefs;
 
 pub use access::AccessReport;
+pub use accounts::Accounts;
 pub use audit::{Actor, acting_as};
 pub use config::{ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange, Written};
 pub use figures::{Figures, HostedFigures};

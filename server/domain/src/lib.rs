@@ -1,4 +1,5 @@
 //! Pure decisions: no I/O, no clock, no async.
+pub mod accounts;
 pub mod admission;
 pub mod adoption;
 pub mod agent_config;

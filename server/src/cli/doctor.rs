@@ -198,7 +198,7 @@ async fn probed(call: &Call, loaded: &Loaded, url: Option<&str>) -> Result<Vec<C
     let mut signals = Signals::of_command().map_err(End::of_machine)?;
     let around = call.surroundings(loaded);
     let work = async {
-        let mut checks = doctor::posture(&around.config, compose::now());
+        let mut checks = doctor::posture(&around.config, compose::now()).await;
         checks.extend(probe::checks(&around, url).await);
         checks
     };

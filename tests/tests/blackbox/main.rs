@@ -10,6 +10,7 @@
     reason = "a test program: what it cannot do fails the test that asked"
 )]
 
+mod accounts;
 mod adoption;
 mod agent_sign_in;
 mod audit;

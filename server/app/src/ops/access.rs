@@ -5,9 +5,11 @@
 
 use crate::AppError;
 use crate::auth::{Auth, Devices, Tokens};
+use crate::ops::Accounts;
 use std::sync::Arc;
 use std::time::Duration;
 use svc_config::{Config, judge_exposure};
+use svc_domain::accounts::told;
 use svc_domain::posture::{Caution, is_loopback_host};
 use svc_shared::Timestamp;
 use svc_shared::internal::access::{
@@ -27,10 +29,16 @@ pub struct AccessReport {
     pub(crate) auth: Arc<Auth>,
     pub(crate) devices: Arc<Devices>,
     pub(crate) tokens: Arc<Tokens>,
+    pub(crate) accounts: Arc<Accounts>,
     pub(crate) port: u16,
 }
 
 impl AccessReport {
+    /// What a start says about other accounts of this machine.
+    pub async fn warning(&self) -> Option<String> {
+        self.accounts.warning(&self.config).await
+    }
+
     /// The facts and what follows from them.
     /// `https`: the request that asks was encrypted.
     ///
@@ -41,6 +49,7 @@ impl AccessReport {
         let tokens = self.tokens.list().await?;
         let devices = self.devices.list(None).await?.len();
         let mut findings = sentences(config, self.port);
+        findings.extend(of_accounts(&self.accounts.in_control(config).await));
         findings.extend(of_tokens(config, &tokens, at));
         let since = Timestamp::from_millis(
             at.as_millis() - i64::try_from(NEW_ADDRESS_SHOWN.as_millis()).unwrap_or_default(),
@@ -276,6 +285,18 @@ fn proxy(config: &Config) -> Option<Finding> {
             ),
             "auth.reverse_proxy.require_hmac",
         ),
+    })
+}
+
+fn of_accounts(others: &[String]) -> Option<Finding> {
+    (!others.is_empty()).then(|| {
+        finding(
+            CheckStatus::Warn,
+            "accounts",
+            "Other accounts of this machine control svc.",
+            format!("{}, and nobody is asked for a password.", told(others)),
+            "auth.enabled",
+        )
     })
 }
 

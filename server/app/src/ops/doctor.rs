@@ -25,6 +25,7 @@ use crate::VERSION;
 use crate::agent::Agent;
 use crate::bridges::keeper_list::KeeperList;
 use crate::bridges::strays::Strays;
+use crate::ops::Accounts;
 use crate::projects::catalog::Catalog;
 use crate::registry::Registry;
 use crate::sessions::SessionScan;
@@ -73,6 +74,7 @@ pub struct Examiner {
     pub(crate) keepers: Arc<KeeperList>,
     pub(crate) sessions: Arc<SessionScan>,
     pub(crate) last: Arc<LastAnswer>,
+    pub(crate) accounts: Arc<Accounts>,
     /// Where the program was when it began.
     pub(crate) program: Option<PathBuf>,
 }
@@ -200,7 +202,7 @@ impl Examiner {
             self.programs_beside()
         );
         let mut checks = vec![agent, login];
-        let exposure = exposure::auth(config);
+        let exposure = exposure::auth(config, &self.accounts.in_control(config).await);
         let (of, now) = (Arc::clone(config), self.clock.now());
         let certificate = tokio::task::spawn_blocking(move || tls::tls(&of, now)).await;
         let certificate = certificate.ok().flatten();
@@ -260,9 +262,9 @@ pub fn report(checks: Vec<Check>, config_path: Option<&Path>, at: Timestamp) -> 
 
 /// What the configuration and its certificate say by themselves.
 /// May block for two small files.
-#[must_use]
-pub fn posture(config: &Config, now: Timestamp) -> Vec<Check> {
-    std::iter::once(exposure::auth(config)).chain(tls::tls(config, now)).collect()
+pub async fn posture(config: &Config, now: Timestamp) -> Vec<Check> {
+    let others = Accounts::default().in_control(config).await;
+    std::iter::once(exposure::auth(config, &others)).chain(tls::tls(config, now)).collect()
 }
 
 /// The configuration cannot be used, and with it nothing else can be examined.

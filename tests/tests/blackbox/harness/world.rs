@@ -128,9 +128,11 @@ impl World {
 
     /// The environment of everything that is started here.
     pub fn environment(&self) -> Vec<(OsString, OsString)> {
-        let own = |name: &str| std::env::var_os(name).unwrap_or_default();
+        // The machine of a world has its own accounts: `home/accounts`, else root alone.
+        let mut path = OsString::from(concat!(env!("CARGO_MANIFEST_DIR"), "/accounts:"));
+        path.push(std::env::var_os("PATH").unwrap_or_default());
         let plain = [
-            ("PATH", own("PATH")),
+            ("PATH", path),
             ("HOME", self.root.join("home").into()),
             ("TMPDIR", self.root.join("tmp").into()),
             ("CLAUDE_CONFIG_DIR", self.agent_home.clone().into()),

@@ -1,7 +1,9 @@
 //! The check `auth`: the rules of the start, asked without starting.
 
 use super::verdict::{check, failed, passed, warned};
+use crate::ops::accounts::REMEDY;
 use svc_config::{Config, is_password_hash, judge_exposure};
+use svc_domain::accounts::told;
 use svc_domain::posture::is_loopback_host;
 use svc_shared::internal::Check;
 use svc_shared::status::CheckStatus;
@@ -9,7 +11,8 @@ use svc_shared::status::CheckStatus;
 const NAME: &str = "auth";
 
 /// Whether the service would be open to somebody who should not get in.
-pub(super) fn auth(config: &Config) -> Check {
+/// `others`: the accounts of this machine that control it as it stands.
+pub(super) fn auth(config: &Config, others: &[String]) -> Check {
     let (refusals, cautions) = judge_exposure(config);
     if !refusals.is_empty() {
         let words: Vec<String> =
@@ -35,9 +38,13 @@ pub(super) fn auth(config: &Config) -> Check {
             "bind 127.0.0.1 and use a tunnel, or set auth.enabled with a way to sign in",
         );
     }
-    if !cautions.is_empty() {
-        let words: Vec<String> =
-            cautions.iter().map(|caution| format!("{} {caution}", caution.key())).collect();
+    let mut words: Vec<String> =
+        cautions.iter().map(|caution| format!("{} {caution}", caution.key())).collect();
+    if !others.is_empty() {
+        let who = told(others);
+        words.push(format!("off, and {who}: whoever does controls this service; {REMEDY}"));
+    }
+    if !words.is_empty() {
         return parted(CheckStatus::Warn, &words);
     }
     match is_open {
@@ -66,6 +73,11 @@ mod tests {
 
     /// The verdict on a configuration, whether it may start or not.
     fn verdict(more: &str) -> Check {
+        verdict_beside(more, &[])
+    }
+
+    /// The same where these accounts control the service too.
+    fn verdict_beside(more: &str, others: &[&str]) -> Check {
         let tree = tempfile::tempdir().unwrap();
         std::fs::create_dir(tree.path().join("projects")).unwrap();
         let text = format!("projects_root: projects\nstate_dir: state\n{more}");
@@ -73,7 +85,16 @@ mod tests {
             Ok(loaded) => loaded.config,
             Err(errors) => errors.exposed.expect("only exposure speaks against it").config,
         };
-        auth(&config)
+        let others: Vec<String> = others.iter().map(ToString::to_string).collect();
+        auth(&config, &others)
+    }
+
+    #[test]
+    fn h146_accounts_that_control_the_service_are_warned_of_with_a_remedy() {
+        let beside = verdict_beside("", &["bob"]);
+        assert!(beside.status.is(&CheckStatus::Warn), "{beside:?}");
+        assert!(beside.detail.contains("1 other account"), "{beside:?}");
+        assert_eq!(beside.hint.as_deref(), Some(REMEDY));
     }
 
     #[test]
