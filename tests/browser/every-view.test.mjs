@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test';
 
 import { busy } from './busy.mjs';
 import { launch, tab } from './harness.mjs';
+import { lostHere } from './lost.mjs';
 import { part, person, row } from './person.mjs';
 import { sweep } from './sweep.mjs';
 import { findings, ruler } from './width.mjs';
@@ -58,6 +59,24 @@ test('every view of a busy machine is for everybody', async (t) => {
     await go(path, there);
     await gone('[aria-busy=true]');
     found.push(...(await look(path)));
+  }
+  const lines = findings(found);
+  assert.equal(lines.length, 0, `\n${lines.join('\n')}`);
+  assert.deepEqual(complaints, []);
+});
+
+test('every view of a busy machine with text twice as large', async (t) => {
+  const { machine, page, complaints, go, gone } = await opened(t, 'usual');
+  await machine.signIn(page, '/ui/');
+  await page.evaluate(() => document.documentElement.style.setProperty('font-size', '200%'));
+  const found = [];
+  for (const width of [1280, 390]) {
+    await page.setViewport({ width, height: 900 });
+    for (const [path, there] of machine.views) {
+      await go(path, there);
+      await gone('[aria-busy=true]');
+      found.push(...(await page.evaluate(lostHere)).map((what) => [`${path} ${width}`, what]));
+    }
   }
   const lines = findings(found);
   assert.equal(lines.length, 0, `\n${lines.join('\n')}`);
