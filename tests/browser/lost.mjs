@@ -20,8 +20,8 @@ export function lostHere() {
     const at = document.elementFromPoint(x + width / 2, y + height / 2);
     const ours = element.closest('label') ?? element;
     if (!ours.contains(at)) said.push(`covered by ${at && short(at)}: ${short(element)}`);
-    const { overflowX, overflowY, textOverflow } = getComputedStyle(element);
-    const cuts = overflowX !== 'visible' || overflowY !== 'visible';
+    const { overflowX, overflowY, textOverflow, webkitLineClamp } = getComputedStyle(element);
+    const cuts = (overflowX !== 'visible' || overflowY !== 'visible') && webkitLineClamp === 'none';
     if (cuts && textOverflow !== 'ellipsis' && element.scrollHeight > element.clientHeight + 2 && !/TEXTAREA|SELECT|INPUT/.test(element.tagName)) {
       said.push(`cut off: ${short(element)}`);
     }

@@ -63,9 +63,9 @@ pub const FIT_SHORT: &str = "Fit";
 /// Button.
 pub const ACTUAL: &str = "Actual size";
 /// Button.
-pub const SMALLER: &str = "Smaller text";
+pub const SMALLER: &str = "A−, smaller text";
 /// Button.
-pub const LARGER: &str = "Larger text";
+pub const LARGER: &str = "A+, larger text";
 /// Button.
 pub const COPY: &str = "Copy the selection or the whole screen";
 /// Button.

@@ -132,9 +132,9 @@ pub fn Head(
                 >
                     {words::ACTUAL}
                 </button>
-                <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::SMALLER data-testid="terminal-smaller" on:click=move |_| step(reader, -1)><span aria-hidden="true">"A−"</span></button>
+                <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::SMALLER data-testid="terminal-smaller" on:click=move |_| step(reader, -1)>"A−"</button>
                 <span class="num">{dynamic(label)}</span>
-                <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::LARGER data-testid="terminal-larger" on:click=move |_| step(reader, 1)><span aria-hidden="true">"A+"</span></button>
+                <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::LARGER data-testid="terminal-larger" on:click=move |_| step(reader, 1)>"A+"</button>
                 {tool("copy", words::COPY, "terminal-copy", copying(reader))}
                 {dynamic(move || {
                     let label = if reader.is_whole.get() { words::NOT_WHOLE } else { words::WHOLE };
@@ -195,8 +195,8 @@ pub fn Foot(
             <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::FIT data-testid="terminal-fit-phone" on:click=move |_| {
                 if reader.fit.get_untracked().is_some() { reader.fit.set(None) } else { reader.fit() }
             }>{words::FIT_SHORT}</button>
-            <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::SMALLER on:click=move |_| step(reader, -1)><span aria-hidden="true">"A−"</span></button>
-            <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::LARGER on:click=move |_| step(reader, 1)><span aria-hidden="true">"A+"</span></button>
+            <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::SMALLER on:click=move |_| step(reader, -1)>"A−"</button>
+            <button type="button" class=ButtonStyle::Ghost.class() aria-label=words::LARGER on:click=move |_| step(reader, 1)>"A+"</button>
             {tool("chevron-left", words::LEFT, "terminal-left", move || reader.pan(false))}
             {tool("chevron-right", words::RIGHT, "terminal-right", move || reader.pan(true))}
             {tool("copy", words::COPY, "terminal-copy-phone", copying(reader))}
