@@ -12,7 +12,7 @@ use std::process::Stdio;
 use svc_skip::skip;
 
 /// Arguments and exit code of each command.
-const MATRIX: [(&[&str], i32); 22] = [
+const MATRIX: [(&[&str], i32); 23] = [
     (&["status", "--json"], 0),
     (&["status"], 0),
     (&["projects", "--json"], 0),
@@ -25,6 +25,7 @@ const MATRIX: [(&[&str], i32); 22] = [
     (&["config", "path"], 0),
     (&["config", "schema"], 0),
     (&["api-token", "list", "--json"], 0),
+    (&["reap-environments", "--json"], 2),
     (&["worktrees", "--json"], 0),
     (&["worktrees", "remove", "nope", "nope"], 2),
     (&["changes", "nope"], 2),
