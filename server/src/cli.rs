@@ -30,6 +30,7 @@ mod output;
 mod projects;
 mod read;
 mod reap_environments;
+mod report;
 mod restart;
 mod restore;
 mod run;
@@ -144,6 +145,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Heal(named) => write::heal(call, named),
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),
+        Command::Report(options) => report::report(call, options),
         Command::Changes(options) => changes::changes(call, options),
         Command::Worktrees(options) => worktrees::worktrees(call, options),
         Command::Screen(options) => screen::screen(call, options),

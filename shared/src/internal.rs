@@ -12,6 +12,7 @@ pub mod keepers;
 pub mod metrics;
 pub mod notifications;
 pub mod probe;
+pub mod report;
 pub mod restore;
 pub mod settings;
 pub mod strays;

@@ -141,6 +141,12 @@ pub fn changes_of_instance(reference: &str) -> String {
     instance_action(reference, "changes")
 }
 
+/// `/api/instances/{reference}/report`; the reference may be the id of a background job.
+#[must_use]
+pub fn report(reference: &str) -> String {
+    instance_action(reference, "report")
+}
+
 /// `/api/projects/{name}/changes`, of one of its worktrees if one is named.
 #[must_use]
 pub fn changes_of_project(name: &str, worktree: Option<&str>) -> String {

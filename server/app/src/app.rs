@@ -16,7 +16,7 @@ use crate::logs::Logs;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
-use crate::ops::{AccessReport, ConfigEditor, History, Metrics, Preferences, Status};
+use crate::ops::{AccessReport, ConfigEditor, History, Metrics, Preferences, Reports, Status};
 use crate::outbound::{Notifications, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
@@ -243,6 +243,12 @@ impl App {
     #[must_use]
     pub fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// Why sessions stopped.
+    #[must_use]
+    pub fn reports(&self) -> &Arc<Reports> {
+        &self.0.reports
     }
 
     /// What happened before.

@@ -266,6 +266,7 @@ impl UseCases {
             clock: Arc::clone(&clock),
             refs: Arc::clone(&refs),
             read_model: Arc::clone(&read_model),
+            samples: Arc::default(),
         });
         let conversations = Arc::new(Conversations {
             agent: Arc::clone(&agent),
@@ -435,7 +436,7 @@ impl UseCases {
             last,
             program: std::env::current_exe().ok(),
         });
-        let metrics = Arc::new(Metrics::new(&config, &copies, &catalog));
+        let metrics = Arc::new(Metrics::new(&config, &copies, &catalog, &transitions.samples));
         let transcripts = Arc::new(Transcripts {
             config: Arc::clone(&config),
             agent: Arc::clone(&agent),
@@ -449,6 +450,7 @@ impl UseCases {
             tasks: tasks.clone(),
             files: Default::default(),
         });
+        let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
         let history = History::new(&config, &store, &catalog, &transcripts);
         let legacy = LegacyImport {
             config: Arc::clone(&config),
@@ -583,6 +585,7 @@ impl UseCases {
             stranded,
             keeper_list,
             doctor,
+            reports,
             history,
             metrics,
             legacy,

@@ -11,6 +11,7 @@ mod figures;
 mod history;
 pub mod legacy;
 pub(crate) mod metrics;
+pub(crate) mod report;
 pub(crate) mod reserve;
 pub mod restart;
 pub mod setup;
@@ -25,5 +26,6 @@ pub use config::{ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange
 pub use figures::{Figures, HostedFigures};
 pub use history::History;
 pub use metrics::Metrics;
+pub use report::Reports;
 pub use status::{Status, VERSION};
 pub use ui_prefs::Preferences;

@@ -32,6 +32,7 @@ pub mod posture;
 pub mod prefix;
 pub mod recap;
 pub mod redact;
+pub mod report;
 pub mod restart;
 pub mod retention;
 pub mod root_path;

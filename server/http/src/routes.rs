@@ -136,6 +136,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/login-status" Guarded None Plain internal::ops::login_status),
         own!(PATCH "/api/instances/{id}" Guarded Json Plain internal::instances::change),
         own!(GET "/api/instances/{id}/log" Guarded None Plain internal::instances::log),
+        own!(GET "/api/instances/{id}/report" Guarded None Plain internal::instances::report),
         own!(GET "/api/instances/{id}/changes" Guarded None Plain internal::changes::of_instance),
         own!(GET "/api/instances/{id}/changes/file" Guarded None Plain internal::changes::file_of_instance),
         own!(POST "/api/instances/{id}/connect" Ui None Plain internal::instances::connect),

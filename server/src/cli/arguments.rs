@@ -18,6 +18,7 @@ use crate::cli::open::Open;
 use crate::cli::options::{Listing, Named};
 use crate::cli::projects::{CloneProject, Create};
 use crate::cli::reap_environments::ReapEnvironments;
+use crate::cli::report::{self, Report};
 use crate::cli::restart::Restart;
 use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
@@ -287,6 +288,9 @@ Examples:
   svc screen api
   svc screen 3f2a --json     rows, cursor and state, for a program")]
     Screen(Screen),
+    /// Tell why an ended session or background job stopped, and what to do next.
+    #[command(after_help = report::HELP)]
+    Report(Report),
     /// List the files that changed where a session works, or show one file's changes.
     #[command(after_help = "\
 Compared with the last commit; in a worktree, with where its branch left the default branch. New
@@ -532,6 +536,7 @@ impl Command {
             | Self::Heal(Named { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })
+            | Self::Report(Report { json, .. })
             | Self::Changes(Changes { json, .. })
             | Self::Worktrees(Worktrees { json, .. })
             | Self::Screen(Screen { json, .. })

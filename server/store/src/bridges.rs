@@ -1,5 +1,6 @@
 //! Statements on `bridges`.
 
+use crate::end_facts::{self, EndFacts};
 use crate::error::StoreError;
 use crate::history::{self, HistoryRow};
 use crate::row::{self, BridgeRow};
@@ -153,6 +154,8 @@ pub struct Along<'a> {
     pub announcements: &'a [Lifecycle],
     /// Conversations that hung on the generation that ends.
     pub stranded: &'a [NewStranded],
+    /// Who asked for the stop, or what was used before the end.
+    pub end: Option<&'a EndFacts>,
 }
 
 /// Limits that are counted in the transaction of a write that leaves a row live.
@@ -387,7 +390,7 @@ impl Store {
         cap: Cap,
         now: Timestamp,
     ) -> Result<Saved, StoreError> {
-        let along = Along { history, announcements: &[], stranded: &[] };
+        let along = Along { history, ..Along::default() };
         Ok(self.save_with(revision, next, along, cap, now).await?.0)
     }
 
@@ -439,6 +442,9 @@ impl Store {
         }
         for one in along.stranded {
             stranded::insert(&mut transaction, next, one, now).await?;
+        }
+        if let Some(facts) = along.end {
+            end_facts::note(&mut transaction, &next.id, next.generation, facts).await?;
         }
         let mut claimed = Vec::new();
         for event in along.announcements {
@@ -500,6 +506,7 @@ impl Store {
         }
         sqlx::query(DROP_ANNOUNCEMENTS).bind(id.as_str()).execute(&mut *transaction).await?;
         stranded::drop_of(&mut transaction, id).await?;
+        end_facts::drop_of(&mut transaction, id).await?;
         transaction.commit().await?;
         Ok(true)
     }

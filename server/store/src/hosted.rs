@@ -3,6 +3,7 @@
 //! Statements on `hosted_sessions` and `hosted_prompts`.
 
 use crate::bridges::DROP_ANNOUNCEMENTS;
+use crate::end_facts::{self, EndFacts};
 use crate::error::StoreError;
 use crate::store::Store;
 use sqlx::sqlite::SqliteRow;
@@ -302,15 +303,17 @@ impl Store {
         &self,
         revision: i64,
         session: &HostedSession,
+        end: Option<&EndFacts>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        self.noted(self.save_hosted_now(revision, session, now).await)
+        self.noted(self.save_hosted_now(revision, session, end, now).await)
     }
 
     async fn save_hosted_now(
         &self,
         revision: i64,
         session: &HostedSession,
+        end: Option<&EndFacts>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let mut transaction = self.begin().await?;
@@ -331,6 +334,9 @@ impl Store {
             let over = sqlx::query(INTERRUPT).bind(now.as_millis()).bind(session.id.as_str());
             over.execute(&mut *transaction).await?;
         }
+        if let Some(facts) = end {
+            end_facts::note(&mut transaction, &session.id, session.generation, facts).await?;
+        }
         transaction.commit().await?;
         Ok(true)
     }
@@ -347,6 +353,7 @@ impl Store {
             if done.rows_affected() == 1 {
                 let announced = sqlx::query(DROP_ANNOUNCEMENTS).bind(id.as_str());
                 announced.execute(&mut *transaction).await?;
+                end_facts::drop_of(&mut transaction, id).await?;
             }
             transaction.commit().await?;
             Ok(done.rows_affected() == 1)

@@ -64,6 +64,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "transcripts",
         sql: include_str!("../../../migrations/0012_transcripts.sql"),
     },
+    Script {
+        version: 13,
+        description: "end facts",
+        sql: include_str!("../../../migrations/0013_end_facts.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

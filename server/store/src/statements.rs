@@ -1,6 +1,8 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
-use crate::{access, addresses, bridges, history, hosted, stranded, transcripts, ui_prefs};
+use crate::{
+    access, addresses, bridges, end_facts, history, hosted, stranded, transcripts, ui_prefs,
+};
 
 /// Every statement on our tables.
 ///
@@ -10,6 +12,7 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     access::STATEMENTS,
     addresses::STATEMENTS,
     bridges::STATEMENTS,
+    end_facts::STATEMENTS,
     history::STATEMENTS,
     hosted::STATEMENTS,
     stranded::STATEMENTS,

@@ -296,7 +296,7 @@ async fn untrusted_projects_and_none_at_all_warn() {
 }
 
 /// Takes back what the last migration did.
-const BEFORE_THE_LAST_MIGRATION: &str = "DROP TABLE transcripts; PRAGMA user_version = 11";
+const BEFORE_THE_LAST_MIGRATION: &str = "DROP TABLE end_facts; PRAGMA user_version = 12";
 
 #[tokio::test]
 async fn a_damaged_older_or_newer_database_is_told_apart() {

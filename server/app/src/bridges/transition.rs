@@ -4,6 +4,8 @@
 use crate::AppError;
 use crate::auth::refs::SessionRefs;
 use crate::bridges::restart_rules::rules;
+use crate::ops::audit;
+use crate::ops::metrics::Samples;
 use crate::read_model::ReadModel;
 use crate::registry::Registry;
 use crate::registry::copies::Known;
@@ -19,7 +21,9 @@ use svc_ports::Clock;
 use svc_shared::events::{BridgeEvent, Event, Payload};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::ExitReason;
-use svc_store::{Along, Cap, Content, HistoryRow, NewStranded, Saved, StoreError, Stored};
+use svc_store::{
+    Along, Cap, Content, EndFacts, HistoryRow, NewStranded, Saved, StoreError, Stored,
+};
 use tracing::{error, info, warn};
 
 /// Tries against a row that others write at the same time.
@@ -49,6 +53,7 @@ pub(crate) struct Transitions {
     pub clock: Arc<dyn Clock>,
     pub refs: Arc<SessionRefs>,
     pub read_model: Arc<ReadModel>,
+    pub samples: Arc<Samples>,
 }
 
 impl Transitions {
@@ -145,7 +150,9 @@ impl Transitions {
                 !ended.intentional && ended.reason != Some(ExitReason::SessionEnded)
             });
             let stranded = if is_death { attached } else { &[] };
-            let along = Along { history: &history, announcements: &announcements, stranded };
+            let end = self.end_facts(bridge, &next, now);
+            let (history, announcements) = (&history[..], &announcements[..]);
+            let along = Along { history, announcements, stranded, end: end.as_ref() };
             let saved =
                 self.registry.store.save_with(stored.revision, &next, along, cap, now).await?;
             let (saved, announcements) = saved;
@@ -199,6 +206,21 @@ impl Transitions {
             effects.push(crash);
         }
         Ok((Box::new(next), effects))
+    }
+
+    /// What is kept for the report of why a bridge stopped.
+    fn end_facts(
+        &self,
+        before: &Bridge,
+        after: &Bridge,
+        now: svc_shared::Timestamp,
+    ) -> Option<EndFacts> {
+        let is_asked = after.live().is_some_and(|live| live.stop_requested);
+        let asked = (is_asked && !before.intentional_stop())
+            .then(|| (audit::asker(self.registry.has_readers()), now));
+        let is_end = before.is_live() && !after.is_live();
+        let last = is_end.then(|| self.samples.last_use(&after.id, after.generation)).flatten();
+        (asked.is_some() || last.is_some()).then_some(EndFacts { asked, last })
     }
 
     /// What of the effects is kept in the history.
@@ -299,6 +321,11 @@ impl Transitions {
     /// The registry cannot be read or written.
     pub async fn announce_end(&self, bridge: &Bridge, event: Lifecycle) -> Result<(), AppError> {
         let (store, now) = (&self.registry.store, self.clock.now());
+        // The process that recorded the end has no samples.
+        if let Some(last) = self.samples.last_use(&bridge.id, bridge.generation) {
+            let facts = EndFacts { asked: None, last: Some(last) };
+            store.note_end(&bridge.id, bridge.generation, &facts).await?;
+        }
         if store.claim_announcement(&bridge.id, bridge.generation, event, now).await? {
             self.announce(bridge, event);
         }

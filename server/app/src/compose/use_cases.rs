@@ -17,7 +17,7 @@ use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{AccessReport, ConfigEditor};
-use crate::ops::{History, Metrics, Preferences, Status};
+use crate::ops::{History, Metrics, Preferences, Reports, Status};
 use crate::outbound::{Notifications, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
@@ -71,6 +71,7 @@ pub(crate) struct UseCases {
     pub stranded: Arc<StrandedSessions>,
     pub keeper_list: Arc<KeeperList>,
     pub doctor: Arc<Examiner>,
+    pub reports: Arc<Reports>,
     pub history: History,
     pub preferences: Preferences,
     pub metrics: Arc<Metrics>,

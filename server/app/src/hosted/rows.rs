@@ -8,19 +8,20 @@ use crate::hosted::link::Link;
 use crate::hosted::ring::Rings;
 use crate::hosted::view::View;
 use crate::nudge;
+use crate::ops::audit;
 use crate::read_model::ReadModel;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_domain::effect::Lifecycle;
-use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, Step, decide, observe};
+use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, State, Step, decide, observe};
 use svc_ports::Clock;
 use svc_shared::api::instances::Instance;
 use svc_shared::events::{BridgeEvent, Event, Payload};
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{BridgeStatus, ResumeMode, SpawnMode};
 use svc_shared::stream::Record;
-use svc_store::{PromptRow, Store, StoredHosted};
+use svc_store::{EndFacts, PromptRow, Store, StoredHosted};
 use tokio::sync::watch;
 
 /// Tries against a row that others write at the same time.
@@ -254,7 +255,11 @@ impl HostedRows {
                 }
                 Ok(Some(Step::Becomes(next))) => next,
             };
-            if !self.store.save_hosted(stored.revision, &next, now).await? {
+            let asks = |session: &HostedSession| matches!(session.state, State::Stopping);
+            let asked = asks(&next) && !asks(&stored.session);
+            let asked = asked.then(|| (audit::asker(self.has_readers()), now));
+            let end = asked.map(|asked| EndFacts { asked: Some(asked), last: None });
+            if !self.store.save_hosted(stored.revision, &next, end.as_ref(), now).await? {
                 continue;
             }
             self.refresh().await?;

@@ -264,6 +264,15 @@ pub(crate) fn of_command() -> Actor {
     Actor::Command(user())
 }
 
+/// Whoever asks for what is done now; the service itself when nobody does.
+pub(crate) fn asker(is_service: bool) -> String {
+    match current() {
+        Some(actor) => actor.to_string(),
+        None if is_service => "svc".to_owned(),
+        None => of_command().to_string(),
+    }
+}
+
 /// Whoever the work in progress is done for, if that is known.
 pub(crate) fn current() -> Option<Actor> {
     ACTOR.try_with(Actor::clone).ok()

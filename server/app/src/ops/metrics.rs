@@ -11,6 +11,7 @@ use svc_domain::usage::{self, Usage};
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::internal::metrics::{self, InstanceMetrics, ProjectMetrics, Sample};
+use svc_store::LastUse;
 use tokio::time::Instant;
 
 /// Points of a curve: four minutes at the default pace.
@@ -29,6 +30,8 @@ struct Curve {
     taken: Instant,
     last: Usage,
     points: VecDeque<Point>,
+    /// The most memory of this generation.
+    peak: Point,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -55,24 +58,44 @@ impl Samples {
         let mut curves = self.lock();
         for Measured { id, generation, project, usage } in measured {
             let taken = Instant::now();
+            let Usage { cpu_percent, rss_bytes, .. } = usage;
+            let point = Point { time, cpu_percent, rss_bytes };
             let curve = curves.entry(id).or_insert_with(|| Curve {
                 project,
                 generation,
                 taken,
                 last: usage,
                 points: VecDeque::new(),
+                peak: point,
             });
             if curve.generation != generation {
                 curve.generation = generation;
                 curve.points.clear();
+                curve.peak = point;
+            }
+            if point.rss_bytes > curve.peak.rss_bytes {
+                curve.peak = point;
             }
             (curve.taken, curve.last) = (taken, usage);
             if curve.points.len() >= POINTS {
                 curve.points.pop_front();
             }
-            let Usage { cpu_percent, rss_bytes, .. } = usage;
-            curve.points.push_back(Point { time, cpu_percent, rss_bytes });
+            curve.points.push_back(point);
         }
+    }
+
+    /// What a generation used when it was last measured.
+    pub(crate) fn last_use(&self, id: &InstanceId, generation: u32) -> Option<LastUse> {
+        let curves = self.lock();
+        let curve = curves.get(id).filter(|curve| curve.generation == generation)?;
+        Some(LastUse {
+            at: curve.points.back()?.time,
+            cpu_percent: curve.last.cpu_percent,
+            rss_bytes: curve.last.rss_bytes,
+            processes: curve.last.procs,
+            peak_rss_bytes: curve.peak.rss_bytes,
+            peak_at: curve.peak.time,
+        })
     }
 
     /// Forgets everything but these.
@@ -86,17 +109,22 @@ pub struct Metrics {
     pub(crate) config: Arc<Config>,
     pub(crate) copies: Arc<Copies>,
     pub(crate) catalog: Arc<Catalog>,
-    pub(crate) samples: Samples,
+    pub(crate) samples: Arc<Samples>,
 }
 
 impl Metrics {
     /// Nothing was measured yet.
-    pub(crate) fn new(config: &Arc<Config>, copies: &Arc<Copies>, catalog: &Arc<Catalog>) -> Self {
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        copies: &Arc<Copies>,
+        catalog: &Arc<Catalog>,
+        samples: &Arc<Samples>,
+    ) -> Self {
         Self {
             config: Arc::clone(config),
             copies: Arc::clone(copies),
             catalog: Arc::clone(catalog),
-            samples: Samples::default(),
+            samples: Arc::clone(samples),
         }
     }
 

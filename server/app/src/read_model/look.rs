@@ -136,7 +136,10 @@ impl Instances {
     }
 
     /// Nobody supervises in a command, so the record may be behind its process.
-    async fn bridge_as_it_is(self: &Arc<Self>, bridge: Bridge) -> Result<Bridge, AppError> {
+    pub(crate) async fn bridge_as_it_is(
+        self: &Arc<Self>,
+        bridge: Bridge,
+    ) -> Result<Bridge, AppError> {
         let this = Arc::clone(self);
         blocking(move || match this.as_seen(&bridge) {
             Some(next) => *next,

@@ -24,6 +24,12 @@ pub(crate) async fn log(call: Call) -> Result<Response, Refusal> {
     Ok(reply::json(StatusCode::OK, &page))
 }
 
+/// Why a session or a background job stopped.
+pub(crate) async fn report(call: Call) -> Result<Response, Refusal> {
+    let report = call.context.app.reports().of(call.param()).await?;
+    Ok(reply::json(StatusCode::OK, &report))
+}
+
 fn log_query(query: &Query) -> Result<LogQuery, Refusal> {
     let cursor = query.one("cursor")?.map(str::to_owned);
     let before = query.one("before")?.map(str::to_owned);

@@ -415,6 +415,10 @@ const TABLE: &[Row] = &[
         ],
     },
     Row {
+        route: "GET /api/instances/{id}/report",
+        asks: &[(Known, 200), (Unknown, 404), (Ambiguous, 409)],
+    },
+    Row {
         route: "POST /api/instances/{id}/connect",
         asks: &[(Known, 409), (Unknown, 404), (Ambiguous, 409)],
     },
