@@ -23,6 +23,7 @@ pub mod past;
 pub mod prefs;
 pub mod problem;
 pub mod projects;
+pub mod report;
 pub mod restart;
 pub mod restore;
 pub mod route;

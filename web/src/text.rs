@@ -24,6 +24,7 @@ pub mod page;
 pub mod past;
 pub mod prefs;
 pub mod ready;
+pub mod report;
 pub mod restart;
 pub mod restore;
 pub mod session;

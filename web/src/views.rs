@@ -42,6 +42,7 @@ pub mod projects;
 mod prose;
 pub mod question;
 mod remote;
+mod report;
 mod restart;
 pub mod restore;
 mod restore_strip;

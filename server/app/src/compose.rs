@@ -43,7 +43,9 @@ use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::temporaries::Temporaries;
-use crate::ops::{AccessReport, Accounts, ConfigEditor, History, Metrics, Preferences, Status};
+use crate::ops::{
+    AccessReport, Accounts, ConfigEditor, History, Metrics, Preferences, Reports, Status,
+};
 use crate::outbound;
 use crate::projects::catalog::Catalog;
 use crate::projects::changes::ChangesReader;

@@ -82,6 +82,7 @@ mod proxies;
 mod readiness;
 mod real_agent;
 mod recap;
+mod reports;
 mod reserve;
 mod restart_crowd;
 mod restarts;

@@ -169,6 +169,7 @@ async fn h65_password_tokens_cookie_and_proxy_secret_are_found_nowhere() {
             "/logout",
             "/",
             &format!("/api/instances/{id}/log"),
+            &format!("/api/instances/{id}/report"),
         ] {
             get(path).await;
         }

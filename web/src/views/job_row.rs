@@ -15,6 +15,7 @@ use crate::text::page::link;
 use crate::text::session::{act, named};
 use crate::views::act_button::ActButton;
 use crate::views::copy::copy;
+use crate::views::report::ReportCard;
 use crate::views::row::{Row, fact};
 use crate::views::times::When;
 use leptos::prelude::*;
@@ -42,6 +43,9 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
     let facts = memo(move || job.with(|job| job.facts()));
     let remote = memo(move || job.with(|job| job.remote_registered));
     let answer = memo(move || job.with(|job| job.answer()));
+    let end = memo(move || {
+        job.with(|job| (!job.is_live()).then(|| format!("{} {}", job.state, job.updated_at)))
+    });
     Row {
         key,
         testid: "job-row",
@@ -74,6 +78,9 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
                 <p class="below-row" data-testid="job-answer">{how} " " <code><bdi>{command}</bdi></code></p>
             }))}
             {open.map(|open| view! { <Texts job=job is_open=open /> })}
+            {(open == Some(true)).then(|| view! {
+                <ReportCard id=job.with_untracked(|job| job.id.to_string()) end=end has_cause=false />
+            })}
         }
         .into_any(),
     }

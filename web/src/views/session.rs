@@ -30,6 +30,7 @@ use crate::views::direct::DirectPanel;
 use crate::views::home::Loading;
 use crate::views::log::LogPanel;
 use crate::views::remote::{RemoteFacts, StrandedList};
+use crate::views::report::ReportCard;
 use crate::views::restart::{RestartCard, RestartFacts};
 use crate::views::session_row::Chips;
 use crate::views::tabs::{self, Tab, Tabs};
@@ -173,6 +174,7 @@ fn Known(id: String) -> impl IntoView {
         <article class="session-view" data-testid="session" data-row=id.clone() data-instance=id data-status=live(move || bridge.get().status.to_string()) data-project=live(move || bridge.get().project.clone())>
             <Head bridge=bridge inside=inside />
             <Explained bridge=bridge inside=inside />
+            <Reported bridge=bridge />
             <RestartCard bridge=bridge />
             <StrandedList bridge=bridge />
             <LeftWorktree bridge=bridge />
@@ -273,6 +275,21 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
             </div>
         </div>
     }
+}
+
+/// The report of an end.
+#[component]
+fn Reported(bridge: Signal<Arc<Instance>>) -> impl IntoView {
+    let end = memo(move || {
+        let bridge = bridge.get();
+        let ended = bridge.ended_at.filter(|_| !bridge.is_live())?;
+        Some(format!("{} {ended}", bridge.generation))
+    });
+    let id = bridge.get_untracked().instance_id.to_string();
+    let has_cause = memo(move || cause(&bridge.get()).is_some());
+    dynamic(move || {
+        view! { <ReportCard id=id.clone() end=end has_cause=has_cause.get() /> }
+    })
 }
 
 /// The cause of a bad end with what went before, and why Resume would not work.

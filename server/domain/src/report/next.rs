@@ -146,6 +146,12 @@ fn go_on(choices: &Choices<'_>) -> Option<NextStep> {
             "Its process survived its daemon: stop it first.",
             &format!("svc stop {}", choices.id),
         )),
+        Some(ResumeBlocked::NotGit) => {
+            Some(plain("The folder is no git repository any more, so it has no worktrees."))
+        }
+        Some(ResumeBlocked::PtyUnavailable) => {
+            Some(with("Terminals are not available on this machine.", "svc doctor"))
+        }
         Some(ResumeBlocked::StillLive | ResumeBlocked::Quarantined) => {
             Some(with("Actions on it are suspended: the record says why.", "svc status"))
         }
