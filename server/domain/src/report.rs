@@ -81,7 +81,9 @@ pub fn person(by: &str) -> String {
         None if by == "token" => "the token of the configuration".to_owned(),
         Some(("token", label)) => format!("the token `{}`", redact_text(label)),
         Some(("proxy", user)) => format!("{}, through the proxy,", redact_text(user)),
-        Some(("cli", user)) => format!("the user {} of this machine, by a command,", redact_text(user)),
+        Some(("cli", user)) => {
+            format!("the user {} of this machine, by a command,", redact_text(user))
+        }
         _ => redact_text(by),
     }
 }
@@ -91,7 +93,11 @@ pub fn person(by: &str) -> String {
 pub fn evidence(facts: &Facts<'_>) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(asked) = facts.asked {
-        found.push(format!("A stop by {} was recorded at {}.", trimmed(&person(&asked.by)), asked.at));
+        found.push(format!(
+            "A stop by {} was recorded at {}.",
+            trimmed(&person(&asked.by)),
+            asked.at
+        ));
     }
     if facts.forced {
         found.push("It did not end in time, so the service sent the kill signal.".to_owned());

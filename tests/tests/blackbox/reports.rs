@@ -15,7 +15,12 @@ async fn report(server: &Server<'_>, reference: &str) -> Value {
 }
 
 fn kinds(report: &Value) -> Vec<&str> {
-    report["timeline"].as_array().unwrap().iter().map(|event| event["kind"].as_str().unwrap()).collect()
+    report["timeline"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| event["kind"].as_str().unwrap())
+        .collect()
 }
 
 fn all(report: &Value, list: &str) -> String {
@@ -25,13 +30,14 @@ fn all(report: &Value, list: &str) -> String {
 #[tokio::test]
 async fn a_kill_is_reported_with_its_signal_what_was_used_and_the_last_output() {
     let world = World::with(json!({ "metrics": { "poll_seconds": 1.0 } }));
-    let knobs = json!({ "memory_mb": 64, "stderr_text": format!("the key is {SECRET}\nlast words") });
+    let knobs =
+        json!({ "memory_mb": 64, "stderr_text": format!("the key is {SECRET}\nlast words") });
     world.project_with("app", knobs);
     let server = world.serve().await;
     let mut page = server.events().await;
     let id = server.client.run("app").await.instance_id.to_string();
-    let runs = server.client.get(&format!("/api/instances/{id}/report")).await.refused(409);
-    assert!(runs.contains("has not ended"), "{runs}");
+    let runs = server.client.get(&format!("/api/instances/{id}/report")).await;
+    assert_eq!(runs.refused(409), "still_live");
     within("a sample", async {
         while server.client.get("/api/metrics").await.json()[&id]["rss_bytes"].as_u64()
             < Some(64 << 20)
@@ -48,7 +54,9 @@ async fn a_kill_is_reported_with_its_signal_what_was_used_and_the_last_output() 
     assert_eq!((&found["exit_signal"], &found["exit_code"]), (&json!(9), &Value::Null));
     assert_eq!(found["cause"], "Killed by signal KILL (137), possibly out of memory.");
     assert!(found["last_use"]["rss_bytes"].as_u64() >= Some(64 << 20), "{found}");
-    assert!(found["last_use"]["peak_rss_bytes"].as_u64() >= found["last_use"]["rss_bytes"].as_u64());
+    assert!(
+        found["last_use"]["peak_rss_bytes"].as_u64() >= found["last_use"]["rss_bytes"].as_u64()
+    );
     assert!(all(&found, "evidence").contains("did not come from this service"), "{found}");
     assert!(all(&found, "next").contains(&format!("svc resume {}", &id[..8])), "{found}");
     assert_eq!(kinds(&found), ["spawned", "ready", "crashed"]);
@@ -57,6 +65,8 @@ async fn a_kill_is_reported_with_its_signal_what_was_used_and_the_last_output() 
     assert!(output.iter().any(|one| one["source"] == "log"), "{found}");
     assert!(all(&found, "output").contains("last words"), "{found}");
     assert!(!found.to_string().contains(SECRET), "{found}");
+    let private = world.state_dir().display().to_string();
+    assert!(!found.to_string().contains(&private), "it is made to be passed on: {found}");
 
     // The command says the same, also when no service runs.
     let markdown = found["markdown"].as_str().unwrap();

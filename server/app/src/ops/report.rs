@@ -87,8 +87,22 @@ impl Reports {
                 self.of_record(&record, false, output.into_iter().collect()).await?
             }
         };
+        self.without_places(&mut report);
         report.markdown = report::markdown(&report);
         Ok(report)
+    }
+
+    /// Takes out where this machine keeps its things: a report is made to be passed on.
+    fn without_places(&self, report: &mut EndReport) {
+        let home = std::env::var("HOME").unwrap_or_default();
+        let state_dir = self.config.state_dir.to_string_lossy();
+        let places = [(&*state_dir, "<state_dir>"), (home.trim_end_matches('/'), "~")];
+        let lines = report.output.iter_mut().flat_map(|output| &mut output.lines);
+        for text in lines.chain(&mut report.evidence) {
+            for (place, name) in places.iter().filter(|(place, _)| place.len() > 1) {
+                *text = text.replace(place, name);
+            }
+        }
     }
 
     /// The reports of the sessions that ended last, the newest first.
@@ -150,7 +164,9 @@ impl Reports {
             forced: false,
             asked: None,
             last_use: None,
-            output: tail("result", result.lines().map(str::to_owned).collect()).into_iter().collect(),
+            output: tail("result", result.lines().map(str::to_owned).collect())
+                .into_iter()
+                .collect(),
             timeline: timeline.into_iter().flatten().collect(),
             markdown: String::new(),
         };

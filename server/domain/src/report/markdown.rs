@@ -81,11 +81,7 @@ fn kind(kind: &str) -> &str {
     }
 }
 
-fn list(
-    to: &mut String,
-    title: &str,
-    rows: impl Iterator<Item = String>,
-) -> std::fmt::Result {
+fn list(to: &mut String, title: &str, rows: impl Iterator<Item = String>) -> std::fmt::Result {
     let rows: Vec<String> = rows.collect();
     if rows.is_empty() {
         return Ok(());

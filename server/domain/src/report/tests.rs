@@ -28,8 +28,13 @@ fn facts(reason: ExitReason) -> Facts<'static> {
     }
 }
 
-const CHOICES: Choices<'static> =
-    Choices { id: "b81f09d4", project: "photo-pipeline", blocked: None, has_log: true, stranded: 0 };
+const CHOICES: Choices<'static> = Choices {
+    id: "b81f09d4",
+    project: "photo-pipeline",
+    blocked: None,
+    has_log: true,
+    stranded: 0,
+};
 
 #[test]
 fn a_kill_for_memory_names_the_signal_the_kernel_and_what_was_used() {

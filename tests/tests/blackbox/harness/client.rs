@@ -97,7 +97,8 @@ impl Client {
         canary::check(&what, Audience::Reader, &format!("{:?}", reply.headers));
         match path.rsplit('/').next() {
             Some("connect") => canary::check(&what, Audience::Linked, &reply.text()),
-            Some("log") => canary::check(&what, Audience::Operator, &reply.text()),
+            // Both quote the agent.
+            Some("log" | "report") => canary::check(&what, Audience::Operator, &reply.text()),
             _ => canary::check_document(&what, &reply.text()),
         }
         contract::check(self, &method, &path, &reply).await;

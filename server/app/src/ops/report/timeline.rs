@@ -1,8 +1,8 @@
 //! What happened to a session up to its end.
 
 use crate::AppError;
-use svc_domain::report::person;
 use svc_domain::redact::redact_text;
+use svc_domain::report::person;
 use svc_shared::Timestamp;
 use svc_shared::api::instances::Instance;
 use svc_shared::cause as words;
@@ -118,7 +118,9 @@ impl Timeline {
     /// What its agent asked, and what was answered.
     async fn answers(&mut self, store: &Store, record: &Instance) -> Result<(), AppError> {
         for prompt in store.answered_prompts().await? {
-            let (Some(decision), Some(at)) = (prompt.decision, prompt.answered_at) else { continue };
+            let (Some(decision), Some(at)) = (prompt.decision, prompt.answered_at) else {
+                continue;
+            };
             if prompt.instance_id != record.instance_id.as_str() {
                 continue;
             }
