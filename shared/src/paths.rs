@@ -141,7 +141,9 @@ pub fn changes_of_instance(reference: &str) -> String {
     instance_action(reference, "changes")
 }
 
-/// `/api/instances/{reference}/report`; the reference may be the id of a background job.
+/// `/api/instances/{reference}/report`.
+///
+/// The reference may be the id of a background job.
 #[must_use]
 pub fn report(reference: &str) -> String {
     instance_action(reference, "report")

@@ -1,4 +1,6 @@
-//! Why a session stopped: the cause, its evidence and what to do next, from what is recorded.
+//! Why a session stopped, from what is recorded.
+//!
+//! The cause, its evidence and what to do next.
 
 mod markdown;
 mod next;

@@ -1,4 +1,6 @@
-//! Statements on `end_facts`: who asked for a stop, and what a session used before its end.
+//! Statements on `end_facts`.
+//!
+//! Who asked for a stop, and what a session used before its end.
 
 use crate::error::StoreError;
 use crate::store::Store;
@@ -25,7 +27,7 @@ const DROP: &str = "DELETE FROM end_facts WHERE instance_id = ?";
 
 pub(crate) const STATEMENTS: &[&str] = &[NOTE, OF, DROP];
 
-/// What is known of an end beside the record: who asked for it, and the last sample.
+/// What is known of an end beside the record.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EndFacts {
     /// Who asked for the stop, and when.

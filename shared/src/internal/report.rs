@@ -100,7 +100,9 @@ pub struct LastOutput {
 pub struct ReportEvent {
     /// When.
     pub at: Timestamp,
-    /// What happened, as a word: those of the history, `stop_asked`, `answered`, `restart_due`.
+    /// What happened, as a word.
+    ///
+    /// Those of the history, and `stop_asked`, `asked`, `answered`, `restart_due`.
     pub kind: String,
     /// What happened, for a person.
     pub says: String,

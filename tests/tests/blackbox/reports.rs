@@ -1,4 +1,4 @@
-//! Why a session stopped: one report of every kind of session, from what is recorded.
+//! Why a session stopped: one report of every kind of session.
 
 use crate::direct_sessions;
 use crate::harness::{Server, World, within};

@@ -1,4 +1,6 @@
-//! The card of an ended session or job: why it stopped, how that is known, and what to do.
+//! The card that tells why a session or job stopped.
+//!
+//! How that is known, and what to do.
 
 use crate::api;
 use crate::model::problem::Problem;
