@@ -454,12 +454,7 @@ impl UseCases {
         });
         let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
         let history = History::new(&config, &store, &catalog, &transcripts);
-        let legacy = LegacyImport {
-            config: Arc::clone(&config),
-            registry: Arc::clone(&registry),
-            catalog: Arc::clone(&catalog),
-            clock: Arc::clone(&clock),
-        };
+        let legacy = LegacyImport::new(&config, &registry, &catalog, &clock);
         let temporaries = Arc::new(Temporaries::new(&config, &agent, &catalog));
         let clones = Arc::new(Clones::new(ClonesParts {
             config: Arc::clone(&config),
@@ -475,12 +470,7 @@ impl UseCases {
             host: Arc::clone(&host),
             umask: parts.umask,
         }));
-        let project_rows = ProjectRows {
-            catalog: Arc::clone(&catalog),
-            readiness: Arc::clone(&readiness),
-            metrics: Arc::clone(&metrics),
-            read_model: Arc::clone(&read_model),
-        };
+        let project_rows = ProjectRows::new(&catalog, &readiness, &metrics, &read_model);
         let stranded = Arc::new(StrandedSessions {
             state_dir: config.state_dir.clone(),
             registry: Arc::clone(&registry),

@@ -90,13 +90,24 @@ pub fn migrate(state_dir: &Path) -> Result<Migrated, LegacyError> {
 
 /// Takes over the records of an earlier service.
 pub struct LegacyImport {
-    pub(crate) config: Arc<Config>,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) clock: Arc<dyn Clock>,
+    config: Arc<Config>,
+    registry: Arc<Registry>,
+    catalog: Arc<Catalog>,
+    clock: Arc<dyn Clock>,
 }
 
 impl LegacyImport {
+    /// An import into this registry.
+    pub(crate) fn new(
+        config: &Arc<Config>,
+        registry: &Arc<Registry>,
+        catalog: &Arc<Catalog>,
+        clock: &Arc<dyn Clock>,
+    ) -> Self {
+        let (config, registry) = (Arc::clone(config), Arc::clone(registry));
+        Self { config, registry, catalog: Arc::clone(catalog), clock: Arc::clone(clock) }
+    }
+
     /// Takes over the records of an earlier service, once.
     /// Only into a registry that never held a bridge, so that what was forgotten stays so. Trouble
     /// with the file is a warning; the next start tries again.

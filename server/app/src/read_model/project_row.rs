@@ -10,13 +10,29 @@ use svc_shared::internal::ProjectRow;
 
 /// Projects with everything around them.
 pub struct ProjectRows {
-    pub(crate) catalog: Arc<Catalog>,
-    pub(crate) readiness: Arc<Readiness>,
-    pub(crate) metrics: Arc<Metrics>,
-    pub(crate) read_model: Arc<ReadModel>,
+    catalog: Arc<Catalog>,
+    readiness: Arc<Readiness>,
+    metrics: Arc<Metrics>,
+    read_model: Arc<ReadModel>,
 }
 
 impl ProjectRows {
+    /// Rows from these parts.
+    pub(crate) fn new(
+        catalog: &Arc<Catalog>,
+        readiness: &Arc<Readiness>,
+        metrics: &Arc<Metrics>,
+        read_model: &Arc<ReadModel>,
+    ) -> Self {
+        let (catalog, readiness) = (Arc::clone(catalog), Arc::clone(readiness));
+        Self {
+            catalog,
+            readiness,
+            metrics: Arc::clone(metrics),
+            read_model: Arc::clone(read_model),
+        }
+    }
+
     /// The project, its readiness, its sessions and its bridges.
     ///
     /// # Errors
