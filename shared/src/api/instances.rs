@@ -193,6 +193,64 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// The record of a row of which nothing is known but whose it is.
+    ///
+    /// Other records begin with it, so that a new member has one place for its absence.
+    #[must_use]
+    pub fn blank(instance_id: InstanceId, project: String) -> Self {
+        Self {
+            instance_id,
+            label: project.clone(),
+            project,
+            channel: Channel::RemoteControl.into(),
+            status: BridgeStatus::Error.into(),
+            resume_mode: ResumeMode::Standard.into(),
+            spawn_mode: SpawnMode::SameDir.into(),
+            permission_mode: PermissionMode::Default.into(),
+            sandbox_mode: SandboxMode::Default.into(),
+            session_ref: None,
+            environment_ref: None,
+            connect: ConnectInfo { available: false, kind: None },
+            process_id: None,
+            worktree_name: None,
+            bridge_pid: None,
+            keeper_pid: None,
+            agent_pid: None,
+            status_since: Timestamp::from_millis(0),
+            started_at: None,
+            ended_at: None,
+            generation: 1,
+            exit_reason: None,
+            exit_signal: None,
+            phase: Phase::Exited.into(),
+            origin: Origin::Spawned.into(),
+            quarantined: None,
+            restart: Restart {
+                policy: RestartPolicy::Never.into(),
+                state: RestartState::Idle.into(),
+                attempt: 0,
+                next_at: None,
+                crashes_in_window: 0,
+            },
+            intentional_stop: false,
+            adopted: false,
+            is_orphan: false,
+            agent_version: None,
+            error_detail: None,
+            exit_code: None,
+            notice: None,
+            resumable: false,
+            resume_blocked: None,
+            reuse_expires_at: None,
+            has_log: false,
+            link: Link::unknown(),
+            activity: None,
+            stranded: 0,
+            pending_permissions: Vec::new(),
+            last_event_seq: 0,
+        }
+    }
+
     /// Whether a process is expected to exist; unknown words count as not live.
     #[must_use]
     pub fn is_live(&self) -> bool {

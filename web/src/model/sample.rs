@@ -1,17 +1,15 @@
 //! Records for the tests of this crate.
 
 use svc_shared::Timestamp;
-use svc_shared::api::instances::{ConnectInfo, Instance, PendingPermission, Restart};
+use svc_shared::api::instances::{Instance, PendingPermission};
 use svc_shared::api::jobs::BackgroundJob;
-use svc_shared::api::link::Link;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::agent_sign_in::{SignInMode, SignInRecord, SignInStage};
 use svc_shared::internal::clones::{CloneJob, CloneState};
 use svc_shared::internal::{AuthInfo, Bootstrap, Check, Defaults, Features, Limits, Preflight};
 use svc_shared::status::{
-    BridgeStatus, Channel, CheckStatus, Origin, PermissionMode, Phase, RestartPolicy, RestartState,
-    ResumeMode, SandboxMode, SpawnMode, TrustState,
+    BridgeStatus, CheckStatus, PermissionMode, Phase, ResumeMode, SpawnMode, TrustState,
 };
 
 /// A Server Mode bridge of `project`.
@@ -22,55 +20,14 @@ pub fn bridge(project: &str, status: BridgeStatus) -> Instance {
     hex.push_str("00000000");
     let id = format!("{}-0a3b-4c5d-8e9f-001122334455", hex.get(..8).unwrap());
     Instance {
-        instance_id: id.parse().unwrap(),
-        project: project.to_owned(),
-        label: project.to_owned(),
-        channel: Channel::RemoteControl.into(),
         status: status.into(),
-        resume_mode: ResumeMode::Standard.into(),
-        spawn_mode: SpawnMode::SameDir.into(),
-        permission_mode: PermissionMode::Default.into(),
-        sandbox_mode: SandboxMode::Default.into(),
-        session_ref: None,
-        environment_ref: None,
-        connect: ConnectInfo { available: false, kind: None },
-        process_id: None,
-        worktree_name: None,
         bridge_pid: status.is_live().then_some(4711),
-        keeper_pid: None,
-        agent_pid: None,
         status_since: Timestamp::from_millis(60_000),
         started_at: Some(Timestamp::from_millis(0)),
         ended_at: (!status.is_live()).then_some(Timestamp::from_millis(60_000)),
-        generation: 1,
-        exit_reason: None,
-        exit_signal: None,
         phase: if status.is_live() { Phase::Ready.into() } else { Phase::Exited.into() },
-        origin: Origin::Spawned.into(),
-        quarantined: None,
-        restart: Restart {
-            policy: RestartPolicy::Never.into(),
-            state: RestartState::Idle.into(),
-            attempt: 0,
-            next_at: None,
-            crashes_in_window: 0,
-        },
-        intentional_stop: false,
-        adopted: false,
-        is_orphan: false,
-        agent_version: None,
-        error_detail: None,
-        exit_code: None,
-        notice: None,
-        resumable: false,
-        resume_blocked: None,
-        reuse_expires_at: None,
         has_log: true,
-        link: Link::unknown(),
-        activity: None,
-        stranded: 0,
-        pending_permissions: Vec::new(),
-        last_event_seq: 0,
+        ..Instance::blank(id.parse().unwrap(), project.to_owned())
     }
 }
 

@@ -8,12 +8,8 @@ use svc_config::Config;
 use svc_domain::admission::{Trust, bypass_obstacle};
 use svc_domain::hosted::{HostedSession, Outcome, State};
 use svc_shared::Word;
-use svc_shared::api::instances::{ConnectInfo, Instance, PendingPermission, Restart};
-use svc_shared::api::link::Link;
-use svc_shared::status::{
-    Channel, Origin, PermissionMode, Phase, RestartPolicy, RestartState, ResumeBlocked, ResumeMode,
-    SandboxMode, SpawnMode,
-};
+use svc_shared::api::instances::{Instance, PendingPermission};
+use svc_shared::status::{Channel, PermissionMode, Phase, ResumeBlocked};
 use svc_store::PromptRow;
 
 /// How Direct Sessions are shown.
@@ -85,22 +81,12 @@ impl View {
             ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
         let raw = session.session_uuid.as_deref();
         Instance {
-            instance_id: session.id.clone(),
-            project: session.project.to_string(),
             label: session.label().to_owned(),
             channel: Channel::Hosted.into(),
             status: session.status().into(),
-            resume_mode: ResumeMode::Standard.into(),
-            spawn_mode: SpawnMode::SameDir.into(),
             permission_mode: session.permission_mode.into(),
-            sandbox_mode: SandboxMode::Default.into(),
             session_ref: raw.and_then(|raw| self.refs.session(raw)),
-            environment_ref: None,
-            connect: ConnectInfo { available: false, kind: None },
             process_id: Some(session.process_id.clone()),
-            worktree_name: None,
-            bridge_pid: None,
-            keeper_pid: None,
             agent_pid: session
                 .agent
                 .as_ref()
@@ -113,32 +99,17 @@ impl View {
             exit_reason: ended.and_then(|ended| ended.reason).map(Word::from),
             exit_signal: ended.and_then(|ended| ended.signal),
             phase: phase(session).into(),
-            origin: Origin::Spawned.into(),
-            quarantined: None,
-            restart: Restart {
-                policy: RestartPolicy::Never.into(),
-                state: RestartState::Idle.into(),
-                attempt: 0,
-                next_at: None,
-                crashes_in_window: 0,
-            },
             intentional_stop: ended
                 .map_or(session.state == State::Stopping, |ended| ended.intentional),
-            adopted: false,
             is_orphan: session.is_orphan(),
-            agent_version: None,
             error_detail: ended.filter(|_| shows_detail).and_then(|ended| ended.detail.clone()),
             exit_code: ended.and_then(|ended| ended.code),
             notice: notice(session, is_connected),
             resumable: !live && blocked.is_none(),
             resume_blocked: blocked.map(Word::from),
-            reuse_expires_at: None,
-            has_log: false,
-            link: Link::unknown(),
-            activity: None,
-            stranded: 0,
             pending_permissions: prompts.map(pending).collect(),
             last_event_seq,
+            ..Instance::blank(session.id.clone(), session.project.to_string())
         }
     }
 }

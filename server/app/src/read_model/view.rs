@@ -11,13 +11,11 @@ use svc_domain::admission::bypass_obstacle;
 use svc_domain::adoption::Unrecorded;
 use svc_domain::bridge::{Bridge, Outcome};
 use svc_domain::restart::{Restarts, policy};
+use svc_shared::Word;
 use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
-use svc_shared::api::link::Link;
 use svc_shared::status::{
-    BridgeStatus, Channel, ConnectKind, Origin, PermissionMode, Phase, QuarantineCode,
-    QuarantineKind, RestartPolicy, RestartState, ResumeBlocked, ResumeMode, SandboxMode, SpawnMode,
+    BridgeStatus, ConnectKind, Origin, QuarantineCode, QuarantineKind, RestartState, ResumeBlocked,
 };
-use svc_shared::{Timestamp, Word};
 use svc_store::{Content, Stored};
 
 /// How rows are shown.
@@ -77,23 +75,17 @@ impl View {
         let shown = facts.links.get(&bridge.id);
         let environment = bridge.anchor.environment_id.as_deref();
         Instance {
-            instance_id: bridge.id.clone(),
-            project: bridge.project.to_string(),
             label: bridge.label().to_owned(),
-            channel: Channel::RemoteControl.into(),
             status: bridge.status().into(),
             resume_mode: bridge.resume_mode.into(),
             spawn_mode: bridge.spawn_mode.into(),
             permission_mode: bridge.permission_mode.into(),
-            sandbox_mode: SandboxMode::Default.into(),
             session_ref: self.refs.of(bridge),
             environment_ref: environment.and_then(|raw| self.refs.environment(raw)),
             connect: connect_info(bridge),
-            process_id: None,
             worktree_name: bridge.worktree.as_ref().map(ToString::to_string),
             bridge_pid: bridge.process.as_ref().filter(|_| live).map(|p| p.pid.get()),
             keeper_pid: bridge.keeper.as_ref().filter(|_| live).map(|p| p.pid.get()),
-            agent_pid: None,
             status_since: bridge.status_since,
             started_at: bridge.started_at,
             ended_at: ended.map(|ended| ended.at),
@@ -106,7 +98,6 @@ impl View {
             restart: self.restart(bridge),
             intentional_stop: bridge.intentional_stop(),
             adopted: bridge.origin != Origin::Spawned,
-            is_orphan: false,
             agent_version: read.agent_version,
             error_detail: ended.filter(|_| shows_detail).and_then(|ended| ended.detail.clone()),
             exit_code: ended.and_then(|ended| ended.exit_code),
@@ -118,8 +109,7 @@ impl View {
             link: link_record(shown),
             activity: activity_record(shown),
             stranded,
-            pending_permissions: Vec::new(),
-            last_event_seq: 0,
+            ..Instance::blank(bridge.id.clone(), bridge.project.to_string())
         }
     }
 
@@ -180,63 +170,12 @@ fn crash_loop(bridge: &Bridge) -> Option<Quarantine> {
     })
 }
 
-/// A row that cannot be understood is not restarted by itself.
-fn no_restart() -> Restart {
-    Restart {
-        policy: RestartPolicy::Never.into(),
-        state: RestartState::Idle.into(),
-        attempt: 0,
-        next_at: None,
-        crashes_in_window: 0,
-    }
-}
-
 /// A row that cannot be understood is shown as held; nothing of it is guessed.
 fn corrupt(id: &str, project: &str) -> Option<Instance> {
-    let epoch = Timestamp::from_millis(0);
     Some(Instance {
-        instance_id: id.parse().ok()?,
-        project: project.to_owned(),
-        label: project.to_owned(),
-        channel: Channel::RemoteControl.into(),
-        status: BridgeStatus::Error.into(),
-        resume_mode: ResumeMode::Standard.into(),
-        spawn_mode: SpawnMode::SameDir.into(),
-        permission_mode: PermissionMode::Default.into(),
-        sandbox_mode: SandboxMode::Default.into(),
-        session_ref: None,
-        environment_ref: None,
-        connect: ConnectInfo { available: false, kind: None },
-        process_id: None,
-        worktree_name: None,
-        bridge_pid: None,
-        keeper_pid: None,
-        agent_pid: None,
-        status_since: epoch,
-        started_at: None,
-        ended_at: None,
-        generation: 1,
-        exit_reason: None,
-        exit_signal: None,
-        phase: Phase::Exited.into(),
-        origin: Origin::Spawned.into(),
         quarantined: Some(quarantine(QuarantineCode::RowCorrupt)),
-        restart: no_restart(),
-        intentional_stop: false,
-        adopted: false,
-        is_orphan: false,
-        agent_version: None,
-        error_detail: None,
-        exit_code: None,
         notice: Some("the record of this bridge cannot be read; nothing is done to it".to_owned()),
-        resumable: false,
         resume_blocked: Some(ResumeBlocked::Quarantined.into()),
-        reuse_expires_at: None,
-        has_log: false,
-        link: Link::unknown(),
-        activity: None,
-        stranded: 0,
-        pending_permissions: Vec::new(),
-        last_event_seq: 0,
+        ..Instance::blank(id.parse().ok()?, project.to_owned())
     })
 }
