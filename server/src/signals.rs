@@ -33,6 +33,12 @@ impl Signals {
         })
     }
 
+    /// For a server that ends with its client: a hang-up is one of its ends.
+    pub(crate) fn of_child() -> io::Result<Self> {
+        svc_process::signal_state::settle_as_server();
+        Self::of_command()
+    }
+
     /// For a server: only what asks for its end ends it, and SIGQUIT asks like SIGTERM.
     pub(crate) fn of_server() -> io::Result<Self> {
         svc_process::signal_state::settle_as_server();

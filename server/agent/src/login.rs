@@ -2,8 +2,7 @@
 
 use crate::home::AgentHome;
 use serde_json::Value;
-use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 use svc_shared::Timestamp;
 
@@ -116,8 +115,7 @@ pub fn with_expiry(login: Login, home: &AgentHome) -> Login {
 
 /// `claudeAiOauth.expiresAt` (ms since the epoch) and nothing else of that file.
 fn expires_at(file: &Path) -> io::Result<Option<Timestamp>> {
-    let mut bytes = Vec::new();
-    File::open(file)?.take(CREDENTIALS_CAP).read_to_end(&mut bytes)?;
+    let bytes = svc_process::files::read_plain(file, CREDENTIALS_CAP)?;
     let credentials: Value = serde_json::from_slice(&bytes)?;
     let millis = credentials.pointer("/claudeAiOauth/expiresAt").and_then(Value::as_i64);
     Ok(millis.filter(|at| *at > 0).map(Timestamp::from_millis))

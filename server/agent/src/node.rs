@@ -58,11 +58,16 @@ fn resolve(nvm: &Path) -> Option<PathBuf> {
     None
 }
 
+/// An alias is the name of a version or of another alias.
+const LONGEST_ALIAS: u64 = 1024;
+
 /// The content of the alias file of a name.
 fn alias(nvm: &Path, name: &str) -> Option<String> {
     // A name must be a path below `alias/`.
     let safe = name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'));
-    let text = fs::read_to_string(nvm.join("alias").join(safe.then_some(name)?)).ok()?;
+    let file = nvm.join("alias").join(safe.then_some(name)?);
+    let bytes = svc_process::files::read_plain(&file, LONGEST_ALIAS).ok()?;
+    let text = String::from_utf8(bytes).ok()?;
     let first = text.lines().next()?.trim();
     (!first.is_empty()).then(|| first.to_owned())
 }

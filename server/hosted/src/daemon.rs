@@ -3,13 +3,15 @@
 mod connection;
 mod detach;
 mod methods;
+mod places;
 mod process;
 mod ring;
 mod state;
 mod table;
 mod time;
 
-use rustix::fs::{FlockOperation, flock};
+use places::Places;
+use rustix::fs::{FlockOperation, OFlags, flock};
 use state::Daemon;
 use std::fs::File;
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -18,18 +20,17 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use svc_process::{Host, HostOptions};
+use svc_process::{Host, HostOptions, files};
 use table::Table;
 use time::now;
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-/// Most connections.
-const CONNECTIONS: usize = 32;
 /// Without processes and connections the daemon ends after so long.
 const IDLE: Duration = Duration::from_secs(600);
+/// A pipe or a link in the place of a file is an error, and is not waited for.
+const PLAIN: i32 = OFlags::NONBLOCK.union(OFlags::NOFOLLOW).bits().cast_signed();
 /// Exit code when another daemon serves the directory.
 const TAKEN: u8 = 3;
 
@@ -65,12 +66,15 @@ fn directory(socket: &Path) -> PathBuf {
 fn serve_detached(options: &Options) -> Result<(), (u8, String)> {
     let failed = |what: &str, why: &dyn std::fmt::Display| (1, format!("{what}: {why}"));
     detach::own_session();
+    // With the daemon all its agents would end.
+    svc_process::signal_state::settle_as_holder();
     let token = detach::token().map_err(|error| failed("no token was handed over", &error))?;
     let dir = directory(&options.socket);
     let log = File::options()
         .append(true)
         .create(true)
         .mode(0o600)
+        .custom_flags(PLAIN)
         .open(dir.join("daemon.log"))
         .map_err(|error| failed("the log cannot be opened", &error))?;
     tracing_subscriber::fmt().with_writer(log).with_ansi(false).with_target(false).init();
@@ -79,6 +83,7 @@ fn serve_detached(options: &Options) -> Result<(), (u8, String)> {
         .create(true)
         .truncate(false)
         .mode(0o600)
+        .custom_flags(PLAIN)
         .open(dir.join("daemon.lock"))
         .map_err(|error| failed("the lock cannot be opened", &error))?;
     if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err() {
@@ -125,17 +130,14 @@ fn serve_detached(options: &Options) -> Result<(), (u8, String)> {
 
 /// Takes over the socket; the lock says that nobody else serves it.
 fn bind(socket: &Path) -> std::io::Result<UnixListener> {
-    match std::fs::remove_file(socket) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+    files::remove_socket(socket)?;
     let listener = UnixListener::bind(socket)?;
     std::fs::set_permissions(socket, std::fs::Permissions::from_mode(0o600))?;
     Ok(listener)
 }
 
 async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Places::new();
     let user = rustix::process::geteuid().as_raw();
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
@@ -152,8 +154,7 @@ async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
             _ = terminate.recv() => return,
             _ = interrupt.recv() => return,
             _ = idle.tick() => {
-                let is_idle = places.available_permits() == CONNECTIONS
-                    && daemon.table.running().is_empty();
+                let is_idle = places.are_empty() && daemon.table.running().is_empty();
                 // Idle at two ticks in a row, and nobody came in between.
                 if is_idle && std::mem::replace(&mut was_idle, is_idle) {
                     return;
@@ -167,13 +168,9 @@ async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
                     continue;
                 };
                 let is_ours = socket.peer_cred().is_ok_and(|peer| peer.uid() == user);
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
                 if is_ours {
-                    let of = Arc::clone(&daemon);
-                    daemon.table.tasks.spawn(async move {
-                        connection::serve(of, socket).await;
-                        drop(place);
-                    });
+                    let (of, place) = (Arc::clone(&daemon), places.enter());
+                    daemon.table.tasks.spawn(connection::serve(of, socket, place));
                 }
             }
         }

@@ -13,6 +13,7 @@ svc-hosted -serve -socket PATH -token-fd 0 [-keep-children]
 Holds the agents of Direct Sessions. `svc` starts it; the token is read from standard input.";
 
 fn main() -> ExitCode {
+    svc_process::signal_state::settle();
     let (mut serve, mut socket, mut keep_children) = (false, None, false);
     let mut arguments = std::env::args_os().skip(1);
     let mut out = std::io::stdout();

@@ -2,7 +2,7 @@
 //!
 //! It is 64 hexadecimal digits in a private file.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -43,8 +43,8 @@ pub fn read_or_create(path: &Path) -> io::Result<String> {
 
 /// The token in the file; `None` when there is none in it.
 fn read(path: &Path) -> io::Result<Option<String>> {
-    let mut text = String::new();
-    std::fs::File::open(path)?.take(1024).read_to_string(&mut text)?;
+    let bytes = files::read_plain(path, 1024)?;
+    let text = String::from_utf8(bytes).unwrap_or_default();
     let token = text.trim();
     let fits = token.len() == LENGTH && token.bytes().all(|byte| byte.is_ascii_hexdigit());
     Ok(fits.then(|| token.to_owned()))

@@ -7,8 +7,8 @@ use crate::table::ProcTable;
 use rustix::fs::{Gid, Mode, OFlags, Uid, fchmod, fchown, fstat, fsync, open};
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt as _};
+use std::io::{self, Read as _, Write};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use svc_domain::identity::{Observed, Pid};
@@ -236,6 +236,57 @@ pub fn private_directory(path: &Path) -> Result<(), FileError> {
         fchmod(&directory, mode.difference(others)).map_err(|error| failed(error.into()))?;
     }
     Ok(())
+}
+
+/// Removes a socket, so that its place can be bound again. Nothing there is fine.
+///
+/// Whatever else is there stays: a path that somebody chose must not cost a file.
+///
+/// # Errors
+/// Something else is there, or it cannot be removed.
+pub fn remove_socket(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path),
+        Ok(_) => Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            format!(
+                "{} is there and is no socket; remove it, or choose another path",
+                path.display()
+            ),
+        )),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a regular file for reading, and never waits for one that is none.
+///
+/// A pipe in its place would be waited for until somebody writes to it. Links are followed.
+///
+/// # Errors
+/// It is missing, unreadable, or no regular file.
+pub fn open_plain(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = File::from(open(path, flags, Mode::empty())?);
+    if file.metadata()?.is_file() {
+        Ok(file)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+/// Reads a regular file of at most `most` bytes, as [`open_plain`] opens it.
+///
+/// # Errors
+/// As [`open_plain`], or it is larger.
+pub fn read_plain(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_plain(path)?.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > most {
+        let words = format!("it has more than {most} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+    }
+    Ok(bytes)
 }
 
 /// Bytes this user can still write to the file system of a path.

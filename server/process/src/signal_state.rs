@@ -7,10 +7,15 @@
 //!
 //! The decisions, for every signal:
 //!
+//! A server is the service, `svc mcp` (which HUP and QUIT end like a command), and a holder of agents: a
+//! keeper, or the daemon of Direct Sessions. Agents end with their holder, so nothing but a request ends
+//! it either.
+//!
 //! | Signal | A server | A command |
 //! |---|---|---|
-//! | INT, TERM, QUIT | ends in order (`svc-server`) | ends |
-//! | HUP | is told of and goes on | ends: its terminal is gone |
+//! | INT, TERM | ends in order (a keeper: not by INT) | ends |
+//! | QUIT | ends in order (a holder: nothing) | ends |
+//! | HUP | is told of and goes on (a holder: nothing) | ends: its terminal is gone |
 //! | XFSZ, CHLD, PIPE | nothing: the write or the wait tells | the same |
 //! | USR1, USR2, ALRM, VTALRM, PROF, POLL, PWR, STKFLT, XCPU, real-time | nothing | ends |
 //! | STOP, TSTP, TTIN, TTOU, CONT | the system's: job control | the same |
@@ -22,7 +27,7 @@
 
 use nix::sys::signal::SigSet;
 use signal_hook::consts::{
-    SIGALRM, SIGCHLD, SIGPROF, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+    SIGALRM, SIGCHLD, SIGHUP, SIGPROF, SIGQUIT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
 };
 use std::sync::Arc;
 
@@ -30,6 +35,8 @@ use std::sync::Arc;
 const OF_ALL: [i32; 2] = [SIGXFSZ, SIGCHLD];
 /// What ends no server: anybody may have sent it by mistake.
 const OF_SERVERS: [i32; 6] = [SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU];
+/// What ends no holder of agents either.
+const OF_HOLDERS: [i32; 2] = [SIGHUP, SIGQUIT];
 /// The same, with numbers that only Linux gives.
 #[cfg(target_os = "linux")]
 const OF_LINUX: [i32; 3] = [signal_hook::consts::SIGIO, 30 /* PWR */, 16 /* STKFLT */];
@@ -47,6 +54,14 @@ pub fn settle() {
 /// Decides about the signals that would end a server by accident.
 pub fn settle_as_server() {
     OF_SERVERS.into_iter().chain(OF_LINUX).chain(real_time()).for_each(disregard);
+}
+
+/// The same for a keeper or the daemon of Direct Sessions, with which agents would end.
+///
+/// They have no terminal of their own and are asked to end by other means.
+pub fn settle_as_holder() {
+    settle_as_server();
+    OF_HOLDERS.into_iter().for_each(disregard);
 }
 
 /// The real-time signals that the C library leaves to programs.

@@ -24,7 +24,7 @@ pub(crate) fn mcp(call: &Call) -> Result<Exit, End> {
     call.output.banner(&banner(allow_writes));
     let options = Options { open: Box::new(PerCall(around)), version: VERSION, allow_writes };
     block_on(async {
-        let mut signals = Signals::of_command().map_err(End::of_machine)?;
+        let mut signals = Signals::of_child().map_err(End::of_machine)?;
         tokio::select! {
             () = svc_mcp::serve(options, tokio::io::stdin(), tokio::io::stdout()) => {}
             _ = signals.asked() => {}

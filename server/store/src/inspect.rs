@@ -10,6 +10,7 @@ use crate::migrate::{self, Script};
 use crate::open_error::OpenError;
 use crate::statements::STATEMENTS;
 use crate::{schema, snapshot};
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Flock, FlockType, fcntl_getlk};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Executor};
@@ -246,7 +247,9 @@ impl Subject<'_> {
     }
 
     fn in_use(&self) -> bool {
-        let Ok(index) = File::open(side_file(self.path, "-shm")) else {
+        // A pipe in its place would be waited for.
+        let flags = OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let Ok(index) = open(side_file(self.path, "-shm"), flags, Mode::empty()) else {
             return false;
         };
         let mut wanted = Flock::from(FlockType::WriteLock);

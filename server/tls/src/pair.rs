@@ -79,6 +79,9 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
+/// Chains and keys are much smaller.
+const LARGEST: u64 = 1 << 20;
+
 /// A certificate with its key, ready to serve.
 #[derive(Debug, Clone)]
 pub struct Pair {
@@ -93,7 +96,7 @@ impl Pair {
     /// They cannot be read, hold something else, or do not belong together.
     pub fn read(cert: &Path, key: &Path) -> Result<Self, TlsError> {
         let read = |path: &Path| {
-            std::fs::read(path)
+            svc_process::files::read_plain(path, LARGEST)
                 .map_err(|cause| TlsError::Unreadable { path: path.to_owned(), cause })
         };
         Self::of_pem(&read(cert)?, &read(key)?, cert, key)

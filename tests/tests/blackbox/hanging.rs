@@ -9,7 +9,7 @@ use serde_json::json;
 const AT_ONCE: usize = 6;
 
 /// Routes that may read files. `{id}` is a running bridge.
-const READERS: [&str; 31] = [
+const READERS: [&str; 51] = [
     "GET /api/v1/projects",
     "GET /api/v1/sessions",
     "GET /api/v1/sessions/tracked",
@@ -41,16 +41,42 @@ const READERS: [&str; 31] = [
     "GET /api/projects/app/transcripts",
     "GET /api/projects/app/metrics",
     "GET /ui/p/app",
+    "GET /api/approvals",
+    "GET /api/config",
+    "GET /api/config-write/claude-md?project=app&scope=project",
+    "GET /api/config-write/copies?project=app&scope=project",
+    "GET /api/config-write/hooks?project=app&scope=project",
+    "GET /api/config-write/marketplaces",
+    "GET /api/config-write/mcp?project=app&scope=project",
+    "GET /api/config-write/mcp/approvals?project=app",
+    "GET /api/config-write/plugins?project=app&scope=project",
+    "GET /api/config-write/settings/effective?project=app&scope=project",
+    "GET /api/config-write/skills/overrides?project=app&scope=project",
+    "GET /api/config-write/status",
+    "GET /api/config-write/subagents?project=app&scope=project",
+    "GET /api/devices",
+    "GET /api/hosted",
+    "GET /api/keepers",
+    "GET /api/projects/app/claude-md",
+    "GET /api/restore",
+    "GET /api/access",
+    "GET /api/tokens",
 ];
 
 /// Routes that read files before they write. `{ended}` is an ended bridge.
-const WRITERS: [(&str, &str); 6] = [
+const WRITERS: [(&str, &str); 9] = [
     ("POST /api/v1/instances?wait=0", r#"{"project":"other"}"#),
     ("POST /api/v1/instances/{ended}/resume?wait=0", "{}"),
     ("POST /api/v1/agents", r#"{"project":"other","prompt":"look"}"#),
     ("POST /api/projects/other/trust", ""),
     ("POST /api/projects/trust-all", r#"{"names":["other"]}"#),
     ("POST /api/projects/other/adopt", ""),
+    (
+        "PUT /api/config-write/claude-md",
+        r#"{"project":"other","scope":"project","content":"x","confirm":"other"}"#,
+    ),
+    ("PUT /api/projects/other/claude-md", r#"{"content":"x"}"#),
+    ("POST /api/projects", r#"{"name":"third"}"#),
 ];
 
 fn request(client: &Client, base: &str, line: &str, body: &str) -> reqwest::RequestBuilder {
@@ -66,12 +92,15 @@ fn request(client: &Client, base: &str, line: &str, body: &str) -> reqwest::Requ
 /// H85: while files hang, requests that need no file are answered.
 #[tokio::test]
 async fn h85_files_that_hang_under_every_reader_hold_up_no_other_answer() {
-    let world = World::with(json!({ "observability": { "prometheus_enabled": true } }));
+    let world = World::with(json!({
+        "observability": { "prometheus_enabled": true }, "config_write": { "enabled": true },
+    }));
     world.repository("app");
     world.project("other");
     world.project("ended");
-    let state = ["logs", "locks"].map(|dir| world.state.join(dir));
-    let gated = [&[world.projects.clone(), world.agent_home.clone()][..], &state].concat();
+    let state = ["logs", "locks", "agent_config_backups", "run"].map(|dir| world.state.join(dir));
+    let own = [world.projects.clone(), world.agent_home.clone(), world.config.clone()];
+    let gated = [&own[..], &state].concat();
     let gate = Gate::before(&world, &gated);
     let server = world.serve_as(Start { env: &gate.env(), ..Start::default() }).await;
     let id = server.client.run("app").await.instance_id.to_string();

@@ -572,3 +572,20 @@ async fn h99_calls_at_the_same_time_start_one_bridge() {
     agent.call("stop_session", json!({ "id": "app" })).await;
     agent.end().await;
 }
+
+/// A signal that somebody sends by mistake takes an agent's tools away from it (H113).
+#[tokio::test]
+async fn h113_h137_no_signal_by_accident_ends_the_server_of_an_agent() {
+    let world = World::new();
+    let mut agent = world.agent();
+    agent.hello(VERSION).await;
+    let pid = agent.child.id().expect("it runs").to_string();
+    for signal in ["USR1", "USR2", "ALRM", "XCPU", "XFSZ", "VTALRM", "PROF", "PWR", "POLL", "40"] {
+        let sent = std::process::Command::new("kill").args(["-s", signal, &pid]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "SIG{signal}");
+        agent.ask("ping", json!({})).await;
+    }
+    let sent = std::process::Command::new("kill").args(["-s", "TERM", &pid]).status();
+    assert!(sent.is_ok_and(|status| status.success()));
+    within("its end", agent.child.wait()).await.expect("it is our child");
+}

@@ -1,6 +1,7 @@
 //! One connection: reads requests, answers them, and streams frames.
 
 use super::methods::{self, Outcome};
+use super::places::Place;
 use super::state::Daemon;
 use crate::lines::{LineError, next_line};
 use crate::protocol::{LONGEST_LINE, Reattached, Request, RpcError, answer, code};
@@ -19,6 +20,8 @@ use tokio_util::sync::CancellationToken;
 
 /// Wrong tokens until the connection is closed.
 const STRIKES: u32 = 3;
+/// Who does not show the token for so long is sent away.
+const INTRODUCTION: Duration = Duration::from_secs(10);
 /// Lines that wait for the socket.
 /// Frames wait in the ring of their process instead.
 const QUEUE: usize = 64;
@@ -35,7 +38,7 @@ pub(super) struct Connection {
 }
 
 /// Serves a connection to its end.
-pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream) {
+pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream, mut place: Place) {
     let (read, write) = socket.into_split();
     let (out, lines) = mpsc::channel(QUEUE);
     let closed = CancellationToken::new();
@@ -44,16 +47,22 @@ pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream) {
     connection.daemon.table.tasks.spawn(write_lines(write, lines, closed.clone()));
     let mut reader = BufReader::new(read);
     let (mut line, mut strikes) = (Vec::new(), 0);
+    let (asked_to_go, mut is_known) = (place.asked_to_go(), false);
+    let introduction = tokio::time::sleep(INTRODUCTION);
+    tokio::pin!(introduction);
     loop {
         let next = tokio::select! {
             next = next_line(&mut reader, &mut line, LONGEST_LINE) => next,
             () = closed.cancelled() => break,
+            () = asked_to_go.cancelled(), if !is_known => break,
+            () = &mut introduction, if !is_known => break,
         };
         match next {
             Ok(Some(line)) => {
-                if !connection.take(&line, &mut strikes).await {
+                if !connection.take(&line, &mut strikes, &mut place).await {
                     break;
                 }
+                is_known = place.has_shown_the_token();
             }
             Ok(None) | Err(LineError::Io(_)) => break,
             Err(LineError::TooLong(_)) => {
@@ -89,7 +98,7 @@ impl Connection {
     }
 
     /// Takes one request; `false` ends the connection.
-    async fn take(self: &Arc<Self>, line: &[u8], strikes: &mut u32) -> bool {
+    async fn take(self: &Arc<Self>, line: &[u8], strikes: &mut u32, place: &mut Place) -> bool {
         let request = match serde_json::from_slice::<Value>(line) {
             Err(_) => return self.refuse(&Value::Null, code::PARSE, "this is no JSON").await,
             Ok(value) => {
@@ -107,6 +116,10 @@ impl Connection {
             *strikes += 1;
             let sent = self.refuse(&id, code::UNAUTHORIZED, "the token is wrong").await;
             return sent && *strikes < STRIKES;
+        }
+        if !place.is_known() {
+            self.refuse(&id, code::CAPACITY, "too many connections").await;
+            return false;
         }
         match methods::call(self, &request.method, &request.params) {
             Outcome::Now(result) => self.send(answer(&id, &result)).await,

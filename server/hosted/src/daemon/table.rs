@@ -17,6 +17,8 @@ use tokio_util::task::TaskTracker;
 
 /// More sessions than a machine carries.
 const MOST: usize = 256;
+/// Much more than the list of that many processes.
+const LARGEST: u64 = 4 << 20;
 /// Frames of an ended process are kept so long.
 const KEEP_ENDED: Duration = Duration::from_secs(24 * 3600);
 /// From the orderly signal to the last one.
@@ -56,7 +58,7 @@ pub(super) struct Table {
 impl Table {
     /// Reads what an earlier daemon left behind.
     pub(super) fn new(host: Host, file: PathBuf) -> Self {
-        let text = std::fs::read(&file).unwrap_or_default();
+        let text = files::read_plain(&file, LARGEST).unwrap_or_default();
         let orphans: Vec<Recorded> = serde_json::from_slice(&text).unwrap_or_default();
         let table = Self {
             host,

@@ -243,3 +243,26 @@ async fn hd6_a_killed_daemon_leaves_orphans_that_the_next_one_lists() {
     let listed = next.call("process.list", json!({})).await.unwrap();
     assert_eq!(listed["processes"], json!([]));
 }
+
+/// Who cannot show the token takes no place of those who can, however often he comes.
+#[tokio::test]
+async fn h79_a_crowd_without_the_token_keeps_nobody_out() {
+    let stage = Stage::new();
+    stage.start().await;
+    let before = stage.connect().await;
+    let mut crowd = Vec::new();
+    for _ in 0..100 {
+        crowd.push(tokio::net::UnixStream::connect(stage.socket()).await.unwrap());
+    }
+    let mut others = Vec::new();
+    for _ in 0..8 {
+        let client = stage.connect().await;
+        client.call("process.list", json!({})).await.unwrap();
+        others.push(client);
+    }
+    // Who was there goes on, and the oldest of the crowd had to make room.
+    before.call("process.list", json!({})).await.unwrap();
+    let mut byte = [0];
+    let gone = tokio::io::AsyncReadExt::read(&mut crowd[0], &mut byte).await;
+    assert!(matches!(gone, Ok(0) | Err(_)), "{gone:?}");
+}

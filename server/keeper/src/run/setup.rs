@@ -178,16 +178,15 @@ fn quiet_panics() {
 
 /// A socket that becomes readable with each ended child.
 ///
-/// Other signals that end programs do nothing.
+/// Other signals that end programs do nothing, but for the one that asks to end.
 fn signals() -> io::Result<UnixStream> {
-    use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
+    use signal_hook::consts::{SIGCHLD, SIGINT};
     let (read, write) = UnixStream::pair()?;
     read.set_nonblocking(true)?;
     write.set_nonblocking(true)?;
     signal_hook::low_level::pipe::register(SIGCHLD, write)?;
-    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2] {
-        // A handler and not "ignore": handlers end at exec, so the agent starts with defaults.
-        signal_hook::flag::register(signal, std::sync::Arc::default())?;
-    }
+    svc_process::signal_state::settle_as_holder();
+    // A handler and not "ignore": handlers end at exec, so the agent starts with defaults.
+    signal_hook::flag::register(SIGINT, std::sync::Arc::default())?;
     Ok(read)
 }

@@ -345,6 +345,9 @@ async fn h101_every_connection_waits_checks_references_and_syncs() {
         assert_eq!(pragma(connection, "synchronous").await, "2", "FULL");
         assert_eq!(pragma(connection, "foreign_keys").await, "1");
         assert_eq!(pragma(connection, "busy_timeout").await, "5000");
+        // H86: nothing that the schema names runs by itself, and no cell is read past its page.
+        assert_eq!(pragma(connection, "trusted_schema").await, "0");
+        assert_eq!(pragma(connection, "cell_size_check").await, "1");
     }
 }
 
