@@ -81,9 +81,12 @@ pub(crate) struct Running {
 
 impl Running {
     /// Starts the service on an existing listener or on the configured address.
+    ///
+    /// `kept_twin` has the other loopback address, if a program before this one kept it.
     pub(crate) async fn start(
         around: &Surroundings,
         listener: Option<TcpListener>,
+        kept_twin: Option<std::net::TcpListener>,
         successor: Option<Successor>,
     ) -> Result<Self, StartError> {
         let mut lock = lock(around).await?;
@@ -103,7 +106,7 @@ impl Running {
         let kept = listener.into_std()?;
         let listener = TcpListener::from_std(kept.try_clone()?)?;
         let address = listener.local_addr()?;
-        let twin = Twin::keep(address).await;
+        let twin = Twin::keep(address, kept_twin).await;
         if let Twin::Taken(other) = &twin {
             tracing::warn!("{}; {}", crate::twin::words(*other), crate::twin::REMEDY);
         }
@@ -182,7 +185,7 @@ impl Running {
     pub(crate) async fn end(self) -> Option<Handover> {
         let is_restarting = self.is_restarting();
         let Self { composed, serving, kept, successor, twin, lock, url: _ } = self;
-        let next = successor.filter(|_| is_restarting).map(|successor| (successor, kept));
+        let next = successor.filter(|_| is_restarting).map(|successor| (successor, kept, twin));
         if next.is_none() {
             composed.app.shutdown().cancel();
         }
@@ -190,9 +193,8 @@ impl Running {
             // Its own deadline is inside.
             let _ = serving.await;
         }
-        drop(twin);
         composed.app.close().await;
-        next.map(|(successor, kept)| successor.hand_over(kept, lock))
+        next.map(|(successor, kept, twin)| successor.hand_over(kept, twin, lock))
     }
 }
 

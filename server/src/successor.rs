@@ -8,11 +8,12 @@ use crate::compose::Surroundings;
 use crate::error_chain::error_chain;
 use crate::serve::{bind, notify};
 use crate::tls;
-use rustix::io::{FdFlags, fcntl_setfd};
+use crate::twin::Twin;
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use sd_notify::NotifyState;
 use std::ffi::OsString;
 use std::net::TcpListener;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,16 +28,28 @@ const FIRST: &str = "LISTEN_FDS_FIRST_FD";
 /// A program that does not answer within this time does not start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often two free descriptors in a row are looked for.
+const TRIES: usize = 64;
+
 /// Most characters that are passed on of what a program says.
 const LONGEST_REASON: usize = 600;
 
-/// The socket that whoever started this process listens on for it.
+/// The sockets that whoever started this process opened for it.
+pub(crate) struct Inherited {
+    /// It listens for this service.
+    pub(crate) listener: Option<TcpListener>,
+    /// It keeps the other loopback address from others, and does not listen.
+    pub(crate) twin: Option<TcpListener>,
+}
+
+/// Takes the sockets that were handed over.
 ///
 /// Call it before the first thread: it changes the environment.
-pub(crate) fn inherited() -> Option<TcpListener> {
+pub(crate) fn inherited() -> Inherited {
     let mut sockets = listenfd::ListenFd::from_env();
-    // What is no listener of TCP is none that this service could serve.
-    sockets.take_tcp_listener(0).ok().flatten()
+    // What is no socket of TCP is none that this service could serve.
+    let mut take = |place| sockets.take_tcp_listener(place).ok().flatten();
+    Inherited { listener: take(0), twin: take(1) }
 }
 
 /// A socket that was inherited, if it listens at the configured address.
@@ -69,7 +82,7 @@ pub(crate) struct Successor {
     arguments: Vec<OsString>,
     umask: u32,
     /// A listener at an address that was configured meanwhile.
-    moved: Arc<Mutex<Option<TcpListener>>>,
+    moved: Arc<Mutex<Option<(TcpListener, Twin)>>>,
 }
 
 impl Successor {
@@ -117,7 +130,10 @@ impl Successor {
                     ),
                     _ => error_chain(&error),
                 })?;
-                Some(bound.into_std().map_err(|error| error.to_string())?)
+                let bound = bound.into_std().map_err(|error| error.to_string())?;
+                let address = bound.local_addr().map_err(|error| error.to_string())?;
+                let twin = Twin::keep(address, None).await;
+                Some((bound, twin))
             }
             false => None,
         };
@@ -150,9 +166,10 @@ impl Successor {
 
     /// What goes to the successor.
     /// The listener is the one at the new address, or the one that served.
-    pub(crate) fn hand_over(&self, served: TcpListener, lock: RunLock) -> Handover {
+    pub(crate) fn hand_over(&self, served: TcpListener, twin: Twin, lock: RunLock) -> Handover {
         let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner).take();
-        Handover { successor: self.clone(), listener: moved.unwrap_or(served), _lock: lock }
+        let (listener, twin) = moved.unwrap_or((served, twin));
+        Handover { successor: self.clone(), listener, twin, _lock: lock }
     }
 }
 
@@ -160,6 +177,8 @@ impl Successor {
 pub(crate) struct Handover {
     successor: Successor,
     listener: TcpListener,
+    /// Nobody gets the other loopback address in between.
+    twin: Twin,
     /// The kernel frees it at the exchange.
     /// So nobody else takes the state directory before.
     _lock: RunLock,
@@ -168,11 +187,12 @@ pub(crate) struct Handover {
 impl Handover {
     /// Replaces this process. Comes back only when that failed.
     pub(crate) fn replace(self) -> std::io::Error {
-        let Self { successor, listener, _lock } = self;
+        let Self { successor, listener, twin, _lock } = self;
         let Successor { program, own_name, arguments, umask, .. } = successor;
-        if let Err(error) = fcntl_setfd(&listener, FdFlags::empty()) {
-            return error.into();
-        }
+        let passed = match in_a_row(&listener, twin.socket()) {
+            Ok(passed) => passed,
+            Err(error) => return error,
+        };
         // The successor has the whole time for its start.
         notify(&[NotifyState::Watchdog]);
         svc_process::process_umask::restore(umask);
@@ -180,9 +200,31 @@ impl Handover {
             .arg0(own_name)
             .args(arguments)
             .env("LISTEN_PID", std::process::id().to_string())
-            .env("LISTEN_FDS", "1")
-            .env(FIRST, listener.as_raw_fd().to_string())
+            .env("LISTEN_FDS", passed.len().to_string())
+            .env(FIRST, passed.first().map_or(0, AsRawFd::as_raw_fd).to_string())
             .env_remove("LISTEN_FDNAMES")
             .exec()
     }
+}
+
+/// Descriptors of these sockets that follow each other, as the protocol wants, and survive exec.
+fn in_a_row(listener: &TcpListener, twin: Option<&OwnedFd>) -> std::io::Result<Vec<OwnedFd>> {
+    let mut passed = vec![fcntl_dupfd_cloexec(listener, 3)?];
+    if let Some(twin) = twin {
+        // Each try begins above what was in the way of the one before.
+        for _ in 0..TRIES {
+            let next = passed.first().map_or(3, AsRawFd::as_raw_fd) + 1;
+            let second = fcntl_dupfd_cloexec(twin, next)?;
+            let found = second.as_raw_fd();
+            if found == next {
+                passed.push(second);
+                break;
+            }
+            passed = vec![fcntl_dupfd_cloexec(listener, found)?];
+        }
+    }
+    for socket in &passed {
+        fcntl_setfd(socket, FdFlags::empty())?;
+    }
+    Ok(passed)
 }

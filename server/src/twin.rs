@@ -4,7 +4,9 @@
 //! that listens there would be given the cookie and the password. So the other address is kept
 //! from others, and a listener that is there already is told of, at the start and by doctor.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use rustix::io::fcntl_dupfd_cloexec;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 
@@ -12,12 +14,12 @@ use tokio::net::{TcpSocket, TcpStream};
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The other loopback address as we found it.
+#[derive(Debug)]
 pub(crate) enum Twin {
     /// It is ours as long as this lives: nobody else can listen there.
-    Kept {
-        /// Bound and not listening: who connects is refused at once.
-        _socket: TcpSocket,
-    },
+    ///
+    /// Bound and not listening: who connects is refused at once.
+    Kept(OwnedFd),
     /// Another program listens there.
     Taken(SocketAddr),
     /// There is none: this machine has one family, or we have both addresses ourselves.
@@ -26,19 +28,37 @@ pub(crate) enum Twin {
 
 impl Twin {
     /// Takes the other address of a bound one, if it can be had.
-    pub(crate) async fn keep(bound: SocketAddr) -> Self {
+    ///
+    /// `inherited` is what the program before this one kept: a restart leaves no gap.
+    pub(crate) async fn keep(bound: SocketAddr, inherited: Option<TcpListener>) -> Self {
         let Some(other) = other(bound.ip(), bound.port()) else { return Self::None };
+        if let Some(inherited) = inherited.filter(|it| it.local_addr().is_ok_and(|at| at == other))
+        {
+            return Self::Kept(inherited.into());
+        }
         let socket = match other {
             SocketAddr::V4(_) => TcpSocket::new_v4(),
             SocketAddr::V6(_) => TcpSocket::new_v6(),
         };
         // No reuse of addresses: nobody else may share it.
-        match socket.and_then(|socket| socket.bind(other).map(|()| socket)) {
-            Ok(socket) => Self::Kept { _socket: socket },
+        let bound = socket.and_then(|socket| {
+            socket.bind(other)?;
+            Ok(fcntl_dupfd_cloexec(&socket, 0)?)
+        });
+        match bound {
+            Ok(socket) => Self::Kept(socket),
             Err(_) => match is_listened_at(other).await {
                 true => Self::Taken(other),
                 false => Self::None,
             },
+        }
+    }
+
+    /// The socket that keeps it, to be handed on.
+    pub(crate) fn socket(&self) -> Option<&OwnedFd> {
+        match self {
+            Self::Kept(socket) => Some(socket),
+            Self::Taken(_) | Self::None => None,
         }
     }
 }

@@ -110,7 +110,7 @@ impl Stage<'_> {
         // Bound first: the configuration then names a port that nobody else can take.
         let listener = self.listen().await?;
         let around = self.surroundings(&listener)?;
-        let mut running = Running::start(&around, Some(listener), None).await?;
+        let mut running = Running::start(&around, Some(listener), None, None).await?;
         let told = self.tell(running.url());
         if told.is_ok() {
             start_samples(running.app()).await;

@@ -8,7 +8,7 @@ use crate::cli::setup::{FirstRun, Outcome};
 use crate::logging;
 use crate::serve::{Running, feed_watchdog};
 use crate::signals::Signals;
-use crate::successor::{self, Handover, Successor};
+use crate::successor::{self, Handover, Inherited, Successor};
 use svc_config::{Config, FindError, Loaded};
 use tokio::net::TcpListener;
 
@@ -26,7 +26,7 @@ pub(crate) fn run(call: &Call) -> Result<Exit, End> {
 }
 
 /// Serves until the end, or until another program is to take this one's place.
-fn served(call: &Call, inherited: Option<std::net::TcpListener>) -> Result<Option<Handover>, End> {
+fn served(call: &Call, inherited: Inherited) -> Result<Option<Handover>, End> {
     if let Err(FindError::NotFound { searched }) = found(call)? {
         let first = FirstRun::prepare(call, &searched)?;
         return block_on(async {
@@ -34,7 +34,7 @@ fn served(call: &Call, inherited: Option<std::net::TcpListener>) -> Result<Optio
             match first.serve(call, &mut signals).await? {
                 Outcome::Asked => Ok(None),
                 Outcome::Configured(loaded, listener) => {
-                    start(call, &loaded, listener, &mut signals).await
+                    start(call, &loaded, listener, None, &mut signals).await
                 }
             }
         });
@@ -45,12 +45,13 @@ fn served(call: &Call, inherited: Option<std::net::TcpListener>) -> Result<Optio
     crate::safety::report_panics();
     block_on(async {
         let mut signals = Signals::of_server().map_err(End::of_machine)?;
-        let listener = match inherited {
+        let Inherited { listener, twin } = inherited;
+        let listener = match listener {
             Some(inherited) => successor::fitting(&loaded.config, inherited).await,
             None => None,
         };
         let listener = listener.map(TcpListener::from_std).transpose().map_err(End::of_machine)?;
-        start(call, &loaded, listener, &mut signals).await
+        start(call, &loaded, listener, twin, &mut signals).await
     })
 }
 
@@ -59,12 +60,13 @@ async fn start(
     call: &Call,
     loaded: &Loaded,
     listener: Option<TcpListener>,
+    twin: Option<std::net::TcpListener>,
     signals: &mut Signals,
 ) -> Result<Option<Handover>, End> {
     let around = call.surroundings(loaded);
     let successor = Successor::of_this_process(call.umask);
     let running = tokio::select! {
-        running = Running::start(&around, listener, successor) => running?,
+        running = Running::start(&around, listener, twin, successor) => running?,
         _ = signals.asked() => return Ok(None),
     };
     Ok(serve(call, running, &around.config, signals).await)

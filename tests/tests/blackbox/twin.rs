@@ -3,6 +3,8 @@
 use crate::harness::World;
 use serde_json::{Value, json};
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A listener of somebody else at the port of the service.
 fn stranger(address: &str, world: &World) -> TcpListener {
@@ -71,6 +73,42 @@ async fn h146_the_other_loopback_address_cannot_be_taken_later() {
         }
         let words = told(&world).await;
         assert!(!words.contains("another program listens"), "{host}: {words}");
+        server.kill().await;
+    }
+}
+
+/// Whoever waits for the moment of a restart does not get the address either.
+#[tokio::test]
+async fn h114_h146_the_other_loopback_address_is_kept_during_a_restart() {
+    for (host, other) in [("127.0.0.1", "::1"), ("::1", "127.0.0.1"), ("0.0.0.0", "::1")] {
+        let world = World::with(json!({
+            "host": host, "auth": { "allow_unauthenticated_network": true }
+        }));
+        let server = world.serve().await;
+        let (port, is_over) = (world.port(), Arc::new(AtomicBool::new(false)));
+        let trying = std::thread::spawn({
+            let is_over = Arc::clone(&is_over);
+            move || {
+                let (mut tries, mut taken) = (0_u64, 0_u64);
+                while !is_over.load(Ordering::Relaxed) {
+                    tries += 1;
+                    taken += u64::from(TcpListener::bind((other, port)).is_ok());
+                }
+                (tries, taken)
+            }
+        });
+        for _ in 0..3 {
+            let ran = world.cli(&["restart"]).await.ok();
+            assert!(!ran.stdout.is_empty() || !ran.stderr.is_empty());
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let (tries, taken) = trying.join().expect("it does not panic");
+        assert!(tries > 0);
+        assert_eq!(taken, 0, "{host}: of {tries} tries");
+        // The service that came after a change of the port keeps the one beside it.
+        world.move_port();
+        world.cli(&["restart"]).await.ok();
+        assert!(TcpListener::bind((other, world.port())).is_err(), "{host}: after a move");
         server.kill().await;
     }
 }
