@@ -5,6 +5,7 @@ pub(crate) mod adopt;
 pub(crate) mod attached;
 pub(crate) mod change;
 pub(crate) mod circumstances;
+pub(crate) mod claim;
 pub(crate) mod controller;
 pub(crate) mod conversations;
 pub(crate) mod ends;

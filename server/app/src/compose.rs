@@ -261,7 +261,7 @@ impl UseCases {
             watcher: watcher.clone(),
             tasks: tasks.clone(),
         });
-        let families = Arc::new(Families::new(Arc::clone(&host)));
+        let families = Arc::new(Families::new(Arc::clone(&config), Arc::clone(&host)));
         let transitions = Arc::new(Transitions {
             config: Arc::clone(&config),
             registry: Arc::clone(&registry),
@@ -296,6 +296,7 @@ impl UseCases {
         });
         let launcher = Arc::new(Launcher {
             config: Arc::clone(&config),
+            families: Arc::clone(&families),
             agent: Arc::clone(&agent),
             host: Arc::clone(&host),
             transitions: Arc::clone(&transitions),

@@ -296,6 +296,46 @@ async fn h98_a_stop_interrupted_after_its_intent_is_finished_and_never_a_crash()
     assert_eq!(after.exit_reason.unwrap().to_string(), "operator_stop");
 }
 
+/// F20: what is refused leaves nothing trusted, here as at every other launch.
+#[tokio::test]
+async fn f20_a_refused_direct_session_leaves_the_agents_file_as_it_was() {
+    let world = enabled();
+    let dir = world.untrusted("new");
+    let server = world.serve().await;
+    let mut body = direct("new");
+    body["trust"] = true.into();
+    let before = std::fs::read(world.agent_config()).unwrap();
+    // The row cannot be written: the last thing that refuses a start.
+    let lock = world.locked().await;
+    assert_eq!(server.client.launch_with(body.clone()).await.status, 503);
+    assert_eq!(std::fs::read(world.agent_config()).unwrap(), before);
+    lock.release().await;
+
+    let one = server.client.launch_with(body).await.expect(201).instance();
+    let id = one.instance_id.as_str();
+    let mut events = server.events().await;
+    say(&server, id, "hello").await;
+    frames_until(&server, id, is_result).await;
+    server.client.stop(id).await.expect(200);
+    stands(&mut events, id, "stopped").await;
+    let text = std::fs::read_to_string(world.agent_config()).unwrap();
+    let mut config: Value = serde_json::from_str(&text).unwrap();
+    let key = dir.to_str().unwrap();
+    assert_eq!(config["projects"][key]["hasTrustDialogAccepted"], true, "{config}");
+    config["projects"][key]["hasTrustDialogAccepted"] = json!(false);
+    std::fs::write(world.agent_config(), config.to_string()).unwrap();
+    let before = std::fs::read(world.agent_config()).unwrap();
+    let lock = world.locked().await;
+    let path = format!("/api/v1/instances/{id}/resume");
+    let refused = server.client.post_json(&path, &json!({ "trust": true })).await;
+    assert_eq!(refused.status, 503, "{}", refused.text());
+    assert_eq!(std::fs::read(world.agent_config()).unwrap(), before);
+    lock.release().await;
+    let resumed = server.client.post_json(&path, &json!({ "trust": true })).await;
+    assert_eq!(resumed.expect(200).instance().generation, 2);
+    server.client.stop(id).await.expect(200);
+}
+
 #[tokio::test]
 async fn hd6_an_agent_without_a_daemon_is_killed_before_a_resume() {
     let world = enabled();

@@ -448,3 +448,35 @@ async fn h31_h37_projects_of_every_legal_name_are_found_and_started() {
         assert_eq!(value_of(&words, "--name"), Some(name), "verbatim");
     }
 }
+
+/// Sessions work without a server that nobody approved, so it is told of and nothing is refused.
+#[tokio::test]
+async fn a_preflight_names_the_servers_that_wait_for_approval() {
+    let world = World::new();
+    let dir = world.project("app");
+    let server = world.serve().await;
+    let check = async || {
+        let shown = server.client.get("/api/projects/app/preflight").await.expect(200).json();
+        assert_eq!(shown["ok"], true, "{shown}");
+        let checks = shown["checks"].as_array().unwrap().clone();
+        checks.into_iter().find(|check| check["name"] == "mcp-approval").expect("the check")
+    };
+    assert_eq!(check().await["status"], "ok");
+    let servers = json!({ "mcpServers": {
+        "known": { "command": "true" }, "open": { "command": "true" }, "no": { "command": "true" },
+    } });
+    fs::write(dir.join(".mcp.json"), servers.to_string()).unwrap();
+    fs::create_dir(dir.join(".claude")).unwrap();
+    let local = dir.join(".claude/settings.local.json");
+    let decided = json!({ "enabledMcpjsonServers": ["known"], "disabledMcpjsonServers": ["no"] });
+    fs::write(&local, decided.to_string()).unwrap();
+    let found = check().await;
+    assert_eq!(found["status"], "warn", "{found}");
+    let detail = found["detail"].as_str().unwrap();
+    assert!(detail.ends_with(": open"), "{detail}");
+    let decided =
+        json!({ "enabledMcpjsonServers": ["known", "open"], "disabledMcpjsonServers": ["no"] });
+    fs::write(&local, decided.to_string()).unwrap();
+    assert_eq!(check().await["status"], "ok");
+    server.client.run("app").await;
+}

@@ -1,6 +1,8 @@
 //! On a disk that an agent filled, what ends something still works (H91).
 
+use crate::direct_sessions::{asked, enabled, launch, say};
 use crate::harness::{Server, SmallDisk, World, gone};
+use crate::jobs::{endless, start, until_alive};
 use reqwest::Method;
 use serde_json::json;
 use std::fs;
@@ -138,4 +140,56 @@ async fn h91_on_a_full_disk_strays_are_killed_with_and_without_a_service() {
             server.kill().await;
         }
     }
+}
+
+/// An agent of a Direct Session that fills the disk is refused and ended all the same.
+#[tokio::test]
+async fn h91_on_a_full_disk_direct_sessions_and_jobs_are_ended() {
+    let world = enabled();
+    let Some(_disk) = SmallDisk::at(&world.state, 150) else {
+        skip!("this user may not mount a small file system");
+    };
+    world.project_with("work", endless());
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let disk = || fill(&world);
+    for n in 0..10 {
+        let one = launch(&server).await;
+        let id = one.instance_id.as_str();
+        say(&server, id, "use a tool").await;
+        let question = asked(&mut events, id).await;
+        let job = start(&server, "work").await;
+        until_alive(&mut events, &job, "working").await;
+        let first = disk();
+        let path = format!("/api/instances/{id}/permissions/{}", question.request_id);
+        let deny = json!({ "decision": "deny" });
+        let refused = server.client.post_json(&path, &deny).await;
+        assert_eq!(refused.status, 202, "{n}: {}", refused.text());
+        let second = disk();
+        if n % 2 == 0 {
+            server.client.stop(id).await.expect(200);
+        } else {
+            world.cli(&["stop", id]).await.ok();
+        }
+        let third = disk();
+        let ended = server.client.delete(&format!("/api/v1/agents/{job}")).await;
+        assert_eq!(ended.status, 200, "{n}: {}", ended.text());
+        for ballast in [first, second, third] {
+            let _ = fs::remove_file(ballast);
+        }
+        server.client.post(&format!("/api/instances/{id}/forget")).await.expect(200);
+    }
+    server.kill().await;
+}
+
+/// Leaves no byte in the state directory, beside what was filled before.
+fn fill(world: &World) -> std::path::PathBuf {
+    let count = fs::read_dir(&world.state).unwrap().count();
+    let path = world.state.join(format!("ballast-{count}-{:?}", std::time::Instant::now()));
+    let mut file = fs::File::create(&path).unwrap();
+    for size in [1 << 16, 1 << 12, 1] {
+        let block = vec![b'x'; size];
+        while std::io::Write::write_all(&mut file, &block).is_ok() {}
+    }
+    path
 }

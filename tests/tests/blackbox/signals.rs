@@ -1,6 +1,8 @@
 //! What signals do to the service.
 
-use crate::harness::{Server, World, limit};
+use crate::direct_sessions::{asked, enabled, launch, say};
+use crate::harness::{Process, Server, World, gone, limit};
+use serde_json::json;
 use std::process::Command;
 
 /// Signals that end a process by default and tell of no defect (signal(7)).
@@ -12,8 +14,69 @@ const SURVIVED: [&str; 15] = [
 ];
 
 fn send(server: &Server<'_>, signal: &str) {
-    let sent = Command::new("kill").arg("-s").arg(signal).arg(server.pid.to_string()).status();
+    send_to(server.pid, signal);
+}
+
+fn send_to(pid: i32, signal: &str) {
+    let sent = Command::new("kill").arg("-s").arg(signal).arg(pid.to_string()).status();
     assert!(sent.is_ok_and(|status| status.success()), "SIG{signal}");
+}
+
+/// Nothing but a request ends whoever holds agents: they would end with it.
+const SURVIVED_BY_HOLDERS: [&str; 2] = ["HUP", "QUIT"];
+
+#[tokio::test]
+async fn h36_h113_no_signal_ends_a_keeper_by_accident() {
+    let world = World::new();
+    world.project("app");
+    // What its starter blocked or ignored is not the keeper's.
+    world.enter(&["env", "--block-signal", "--ignore-signal=USR1"]);
+    let server = world.serve().await;
+    let body = json!({ "project": "app", "mode": "pty" });
+    let one = server.client.launch_with(body).await.expect(201).instance();
+    let keeper = one.keeper_pid.unwrap();
+    for signal in SURVIVED.iter().chain(&SURVIVED_BY_HOLDERS) {
+        send_to(keeper, signal);
+    }
+    let id = one.instance_id.as_str();
+    let same = server.client.instance(id).await.expect(200).instance();
+    assert_eq!((same.keeper_pid, same.status.to_string()), (Some(keeper), "running".to_owned()));
+    // It still does what it is for: it sees the end and says how it was.
+    let stopped = server.client.stop(id).await.expect(200).instance();
+    assert_eq!(stopped.exit_reason.unwrap().to_string(), "operator_stop");
+    assert!(limit_of_core_is_zero(server.pid));
+}
+
+#[tokio::test]
+async fn h36_h113_no_signal_ends_the_daemon_of_direct_sessions_by_accident() {
+    let world = enabled();
+    world.enter(&["env", "--block-signal", "--ignore-signal=USR1"]);
+    let server = world.serve().await;
+    let one = launch(&server).await;
+    let id = one.instance_id.as_str();
+    let is_daemon = |process: &Process| {
+        process.argv.first().is_some_and(|program| program.ends_with("svc-hosted"))
+    };
+    let daemon = world.processes().into_iter().find(is_daemon).expect("the daemon");
+    for signal in SURVIVED.iter().chain(&SURVIVED_BY_HOLDERS) {
+        send_to(daemon.pid, signal);
+    }
+    // It answers, and its agent is the same.
+    let mut events = server.events().await;
+    say(&server, id, "use a tool").await;
+    asked(&mut events, id).await;
+    assert!(daemon.is_alive());
+    assert!(limit_of_core_is_zero(daemon.pid), "H73");
+    server.client.stop(id).await.expect(200);
+    // A request to end is one, whatever its starter blocked.
+    send_to(daemon.pid, "TERM");
+    gone(&daemon).await;
+}
+
+fn limit_of_core_is_zero(pid: i32) -> bool {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    line.split_whitespace().nth(4) == Some("0")
 }
 
 #[tokio::test]

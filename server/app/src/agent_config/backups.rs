@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use svc_process::files;
 use svc_shared::Timestamp;
 
+/// No file of the agent's configuration that is copied is larger.
+const LARGEST: u64 = 4 << 20;
+
 /// Copies that are kept of one file.
 const KEPT: usize = 5;
 /// Digits of the milliseconds in the name of a copy: they sort by time.
@@ -100,7 +103,11 @@ impl Backups {
     /// It cannot be read.
     pub fn text(&self, file: &Path, id: &str) -> io::Result<Option<String>> {
         let found = self.of(file)?.into_iter().find(|kept| kept.id == id);
-        found.map(|kept| fs::read_to_string(kept.path)).transpose()
+        let text = |kept: Kept| {
+            let bytes = files::read_plain(&kept.path, LARGEST)?;
+            String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+        };
+        found.map(text).transpose()
     }
 
     fn prune(&self, prefix: &str) -> io::Result<()> {

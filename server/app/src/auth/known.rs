@@ -48,6 +48,9 @@ impl Known {
     }
 }
 
+/// A number and a line end are much shorter.
+const LONGEST_EPOCH: u64 = 1024;
+
 /// Compares two digests in constant time.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
     one.as_bytes().ct_eq(other.as_bytes()).into()
@@ -61,8 +64,11 @@ pub(super) async fn read_epoch(path: PathBuf, now: Timestamp) -> u64 {
 
 /// The epoch in a file, as [`read_epoch`] gives it. Blocks.
 pub(crate) fn epoch_on_disk(path: &Path, now: Timestamp) -> u64 {
-    match std::fs::read_to_string(path) {
-        Ok(text) => text.trim().parse().unwrap_or_else(|_| above(now)),
+    match svc_process::files::read_plain(path, LONGEST_EPOCH) {
+        Ok(text) => std::str::from_utf8(&text)
+            .ok()
+            .and_then(|text| text.trim().parse().ok())
+            .unwrap_or_else(|| above(now)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => 0,
         Err(_) => above(now),
     }

@@ -3,10 +3,16 @@
 //! A process belongs to a bridge that carries its launch id, is in its control group or in the session
 //! its launcher began, is below such a process, or was seen below one while its parents lived. Each is
 //! signalled by its identity only.
+//!
+//! The session and what was seen count only where the first process once proved its launch to this
+//! process of ours: a record can name a stranger, whose session and children are strangers, too (H102).
 
+use crate::bridges::claim::{Claim, claim};
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use svc_config::Config;
 use svc_domain::bridge::Bridge;
 use svc_domain::identity::{Pid, ProcessIdentity, Verdict};
 use svc_domain::usage::Tree;
@@ -22,8 +28,11 @@ const ROUNDS: usize = 5;
 
 /// The processes that were last seen with each live bridge, its first one left out.
 pub(crate) struct Families {
+    config: Arc<Config>,
     host: Arc<dyn ProcessHost>,
     known: Mutex<HashMap<InstanceId, Family>>,
+    /// The generations whose first process has proven its launch.
+    proven: Mutex<HashMap<InstanceId, u32>>,
 }
 
 #[derive(Debug)]
@@ -33,8 +42,36 @@ struct Family {
 }
 
 impl Families {
-    pub fn new(host: Arc<dyn ProcessHost>) -> Self {
-        Self { host, known: Mutex::default() }
+    pub fn new(config: Arc<Config>, host: Arc<dyn ProcessHost>) -> Self {
+        Self { config, host, known: Mutex::default(), proven: Mutex::default() }
+    }
+
+    fn proven(&self) -> MutexGuard<'_, HashMap<InstanceId, u32>> {
+        self.proven.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// This process launched the generation, or has seen the proof.
+    pub fn is_ours(&self, id: &InstanceId, generation: u32) {
+        self.proven().insert(id.clone(), generation);
+    }
+
+    fn has_proof(&self, bridge: &Bridge) -> bool {
+        self.proven().get(&bridge.id) == Some(&bridge.generation)
+    }
+
+    /// Asks a process for the launch of a record, and remembers the proof.
+    pub async fn claim(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Claim {
+        let (host, bridge_of, identity) =
+            (Arc::clone(&self.host), bridge.clone(), identity.clone());
+        let program = self.config.claude.binary.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            claim(host.as_ref(), Path::new(&program), &bridge_of, &identity)
+        });
+        let told = asked.await.unwrap_or(Claim::Unproven);
+        if told == Claim::Proven {
+            self.is_ours(&bridge.id, bridge.generation);
+        }
+        told
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<InstanceId, Family>> {
@@ -43,7 +80,9 @@ impl Families {
 
     /// Takes what a look at the bridge found.
     pub fn saw(&self, bridge: &Bridge, tree: &Tree) {
-        let Some(first) = &bridge.process else { return };
+        let Some(first) = bridge.process.as_ref().filter(|_| self.has_proof(bridge)) else {
+            return;
+        };
         let alive = tree.iter().filter(|(_, counters)| counters.is_alive);
         let members = alive.filter_map(|((pid, start_ticks), _)| {
             let pid = Pid::new(i64::from(*pid)).filter(|pid| *pid != first.pid)?;
@@ -56,6 +95,7 @@ impl Families {
     /// Forgets everything but these.
     pub fn keep(&self, is_kept: impl Fn(&InstanceId) -> bool) {
         self.lock().retain(|id, _| is_kept(id));
+        self.proven().retain(|id, _| is_kept(id));
     }
 
     fn add(&self, bridge: &Bridge, found: impl IntoIterator<Item = ProcessIdentity>) {
@@ -76,6 +116,7 @@ impl Families {
     }
 
     /// Looks once more who is below a bridge, before it is ended.
+    /// Its first process has just been proven.
     pub async fn remember(&self, bridge: &Bridge, first: &ProcessIdentity) {
         let (host, root) = (Arc::clone(&self.host), first.clone());
         let below = tokio::task::spawn_blocking(move || host.descendants(&root)).await;
@@ -147,8 +188,8 @@ impl Families {
         known: &mut HashSet<ProcessIdentity>,
     ) -> Vec<ProcessIdentity> {
         if let Some(launch) = &bridge.launch {
-            let (host, id, first) =
-                (Arc::clone(&self.host), launch.id.clone(), bridge.process.clone());
+            let first = bridge.process.clone().filter(|_| self.has_proof(bridge));
+            let (host, id) = (Arc::clone(&self.host), launch.id.clone());
             let found = tokio::task::spawn_blocking(move || host.remains(first.as_ref(), &id));
             let found = found.await.unwrap_or_default();
             known.extend(found.into_iter().map(|process| process.identity));

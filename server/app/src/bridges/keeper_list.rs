@@ -1,7 +1,7 @@
 //! Use-cases: the keepers that live, and the end of one that belongs to nobody.
 
 use crate::auth::refs::SessionRefs;
-use crate::bridges::keepers::is_keeper;
+use crate::bridges::keepers::{held_by, is_keeper};
 use crate::bridges::strays::launch_in;
 use crate::ops::doctor::last::LastAnswer;
 use crate::registry::Registry;
@@ -12,11 +12,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_config::Config;
-use svc_domain::identity::{LaunchId, Pid, ProcessIdentity, Verdict};
+use svc_domain::identity::{LaunchId, Pid, ProcessIdentity};
 use svc_keeper::message::Phase;
 use svc_keeper::sidecar::{self, SUFFIX, Sidecar};
 use svc_ports::ProcessHost;
-use svc_ports::process::{Signal, Signalled, Target};
+use svc_ports::process::{ProcessFacts, Signal, Signalled, Target};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_shared::internal::keepers::{Keeper, KilledKeeper};
@@ -44,8 +44,11 @@ struct Found {
 }
 
 /// What the registry says about the keepers of a directory.
+#[derive(Default)]
 struct Known {
     projects: HashSet<String>,
+    /// The keepers that rows name.
+    keepers: HashSet<ProcessIdentity>,
     /// Project and instance of each launch that has a row.
     launches: HashMap<LaunchId, (String, InstanceId)>,
 }
@@ -97,7 +100,7 @@ impl KeeperList {
         let (path, socket) = (found.path, found.socket);
         let removed = blocking(move || {
             // It removes its socket itself at an orderly end.
-            let _ = socket.map(std::fs::remove_file);
+            let _ = socket.map(|socket| svc_process::files::remove_socket(&socket));
             std::fs::remove_file(path)
         });
         if let Err(error) = removed.await? {
@@ -118,7 +121,7 @@ impl KeeperList {
 
     async fn found(self: &Arc<Self>) -> Result<Vec<Found>, AppError> {
         let rows = self.registry.store.bridges().await?;
-        let mut known = Known { projects: HashSet::new(), launches: HashMap::new() };
+        let mut known = Known::default();
         for row in rows {
             match row.content {
                 Content::Bridge(bridge) => {
@@ -128,6 +131,7 @@ impl KeeperList {
                         known.launches.insert(launch.id.clone(), owner);
                     }
                     known.projects.insert(project);
+                    known.keepers.extend(bridge.keeper);
                 }
                 Content::Corrupt { project, .. } => _ = known.projects.insert(project),
             }
@@ -139,10 +143,11 @@ impl KeeperList {
     /// Blocks: reads the records of keepers and the process table.
     fn look(&self, known: &Known) -> Vec<Found> {
         let listed = sidecar::list(&log_files::directory(&self.config)).unwrap_or_default();
+        let processes = if listed.is_empty() { Vec::new() } else { self.host.processes() };
         let (mut found, mut damaged) = (Vec::new(), Vec::new());
         for (path, sidecar) in listed {
             match sidecar {
-                Ok(sidecar) => found.extend(self.judged(path, sidecar, &known.projects)),
+                Ok(sidecar) => found.extend(self.judged(path, sidecar, known, &processes)),
                 Err(error) => {
                     tracing::debug!(error = %error, "the record of a keeper cannot be used");
                     damaged.push(path);
@@ -192,14 +197,25 @@ impl KeeperList {
         damaged.into_iter().filter_map(keeper_of).collect()
     }
 
-    fn judged(&self, path: PathBuf, sidecar: Sidecar, projects: &HashSet<String>) -> Option<Found> {
+    fn judged(
+        &self,
+        path: PathBuf,
+        sidecar: Sidecar,
+        known: &Known,
+        processes: &[ProcessFacts],
+    ) -> Option<Found> {
         let identity = sidecar.keeper()?;
         let facts = self.host.inspect(identity.pid)?;
         // The record proves nothing: the process must be it, and be a keeper.
         if facts.identity != identity || !is_keeper(&facts) {
             return None;
         }
-        let agent = sidecar.agent().filter(|agent| self.host.probe(agent) == Verdict::Same);
+        // Nor does it prove the agent: that is a child of the keeper with the id of a launch (H102).
+        let held = held_by(self.host.as_ref(), processes, &identity);
+        let agent = sidecar.agent().filter(|agent| held.iter().any(|(one, _)| one == agent));
+        let is_known = known.projects.contains(sidecar.project.as_str())
+            || known.keepers.contains(&identity)
+            || held.iter().any(|(_, launch)| known.launches.contains_key(launch));
         let session = sidecar.session_id.as_ref();
         let shown = Keeper {
             keeper_pid: identity.pid.get(),
@@ -210,11 +226,10 @@ impl KeeperList {
             instance_id: Some(sidecar.instance_id.clone()),
             started_at: Some(sidecar.started_at),
             damaged: false,
-            orphan: !projects.contains(sidecar.project.as_str()),
+            orphan: !is_known,
             outdated: sidecar.keeper.version != env!("CARGO_PKG_VERSION"),
             version: Some(sidecar.keeper.version.clone()),
         };
-        let agent = sidecar.agent();
         Some(Found { path, socket: Some(sidecar.socket), identity, agent, shown })
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
-use svc_domain::identity::Verdict;
+use svc_domain::identity::{LaunchId, ProcessIdentity, Verdict};
 use svc_keeper::client::{ConnectError, Connection, Options, connect};
 use svc_keeper::message::Role;
 use svc_keeper::sidecar::{FinalScreen, SUFFIX, Sidecar, screen_file};
@@ -182,6 +182,21 @@ impl Keepers {
         if tokio::time::timeout(AFTER_AGENT, &mut exited).await.is_ok() {
             return;
         }
+        let (host, named) = (Arc::clone(&self.host), keeper.clone());
+        let launch = bridge.launch.as_ref().map(|launch| launch.id.clone());
+        let is_its = blocking(move || is_keeper_of(host.as_ref(), &named, launch.as_ref())).await;
+        if !is_its.unwrap_or(false) {
+            if matches!(self.host.probe(keeper), Verdict::Gone(_)) {
+                return;
+            }
+            warn!(
+                bridge.id = %bridge.id, agent.pid = keeper.pid.get(),
+                "the process that the record of session {} names as its keeper is none of it, and \
+                 is left alone",
+                bridge.id.short()
+            );
+            return;
+        }
         match self.host.signal(keeper, Signal::Kill, Target::Process) {
             Signalled::Gone => {}
             Signalled::Sent => {
@@ -217,6 +232,37 @@ pub(crate) async fn connect_as(sidecar: &Sidecar, role: Role) -> Result<Connecti
 pub(crate) async fn left_of(keepers: &Arc<Keepers>, bridge: &Bridge) -> Left {
     let (keepers, bridge) = (Arc::clone(keepers), bridge.clone());
     blocking(move || keepers.left_of(&bridge)).await.unwrap_or(Left::Unknown)
+}
+
+/// Whether a process may be ended as the keeper of this launch (H102).
+///
+/// A record can name a stranger's true pid, start and boot. A keeper is known by its argument, and
+/// the agent that it holds carries the id of its launch: a keeper that holds an agent of another
+/// launch belongs to that one. Blocks: reads the process table.
+pub(crate) fn is_keeper_of(
+    host: &dyn ProcessHost,
+    keeper: &ProcessIdentity,
+    launch: Option<&LaunchId>,
+) -> bool {
+    let is_one = host
+        .inspect(keeper.pid)
+        .is_some_and(|facts| facts.identity == *keeper && is_keeper(&facts));
+    is_one
+        && held_by(host, &host.processes(), keeper)
+            .iter()
+            .all(|(_, carried)| Some(carried) == launch)
+}
+
+/// The children of a keeper that belong to a launch, with its id.
+pub(crate) fn held_by(
+    host: &dyn ProcessHost,
+    processes: &[ProcessFacts],
+    keeper: &ProcessIdentity,
+) -> Vec<(ProcessIdentity, LaunchId)> {
+    let children = processes.iter().filter(|one| one.parent == keeper.pid.get());
+    let launched =
+        |one: &ProcessFacts| Some((one.identity.clone(), host.launch_of(&one.identity)?));
+    children.filter_map(launched).collect()
 }
 
 /// Whether a process is a keeper, by the argument that it was started with.

@@ -5,6 +5,7 @@
 
 use crate::agent::Agent;
 use crate::agent_config::AgentConfigEditor;
+use crate::bridges::family::Families;
 use crate::bridges::launch_id::new_launch_id;
 use crate::bridges::transition::Changed;
 use crate::bridges::transition::Transitions;
@@ -99,6 +100,7 @@ impl<'a> LaunchRequest<'a> {
 /// Starts the agent for rows.
 pub(crate) struct Launcher {
     pub config: Arc<Config>,
+    pub families: Arc<Families>,
     pub agent: Arc<Agent>,
     pub host: Arc<dyn ProcessHost>,
     pub transitions: Arc<Transitions>,
@@ -214,6 +216,7 @@ impl Launcher {
         };
         hit("spawn.after_fork").await;
         let (identity, keeper) = (held.identity().clone(), held.keeper().cloned());
+        self.families.is_ours(id, generation);
         let fact = Fact::Held { agent: identity.clone(), keeper: keeper.clone() };
         match self.transitions.observe(id, generation, fact).await? {
             Changed::Now(known)

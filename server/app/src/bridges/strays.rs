@@ -7,7 +7,6 @@ use crate::registry::Registry;
 use crate::tasks::blocking;
 use crate::{AppError, Class, log_files};
 use std::collections::{HashMap, HashSet};
-use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -173,9 +172,7 @@ fn logged_launches(logs: &Path) -> HashSet<LaunchId> {
 
 /// The id of a launch from the file that its launcher wrote.
 pub(super) fn launch_in(path: &Path) -> Option<LaunchId> {
-    let file = std::fs::File::open(path).ok().filter(|_| path.is_file())?;
-    let mut text = String::new();
-    file.take(LAUNCH_FILE_BYTES).read_to_string(&mut text).ok()?;
-    let content: serde_json::Value = serde_json::from_str(&text).ok()?;
+    let text = svc_process::files::read_plain(path, LAUNCH_FILE_BYTES).ok()?;
+    let content: serde_json::Value = serde_json::from_slice(&text).ok()?;
     content.get("launch_id")?.as_str()?.parse().ok()
 }

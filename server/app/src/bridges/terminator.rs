@@ -1,12 +1,11 @@
 //! Ends processes of bridges.
 //! An orderly signal first, then force, then the proof that they are gone.
 
+use crate::bridges::claim::Claim;
 use crate::bridges::family::Families;
 use crate::bridges::keepers::Keepers;
-use crate::bridges::unmanaged::seen;
 use crate::failpoint::hit;
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_config::Config;
@@ -63,8 +62,8 @@ impl Terminator {
 
     /// Ends one proven process with everything it started, bounded in time.
     pub async fn end(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Ended {
-        match self.claim(bridge, identity).await {
-            Claim::Proven => {}
+        match self.families.claim(bridge, identity).await {
+            Claim::Proven | Claim::Gone => {}
             Claim::Stranger => {
                 self.families.kill_leftovers(bridge).await;
                 return Ended::Gone { report: ExitReport::default(), forced: false };
@@ -148,51 +147,10 @@ impl Terminator {
     }
 }
 
-/// What connects a process with the launch of a record.
-enum Claim {
-    /// It is the one that was launched, or it is gone.
-    Proven,
-    /// It belongs to another launch.
-    Stranger,
-    /// Nothing but the record says that it is ours.
-    Unproven,
-}
-
 impl Terminator {
     /// Whether the process of a record may be signalled, as far as it can be asked.
     pub async fn is_proven(&self, bridge: &Bridge, identity: &ProcessIdentity) -> bool {
-        matches!(self.claim(bridge, identity).await, Claim::Proven)
-    }
-
-    /// Asks the process itself for its launch (H102).
-    ///
-    /// A record can name a stranger's true pid, start and boot: whoever can write the database could
-    /// let us end any process of this user.
-    async fn claim(&self, bridge: &Bridge, identity: &ProcessIdentity) -> Claim {
-        let (host, identity) = (Arc::clone(&self.host), identity.clone());
-        let launch = bridge.launch.as_ref().map(|launch| launch.id.clone());
-        let (cwd, program) = (bridge.cwd.clone(), self.config.claude.binary.clone());
-        let asked = tokio::task::spawn_blocking(move || {
-            let told = match launch {
-                Some(_) if host.is_own_child(&identity) => Some(Claim::Proven),
-                Some(wanted) => host
-                    .launch_of(&identity)
-                    .map(|found| if found == wanted { Claim::Proven } else { Claim::Stranger }),
-                // Somebody else started it: it must be what was demanded when it was adopted.
-                None => {
-                    let facts = host.inspect(identity.pid).filter(|it| it.identity == identity);
-                    facts.map(|facts| match seen(&facts, &cwd, Path::new(&program)) {
-                        found if found.is_in_the_way() => Claim::Proven,
-                        _ => Claim::Unproven,
-                    })
-                }
-            };
-            told.unwrap_or_else(|| match host.probe(&identity) {
-                Verdict::Gone(_) => Claim::Proven,
-                Verdict::Same | Verdict::Unknown => Claim::Unproven,
-            })
-        });
-        asked.await.unwrap_or(Claim::Unproven)
+        matches!(self.families.claim(bridge, identity).await, Claim::Proven | Claim::Gone)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What agents ask their operator, in one list, and the answers.
 
 use crate::hosted::HostedParts;
-use crate::ops::audit;
+use crate::ops::{audit, reserve};
 use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::hosted::prompt::LONGEST_MESSAGE;
@@ -75,6 +75,10 @@ impl Approvals {
         self.parts.rows.refresh().await?;
         if self.parts.rows.get(id).is_none() {
             return Err(crate::bridges::lookup::unknown_instance(id.as_str()));
+        }
+        if word == "deny" {
+            // An agent that fills the disk must not go unrefused.
+            reserve::make_room(&self.parts.config.state_dir).await;
         }
         let actor = audit::current().map(|actor| actor.to_string());
         let decision = Decision { word, message, actor: actor.as_deref() };

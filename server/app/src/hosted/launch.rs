@@ -10,10 +10,11 @@ use crate::tasks::blocking;
 use crate::{AppError, Class};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use svc_agent::environment::with_launch_id;
 use svc_domain::admission::{Obstacle, Program, Trust as Trusted, bypass_obstacle, trust_obstacle};
 use svc_domain::argv::hosted_args;
 use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, State};
-use svc_domain::identity::{Pid, ProcessIdentity};
+use svc_domain::identity::{LaunchId, Pid, ProcessIdentity};
 use svc_domain::redact::redact_text;
 use svc_hosted::client::{CallError, Client};
 use svc_hosted::protocol::{Spawned, code};
@@ -103,9 +104,11 @@ impl HostedParts {
         let program = agent.program().map_err(|error| {
             AppError::new(ErrorCode::AgentMissing, Class::Unavailable, error.to_string())
         })?;
+        // The name of the process is an id of a launch, too: by it the agent is known when the
+        // daemon that held it is gone.
+        let launch: LaunchId = session.process_id.parse().map_err(AppError::internal)?;
         // What is no text cannot travel in JSON, and no variable of the agent is.
-        let env: Map<String, Value> = agent
-            .environment()
+        let env: Map<String, Value> = with_launch_id(agent.environment(), &launch)
             .into_iter()
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.into_string().ok()?.into()))
@@ -153,9 +156,6 @@ impl HostedSessions {
         // Before anything is written: without a daemon nothing is left behind.
         let client = parts.link.client().await?;
         let _lock = parts.locks.project(&project.path).await?;
-        if grant {
-            parts.trust.grant(project).await?;
-        }
         let now = parts.rows.clock.now();
         let session = HostedSession {
             id: new_id()?,
@@ -174,6 +174,11 @@ impl HostedSessions {
         };
         crate::failpoint::hit("hosted.before_record").await;
         parts.rows.insert(&session).await?;
+        // After the last refusal: a launch that is refused leaves nothing trusted (F20).
+        if grant && let Err(error) = parts.trust.grant(project).await {
+            parts.rows.delete(&session).await?;
+            return Err(error);
+        }
         crate::failpoint::hit("hosted.after_record").await;
         let session = parts.start(&client, &session).await?;
         let outcome = Outcome {
@@ -212,21 +217,24 @@ impl HostedSessions {
         let client = parts.link.client().await?;
         let _lock = parts.locks.project(&session.cwd).await?;
         let command = Command::Resume { process_id: new_process_id() };
-        // The judgement comes before the grant: a refused resume leaves nothing trusted.
         let current = parts.rows.get(id).ok_or_else(unknown)?;
         if let Err(refusal) =
             svc_domain::hosted::decide(&current, command.clone(), parts.rows.clock.now())
         {
             return refused(parts.record(&current), refusal);
         }
-        if grant {
-            parts.trust.grant(&project).await?;
-        }
         let session = match parts.rows.command(id, command).await? {
             Changed::Now(session) => *session,
             Changed::Late => return Err(unknown()),
             Changed::Refused(refusal) => return refused(parts.record(&current), refusal),
         };
+        // After the last refusal: a resume that is refused leaves nothing trusted (F20).
+        if grant && let Err(error) = parts.trust.grant(&project).await {
+            let detail = Some(redact_text(&error.message));
+            let fact = Fact::NotStarted { reason: ExitReason::Unknown, detail };
+            parts.rows.observe(id, &session.process_id, fact).await?;
+            return Err(error);
+        }
         crate::failpoint::hit("hosted.after_record").await;
         let session = parts.start(&client, &session).await?;
         let outcome =

@@ -2,6 +2,7 @@
 
 use crate::hosted::rows::Changed;
 use crate::hosted::{HostedParts, HostedSessions};
+use crate::ops::reserve;
 use crate::tasks::blocking;
 use crate::{AppError, Class};
 use serde_json::json;
@@ -75,11 +76,11 @@ impl HostedParts {
         Ok(())
     }
 
-    /// Whether this process is the agent of a Direct Session, by its arguments.
-    fn is_agent(&self, agent: &ProcessIdentity) -> bool {
-        self.host.inspect(agent.pid).is_some_and(|facts| {
-            facts.identity == *agent && facts.argv.iter().any(|word| word == "stream-json")
-        })
+    /// Whether this process is the agent of a session, by what it carries (H102).
+    ///
+    /// A record can name a stranger's true pid, start and boot. Blocks for one look.
+    fn is_agent_of(&self, session: &HostedSession, agent: &ProcessIdentity) -> bool {
+        self.host.launch_of(agent).is_some_and(|carried| carried.as_str() == session.process_id)
     }
 
     async fn kill_orphan(
@@ -94,14 +95,17 @@ impl HostedParts {
             ))
         };
         if let Some(agent) = session.agent.clone() {
-            let (this, one) = (Arc::clone(self), agent.clone());
+            let (this, of, one) = (Arc::clone(self), session.clone(), agent.clone());
             let (verdict, is_agent) =
-                blocking(move || (this.host.probe(&one), this.is_agent(&one))).await?;
+                blocking(move || (this.host.probe(&one), this.is_agent_of(&of, &one))).await?;
             match verdict {
                 Verdict::Gone(_) => {}
                 Verdict::Unknown => return refused("the process table cannot be read"),
                 Verdict::Same if !is_agent => {
-                    return refused("the process is not an agent of ours");
+                    return refused(
+                        "nothing but the record says that the process is its agent; look at it \
+                         with `ps` and end it yourself if it is",
+                    );
                 }
                 Verdict::Same => {
                     for signal in [Signal::Interrupt, Signal::Kill] {
@@ -137,6 +141,7 @@ impl HostedSessions {
         if !session.is_live() && !session.is_orphan() {
             return Ok(parts.record(&session));
         }
+        reserve::make_room(&parts.config.state_dir).await;
         let _lock = parts.locks.project(&session.cwd).await?;
         parts.rows.refresh().await?;
         let session = parts.rows.get(id).ok_or_else(|| unknown(id))?;

@@ -4,6 +4,7 @@ use super::ask::Question;
 use super::{STOPS, conflict, job_id, lock, unknown_job};
 use crate::AppError;
 use crate::jobs::Jobs;
+use crate::ops::reserve;
 use crate::tasks::blocking;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,6 +61,7 @@ impl Jobs {
         if !self.has_job(&id).await? {
             return Err(unknown_job(&id));
         }
+        reserve::make_room(&self.scan.config.state_dir).await;
         let program = self.scan.agent.program_now().await?;
         let _lock = self.lock_job(&id).await?;
         if !self.has_job(&id).await? {

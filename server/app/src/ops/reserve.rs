@@ -69,21 +69,25 @@ fn keep(state_dir: &Path) -> io::Result<()> {
         Ok(()) | Err(_) => {}
     }
     // They are made in order and freed from the end: with the last one, all are there.
-    let is_whole = |path: &Path| std::fs::symlink_metadata(path).is_ok_and(|it| it.len() >= PIECE);
+    let is_whole = |path: &Path| {
+        std::fs::symlink_metadata(path).is_ok_and(|it| it.is_file() && it.len() >= PIECE)
+    };
     if is_whole(&piece(state_dir, PIECES - 1)) {
         return Ok(());
     }
     for number in 0..PIECES {
         let path = piece(state_dir, number);
-        let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
-        let file = match made {
+        let make = || OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+        let file = match make() {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // A service that was killed here left an empty one.
                 if is_whole(&path) {
                     continue;
                 }
-                OpenOptions::new().write(true).open(&path)?
+                // A service that was killed here left an empty one. What somebody else put here, a
+                // pipe or a link, is never opened.
+                std::fs::remove_file(&path)?;
+                make()?
             }
             Err(error) => return Err(error),
         };
@@ -102,6 +106,29 @@ fn keep(state_dir: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Whoever can write here must not be able to hold up a stop, or to have other files changed.
+    #[test]
+    fn h91_what_somebody_put_in_the_place_of_kept_space_is_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("reserve")).unwrap();
+        let other = dir.path().join("other");
+        std::fs::write(&other, "mine").unwrap();
+        let at = |number| piece(dir.path(), number);
+        let pipe = std::process::Command::new("mkfifo").arg(at(PIECES - 1)).status().unwrap();
+        assert!(pipe.success());
+        std::os::unix::fs::symlink(&other, at(0)).unwrap();
+        std::os::unix::fs::symlink("nowhere", at(1)).unwrap();
+        std::os::unix::net::UnixListener::bind(at(2)).unwrap();
+        std::fs::write(at(3), "short").unwrap();
+        keep(dir.path()).unwrap();
+        for number in 0..PIECES {
+            let facts = std::fs::symlink_metadata(at(number)).unwrap();
+            assert!(facts.is_file() && facts.len() == PIECE, "{number}");
+        }
+        assert_eq!(std::fs::read_to_string(other).unwrap(), "mine");
+        assert!(!dir.path().join("reserve/nowhere").exists());
+    }
 
     #[test]
     fn h91_space_is_kept_once_and_freed_piece_by_piece() {

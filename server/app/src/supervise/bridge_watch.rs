@@ -73,6 +73,8 @@ async fn watch(this: &Arc<Watchers>, id: &InstanceId, generation: u32) -> Result
         return Ok(());
     };
     let Some(identity) = &bridge.process else { return Ok(()) };
+    // Its session and its children are ended with it only if it is what was launched.
+    this.terminator.families.claim(&bridge, identity).await;
     let exited = this.launcher.host.exited(identity);
     tokio::pin!(exited);
     let set =

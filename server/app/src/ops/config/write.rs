@@ -9,7 +9,7 @@ use crate::tasks::blocking;
 use crate::{AppError, Class};
 use std::collections::BTreeMap;
 use std::fs::Permissions;
-use std::io::{self, Read as _};
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -281,11 +281,7 @@ fn is_stamp(text: &str) -> bool {
 
 /// The text of a file within the size limit.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(io::Error::other("it is larger than 1 MiB"));
-    }
+    let bytes = svc_process::files::read_plain(path, LARGEST)?;
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
