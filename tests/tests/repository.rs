@@ -267,3 +267,60 @@ fn h145_the_program_has_no_fail_points_and_no_secret_of_a_sample() {
         assert!(has(&fs::read(other).unwrap(), "SVC_FAILPOINTS"), "the scan finds fail points");
     }
 }
+
+/// What stands between backticks in a text.
+fn quoted(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// A page that names its proofs is worth nothing when they are gone.
+#[test]
+fn every_proof_that_the_security_pages_name_is_there() {
+    let sources: Vec<(String, String)> =
+        ["server", "shared", "web/src", "tests/tests", "xtask/src"]
+            .iter()
+            .flat_map(|folder| files(folder, &[".rs"]))
+            .collect();
+    let functions: BTreeSet<&str> = sources
+        .iter()
+        .flat_map(|(_, text)| text.split("fn ").skip(1))
+        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next())
+        .collect();
+    let is_test = |word: &str| {
+        (word.matches('_').count() >= 4 || word.starts_with("h28_"))
+            && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let places = ["server/", "shared/", "web/", "tests/", "xtask/", "docs/", "migrations/"];
+    let mut missing = Vec::new();
+    let mut found = 0;
+    for page in ["docs/asvs.md", "docs/security.md"] {
+        let text = read(page);
+        for word in quoted(&text) {
+            let is_there = if is_test(word) {
+                functions.contains(word)
+            } else if places.iter().any(|place| word.starts_with(place)) {
+                root().join(word).exists()
+            } else {
+                continue;
+            };
+            found += 1;
+            if !is_there {
+                missing.push(format!("{page}: {word}"));
+            }
+        }
+        // A name "in" a file is code there.
+        for (at, _) in text.match_indices("` in `") {
+            let (before, after) = (&text[..at], &text[at + 6..]);
+            let name = before.rsplit('`').next().unwrap();
+            let file = after.split('`').next().unwrap();
+            if places.iter().any(|place| file.starts_with(place))
+                && root().join(file).is_file()
+                && !read(file).contains(name)
+            {
+                missing.push(format!("{page}: {name} in {file}"));
+            }
+        }
+    }
+    assert!(found > 200, "{found} names were looked for");
+    assert_eq!(missing, Vec::<String>::new());
+}

@@ -1,7 +1,7 @@
 //! Navigation between views.
 //!
-//! A router of our own: seven addresses with one parameter at most, which the rules in
-//! `model::route` read. The general one was a tenth of the module.
+//! A table of addresses with two parameters at most, read by the rules in `model::route`. A general
+//! router is for many more of them, and was a tenth of the module.
 
 use crate::browser;
 use crate::layers;
