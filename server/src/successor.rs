@@ -207,7 +207,7 @@ impl Handover {
     }
 }
 
-/// Descriptors of these sockets that follow each other, as the protocol wants, and survive exec.
+/// Descriptors of these sockets that follow each other and survive exec.
 fn in_a_row(listener: &TcpListener, twin: Option<&OwnedFd>) -> std::io::Result<Vec<OwnedFd>> {
     let mut passed = vec![fcntl_dupfd_cloexec(listener, 3)?];
     if let Some(twin) = twin {

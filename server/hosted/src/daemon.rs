@@ -1,16 +1,16 @@
 //! The daemon: holds the pipes of agents, keeps their frames, serves connections.
 
+mod admitted;
 mod connection;
 mod detach;
 mod methods;
-mod places;
 mod process;
 mod ring;
 mod state;
 mod table;
 mod time;
 
-use places::Places;
+use admitted::Admissions;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use state::Daemon;
 use std::fs::File;
@@ -137,7 +137,7 @@ fn bind(socket: &Path) -> std::io::Result<UnixListener> {
 }
 
 async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
-    let places = Places::new();
+    let admissions = Admissions::new();
     let user = rustix::process::geteuid().as_raw();
     let (Ok(mut terminate), Ok(mut interrupt)) =
         (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
@@ -154,7 +154,7 @@ async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
             _ = terminate.recv() => return,
             _ = interrupt.recv() => return,
             _ = idle.tick() => {
-                let is_idle = places.are_empty() && daemon.table.running().is_empty();
+                let is_idle = admissions.are_empty() && daemon.table.running().is_empty();
                 // Idle at two ticks in a row, and nobody came in between.
                 if is_idle && std::mem::replace(&mut was_idle, is_idle) {
                     return;
@@ -169,8 +169,8 @@ async fn serve(daemon: Arc<Daemon>, listener: UnixListener) {
                 };
                 let is_ours = socket.peer_cred().is_ok_and(|peer| peer.uid() == user);
                 if is_ours {
-                    let (of, place) = (Arc::clone(&daemon), places.enter());
-                    daemon.table.tasks.spawn(connection::serve(of, socket, place));
+                    let (of, admitted) = (Arc::clone(&daemon), admissions.enter());
+                    daemon.table.tasks.spawn(connection::serve(of, socket, admitted));
                 }
             }
         }

@@ -56,9 +56,9 @@ pub fn settle_as_server() {
     OF_SERVERS.into_iter().chain(OF_LINUX).chain(real_time()).for_each(disregard);
 }
 
-/// The same for a keeper or the daemon of Direct Sessions, with which agents would end.
+/// The same for a keeper, or for the daemon of Direct Sessions.
 ///
-/// They have no terminal of their own and are asked to end by other means.
+/// Their agents would end with them. They have no terminal of their own and are asked to end by other means.
 pub fn settle_as_holder() {
     settle_as_server();
     OF_HOLDERS.into_iter().for_each(disregard);

@@ -1,4 +1,4 @@
-//! Records that name strangers truly: no process but our own is ever signalled for them (H102).
+//! Records that name strangers truly: only our own processes are signalled (H102).
 //!
 //! Whoever can write the state directory could otherwise let the service end any process of its user.
 //! `identity.rs` has the records of bridges; here are those of keepers, of Direct Sessions, and of
@@ -64,7 +64,7 @@ fn edit_keeper_record(world: &World, project: &str, edit: impl FnOnce(&mut Value
     std::fs::write(path, record.to_string()).unwrap();
 }
 
-/// The record of a keeper names a stranger as its agent, or hides whose keeper it is.
+/// The record of a keeper names a stranger, or hides whose keeper it is.
 #[tokio::test]
 async fn h102_h105_a_forged_record_of_a_keeper_ends_nobody_else() {
     let world = World::new();
@@ -98,7 +98,7 @@ async fn h102_h105_a_forged_record_of_a_keeper_ends_nobody_else() {
     witness.assert_untouched(&world).await;
 }
 
-/// The row of a Direct Session names a stranger as the agent that its daemon left behind.
+/// The row of a Direct Session names a stranger as its agent.
 #[tokio::test]
 async fn h102_a_stranger_is_not_ended_as_the_agent_of_a_direct_session() {
     let world = enabled();
@@ -195,7 +195,7 @@ async fn sample(page: &mut Events, id: &str) {
     within("a sample", async {
         loop {
             if let EventFrame::Sample { metrics, .. } = page.next().await
-                && metrics.get(id).is_some()
+                && metrics.contains_key(id)
             {
                 return;
             }

@@ -449,7 +449,7 @@ async fn h31_h37_projects_of_every_legal_name_are_found_and_started() {
     }
 }
 
-/// Sessions work without a server that nobody approved, so it is told of and nothing is refused.
+/// Sessions work without an unapproved server: it is told of, not refused.
 #[tokio::test]
 async fn a_preflight_names_the_servers_that_wait_for_approval() {
     let world = World::new();

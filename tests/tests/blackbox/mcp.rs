@@ -573,7 +573,7 @@ async fn h99_calls_at_the_same_time_start_one_bridge() {
     agent.end().await;
 }
 
-/// A signal that somebody sends by mistake takes an agent's tools away from it (H113).
+/// A signal sent by mistake does not take its tools from an agent (H113).
 #[tokio::test]
 async fn h113_h137_no_signal_by_accident_ends_the_server_of_an_agent() {
     let world = World::new();

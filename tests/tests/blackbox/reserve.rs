@@ -142,7 +142,7 @@ async fn h91_on_a_full_disk_strays_are_killed_with_and_without_a_service() {
     }
 }
 
-/// An agent of a Direct Session that fills the disk is refused and ended all the same.
+/// An agent that fills the disk is refused and ended all the same.
 #[tokio::test]
 async fn h91_on_a_full_disk_direct_sessions_and_jobs_are_ended() {
     let world = enabled();

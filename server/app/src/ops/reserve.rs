@@ -107,7 +107,7 @@ fn keep(state_dir: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Whoever can write here must not be able to hold up a stop, or to have other files changed.
+    /// Whoever can write here must not hold up a stop, or have other files changed.
     #[test]
     fn h91_what_somebody_put_in_the_place_of_kept_space_is_replaced() {
         let dir = tempfile::tempdir().unwrap();

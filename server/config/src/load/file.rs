@@ -8,6 +8,7 @@ use crate::setting::{Setting, Source};
 use crate::table;
 use crate::tree::{self, Body, Duplicate, Entry, Node};
 use crate::value::{self, Value};
+use rustix::fs::{Mode, OFlags, open};
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -26,8 +27,15 @@ pub(super) fn read(path: &Path) -> Result<Vec<u8>, ConfigErrors> {
     let failed =
         |reason: String| Err(ConfigErrors::one(Location::File(path.to_path_buf()), None, reason));
     let mut bytes = Vec::new();
-    let opened = std::fs::File::open(path)
-        .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
+    // A pipe without a writer would be waited for. What is found at the start is looked at before;
+    // an editor of a running service comes here straight away.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let opened = open(path, flags, Mode::empty()).map(std::fs::File::from);
+    let opened =
+        opened.map_err(std::io::Error::from).and_then(|file| match file.metadata()?.is_file() {
+            true => file.take(LARGEST_FILE + 1).read_to_end(&mut bytes),
+            false => Err(std::io::Error::other("it is not a regular file")),
+        });
     match opened {
         Err(error) => failed(format!("cannot be read ({error}); make it readable for this user")),
         Ok(_) if bytes.len() as u64 > LARGEST_FILE => {

@@ -1,7 +1,7 @@
 //! One connection: reads requests, answers them, and streams frames.
 
+use super::admitted::Admitted;
 use super::methods::{self, Outcome};
-use super::places::Place;
 use super::state::Daemon;
 use crate::lines::{LineError, next_line};
 use crate::protocol::{LONGEST_LINE, Reattached, Request, RpcError, answer, code};
@@ -38,7 +38,7 @@ pub(super) struct Connection {
 }
 
 /// Serves a connection to its end.
-pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream, mut place: Place) {
+pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream, mut admitted: Admitted) {
     let (read, write) = socket.into_split();
     let (out, lines) = mpsc::channel(QUEUE);
     let closed = CancellationToken::new();
@@ -47,7 +47,7 @@ pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream, mut place: Pl
     connection.daemon.table.tasks.spawn(write_lines(write, lines, closed.clone()));
     let mut reader = BufReader::new(read);
     let (mut line, mut strikes) = (Vec::new(), 0);
-    let (asked_to_go, mut is_known) = (place.asked_to_go(), false);
+    let (asked_to_go, mut is_known) = (admitted.asked_to_go(), false);
     let introduction = tokio::time::sleep(INTRODUCTION);
     tokio::pin!(introduction);
     loop {
@@ -59,10 +59,10 @@ pub(super) async fn serve(daemon: Arc<Daemon>, socket: UnixStream, mut place: Pl
         };
         match next {
             Ok(Some(line)) => {
-                if !connection.take(&line, &mut strikes, &mut place).await {
+                if !connection.take(&line, &mut strikes, &mut admitted).await {
                     break;
                 }
-                is_known = place.has_shown_the_token();
+                is_known = admitted.has_shown_the_token();
             }
             Ok(None) | Err(LineError::Io(_)) => break,
             Err(LineError::TooLong(_)) => {
@@ -98,7 +98,12 @@ impl Connection {
     }
 
     /// Takes one request; `false` ends the connection.
-    async fn take(self: &Arc<Self>, line: &[u8], strikes: &mut u32, place: &mut Place) -> bool {
+    async fn take(
+        self: &Arc<Self>,
+        line: &[u8],
+        strikes: &mut u32,
+        admitted: &mut Admitted,
+    ) -> bool {
         let request = match serde_json::from_slice::<Value>(line) {
             Err(_) => return self.refuse(&Value::Null, code::PARSE, "this is no JSON").await,
             Ok(value) => {
@@ -117,7 +122,7 @@ impl Connection {
             let sent = self.refuse(&id, code::UNAUTHORIZED, "the token is wrong").await;
             return sent && *strikes < STRIKES;
         }
-        if !place.is_known() {
+        if !admitted.is_known() {
             self.refuse(&id, code::CAPACITY, "too many connections").await;
             return false;
         }

@@ -244,7 +244,7 @@ async fn hd6_a_killed_daemon_leaves_orphans_that_the_next_one_lists() {
     assert_eq!(listed["processes"], json!([]));
 }
 
-/// Who cannot show the token takes no place of those who can, however often he comes.
+/// Who cannot show the token takes no place of those who can.
 #[tokio::test]
 async fn h79_a_crowd_without_the_token_keeps_nobody_out() {
     let stage = Stage::new();

@@ -12,21 +12,21 @@ const STRANGERS: usize = 32;
 
 /// The places of a daemon.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct Admissions {
     known: Arc<Semaphore>,
     strangers: Arc<Mutex<VecDeque<CancellationToken>>>,
 }
 
 /// The place of one connection, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
-    of: Places,
+pub(super) struct Admitted {
+    of: Admissions,
     /// Cancelled when a stranger has to go.
     go: CancellationToken,
     known: Option<OwnedSemaphorePermit>,
 }
 
-impl Places {
+impl Admissions {
     pub(super) fn new() -> Self {
         Self { known: Arc::new(Semaphore::new(KNOWN)), strangers: Arc::default() }
     }
@@ -36,7 +36,7 @@ impl Places {
     }
 
     /// Takes in somebody who has shown nothing yet.
-    pub(super) fn enter(&self) -> Place {
+    pub(super) fn enter(&self) -> Admitted {
         let go = CancellationToken::new();
         let mut strangers = self.lock();
         if strangers.len() >= STRANGERS
@@ -46,7 +46,7 @@ impl Places {
         }
         strangers.push_back(go.clone());
         drop(strangers);
-        Place { of: self.clone(), go, known: None }
+        Admitted { of: self.clone(), go, known: None }
     }
 
     /// Whether nobody is here.
@@ -59,7 +59,7 @@ impl Places {
     }
 }
 
-impl Place {
+impl Admitted {
     /// Resolves when this stranger has to make room.
     pub(super) fn asked_to_go(&self) -> CancellationToken {
         self.go.clone()
@@ -82,7 +82,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Admitted {
     fn drop(&mut self) {
         self.of.forget(&self.go);
     }
