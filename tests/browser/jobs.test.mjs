@@ -84,8 +84,13 @@ test('what it asks is shown live, first on the page', async () => {
   await says(job('api', 'blocked'), 'needs: which spelling to use');
   await says(job('api', 'blocked'), `claude attach ${id}`);
   await page.waitForFunction(() => document.title.startsWith('(1) '));
+  await says(part('nav-inbox-count'), '1');
   const first = await page.$eval('main section', (section) => section.dataset.testid);
   assert.equal(first, 'section-waiting');
+  await press(part('nav-inbox'));
+  await seen(`${part('inbox-jobs')} ${job('api', 'blocked')}`);
+  await press(part('nav-home'));
+  await seen(`${part('section-waiting')} ${job('api', 'blocked')}`);
   await shot('home-job-blocked');
 });
 

@@ -6,7 +6,7 @@ use crate::nav::Nav;
 use crate::page::{Page, Sheet};
 use crate::reactive::{dynamic, effect};
 use crate::shell::{Shell, keys};
-use crate::views::question::Inbox;
+use crate::views::inbox::Inbox;
 use crate::views::session::Session;
 use crate::views::settings::Settings;
 use crate::views::{

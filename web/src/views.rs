@@ -21,6 +21,7 @@ pub mod doctor;
 pub mod external;
 mod external_row;
 pub mod home;
+pub mod inbox;
 mod instructions;
 mod job_row;
 pub mod jobs;

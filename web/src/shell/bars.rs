@@ -143,11 +143,13 @@ fn JobCount() -> impl IntoView {
     }
 }
 
-/// How many questions wait for a person.
+/// How many requests and background sessions wait for a person.
 #[component]
 fn QuestionCount() -> impl IntoView {
     let page = page();
-    let count = memo(move || page.store.questions.with(Vec::len));
+    let count = memo(move || {
+        page.store.questions.with(Vec::len) + page.store.jobs_of(&[Group::Waiting]).len()
+    });
     view! {
         {dynamic(move || (count.get() > 0).then(|| view! {
             <span class="count num tone-warn" data-testid="nav-inbox-count">{count.get()}</span>

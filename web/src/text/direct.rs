@@ -44,7 +44,7 @@ pub const SHORTENED: &str = "shortened; the conversation has the full text";
 pub const EMPTY: &str = "Nothing is waiting for you.";
 /// What will be there.
 pub const EMPTY_WHY: &str =
-    "When the agent of a Direct Session asks for permission, the request appears here.";
+    "Requests of Direct Sessions appear here, and background sessions that wait for you.";
 /// How to get to the session.
 pub const OPEN: &str = "Open session";
 /// An answer was taken.

@@ -1,11 +1,10 @@
-//! A question of an agent with its answers, and the inbox that lists all of them.
+//! A question of an agent with its answers.
 
-use crate::appear::enter;
 use crate::browser;
 use crate::model::shown::shown;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
-use crate::reactive::{derived, dynamic};
+use crate::reactive::derived;
 use crate::text::direct as words;
 use crate::views::times::Age;
 use leptos::prelude::*;
@@ -71,33 +70,5 @@ pub fn Question(
                 </button>
             </div>
         </section>
-    }
-}
-
-/// Everything that waits for a person, the oldest first.
-#[component]
-pub fn Inbox() -> impl IntoView {
-    let page = page();
-    enter(words::INBOX);
-    let asked = page.store.questions;
-    view! {
-        {dynamic(move || {
-            let count = asked.with(Vec::len);
-            if count == 0 {
-                return view! {
-                    <div class="card page-card" data-testid="inbox-empty">
-                        <p>{words::EMPTY}</p>
-                        <p class="muted">{words::EMPTY_WHY}</p>
-                    </div>
-                }
-                .into_any();
-            }
-            view! { <p class="muted" role="status">{words::waiting(count)}</p> }.into_any()
-        })}
-        <For
-            each=move || asked.get()
-            key=|(bridge, asked)| (bridge.instance_id.clone(), asked.request_id.clone())
-            children=|(bridge, asked)| view! { <Question bridge=bridge asked=asked has_link=true /> }
-        />
     }
 }
