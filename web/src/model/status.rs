@@ -3,6 +3,7 @@
 //! Every view uses this vocabulary.
 
 use crate::text::status as words;
+use svc_shared::Timestamp;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::status::{
@@ -160,6 +161,13 @@ pub fn asks(bridge: &Instance) -> bool {
     bridge.is_live() && !bridge.pending_permissions.is_empty()
 }
 
+/// Since when it stands as its word says.
+#[must_use]
+pub fn since(bridge: &Instance) -> Timestamp {
+    let asked = bridge.pending_permissions.first().filter(|_| asks(bridge));
+    asked.map_or(bridge.status_since, |asked| asked.since)
+}
+
 /// Whether the end was intended.
 ///
 /// It is when a person stopped the bridge, or when a single-session bridge was done.
@@ -277,6 +285,8 @@ mod tests {
         let mut row = bridge("a", BridgeStatus::Running);
         row.pending_permissions = vec![asked()];
         check(&row, Glyph::Question, "Waiting for you", Tone::Warn);
+        row.status_since = Timestamp::from_millis(0);
+        assert_eq!(since(&row), asked().since, "not since it runs");
         row.phase = Phase::Stopping.into();
         check(&row, Glyph::Half, "Stopping", Tone::Neutral);
     }

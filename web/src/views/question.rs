@@ -47,7 +47,7 @@ pub fn Question(
                 <p>
                     <strong>{shown(&tool).into_owned()}</strong>
                     {(!is_inside).then(|| view! { " · " <bdi>{shown(&bridge.project).into_owned()}</bdi> })}
-                    " · " <Age since=since /> " · " {words::ONCE}
+                    {(!is_inside).then(|| view! { " · " <Age since=since /> })} " · " {words::ONCE}
                 </p>
                 {has_link.then(|| view! { <a href=browser::session_href(bridge.instance_id.as_str())>{words::OPEN}</a> })}
             </div>

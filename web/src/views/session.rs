@@ -9,7 +9,7 @@ use crate::model::offers::{Instead, Offer, offers};
 use crate::model::past::Told;
 use crate::model::restart::{self, Stage};
 use crate::model::shown::shown;
-use crate::model::status::face;
+use crate::model::status::{face, since as standing_since};
 use crate::model::time;
 use crate::nav::nav;
 use crate::page::page;
@@ -228,7 +228,7 @@ fn Head(bridge: Signal<Arc<Instance>>, inside: Signal<Arc<Vec<WorkingSession>>>)
     });
     let is_live = memo(move || bridge.get().is_live());
     let generation = memo(move || bridge.get().generation);
-    let since = derived(move || bridge.get().status_since);
+    let since = derived(move || standing_since(&bridge.get()));
     let session = memo(move || bridge.get().session_ref.clone());
     let id = bridge.get_untracked().instance_id.clone();
     let uses = used(id.to_string());

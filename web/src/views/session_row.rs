@@ -168,7 +168,7 @@ fn Facts(bridge: Signal<Arc<Instance>>, section: Section) -> impl IntoView {
         }
     });
     let is_live = matches!(section, Section::Waiting | Section::Live);
-    let since = derived(move || bridge.get().status_since);
+    let since = derived(move || status::since(&bridge.get()));
     let ended = derived(move || bridge.get().ended_at.unwrap_or(bridge.get().status_since));
     view! {
         {dynamic(move || last_seen.get().as_deref().map(fact))}
