@@ -26,14 +26,28 @@ export function given(name) {
   return value;
 }
 
+/** The driver, which lies outside the checkout, where `import` does not look. */
+function driver() {
+  const require = createRequire(join(given('SVC_BROWSER_MODULES'), 'resolve.js'));
+  return require('puppeteer-core').default;
+}
+
 /** A headless Chromium with a profile of its own, and `more` flags. The caller closes it. */
 export async function launch(more = []) {
-  // The driver lies outside the checkout, where `import` does not look.
-  const require = createRequire(join(given('SVC_BROWSER_MODULES'), 'resolve.js'));
-  const { default: puppeteer } = require('puppeteer-core');
-  return puppeteer.launch({
+  return driver().launch({
     executablePath: given('CHROMIUM'),
     args: [...CHROMIUM_FLAGS, ...more],
+    timeout: DEADLINE_MS,
+    protocolTimeout: DEADLINE_MS,
+  });
+}
+
+/** A headless Firefox, driven by WebDriver BiDi, that takes any certificate. */
+export async function launchFirefox(program) {
+  return driver().launch({
+    browser: 'firefox',
+    executablePath: program,
+    acceptInsecureCerts: true,
     timeout: DEADLINE_MS,
     protocolTimeout: DEADLINE_MS,
   });

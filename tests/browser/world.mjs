@@ -12,7 +12,8 @@ import { DEADLINE_MS, given, serve } from './harness.mjs';
 
 const run = promisify(execFile);
 
-async function freePort() {
+/** A port that nobody listens at now. */
+export async function freePort() {
   const server = createServer();
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -89,7 +90,7 @@ export async function world(projects, more = {}, password, ended = 0, variables 
     return (await run(given('SVC_BIN'), [...args, '--config', config], options)).stdout;
   };
   const ask = (path, options) =>
-    fetch(service.url + path, { signal: AbortSignal.timeout(DEADLINE_MS), ...options });
+    fetch(service.url + (more.root_path ?? '') + path, { signal: AbortSignal.timeout(DEADLINE_MS), ...options });
   const signIn = async () => {
     const headers = { 'Content-Type': 'application/json', Origin: service.url };
     const body = JSON.stringify({ password });
