@@ -24,7 +24,13 @@ const STOP_PATIENCE_MS: i32 = 60_000;
 /// It is longer than the service waits for the agent.
 const AGENT_PATIENCE_MS: i32 = 90_000;
 /// … which have one of these in their path.
-const SLOW: [&str; 3] = ["/agents", AGENT_SIGN_IN, "/environments/"];
+const SLOW: [&str; 5] = [
+    "/agents",
+    AGENT_SIGN_IN,
+    "/environments/",
+    "/config-write/plugins",
+    "/config-write/marketplaces",
+];
 
 /// Reads a document.
 pub async fn get<T: DeserializeOwned>(path: &str) -> Result<T, Problem> {

@@ -10,7 +10,8 @@ use crate::views::inbox::Inbox;
 use crate::views::session::Session;
 use crate::views::settings::Settings;
 use crate::views::{
-    about::About, access::DevicesAndTokens, activity::Activity, conversation::ConversationView,
+    about::About, access::DevicesAndTokens, activity::Activity, agent_config::AgentConfig,
+    conversation::ConversationView,
     doctor::Readiness, external::External, home::Home, jobs::Jobs, maintenance::Maintenance,
     missing::Missing, notifications::Notifications, open::Open, project::ProjectPage,
     projects::Projects, restore::Restore, spending::Spending,
@@ -96,6 +97,7 @@ fn App() -> impl IntoView {
                 Route::Tokens => view! { <DevicesAndTokens /> }.into_any(),
                 Route::Notifications => view! { <Notifications /> }.into_any(),
                 Route::Settings => view! { <Settings /> }.into_any(),
+                Route::AgentConfig(surface) => view! { <AgentConfig surface=surface /> }.into_any(),
                 Route::About => view! { <About /> }.into_any(),
                 Route::Missing => view! { <Missing /> }.into_any(),
             })}

@@ -1,5 +1,6 @@
 //! The rules of the page: plain Rust, no browser, tested on the host.
 
+pub mod agent_config;
 pub mod basics;
 pub mod bulk;
 pub mod cause;

@@ -4,6 +4,7 @@
 
 pub mod access;
 pub mod agent_sign_in;
+pub mod agent_config;
 pub mod bulk;
 pub mod cause;
 pub mod changes;

@@ -68,6 +68,10 @@ pub struct Basics {
     pub can_sign_agent_in: bool,
     /// … and long-lived tokens can be made.
     pub can_make_token: bool,
+    /// The agent's own configuration can be changed here.
+    pub can_configure: bool,
+    /// … in the files of the user too.
+    pub can_configure_user: bool,
     /// The service can restart itself.
     pub can_restart: bool,
     /// How tokens and costs are shown.
@@ -126,6 +130,8 @@ impl From<Bootstrap> for Basics {
             can_reap: all.features.reaper,
             can_sign_agent_in: all.features.login_shepherd,
             can_make_token: all.features.setup_token,
+            can_configure: all.features.config_write,
+            can_configure_user: all.features.config_write_user_scope,
             can_restart: all.features.restart,
             usage: all.usage,
             notifications: all.notifications,
@@ -184,6 +190,8 @@ mod tests {
                 can_reap: false,
                 can_sign_agent_in: false,
                 can_make_token: false,
+                can_configure: false,
+                can_configure_user: false,
                 can_restart: false,
                 usage: whole.usage.clone(),
                 notifications: whole.notifications,

@@ -1,5 +1,6 @@
 //! Addresses of the page: which view a path means, and the query beside it.
 
+use crate::model::agent_config::Surface;
 use svc_shared::paths::segment;
 
 /// A view.
@@ -43,6 +44,8 @@ pub enum Route {
     Notifications,
     /// The settings of the service.
     Settings,
+    /// The agent's own configuration, with the part that is edited.
+    AgentConfig(Option<Surface>),
     /// About.
     About,
     /// No view.
@@ -78,6 +81,10 @@ impl Route {
             ["ui", "tokens"] => Self::Tokens,
             ["ui", "notifications"] => Self::Notifications,
             ["ui", "settings"] => Self::Settings,
+            ["ui", "agent-config"] => Self::AgentConfig(None),
+            ["ui", "agent-config", word] => {
+                Surface::of(word).map_or(Self::Missing, |surface| Self::AgentConfig(Some(surface)))
+            }
             ["ui", "about"] => Self::About,
             _ => Self::Missing,
         }
@@ -182,6 +189,9 @@ mod tests {
             ("/ui/tokens", Route::Tokens),
             ("/ui/notifications", Route::Notifications),
             ("/ui/about", Route::About),
+            ("/ui/agent-config", Route::AgentConfig(None)),
+            ("/ui/agent-config/hooks", Route::AgentConfig(Some(Surface::Hooks))),
+            ("/ui/agent-config/moon", Route::Missing),
             ("/ui/s/", Route::Missing),
             ("/ui/s//open", Route::Missing),
             ("/ui/s/%FF", Route::Missing),

@@ -46,7 +46,10 @@ impl NavItem {
             Route::Inbox => Some(Self::Inbox),
             Route::Activity => Some(Self::Activity),
             Route::Doctor => Some(Self::Readiness),
-            Route::Notifications | Route::Settings | Route::Tokens => Some(Self::Settings),
+            Route::Notifications
+            | Route::Settings
+            | Route::Tokens
+            | Route::AgentConfig(_) => Some(Self::Settings),
             Route::Projects | Route::Project(_) | Route::Launch(_) | Route::Conversation(..) => {
                 Some(Self::Projects)
             }
@@ -205,6 +208,7 @@ pub fn TopBar() -> impl IntoView {
     let above = memo(move || match nav.route.get() {
         Route::Session(_) | Route::Open(_) | Route::Restore => Some(NavItem::Home),
         Route::Project(_) | Route::Conversation(..) => Some(NavItem::Projects),
+        Route::AgentConfig(_) => Some(NavItem::Settings),
         _ => None,
     });
     let project = memo(move || match nav.route.get() {

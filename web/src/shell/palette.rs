@@ -15,7 +15,9 @@ use crate::parts::dialog::Dialog;
 use crate::reactive::{dynamic, live, memo};
 use crate::text::page::{nav as places, theme};
 use crate::text::session::act;
-use crate::text::{access, direct, job::external, keys as words, launch, past, ready};
+use crate::text::{
+    access, agent_config, direct, job::external, keys as words, launch, past, ready,
+};
 use crate::views::copy::copy;
 use leptos::prelude::*;
 use svc_shared::paths::segment;
@@ -116,6 +118,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
         (access::TITLE, "/ui/tokens"),
         (crate::text::notifications::TITLE, "/ui/notifications"),
         (crate::text::settings::TITLE, "/ui/settings"),
+        (agent_config::TITLE, "/ui/agent-config"),
         (places::ABOUT, "/ui/about"),
     ] {
         all.offer(label, "", || view(path));
@@ -167,6 +170,7 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
             all.offer(words::COPY_ID, &name, || (String::new(), Does::Copy(id.clone())));
         }
     }
+    let can_configure = page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.can_configure));
     let mut projects = page.store.list_projects(&Query::default());
     if all.is_blank() {
         projects.truncate(FEW);
@@ -176,6 +180,10 @@ fn offered(page: Page, typed: &str) -> Vec<Item> {
         let path = format!("/ui/projects/{}", segment(&name));
         all.offer(launch::LAUNCH, &label, || (String::new(), Does::Launch(name.clone())));
         all.offer("", &label, || (words::PROJECT.to_owned(), Does::Go(path)));
+        if can_configure && !all.is_blank() {
+            let path = format!("/ui/agent-config?project={}", segment(&name));
+            all.offer(agent_config::LINK, &label, || (String::new(), Does::Go(path)));
+        }
     }
     for (label, word) in [(theme::LIGHT, "light"), (theme::DARK, "dark"), (theme::SYSTEM, "")] {
         all.offer(label, "", || (String::new(), Does::Theme(word)));

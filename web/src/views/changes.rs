@@ -1,9 +1,7 @@
 //! What changed where a session works: the files, and the lines of the chosen one.
 
 use crate::api;
-use crate::model::changes::{
-    FileLines, Folder, NumberedLine, file_path, folders, numbered, totals,
-};
+use crate::model::changes::{FileLines, Folder, file_path, folders, totals};
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::time;
@@ -17,14 +15,13 @@ use crate::reactive::{dynamic, effect, live, memo};
 use crate::socket::{Heard, Socket};
 use crate::text::changes as words;
 use crate::views::copy::copy;
+use crate::views::diff::table;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
-use svc_shared::internal::changes::{
-    ChangeKind, ChangedFile, ChangedPart, Changes, ChangesNotice, LineSign,
-};
+use svc_shared::internal::changes::{ChangeKind, ChangedFile, Changes, ChangesNotice};
 
 /// Query member that names the file.
 const FILE: &str = "file";
@@ -400,45 +397,8 @@ fn lines(reader: Reader, file: &Arc<FileLines>) -> AnyView {
         })}
         {file.too_large.then(|| view! { <p class="changes-note tone-warn">{words::TOO_LARGE}</p> })}
         {remark.map(|remark| view! { <p class="log-empty" data-testid="file-remark">{remark}</p> })}
-        {(!file.hunks.is_empty()).then(|| view! {
-            <table class="diff" data-testid="diff">
-                <thead class="sr-only">
-                    <tr><th>{words::OLD}</th><th>{words::NEW}</th><th>{words::MARK}</th><th>{words::TEXT}</th></tr>
-                </thead>
-                {file.hunks.iter().map(one_part).collect_view()}
-            </table>
-        })}
+        {(!file.hunks.is_empty()).then(|| table(&file.hunks))}
         {more}
-    }
-    .into_any()
-}
-
-fn one_part(part: &ChangedPart) -> AnyView {
-    let rows = numbered(part).into_iter().map(one_line).collect_view();
-    let first = if part.new_lines == 0 { part.old_start } else { part.new_start };
-    view! {
-        <tbody>
-            <tr><th class="changes-part" colspan="4" tabindex="-1">{words::part(first)}</th></tr>
-            {rows}
-        </tbody>
-    }
-    .into_any()
-}
-
-fn one_line(line: NumberedLine) -> AnyView {
-    let (class, mark, word) = match line.sign {
-        Some(LineSign::Added) => ("plus", "+", Some(words::ADDED)),
-        Some(LineSign::Deleted) => ("minus", "−", Some(words::DELETED)),
-        Some(LineSign::Same) | None => ("", "", None),
-    };
-    let number = |number: Option<u64>| number.map(|number| number.to_string());
-    view! {
-        <tr class=class>
-            <td class="num">{number(line.old)}</td>
-            <td class="num">{number(line.new)}</td>
-            <td class="mark" aria-label=word>{mark}</td>
-            <td class="text">{shown(&line.text).into_owned()}</td>
-        </tr>
     }
     .into_any()
 }

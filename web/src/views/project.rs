@@ -15,7 +15,8 @@ use crate::reactive::{derived, dynamic, memo};
 use crate::store::EXTERNAL;
 use crate::text::page::{home, nav as nav_words, project as words, projects};
 use crate::text::{
-    changes, conversation, instructions, job as job_words, launch, past, session::named,
+    agent_config, changes, conversation, instructions, job as job_words, launch, past,
+    session::named,
 };
 use crate::views::act_button::ActButton;
 use crate::views::activity::Timeline;
@@ -109,6 +110,8 @@ fn Known(name: String) -> impl IntoView {
         page.trust_gate.set(Some(TrustGate::Project(key.get_value())));
     });
     let is_pending = derived(move || page.pending.has(&key.get_value()));
+    let can_configure =
+        memo(move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.can_configure)));
     view! {
         <article class="session-view" data-testid="project" data-project=name>
             <div class="session-head">
@@ -116,6 +119,12 @@ fn Known(name: String) -> impl IntoView {
                     <h1 tabindex="-1"><bdi>{label.clone()}</bdi></h1>
                     <span class="trust-word"><TrustMark is_trusted=is_trusted is_said=true /></span> <Marks project=project />
                     <div class="end">
+                        {dynamic(move || can_configure.get().then(|| view! {
+                            <a
+                                class="btn btn-ghost" data-testid="agent-config-link"
+                                href=browser::href(&key.with_value(|name| format!("/ui/agent-config?project={}", paths::segment(name))))
+                            >{icon("sliders", 16)} {agent_config::LINK}</a>
+                        }))}
                         {dynamic(move || (!is_trusted.get()).then(|| view! {
                             <ActButton
                                 label=launch::TRUST_DOTS name=named(launch::TRUST_DOTS, &key.get_value()) on_act=ask

@@ -15,7 +15,7 @@ use crate::parts::icon::{glyph, icon, symbol};
 use crate::parts::menu::{Does, Entry, Menu};
 use crate::parts::window::Listed;
 use crate::reactive::{derived, dynamic, live, memo};
-use crate::text::{launch, page::projects as words, session::named, status::rollup};
+use crate::text::{agent_config, launch, page::projects as words, session::named, status::rollup};
 use crate::views::act_button::ActButton;
 use crate::views::copy::copy;
 use crate::views::projects::Chosen;
@@ -23,6 +23,7 @@ use crate::views::times::When;
 use leptos::prelude::*;
 use svc_shared::Timestamp;
 use svc_shared::api::projects::Project;
+use svc_shared::paths::segment;
 use svc_shared::status::TrustState;
 use wasm_bindgen::JsCast;
 use web_sys::{Element, Event, KeyboardEvent, MouseEvent};
@@ -182,6 +183,10 @@ fn actions(page: Page, nav: Nav, key: StoredValue<String>, is_trusted: Memo<bool
             vec![entry(words::OPEN_PAGE, Does::Go(browser::project_href(&name)), "open-page")];
         if !is_trusted.get_untracked() {
             all.push(entry(launch::LAUNCH, Does::Run(launches), "menu-launch"));
+        }
+        if page.live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.can_configure)) {
+            let to = browser::href(&format!("/ui/agent-config?project={}", segment(&name)));
+            all.push(entry(agent_config::LINK, Does::Go(to), "menu-agent-config"));
         }
         all.push(entry(words::COPY_PATH, Does::Run(copies), "copy-path"));
         all.push(entry(words::SELECT, Does::Run(selects), "select"));
