@@ -65,7 +65,8 @@ async function open(path, names) {
   await page.emulateTimezone('UTC');
   let samples = source('samples.js');
   if (names === 'long') for (const name of LENGTHENED) samples = samples.replaceAll(name, long(name));
-  await page.evaluateOnNewDocument(`${samples}\n${source('service.js')}`);
+  const on = 'SAMPLES.bootstrap.features.config_write = true;';
+  await page.evaluateOnNewDocument(`${samples}\n${on}\n${source('service.js')}`);
   ({ look, resize } = await ruler(page));
   await page.goto(machine.url + path, { waitUntil: 'load' });
 }
@@ -98,6 +99,18 @@ const VIEWS = [
   ['/ui/about', part('about')],
   ['/ui/tokens', part('reach')],
   ['/ui/settings', part('settings')],
+  ['/ui/agent-config', part('agent-config')],
+  ['/ui/agent-config/claude-md', part('config-text')],
+  ['/ui/agent-config/settings', part('config-key')],
+  ['/ui/agent-config/permissions?project=$web-frontend', part('config-add')],
+  ['/ui/agent-config/hooks?project=$web-frontend', part('hook')],
+  ['/ui/agent-config/mcp?project=$web-frontend&scope=local', part('server')],
+  ['/ui/agent-config/approvals?project=$web-frontend', part('config-approval')],
+  ['/ui/agent-config/subagents?project=$web-frontend', part('subagent')],
+  ['/ui/agent-config/subagents?project=$web-frontend&name=code-review', part('config-text')],
+  ['/ui/agent-config/skills?project=$web-frontend', part('config-override')],
+  ['/ui/agent-config/plugins?project=$web-frontend', part('plugin')],
+  ['/ui/agent-config/marketplaces?project=$web-frontend', part('plugin')],
   ['/ui/moon', part('not-found')],
   [`/ui/s/${RUNNING}`, part('log-line')],
   [`/ui/s/${RUNNING}?tab=activity`, part('event')],
@@ -178,6 +191,35 @@ for (const names of ['usual', 'long']) {
     await press(part('nav-more'));
     await seen(part('more'));
     found.push(...(await look('more', WIDTHS.filter((width) => width < 640))));
+    clean(found);
+  });
+
+  test(`an edited part of the agent's configuration at every width, ${names} names`, async () => {
+    const project = names === 'long' ? long('web-frontend') : 'web-frontend';
+    await open(`/ui/agent-config/hooks?project=${project}`, names);
+    const found = [];
+    await seen(part('hook'));
+    await page.type('[data-at="/Stop/0/hooks/0/command"]', 'x');
+    await press(part('config-versions-open'));
+    await seen(part('config-versions'));
+    found.push(...(await look('edited')));
+    await resize(390);
+    await press(part('config-to-review'));
+    await page.type(part('config-typed'), 'web');
+    found.push(...(await look('reviewed', WIDTHS.filter((width) => width < 640))));
+    await resize(1440);
+    await press(part('config-compare'));
+    found.push(...(await look('compared')));
+    await go(`/ui/agent-config/settings?project=${project}`, part('config-effective-open'));
+    await resize(1440);
+    await press(part('config-effective-open'));
+    await seen(part('config-effective'));
+    found.push(...(await look('effective')));
+    await go(`/ui/agent-config/plugins?project=${project}`, part('plugin'));
+    await resize(1440);
+    await press(part('plugin-uninstall'));
+    await seen(part('plugin-ask'));
+    found.push(...(await look('asked')));
     clean(found);
   });
 

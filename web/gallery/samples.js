@@ -913,5 +913,24 @@ const SAMPLES = {
     "max": 10
    }
   }
+ },
+ "agent_config": {
+  "refusal": ".claude/settings.json is left unchanged because it is not valid JSON at line 1, column 2; repair it on the machine",
+  "claude-md": { "content": "# web-frontend\n\nRun `npm test` before each commit.\n" },
+  "settings": { "settings": { "model": "opus", "includeCoAuthoredBy": false, "env": { "API_TOKEN": "********", "DEBUG": "********" }, "statusLine": { "type": "command", "command": "date" } } },
+  "settings/effective": { "project": "web-frontend", "effective": { "model": { "value": "opus", "source": "project" }, "env": { "value": { "API_TOKEN": "********" }, "source": "user" } } },
+  "permissions": { "permissions": { "allow": ["Bash(npm run test:*)", "Read"], "deny": ["Read(./.env)"], "defaultMode": "acceptEdits" } },
+  "hooks": { "hooks": { "PostToolUse": [{ "matcher": "Edit|Write", "hooks": [{ "type": "command", "command": "npm run format", "timeout": 30 }] }], "Stop": [{ "hooks": [{ "type": "command", "command": "./scripts/notify.sh \"$SESSION\"", "timeout": 60 }] }] } },
+  "mcp": { "servers": { "postgres": { "command": "npx", "args": ["-y", "postgres-mcp"], "env": { "PASSWORD": "********" } }, "search": { "type": "http", "url": "https://search.example/mcp", "headers": { "Authorization": "********" } } } },
+  "mcp/approvals": { "project": "web-frontend", "enabled": ["postgres"], "disabled": ["old"], "locked": ["search"] },
+  "subagents": { "agents": [{ "name": "code-review", "source": "project", "editable": true, "description": "Reads a change and says what is wrong with it." }, { "name": "plan", "source": "built-in", "editable": false, "description": null }] },
+  "subagents/code-review": { "content": "---\nname: code-review\ndescription: Reads a change.\n---\n\nBe brief.\n", "editable": true },
+  "skills/overrides": { "overrides": { "deploy": "name-only", "release-notes": "off" } },
+  "plugins": { "plugins": [{ "id": "formatter@market", "enabled": true, "scope": "project", "version": "1.2.0" }] },
+  "plugins/enabled": { "enabled": { "formatter@market": true } },
+  "marketplaces": { "marketplaces": [{ "name": "market", "source": "directory", "path": "/srv/market" }] },
+  "marketplaces/declared": { "marketplaces": {} },
+  "copies": { "surface": "hooks", "copies": [{ "id": "00000000001784880000", "at": "2026-07-24T08:00:00Z", "bytes": 812 }] },
+  "copies/content": { "hooks": {}, "content": "" }
  }
 };

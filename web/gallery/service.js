@@ -130,8 +130,16 @@
         }),
       ),
   };
+  const configuration = (path) => {
+    const { agent_config: samples } = SAMPLES;
+    if (state === 'error') return refusal(422, 'invalid_value', samples.refusal);
+    const answer = samples[path] ?? samples[path.split('/')[0]];
+    return answer ? reply({ scope: 'project', exists: true, hash: 'a', ...answer }) : null;
+  };
   const answer = (request, path, query) => {
     const { method } = request;
+    const tail = path.split('config-write/')[1];
+    if (tail && method === 'GET') return configuration(tail);
     if (method === 'PUT' && path === 'ui-prefs') {
       return request.json().then((next) => reply((prefs = { ...next, rev: prefs.rev + 1 })));
     }

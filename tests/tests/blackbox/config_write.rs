@@ -191,7 +191,7 @@ async fn servers_are_changed_where_the_agent_reads_them() {
         assert_eq!(again.refused(409), "exists");
         let shown = get(&server.client, "mcp", scope).await;
         assert_eq!(shown["servers"]["one"]["env"]["KEY"], MASK, "{scope}");
-        assert_eq!(shown["hash"].is_null(), scope != "project");
+        assert!(shown["hash"].is_string(), "{scope}");
         let mut edit = add.clone();
         edit["op"] = json!("edit");
         edit["entry"] = shown["servers"]["one"].clone();
@@ -232,6 +232,38 @@ async fn servers_are_changed_where_the_agent_reads_them() {
     }
     let log = fs::read_to_string(world.state.join("config_audit.log")).unwrap();
     assert!(!log.contains("swordfish"), "{log}");
+}
+
+#[tokio::test]
+async fn a_server_that_the_agent_added_after_the_reading_is_not_deleted() {
+    let world = open();
+    world.project("app");
+    let server = world.serve().await;
+    let client = &server.client;
+    for scope in ["user", "local"] {
+        let one = json!({ "servers": { "one": { "command": "npx" } } });
+        put(client, "mcp", scope, one.clone()).await.expect(200);
+        let read = get(client, "mcp", scope).await;
+        // The agent, or another page, adds one.
+        let mut add = target(scope);
+        add["op"] = json!("add");
+        add["name"] = json!("late");
+        add["entry"] = json!({ "command": "uvx" });
+        send(client, Method::POST, "mcp/server", &add).await.expect(200);
+        let mut next = one.clone();
+        next["servers"]["one"]["command"] = json!("npm");
+        for hash in [read["hash"].clone(), Value::Null] {
+            next["hash"] = hash;
+            let refused = put(client, "mcp", scope, next.clone()).await;
+            assert_eq!(refused.refused(409), "stale", "{scope}");
+        }
+        let now = get(client, "mcp", scope).await;
+        assert_eq!(now["servers"].as_object().unwrap().len(), 2, "{scope}");
+        next["hash"] = now["hash"].clone();
+        let saved = put(client, "mcp", scope, next.clone()).await.expect(200).json();
+        let now = get(client, "mcp", scope).await;
+        assert_eq!((&now["servers"], &now["hash"]), (&next["servers"], &saved["hash"]), "{scope}");
+    }
 }
 
 #[tokio::test]

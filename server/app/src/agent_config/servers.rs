@@ -1,12 +1,12 @@
 //! Servers of the model context protocol, and which of a project's may run.
 //!
 //! Those of a project are in its own file. Those of the user and of a user in a project are in the
-//! agent's state file, which the agent writes as well: there a change is merged, not compared.
+//! agent's state file, which the agent writes as well: there the servers alone are compared.
 
 use super::parts::shown;
 use super::{
-    AgentConfigEditor, ConfigTarget, FileWrite, MOST_BYTES, bad, changed_text, check_hash,
-    differing, parsed, read_all, read_one,
+    AgentConfigEditor, ConfigTarget, FileWrite, MOST_BYTES, OF_NOTHING, bad, changed_text,
+    check_hash, differing, hash_of, parsed, read_all, read_one,
 };
 use crate::ops::audit::{Change, Surface};
 use crate::tasks::blocking;
@@ -78,7 +78,8 @@ impl AgentConfigEditor {
                 let stored = self.stored(path).await?;
                 let part = servers::shown(stored.as_ref());
                 let part = shown(target, None, "servers", part);
-                Ok(ConfigPart { hash: None, exists: stored.is_some(), ..part })
+                let hash = Some(hash_of_servers(stored.as_ref()));
+                Ok(ConfigPart { hash, exists: stored.is_some(), ..part })
             }
         }
     }
@@ -167,6 +168,9 @@ impl AgentConfigEditor {
         // Judged before the entry is written, and once more under the lock of the file.
         let stored = self.stored(path.clone()).await?;
         let judged = change(stored.as_ref())?;
+        if let Basis::Hash(hash) = basis {
+            check_servers(stored.as_ref(), hash.as_deref())?;
+        }
         let nothing = Value::Null;
         let (before, after) = (stored.as_ref().unwrap_or(&nothing), judged.as_ref());
         let keys = differing(before, after.unwrap_or(&nothing));
@@ -196,10 +200,12 @@ impl AgentConfigEditor {
             });
             set.await.map_err(state_failed)?.map(drop)
         };
-        if !keys.is_empty() {
-            self.audit.record(entry, work).await?;
+        if keys.is_empty() {
+            return Ok(target.saved(Some(hash_of_servers(stored.as_ref()))));
         }
-        Ok(target.saved(None))
+        self.audit.record(entry, work).await?;
+        let now = self.stored(path).await?;
+        Ok(target.saved(Some(hash_of_servers(now.as_ref()))))
     }
 
     async fn stored(&self, path: Vec<String>) -> Result<Option<Value>, AppError> {
@@ -404,13 +410,28 @@ pub(super) fn file_of(target: &ConfigTarget) -> ScopeFile {
     target.file(".mcp.json", ".mcp.json", MOST_BYTES)
 }
 
+/// The servers of a state file have a hash of their own: the agent writes the rest of it all the time.
+fn hash_of_servers(stored: Option<&Value>) -> String {
+    stored.map_or_else(|| OF_NOTHING.to_owned(), |servers| hash_of(&servers.to_string()))
+}
+
+/// Refuses to replace servers that the caller has not seen.
+fn check_servers(stored: Option<&Value>, sent: Option<&str>) -> Result<(), AppError> {
+    let is_empty = stored.and_then(Value::as_object).is_none_or(Map::is_empty);
+    match sent {
+        None if is_empty => Ok(()),
+        Some(sent) if sent == hash_of_servers(stored) => Ok(()),
+        Some(_) | None => Err(changed_meanwhile()),
+    }
+}
+
 fn names(list: Option<&Value>) -> Vec<String> {
     let items = list.and_then(Value::as_array).into_iter().flatten();
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn changed_meanwhile() -> AppError {
-    let text = "the agent changed its servers meanwhile; read them again and repeat your change";
+    let text = "the servers were changed meanwhile; read them again and repeat your change";
     AppError::new(ErrorCode::Stale, Class::Conflict, text)
 }
 
