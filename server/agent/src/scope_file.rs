@@ -69,6 +69,19 @@ pub struct Entry {
     pub name: String,
     /// What has it. Links are not followed.
     pub kind: EntryKind,
+    /// Size of a file.
+    pub bytes: u64,
+}
+
+/// The names in a directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// By name; without hidden ones.
+    pub entries: Vec<Entry>,
+    /// How many names are hidden, or no plain text.
+    pub hidden: usize,
+    /// There are more than were looked at.
+    pub is_cut: bool,
 }
 
 /// What has a name in a directory.
@@ -211,17 +224,33 @@ impl ScopeFile {
     /// # Errors
     /// It is no directory below the root, or it cannot be read.
     pub fn entries(&self, most: usize) -> Result<Vec<Entry>, ScopeFileError> {
+        self.listing(most).map(|listing| listing.entries)
+    }
+
+    /// The same, with what was left out.
+    ///
+    /// # Errors
+    /// As [`Self::entries`].
+    pub fn listing(&self, most: usize) -> Result<Listing, ScopeFileError> {
         let path = self.real_path()?;
         match itself(&path).map_err(self.io())? {
-            None => return Ok(Vec::new()),
+            None => return Ok(Listing::default()),
             Some(facts) if !facts.is_dir() => return Err(ScopeFileError::Kind(self.name())),
             Some(_) => {}
         }
-        let mut found = Vec::new();
-        for entry in fs::read_dir(&path).map_err(self.io())?.take(MOST_ENTRIES) {
+        let mut listing = Listing::default();
+        for (index, entry) in fs::read_dir(&path).map_err(self.io())?.enumerate() {
+            if index >= MOST_ENTRIES {
+                listing.is_cut = true;
+                break;
+            }
             let entry = entry.map_err(self.io())?;
-            let Ok(name) = entry.file_name().into_string() else { continue };
+            let Ok(name) = entry.file_name().into_string() else {
+                listing.hidden += 1;
+                continue;
+            };
             if name.starts_with('.') || name.chars().any(char::is_control) {
+                listing.hidden += 1;
                 continue;
             }
             let kind = entry.file_type().map_err(self.io())?;
@@ -234,11 +263,48 @@ impl ScopeFile {
             } else {
                 EntryKind::Other
             };
-            found.push(Entry { name, kind });
+            // Gone meanwhile: then it has no size either.
+            let bytes = entry.metadata().map_or(0, |facts| facts.len());
+            listing.entries.push(Entry { name, kind, bytes });
         }
-        found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
-        found.truncate(most);
-        Ok(found)
+        listing.entries.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+        listing.is_cut |= listing.entries.len() > most;
+        listing.entries.truncate(most);
+        Ok(listing)
+    }
+
+    /// A file below this directory.
+    #[must_use]
+    pub fn below(&self, inside: &str) -> Self {
+        Self::new(&self.root, self.inside.join(inside), self.most_bytes)
+    }
+
+    /// Whether a directory has this name. Blocks for one look.
+    ///
+    /// # Errors
+    /// Something on the way leads out, or it cannot be looked at.
+    pub fn is_directory(&self) -> Result<bool, ScopeFileError> {
+        let path = self.real_path()?;
+        Ok(itself(&path).map_err(self.io())?.is_some_and(|facts| facts.is_dir()))
+    }
+
+    /// Removes a directory that is empty; another one stays. Blocks.
+    ///
+    /// # Errors
+    /// Something on the way leads out, or it cannot be removed.
+    pub fn remove_directory(&self) -> Result<(), ScopeFileError> {
+        let path = self.real_path()?;
+        match fs::remove_dir(&path) {
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
+                ) =>
+            {
+                Err(ScopeFileError::Io(self.name(), error))
+            }
+            _ => path.parent().map_or(Ok(()), sync_directory).map_err(self.io()),
+        }
     }
 
     fn done(&self, changed: io::Result<bool>) -> Result<(), ScopeFileError> {

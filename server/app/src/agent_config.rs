@@ -9,12 +9,14 @@ mod parts;
 mod plugins;
 mod recap;
 mod servers;
+mod skills;
 mod subagents;
 mod target;
 
 pub use copies::CopiesOf;
 pub use recap::recap_for;
 pub use servers::ServerChange;
+pub use skills::SkillWrite;
 pub use target::ConfigTarget;
 
 use crate::agent::Agent;

@@ -38,7 +38,9 @@ mod terminal;
 mod transcripts;
 
 pub use agent::Agent;
-pub use agent_config::{AgentConfigEditor, ConfigTarget, CopiesOf, ServerChange, recap_for};
+pub use agent_config::{
+    AgentConfigEditor, ConfigTarget, CopiesOf, ServerChange, SkillWrite, recap_for,
+};
 pub use agent_sign_in::AgentSignIn;
 pub use app::App;
 pub use auth::refs;

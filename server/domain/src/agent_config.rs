@@ -8,6 +8,7 @@ pub mod parts;
 pub mod plugins;
 pub mod secrets;
 pub mod servers;
+pub mod skills;
 pub mod subagents;
 
 /// How far a file reaches.

@@ -95,6 +95,12 @@ pub fn table() -> Vec<Route> {
             internal::config_write::overrides),
         own!(PUT "/api/config-write/skills/overrides" Guarded Json Plain
             internal::config_write::save_overrides),
+        own!(GET "/api/config-write/skills" Guarded None Plain internal::config_write::skills::list),
+        own!(GET "/api/config-write/skills/file" Guarded None Plain
+            internal::config_write::skills::file),
+        own!(PUT "/api/config-write/skills" Guarded Json Plain internal::config_write::skills::save),
+        own!(POST "/api/config-write/skills/delete" Guarded Json Plain
+            internal::config_write::skills::delete),
         own!(POST "/api/restart" Guarded None Plain internal::restart::begin),
         own!(GET "/api/config-write/subagents" Guarded None Plain
             internal::config_write::subagents::list),

@@ -3,6 +3,7 @@
 use crate::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Whether it can be changed here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,6 +174,93 @@ pub struct ConfigDeleted {
     pub name: String,
     /// Always true.
     pub deleted: bool,
+}
+
+/// The skills of a scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skills {
+    /// `user` or `project`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// By name.
+    pub skills: Vec<SkillItem>,
+}
+
+/// One skill in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillItem {
+    /// Its name.
+    pub name: String,
+    /// It can be changed here.
+    pub editable: bool,
+    /// It has a `SKILL.md`: without one the agent does not see it.
+    pub has_skill_md: bool,
+    /// Its files, by their path in it.
+    pub files: Vec<String>,
+    /// What the agent chooses it by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Only a person calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disable_model_invocation: Option<bool>,
+    /// Why the front matter cannot be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frontmatter_error: Option<String>,
+    /// Why not all of its files are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files_error: Option<String>,
+}
+
+/// One file of a skill. Secrets are masked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillFile {
+    /// `user` or `project`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Name of the skill.
+    pub name: String,
+    /// Path of the file in it.
+    pub relative: String,
+    /// Its text.
+    pub content: String,
+    /// SHA-256 of the file.
+    pub hash: String,
+    /// It is there.
+    pub exists: bool,
+}
+
+/// What a write of a skill left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillSaved {
+    /// `user` or `project`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Name of the skill.
+    pub name: String,
+    /// Always true.
+    pub ok: bool,
+    /// SHA-256 of each file that was sent, as it is now.
+    pub hashes: BTreeMap<String, String>,
+}
+
+/// What became of a skill that was to be removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillDeleted {
+    /// `user` or `project`.
+    pub scope: String,
+    /// The project; none in the scope of the user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// It was there.
+    pub existed: bool,
 }
 
 /// A list of a scope, as the agent or its settings file has it.

@@ -3,6 +3,7 @@
 //! Several surfaces are parts of one settings file. Putting one back leaves the others as they are.
 
 use super::parts::{changed_keys, instructions, shown, surface_of};
+use super::skills::{check_own, file_of as skill_file};
 use super::subagents::{check_restored, check_subagent, file_of as subagent_file};
 use super::{
     AgentConfigEditor, ConfigTarget, FileWrite, bad, changed_text, check_hash, differing,
@@ -19,6 +20,7 @@ use svc_domain::agent_config::ConfigScope;
 use svc_domain::agent_config::parts::Part;
 use svc_domain::agent_config::secrets::masked_text;
 use svc_domain::agent_config::servers::shown as shown_servers;
+use svc_domain::agent_config::skills::MAIN;
 use svc_domain::log_escape::quoted;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::agent_config::{ConfigCopies, ConfigCopy, ConfigPart, ConfigSaved};
@@ -34,6 +36,8 @@ pub enum CopiesOf {
     Servers,
     /// A subagent, by its name.
     Subagent(String),
+    /// A file of a skill: its name, and the path in it.
+    Skill(String, String),
 }
 
 impl CopiesOf {
@@ -41,7 +45,11 @@ impl CopiesOf {
     ///
     /// # Errors
     /// There is none, or it lacks its name.
-    pub fn named(surface: &str, name: Option<&str>) -> Result<Self, AppError> {
+    pub fn named(
+        surface: &str,
+        name: Option<&str>,
+        relative: Option<&str>,
+    ) -> Result<Self, AppError> {
         let part = |part: Part| Ok(Self::Part(part));
         match (surface, name) {
             ("claude-md", _) => Ok(Self::Instructions),
@@ -57,9 +65,13 @@ impl CopiesOf {
             ("subagents", None) => {
                 Err(AppError::invalid("`name` is missing; give that of the subagent"))
             }
+            ("skills", Some(name)) => {
+                Ok(Self::Skill(name.to_owned(), relative.unwrap_or(MAIN).to_owned()))
+            }
+            ("skills", None) => Err(AppError::invalid("`name` is missing; give that of the skill")),
             (odd, _) => Err(AppError::invalid(format!(
                 "`surface` is {}; use claude-md, settings, permissions, hooks, mcp, \
-                 skills/overrides or subagents",
+                 skills/overrides, skills or subagents",
                 quoted(odd)
             ))),
         }
@@ -74,6 +86,7 @@ impl CopiesOf {
             Self::Part(Part::SkillOverrides) => "skills/overrides",
             Self::Servers => "mcp",
             Self::Subagent(_) => "subagents",
+            Self::Skill(..) => "skills",
         }
     }
 
@@ -83,6 +96,7 @@ impl CopiesOf {
             Self::Part(part) => surface_of(*part),
             Self::Servers => Surface::Mcp,
             Self::Subagent(_) => Surface::Subagents,
+            Self::Skill(..) => Surface::Skills,
         }
     }
 
@@ -99,6 +113,10 @@ impl CopiesOf {
                 Err(AppError::invalid("there are no subagents in the scope `local`"))
             }
             Self::Subagent(name) => subagent_file(target, name),
+            Self::Skill(..) if target.scope == ConfigScope::Local => {
+                Err(AppError::invalid("there are no skills in the scope `local`"))
+            }
+            Self::Skill(name, relative) => skill_file(target, name, relative),
         }
     }
 
@@ -106,7 +124,7 @@ impl CopiesOf {
     fn shown(&self, text: &str) -> Result<(&'static str, Value), AppError> {
         Ok(match self {
             Self::Instructions => ("content", Value::from(text)),
-            Self::Subagent(_) => ("content", Value::from(masked_text(text))),
+            Self::Subagent(_) | Self::Skill(..) => ("content", Value::from(masked_text(text))),
             Self::Part(part) => (part.member(), part.shown(document(text)?.value())),
             Self::Servers => ("servers", shown_servers(document(text)?.value().get(servers::KEY))),
         })
@@ -175,11 +193,14 @@ impl AgentConfigEditor {
             let before = read_one(&file).await?;
             let was = this.copy_text(&file, &id).await?;
             check_hash(&file, before.as_ref(), hash.as_deref())?;
-            if let CopiesOf::Subagent(name) = &of {
-                check_restored(&target, name, &was).await?;
+            match &of {
+                CopiesOf::Subagent(name) => check_restored(&target, name, &was).await?,
+                CopiesOf::Skill(name, _) => check_own(&target, name).await?,
+                CopiesOf::Instructions | CopiesOf::Part(_) | CopiesOf::Servers => {}
             }
             let (keys, text) = match &of {
                 CopiesOf::Instructions | CopiesOf::Subagent(_) => (Vec::new(), was),
+                CopiesOf::Skill(_, relative) => (vec![relative.clone()], was),
                 CopiesOf::Servers => {
                     let now = parsed(&file, before.as_ref())?;
                     let of = |document: &JsonDocument| {

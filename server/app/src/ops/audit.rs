@@ -84,6 +84,7 @@ pub(crate) enum Surface {
     Mcp,
     McpApprovals,
     SkillOverrides,
+    Skills,
     Subagents,
     Plugins,
     Marketplaces,

@@ -5,6 +5,7 @@
 
 pub(crate) mod copies;
 pub(crate) mod plugins;
+pub(crate) mod skills;
 pub(crate) mod subagents;
 
 use crate::body::fields::{self, AnyMembers};

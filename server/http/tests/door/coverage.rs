@@ -241,6 +241,22 @@ const TABLE: &[Row] = &[
         route: "PUT /api/config-write/skills/overrides",
         asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
     },
+    Row {
+        route: "GET /api/config-write/skills",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "GET /api/config-write/skills/file",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
+        route: "PUT /api/config-write/skills",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
+    Row {
+        route: "POST /api/config-write/skills/delete",
+        asks: &[(Body("{}"), 404), (PlainBody, 415), (LargeBody, 413)],
+    },
     // 202 needs a program that can be replaced: in the black-box tests.
     Row { route: "POST /api/restart", asks: &[(Known, 503)] },
     Row {

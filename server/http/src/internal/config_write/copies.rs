@@ -23,7 +23,8 @@ pub(crate) async fn restore(mut call: Call) -> Result<Response, Refusal> {
     let mut request = WriteRequest::read(&mut call, ALL)?;
     let surface = request.required_text("surface")?;
     let name = text(&mut request.members, "name")?;
-    let of = CopiesOf::named(&surface, name.as_deref())?;
+    let relative = text(&mut request.members, "relative")?;
+    let of = CopiesOf::named(&surface, name.as_deref(), relative.as_deref())?;
     let copy = request.required_text("copy")?;
     let target = request.target(&call)?;
     let editor = call.context.app.agent_config();
@@ -34,5 +35,5 @@ fn named(call: &Call) -> Result<CopiesOf, Refusal> {
     let Some(surface) = call.query.one("surface")? else {
         return Err(missing("query", "surface"));
     };
-    Ok(CopiesOf::named(surface, call.query.one("name")?)?)
+    Ok(CopiesOf::named(surface, call.query.one("name")?, call.query.one("relative")?)?)
 }
