@@ -248,9 +248,9 @@ test('a subagent is made, changed, removed, and its text is still there', async 
   const file = join(dir, '.claude/agents/reviewer.md');
   assert.ok(readFileSync(file, 'utf8').includes('Be brief.'));
   await shot('agent-config-subagent');
-  await press(part('subagent-delete'));
-  await fill(part('subagent-typed'), 'ledger');
-  await press(`${part('subagent-yes')}:not([aria-disabled])`);
+  await press(part('config-delete'));
+  await fill(part('config-delete-typed'), 'ledger');
+  await press(`${part('config-delete-yes')}:not([aria-disabled])`);
   await seen(part('config-new'));
   assert.ok(!existsSync(file));
   await open('subagents', '&name=reviewer');
@@ -303,12 +303,43 @@ test('instructions and skills of each scope have their own file', async () => {
   await gone(part('config-review'));
   assert.equal(readFileSync(join(dir, 'CLAUDE.local.md'), 'utf8'), 'Only for me.');
   await open('skills');
-  await fill(`${part('config-new')} input`, 'deploy');
-  await press(part('config-new-add'));
+  await seen('[aria-label="Skills with their files"] ' + part('config-new'));
+  await fill(`.config-body > ${part('config-new')} input`, 'deploy');
+  await press(`.config-body > ${part('config-new')} ${part('config-new-add')}`);
   await page.select(at('/deploy'), 'name-only');
   await save();
   await gone(part('config-review'));
   assert.deepEqual(settings().skillOverrides, { deploy: 'name-only' });
+});
+
+test('a skill is made with a script that was read, changed and removed', async () => {
+  await open('skills');
+  await fill(`[aria-label="Skills with their files"] ${part('config-new')} input`, '../x');
+  await press(`[aria-label="Skills with their files"] ${part('config-new-add')}`);
+  await says('.help-error', 'Use letters');
+  await fill(`[aria-label="Skills with their files"] ${part('config-new')} input`, 'release');
+  await press(`[aria-label="Skills with their files"] ${part('config-new-add')}`);
+  await seen(part('config-text'));
+  await save();
+  await gone(part('config-review'));
+  const skill = join(dir, '.claude/skills/release');
+  assert.ok(readFileSync(join(skill, 'SKILL.md'), 'utf8').includes('name: release'));
+  await fill(`${part('config-new')} input`, 'scripts/run.sh');
+  await press(part('config-new-add'));
+  await seen('[data-file="scripts/run.sh"][aria-pressed="true"]');
+  await fill(part('config-text'), 'echo done\n');
+  await fill(part('config-typed'), 'ledger');
+  await says('#config-why', '29 letters missing');
+  await fill(part('config-reviewed'), 'I HAVE REVIEWED THESE SCRIPTS');
+  await shot('agent-config-skill');
+  await press(`${part('config-save')}:not([aria-disabled])`);
+  await gone(part('config-review'));
+  assert.equal(readFileSync(join(skill, 'scripts/run.sh'), 'utf8'), 'echo done\n');
+  await press(part('config-delete'));
+  await fill(part('config-delete-typed'), 'ledger');
+  await press(`${part('config-delete-yes')}:not([aria-disabled])`);
+  await until(() => !existsSync(skill));
+  await seen(part('config-new'));
 });
 
 test('a file that cannot be read has no editor', async () => {

@@ -109,6 +109,7 @@ const VIEWS = [
   ['/ui/agent-config/subagents?project=$web-frontend', part('subagent')],
   ['/ui/agent-config/subagents?project=$web-frontend&name=code-review', part('config-text')],
   ['/ui/agent-config/skills?project=$web-frontend', part('config-override')],
+  ['/ui/agent-config/skills?project=$web-frontend&name=release', part('config-text')],
   ['/ui/agent-config/plugins?project=$web-frontend', part('plugin')],
   ['/ui/agent-config/marketplaces?project=$web-frontend', part('plugin')],
   ['/ui/moon', part('not-found')],

@@ -925,6 +925,8 @@ const SAMPLES = {
   "mcp/approvals": { "project": "web-frontend", "enabled": ["postgres"], "disabled": ["old"], "locked": ["search"] },
   "subagents": { "agents": [{ "name": "code-review", "source": "project", "editable": true, "description": "Reads a change and says what is wrong with it." }, { "name": "plan", "source": "built-in", "editable": false, "description": null }] },
   "subagents/code-review": { "content": "---\nname: code-review\ndescription: Reads a change.\n---\n\nBe brief.\n", "editable": true },
+  "skills": { "skills": [{ "name": "release", "editable": true, "has_skill_md": true, "files": ["SKILL.md", "scripts/run.sh"], "description": "Makes a release and writes its notes." }, { "name": "shared", "editable": false, "has_skill_md": false, "files": [], "files_error": "it is a link and belongs to a plugin" }] },
+  "skills/file": { "content": "---\nname: release\ndescription: Makes a release.\n---\n\nCall scripts/run.sh.\n", "name": "release", "relative": "SKILL.md" },
   "skills/overrides": { "overrides": { "deploy": "name-only", "release-notes": "off" } },
   "plugins": { "plugins": [{ "id": "formatter@market", "enabled": true, "scope": "project", "version": "1.2.0" }] },
   "plugins/enabled": { "enabled": { "formatter@market": true } },

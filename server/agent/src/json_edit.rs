@@ -116,19 +116,18 @@ fn with_value(
 ) -> Result<Option<String>, EditError> {
     // Also refuses documents that are nested too deeply for any reader.
     let mut expected: Value = serde_json::from_str(document)?;
-    let mut edited = None;
-    // Each turn takes one of several equal keys away.
-    loop {
-        let text = edited.as_deref().unwrap_or(document);
-        let Some(edit) = find_edit(text, path, value)? else { break };
-        let mut text = text.to_owned();
-        text.replace_range(edit.range, &edit.text);
-        edited = Some(text);
-        if value.is_some() {
-            break;
-        }
+    let edits = find_edits(document, path, value)?;
+    if edits.is_empty() {
+        return Ok(None);
     }
-    let Some(edited) = edited else { return Ok(None) };
+    let mut edited = String::with_capacity(document.len());
+    let mut from = 0;
+    for Edit { range, text } in edits {
+        edited.push_str(document.get(from..range.start).unwrap_or_default());
+        edited.push_str(&text);
+        from = range.end;
+    }
+    edited.push_str(document.get(from..).unwrap_or_default());
 
     // The file is somebody's whole configuration: a wrong edit must never be returned.
     set(&mut expected, path, value);
@@ -158,11 +157,12 @@ struct Edit {
     text: String,
 }
 
-fn find_edit(
+/// Edits in the order of the document; none where it is already so.
+fn find_edits(
     document: &str,
     path: &[&str],
     value: Option<&Value>,
-) -> Result<Option<Edit>, EditError> {
+) -> Result<Vec<Edit>, EditError> {
     let style = Style::of(document);
     let mut object = document.trim_matches(BLANK);
     let mut rest = path;
@@ -170,7 +170,8 @@ fn find_edit(
     loop {
         let Some((key, below)) = rest.split_first() else {
             let text = value.map_or_else(|| "{}".to_owned(), |value| style.value(value, Some("")));
-            return Ok((text != object).then(|| Edit { range: range_in(document, object), text }));
+            let edit = (text != object).then(|| Edit { range: range_in(document, object), text });
+            return Ok(edit.into_iter().collect());
         };
         if !object.starts_with('{') {
             return Err(EditError::NotAnObject(place));
@@ -180,19 +181,19 @@ fn find_edit(
         let found = fields.iter().rposition(|field| field.key == *key);
         let Some(index) = found else {
             let insert = |value| insertion(document, object, &fields, rest, value, &style);
-            return Ok(value.map(insert));
+            return Ok(value.map(insert).into_iter().collect());
         };
-        let Some(field) = fields.get(index) else { return Ok(None) };
+        let Some(field) = fields.get(index) else { return Ok(Vec::new()) };
         let text = field.value.get();
         if below.is_empty() {
             let Some(value) = value else {
-                return Ok(Some(removal(document, object, &fields, index)));
+                return Ok(removals(document, object, &fields, key));
             };
             let is_same = serde_json::from_str::<Value>(text).is_ok_and(|found| found == *value);
             let range = range_in(document, text);
             let indent = style.unit.as_ref().map(|_| indent_at(document, range.start));
             let replaced = || Edit { range, text: style.value(value, indent) };
-            return Ok((!is_same).then(replaced));
+            return Ok((!is_same).then(replaced).into_iter().collect());
         }
         place = if place.is_empty() { (*key).to_owned() } else { format!("{place}.{key}") };
         object = text;
@@ -208,28 +209,34 @@ fn indent_at(document: &str, place: usize) -> &str {
     line.get(..own).unwrap_or_default()
 }
 
-/// Takes a field with its comma.
-fn removal(document: &str, object: &str, fields: &[Field<'_>], index: usize) -> Edit {
+/// Takes every field of a name with its comma: where one name stands twice, all of them go.
+fn removals(document: &str, object: &str, fields: &[Field<'_>], key: &str) -> Vec<Edit> {
     let end_of = |field: &Field<'_>| range_in(document, field.value.get()).end;
-    let before = index.checked_sub(1).and_then(|index| fields.get(index));
-    let (this, next) = (fields.get(index), fields.get(index + 1));
-    let range = match (before, this, next) {
-        (Some(before), Some(this), _) => end_of(before)..end_of(this),
-        (None, Some(this), Some(_)) => {
-            let start = range_in(document, object).start + 1;
-            let gap = |text: &str| text.len() - text.trim_start_matches(BLANK).len();
-            let start = start + gap(document.get(start..).unwrap_or_default());
-            let after = document.get(end_of(this)..).unwrap_or_default();
-            let comma = gap(after) + 1;
-            let rest = after.get(comma..).unwrap_or_default();
-            start..end_of(this) + comma + gap(rest)
-        }
-        (None, _, _) | (Some(_), None, _) => {
-            let range = range_in(document, object);
-            return Edit { range, text: "{}".to_owned() };
-        }
+    let Some(first_kept) = fields.iter().position(|field| field.key != key) else {
+        let range = range_in(document, object);
+        return vec![Edit { range, text: "{}".to_owned() }];
     };
-    Edit { range, text: String::new() }
+    let gap = |at: usize| {
+        let text = document.get(at..).unwrap_or_default();
+        text.len() - text.trim_start_matches(BLANK).len()
+    };
+    let mut edits = Vec::new();
+    // Those at the begin go with the comma and the blanks after them.
+    if let Some(last) = first_kept.checked_sub(1).and_then(|last| fields.get(last)) {
+        let start = range_in(document, object).start + 1;
+        let start = start + gap(start);
+        let comma = end_of(last) + gap(end_of(last)) + 1;
+        edits.push(Edit { range: start..comma + gap(comma), text: String::new() });
+    }
+    // The others go with the comma before them.
+    for pair in fields.get(first_kept..).unwrap_or_default().windows(2) {
+        if let [before, this] = pair
+            && this.key == key
+        {
+            edits.push(Edit { range: end_of(before)..end_of(this), text: String::new() });
+        }
+    }
+    edits
 }
 
 /// A new field at the end of an object, in the layout of the fields before it.
@@ -403,6 +410,12 @@ mod tests {
     }
 
     #[test]
+    fn a_name_that_stands_very_often_goes_at_once() {
+        let often = "\"a\":1,".repeat(150_000);
+        merged(&format!("{{{often}\"b\":2}}"), &["a"], None, "{\"b\":2}");
+    }
+
+    #[test]
     fn only_the_members_that_differ_are_written() {
         use serde_json::json;
         merged(
@@ -417,6 +430,8 @@ mod tests {
         merged(three, &["c"], None, "{\n  \"a\": 1,\n  \"b\": [2]\n}");
         merged("{ \"a\" : 1 , \"b\":2}", &["a"], None, "{ \"b\":2}");
         merged("{\"a\":1,\"a\":2}", &["a"], None, "{}");
+        merged("{\"a\":1,\"a\":2, \"b\":3, \"a\":4,\"a\":5}", &["a"], None, "{\"b\":3}");
+        merged("{\"b\":3,\"a\":1, \"c\":4,\"a\":5}", &["a"], None, "{\"b\":3, \"c\":4}");
         merged("{}", &["a"], Some(json!(["x"])), "{\n  \"a\": [\n    \"x\"\n  ]\n}");
         assert_eq!(with_merged("{}", &["a", "b"], None).unwrap(), None);
         // More changes than are made one by one.

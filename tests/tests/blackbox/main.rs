@@ -21,6 +21,7 @@ mod clones;
 mod commands;
 mod config_copies;
 mod config_plugins;
+mod config_skills;
 mod config_subagents;
 mod config_write;
 mod configuration;

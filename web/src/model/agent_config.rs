@@ -135,15 +135,17 @@ impl Surface {
         }
     }
 
-    /// The file of a scope, as a person knows it.
+    /// The file of a scope, or the directory of one of several, as a person knows it.
     #[must_use]
-    pub fn file(self, scope: Scope) -> &'static str {
+    pub fn file(self, scope: Scope, is_one: bool) -> &'static str {
         match (self, scope) {
             (Self::Instructions, Scope::User) => "<agent home>/CLAUDE.md",
             (Self::Instructions, Scope::Project) => "CLAUDE.md",
             (Self::Instructions, Scope::Local) => "CLAUDE.local.md",
             (Self::Servers, Scope::Project) => ".mcp.json",
             (Self::Servers | Self::Approvals, _) => ".claude.json",
+            (Self::Skills, _) if is_one && scope == Scope::User => "<agent home>/skills",
+            (Self::Skills, _) if is_one => ".claude/skills",
             (Self::Subagents, Scope::User) => "<agent home>/agents",
             (Self::Subagents, _) => ".claude/agents",
             (_, Scope::User) => "<agent home>/settings.json",
@@ -162,16 +164,23 @@ pub struct Subject {
     pub scope: Scope,
     /// The project; empty where none is chosen.
     pub project: String,
-    /// One of several: a subagent.
+    /// One of several: a subagent or a skill.
     pub name: String,
+    /// A file of a skill; empty for [`MAIN_FILE`].
+    pub file: String,
 }
+
+/// The file of a skill that says what it is for.
+pub const MAIN_FILE: &str = "SKILL.md";
+/// What is typed before another file of a skill is saved.
+pub const REVIEWED: &str = "I HAVE REVIEWED THESE SCRIPTS";
 
 impl Subject {
     /// The part of the path below the prefix.
     fn tail(&self) -> String {
         match self.surface {
             Surface::Approvals => "mcp/approvals".to_owned(),
-            Surface::Skills => "skills/overrides".to_owned(),
+            Surface::Skills if self.name.is_empty() => "skills/overrides".to_owned(),
             Surface::Subagents if !self.name.is_empty() => {
                 format!("subagents/{}", segment(&self.name))
             }
@@ -183,6 +192,26 @@ impl Subject {
     #[must_use]
     pub fn path(&self) -> String {
         format!("{CONFIG_WRITE}/{}", self.tail())
+    }
+
+    /// Whether it is one file of a skill, and which.
+    #[must_use]
+    pub fn skill_file(&self) -> Option<&str> {
+        let is_one = self.surface == Surface::Skills && !self.name.is_empty();
+        is_one.then_some(if self.file.is_empty() { MAIN_FILE } else { &self.file })
+    }
+
+    /// Whether more than the usual word must be typed: what is saved may be run.
+    #[must_use]
+    pub fn is_script(&self) -> bool {
+        self.skill_file().is_some_and(|file| file != MAIN_FILE)
+    }
+
+    /// Whether it is a text, and no value of a settings file.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        matches!(self.surface, Surface::Instructions | Surface::Subagents)
+            || self.skill_file().is_some()
     }
 
     /// Where something of this scope is read.
@@ -202,7 +231,12 @@ impl Subject {
     /// Where it is read.
     #[must_use]
     pub fn read(&self) -> String {
-        self.read_at(&self.tail(), &[])
+        match self.skill_file() {
+            Some(file) => {
+                self.read_at("skills/file", &[("name", &self.name), ("relative", file)])
+            }
+            None => self.read_at(&self.tail(), &[]),
+        }
     }
 
     /// The member that holds it.
@@ -210,6 +244,7 @@ impl Subject {
     pub fn member(&self) -> &'static str {
         match self.surface {
             Surface::Instructions | Surface::Subagents => "content",
+            Surface::Skills if !self.name.is_empty() => "content",
             Surface::Servers => "servers",
             Surface::Skills => "overrides",
             other => other.word(),
@@ -222,7 +257,7 @@ impl Subject {
         match self.surface {
             Surface::Servers if self.scope != Scope::Project => None,
             Surface::Approvals | Surface::Plugins | Surface::Marketplaces => None,
-            Surface::Skills => Some("skills/overrides"),
+            Surface::Skills if self.name.is_empty() => Some("skills/overrides"),
             Surface::Subagents if self.name.is_empty() => None,
             other => Some(other.word()),
         }
@@ -269,6 +304,15 @@ impl Subject {
             body.insert("hash".to_owned(), hash.into());
         }
         match (self.surface, value) {
+            (Surface::Skills, text) if !self.name.is_empty() => {
+                let file = self.skill_file().unwrap_or(MAIN_FILE).to_owned();
+                body.insert("name".to_owned(), self.name.clone().into());
+                body.insert("files".to_owned(), Value::Object(Map::from_iter([(file, text)])));
+                if self.is_script() {
+                    // The page asks for it to be typed.
+                    body.insert("confirm_scripts".to_owned(), REVIEWED.into());
+                }
+            }
             (Surface::Approvals, Value::Object(lists)) => body.extend(lists),
             (_, value) => drop(body.insert(self.member().to_owned(), value)),
         }
@@ -296,6 +340,7 @@ pub fn address(subject: &Subject) -> String {
         query.set("scope", subject.scope.word());
     }
     query.set("name", &subject.name);
+    query.set("file", &subject.file);
     format!("/ui/agent-config/{}{}", subject.surface.word(), query.text())
 }
 
@@ -305,7 +350,8 @@ mod tests {
     use serde_json::json;
 
     fn subject(surface: Surface, scope: Scope) -> Subject {
-        Subject { surface, scope, project: "a b".into(), name: String::new() }
+        let (name, file) = (String::new(), String::new());
+        Subject { surface, scope, project: "a b".into(), name, file }
     }
 
     #[test]
@@ -325,6 +371,14 @@ mod tests {
         let one = Subject { name: "me".into(), ..subject(Surface::Subagents, Scope::Project) };
         assert_eq!(one.path(), "/api/config-write/subagents/me");
         assert_eq!(address(&one), "/ui/agent-config/subagents?project=a%20b&name=me");
+        let skill = Subject { surface: Surface::Skills, file: "run.sh".into(), ..one };
+        assert_eq!(
+            skill.read(),
+            "/api/config-write/skills/file?scope=project&project=a%20b&name=me&relative=run.sh"
+        );
+        let body = Value::Object(skill.written(json!("echo"), None, "a b"));
+        assert_eq!((&body["files"]["run.sh"], &body["confirm_scripts"]), (&json!("echo"), &json!(REVIEWED)));
+        assert!(skill.is_script() && !Subject { file: String::new(), ..skill }.is_script());
     }
 
     #[test]

@@ -4,8 +4,10 @@ mod editor;
 mod fields;
 mod forms;
 mod hooks;
+mod one;
 mod plugins;
 mod review;
+mod skills;
 mod texts;
 mod values;
 
@@ -94,14 +96,15 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
             surface: shown_part,
             scope,
             project: project.get(),
-            name: nav.member(texts::NAME),
+            name: nav.member(one::NAME),
+            file: nav.member(one::FILE),
         }
     });
     let scopes = move || -> Vec<Scope> {
         Scope::ALL.into_iter().filter(|scope| *scope != Scope::User || may_user.get()).collect()
     };
     let choose = move |event| {
-        nav.set_query(&[(PROJECT, &event_target_value(&event)), (texts::NAME, "")], true)
+        nav.set_query(&[(PROJECT, &event_target_value(&event)), (one::NAME, ""), (one::FILE, "")], true)
     };
     let options = move || {
         let all = projects.get();
@@ -120,7 +123,7 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
             .map(|own| {
                 let cells = scopes.iter().map(|&scope| {
                     let at = move || {
-                        address(&Subject { surface: own, scope, project: project.get(), name: String::new() })
+                        address(&Subject { surface: own, scope, project: project.get(), name: String::new(), file: String::new() })
                     };
                     let is_here = move || surface == Some(own) && subject.with(|it| it.scope) == scope;
                     let label = format!("{}, {}", words::label(own), words::scope(scope));
@@ -134,7 +137,7 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
                 });
                 let cells = cells.collect_view();
                 let home = move || {
-                    address(&Subject { surface: own, scope: subject.with(|it| it.scope), project: project.get(), name: String::new() })
+                    address(&Subject { surface: own, scope: subject.with(|it| it.scope), project: project.get(), name: String::new(), file: String::new() })
                 };
                 view! {
                     <tr class:here=surface == Some(own)>
@@ -186,13 +189,15 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
 fn part(subject: Subject, scopes: &[Scope]) -> AnyView {
     let nav = nav();
     let (surface, scope) = (subject.surface, subject.scope);
-    let file = match surface {
-        Surface::Subagents if !subject.name.is_empty() => {
-            format!("{}/{}.md", surface.file(scope), subject.name)
+    let file = surface.file(scope, !subject.name.is_empty());
+    let file = match (surface, subject.skill_file()) {
+        (_, Some(inside)) => format!("{file}/{}/{inside}", subject.name),
+        (Surface::Subagents, None) if !subject.name.is_empty() => {
+            format!("{file}/{}.md", subject.name)
         }
-        _ => surface.file(scope).to_owned(),
+        (_, None) => file.to_owned(),
     };
-    let list = address(&Subject { name: String::new(), ..subject.clone() });
+    let list = address(&Subject { name: String::new(), file: String::new(), ..subject.clone() });
     let back = list.replacen(&format!("/{}", surface.word()), "", 1);
     let switch = scopes
         .iter()
@@ -203,7 +208,7 @@ fn part(subject: Subject, scopes: &[Scope]) -> AnyView {
                     type="button" aria-pressed=(own == scope).to_string() data-testid="config-scope" data-scope=own.word()
                     on:click=move |_| {
                         let word = if own == Scope::Project { "" } else { own.word() };
-                        nav.set_query(&[(SCOPE, word), (texts::NAME, "")], true);
+                        nav.set_query(&[(SCOPE, word), (one::NAME, ""), (one::FILE, "")], true);
                     }
                 >{words::scope(own)}</button>
             }
@@ -258,6 +263,7 @@ enum Shows {
 fn edited(editor: Editor, about: AnyView) -> AnyView {
     let surface = editor.surface();
     let shows = RwSignal::new(Shows::Form);
+    let is_text = editor.subject.with_value(Subject::is_text);
     let can_raw = matches!(
         surface,
         Surface::Settings | Surface::Permissions | Surface::Hooks | Surface::Servers
@@ -302,7 +308,7 @@ fn edited(editor: Editor, about: AnyView) -> AnyView {
             (Surface::Hooks, _) => hooks::form(editor),
             (Surface::Settings, _) => values::settings(editor),
             (Surface::Servers, _) => values::servers(editor),
-            (Surface::Skills, _) => forms::overrides(editor),
+            (Surface::Skills, _) if !is_text => forms::overrides(editor),
             (Surface::Approvals, _) => {
                 brought.with(|(brought, locked)| forms::decisions(editor, brought, locked))
             }
@@ -325,7 +331,18 @@ fn edited(editor: Editor, about: AnyView) -> AnyView {
             .into_any(),
         }
     };
-    let head = (surface == Surface::Subagents).then(|| texts::subagent_head(editor));
+    let head = match (surface, is_text) {
+        (Surface::Subagents, _) => one::head(editor),
+        (Surface::Skills, true) => {
+            let files = editor.subject.with_value(skills::files);
+            view! { {one::head(editor)} {files} }.into_any()
+        }
+        (Surface::Skills, false) => {
+            let list = editor.subject.with_value(skills::list);
+            view! { <div class="config-body">{list}</div> }.into_any()
+        }
+        (_, _) => ().into_any(),
+    };
     view! {
         <div class="config-edited" class:reviewing=editor.is_reviewing>
             {review::notice(editor)}

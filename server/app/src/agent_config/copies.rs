@@ -15,7 +15,7 @@ use crate::{AppError, Class};
 use serde_json::Value;
 use std::sync::Arc;
 use svc_agent::json_document::JsonDocument;
-use svc_agent::scope_file::ScopeFile;
+use svc_agent::scope_file::{Found, ScopeFile};
 use svc_domain::agent_config::ConfigScope;
 use svc_domain::agent_config::parts::Part;
 use svc_domain::agent_config::secrets::masked_text;
@@ -198,24 +198,8 @@ impl AgentConfigEditor {
                 CopiesOf::Skill(name, _) => check_own(&target, name).await?,
                 CopiesOf::Instructions | CopiesOf::Part(_) | CopiesOf::Servers => {}
             }
-            let (keys, text) = match &of {
-                CopiesOf::Instructions | CopiesOf::Subagent(_) => (Vec::new(), was),
-                CopiesOf::Skill(_, relative) => (vec![relative.clone()], was),
-                CopiesOf::Servers => {
-                    let now = parsed(&file, before.as_ref())?;
-                    let of = |document: &JsonDocument| {
-                        document.value().get(servers::KEY).cloned().unwrap_or_default()
-                    };
-                    (differing(&of(&now), &of(&document(&was)?)), was)
-                }
-                CopiesOf::Part(part) => {
-                    let now = parsed(&file, before.as_ref())?;
-                    let next = part.restored(document(&was)?.value(), now.value()).map_err(bad)?;
-                    (changed_keys(*part, now.value(), &next), changed_text(&file, &now, &next)?)
-                }
-            };
-            let (surface, is_restore) = (of.audited(), true);
-            let write = FileWrite { file, surface, keys, before, text, is_restore };
+            // A large file takes its time, which others must not wait for.
+            let write = blocking(move || put_back(&of, file, before, was)).await??;
             this.write_file(&target, write).await
         };
         self.tasks.complete(work).await
@@ -229,6 +213,33 @@ impl AgentConfigEditor {
             AppError::new(ErrorCode::NotFound, Class::NotFound, text)
         })
     }
+}
+
+/// What is written to put a copy back.
+fn put_back(
+    of: &CopiesOf,
+    file: ScopeFile,
+    before: Option<Found>,
+    was: String,
+) -> Result<FileWrite, AppError> {
+    let (keys, text) = match of {
+        CopiesOf::Instructions | CopiesOf::Subagent(_) => (Vec::new(), was),
+        CopiesOf::Skill(_, relative) => (vec![relative.clone()], was),
+        CopiesOf::Servers => {
+            let now = parsed(&file, before.as_ref())?;
+            let of = |document: &JsonDocument| {
+                document.value().get(servers::KEY).cloned().unwrap_or_default()
+            };
+            (differing(&of(&now), &of(&document(&was)?)), was)
+        }
+        CopiesOf::Part(part) => {
+            let now = parsed(&file, before.as_ref())?;
+            let next = part.restored(document(&was)?.value(), now.value()).map_err(bad)?;
+            (changed_keys(*part, now.value(), &next), changed_text(&file, &now, &next)?)
+        }
+    };
+    let (surface, is_restore) = (of.audited(), true);
+    Ok(FileWrite { file, surface, keys, before, text, is_restore })
 }
 
 fn document(text: &str) -> Result<JsonDocument, AppError> {

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::AppError;
 use crate::ops::audit::Surface;
+use crate::tasks::blocking;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use svc_agent::scope_file::{Found, ScopeFile};
@@ -42,17 +43,21 @@ impl AgentConfigEditor {
             let _writing = this.writing.lock().await;
             let file = target.settings();
             let before = read_one(&file).await?;
-            let document = parsed(&file, before.as_ref())?;
-            let wanted = part.wanted(&sent, document.value()).map_err(bad)?;
-            check_hash(&file, before.as_ref(), hash.as_deref())?;
-            let write = FileWrite {
-                surface: surface_of(part),
-                keys: changed_keys(part, document.value(), &wanted),
-                text: changed_text(&file, &document, &wanted)?,
-                file,
-                before,
-                is_restore: false,
+            // A large file takes its time, which others must not wait for.
+            let judge = move || -> Result<FileWrite, AppError> {
+                let document = parsed(&file, before.as_ref())?;
+                let wanted = part.wanted(&sent, document.value()).map_err(bad)?;
+                check_hash(&file, before.as_ref(), hash.as_deref())?;
+                Ok(FileWrite {
+                    surface: surface_of(part),
+                    keys: changed_keys(part, document.value(), &wanted),
+                    text: changed_text(&file, &document, &wanted)?,
+                    file,
+                    before,
+                    is_restore: false,
+                })
             };
+            let write = blocking(judge).await??;
             this.write_file(&target, write).await
         };
         self.tasks.complete(work).await

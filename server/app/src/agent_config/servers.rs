@@ -147,22 +147,26 @@ impl AgentConfigEditor {
         let Some(path) = path_in_state(target)? else {
             let file = file_of(target);
             let before = read_one(&file).await?;
-            let document = parsed(&file, before.as_ref())?;
-            let stored = document.value().get(KEY);
-            let wanted = change(stored)?;
-            if let Basis::Hash(hash) = basis {
-                check_hash(&file, before.as_ref(), hash.as_deref())?;
-            }
-            let nothing = Value::Null;
-            let after = wanted.as_ref().unwrap_or(&nothing);
-            let keys = differing(stored.unwrap_or(&nothing), after);
-            let mut next = document.value().clone();
-            if let (Some(wanted), Some(members)) = (wanted, next.as_object_mut()) {
-                members.insert(KEY.to_owned(), wanted);
-            }
-            let text = changed_text(&file, &document, &next)?;
-            let (surface, is_restore) = (Surface::Mcp, false);
-            let write = FileWrite { file, surface, keys, before, text, is_restore };
+            // A large file takes its time, which others must not wait for.
+            let judge = move || -> Result<FileWrite, AppError> {
+                let document = parsed(&file, before.as_ref())?;
+                let stored = document.value().get(KEY);
+                let wanted = change(stored)?;
+                if let Basis::Hash(hash) = basis {
+                    check_hash(&file, before.as_ref(), hash.as_deref())?;
+                }
+                let nothing = Value::Null;
+                let after = wanted.as_ref().unwrap_or(&nothing);
+                let keys = differing(stored.unwrap_or(&nothing), after);
+                let mut next = document.value().clone();
+                if let (Some(wanted), Some(members)) = (wanted, next.as_object_mut()) {
+                    members.insert(KEY.to_owned(), wanted);
+                }
+                let text = changed_text(&file, &document, &next)?;
+                let (surface, is_restore) = (Surface::Mcp, false);
+                Ok(FileWrite { file, surface, keys, before, text, is_restore })
+            };
+            let write = blocking(judge).await??;
             return self.write_file(target, write).await;
         };
         // Judged before the entry is written, and once more under the lock of the file.

@@ -186,6 +186,7 @@ mod tests {
             scope: Scope::Project,
             project: "a".into(),
             name: String::new(),
+            file: String::new(),
         };
         let check = |surface, value: Value, said: &str| place_of(&subject(surface), &value, said);
         assert_eq!(

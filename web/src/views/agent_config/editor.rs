@@ -67,6 +67,8 @@ pub struct Editor {
     pub earlier: RwSignal<Option<Earlier>>,
     /// What is typed to confirm.
     pub typed: RwSignal<String>,
+    /// What is typed for a file that may be run.
+    pub reviewed: RwSignal<String>,
     /// On a phone: the differences are shown instead of the form.
     pub is_reviewing: RwSignal<bool>,
     /// A request is on its way.
@@ -89,6 +91,7 @@ impl Editor {
             versions: RwSignal::new(None),
             earlier: RwSignal::new(None),
             typed: RwSignal::new(String::new()),
+            reviewed: RwSignal::new(String::new()),
             is_reviewing: RwSignal::new(false),
             is_pending: RwSignal::new(false),
         };
@@ -142,6 +145,7 @@ impl Editor {
         self.versions.set(None);
         self.earlier.set(None);
         self.typed.set(String::new());
+        self.reviewed.set(String::new());
         self.is_reviewing.set(false);
         self.shape.update(|shape| *shape += 1);
     }
@@ -298,7 +302,12 @@ impl Editor {
     pub fn list_versions(self) {
         let subject = self.subject.get_value();
         let Some(word) = subject.kept_as() else { return };
-        let path = subject.read_at("copies", &[("surface", word), ("name", &subject.name)]);
+        let more = [
+            ("surface", word),
+            ("name", subject.name.as_str()),
+            ("relative", subject.file.as_str()),
+        ];
+        let path = subject.read_at("copies", &more);
         spawn_local(async move {
             match api::get::<ConfigCopies>(&path).await {
                 Ok(found) => drop(self.versions.try_set(Some(found.copies))),
@@ -311,7 +320,12 @@ impl Editor {
     pub fn look_at(self, id: String) {
         let subject = self.subject.get_value();
         let Some(word) = subject.kept_as() else { return };
-        let more = [("surface", word), ("name", subject.name.as_str()), ("copy", id.as_str())];
+        let more = [
+            ("surface", word),
+            ("name", subject.name.as_str()),
+            ("relative", subject.file.as_str()),
+            ("copy", id.as_str()),
+        ];
         let path = subject.read_at("copies/content", &more);
         spawn_local(async move {
             match api::get::<Answer>(&path).await {
@@ -340,6 +354,9 @@ impl Editor {
         body.insert("copy".to_owned(), earlier.id.into());
         if !subject.name.is_empty() {
             body.insert("name".to_owned(), subject.name.clone().into());
+        }
+        if let Some(file) = subject.skill_file() {
+            body.insert("relative".to_owned(), file.into());
         }
         if let Some(hash) = known.hash {
             body.insert("hash".to_owned(), hash.into());

@@ -2,6 +2,7 @@
 
 use super::editor::{Earlier, Editor, Meanwhile};
 use crate::model::agent_config::diff::{parts, totals};
+use crate::model::agent_config::{REVIEWED, Subject};
 use crate::model::agent_config::merge::count;
 use crate::model::shown::shown;
 use crate::model::time;
@@ -159,12 +160,19 @@ pub fn missing(typed: &str, wanted: &str) -> Option<String> {
 fn confirm(editor: Editor) -> AnyView {
     let wanted = StoredValue::new(editor.confirmation());
     let is_earlier = memo(move || editor.earlier.with(Option::is_some));
+    let is_script = editor.subject.with_value(Subject::is_script);
     let why_not = derived(move || {
         let is_open = editor.meanwhile.with(|it| it.as_ref().is_some_and(|it| it.is_open));
         match is_earlier.get() {
             false if is_open => Some(review::DECIDE.to_owned()),
             false if editor.is_faulty() => Some(review::REPAIR.to_owned()),
-            _ => editor.typed.with(|typed| wanted.with_value(|wanted| missing(typed, wanted))),
+            is_earlier => {
+                let word = editor
+                    .typed
+                    .with(|typed| wanted.with_value(|wanted| missing(typed, wanted)));
+                let reviewed = || editor.reviewed.with(|typed| missing(typed, REVIEWED));
+                word.or_else(|| if is_script && !is_earlier { reviewed() } else { None })
+            }
         }
     });
     let go = move || {
@@ -207,6 +215,14 @@ fn confirm(editor: Editor) -> AnyView {
                 on:input=move |event| editor.typed.set(event_target_value(&event))
                 on:keydown=press
             />
+            {dynamic(move || (is_script && !is_earlier.get()).then(|| view! {
+                <label for="config-reviewed">{review::REVIEW_SCRIPT} " " <b>{REVIEWED}</b></label>
+                <input
+                    class="input mono" id="config-reviewed" autocomplete="off" spellcheck="false" data-testid="config-reviewed"
+                    prop:value=editor.reviewed
+                    on:input=move |event| editor.reviewed.set(event_target_value(&event))
+                />
+            }))}
             <span class="end">
                 <button type="button" class="btn btn-ghost config-to-form" on:click=move |_| editor.is_reviewing.set(false)>{review::BACK}</button>
                 <button type="button" class=ButtonStyle::Ghost.class() data-testid="config-discard" on:click=back>

@@ -1,25 +1,19 @@
 //! Texts as a whole: instructions, and one subagent.
 
 use super::editor::Editor;
-use super::review::missing;
 use crate::api;
 use crate::model::agent_config::faults::is_subagent;
 use crate::model::agent_config::{Subject, Surface};
 use crate::model::problem::Problem;
-use crate::model::route::Query;
 use crate::model::shown::shown;
 use crate::nav::nav;
-use crate::page::page;
-use crate::parts::button::ButtonStyle;
-use crate::parts::icon::icon;
-use crate::reactive::{derived, dynamic, live, memo};
-use crate::text::agent_config::{fault, review, subagents as words, text as size};
+use crate::reactive::{dynamic, live};
+use crate::text::agent_config::{fault, skills, subagents as words, text as size};
 use crate::views::agent_config::fields::new_name;
-use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::Value;
-use svc_shared::internal::agent_config::{ConfigDeleted, SubagentItem, Subagents};
+use svc_shared::internal::agent_config::{SubagentItem, Subagents};
 
 /// Query member that names one of several.
 pub const NAME: &str = "name";
@@ -28,6 +22,7 @@ pub const NAME: &str = "name";
 pub fn text(editor: Editor) -> AnyView {
     let label = match editor.surface() {
         Surface::Subagents => words::TEXT,
+        Surface::Skills => skills::TEXT,
         _ => size::INSTRUCTIONS,
     };
     let first = editor.draft.with_untracked(|draft| draft.as_str().unwrap_or_default().to_owned());
@@ -100,83 +95,4 @@ pub fn subagents(subject: &Subject) -> AnyView {
         .into_any(),
     }
     })
-}
-
-/// Above the text of one subagent: the way back, and its removal.
-pub fn subagent_head(editor: Editor) -> AnyView {
-    let nav = nav();
-    // One that does not exist begins with what it must have.
-    let begin = memo(move || editor.known.with(|known| known.as_ref().map(|known| known.exists)));
-    crate::reactive::effect(move || {
-        if begin.get() == Some(false) && editor.draft.with_untracked(|draft| *draft == "") {
-            let name = editor.subject.with_value(|subject| subject.name.clone());
-            editor.reshape("", Some(Value::from(words::template(&name))));
-        }
-    });
-    let asks = RwSignal::new(false);
-    view! {
-        <div class="config-one">
-            <button type="button" class=ButtonStyle::Ghost.class() data-testid="subagent-back" on:click=move |_| nav.set_query(&[(NAME, "")], true)>
-                {icon("chevron-left", 16)} {words::BACK}
-            </button>
-            {dynamic(move || (begin.get() == Some(true) && !asks.get()).then(|| view! {
-                <button type="button" class=ButtonStyle::Ghost.class() data-testid="subagent-delete" on:click=move |_| asks.set(true)>
-                    {icon("trash", 16)} {words::DELETE}
-                </button>
-            }))}
-        </div>
-        {dynamic(move || asks.get().then(|| removal(editor, asks)))}
-    }
-    .into_any()
-}
-
-fn removal(editor: Editor, asks: RwSignal<bool>) -> AnyView {
-    let wanted = StoredValue::new(editor.confirmation());
-    let typed = RwSignal::new(String::new());
-    let refused = RwSignal::new(None::<String>);
-    let why_not =
-        derived(move || typed.with(|typed| wanted.with_value(|wanted| missing(typed, wanted))));
-    let page = page();
-    let nav = nav();
-    let go = move |_| {
-        if let Some(why) = why_not.get_untracked() {
-            return page.say.politely(&why);
-        }
-        let subject = editor.subject.get_value();
-        let mut query = Query::default();
-        for (name, value) in subject.body(&typed.get_untracked()) {
-            query.set(&name, value.as_str().unwrap_or_default());
-        }
-        let hash = editor.known.with_untracked(|known| known.as_ref()?.hash.clone());
-        query.set("hash", &hash.unwrap_or_default());
-        let path = format!("{}{}", subject.path(), query.text());
-        spawn_local(async move {
-            match api::call::<ConfigDeleted>(Method::DELETE, &path).await {
-                Ok(_) => {
-                    page.say.done(words::deleted(&subject.name));
-                    nav.set_query(&[(NAME, "")], true);
-                }
-                Err(problem) => drop(refused.try_set(Some(problem.words()))),
-            }
-        });
-    };
-    view! {
-        <div class="config-ask" role="group" aria-label=words::DELETE data-testid="subagent-ask">
-            <label for="config-delete">
-                {review::TYPE} " " <b><bdi>{shown(&wanted.get_value()).into_owned()}</bdi></b> " " {review::TO_DELETE}
-            </label>
-            <input
-                class="input mono" id="config-delete" autocomplete="off" spellcheck="false" data-testid="subagent-typed"
-                prop:value=typed on:input=move |event| typed.set(event_target_value(&event))
-            />
-            <span class="muted" aria-live="polite">{dynamic(move || why_not.get())}</span>
-            <button type="button" class=ButtonStyle::Secondary.class() on:click=move |_| asks.set(false)>{review::CANCEL}</button>
-            <button
-                type="button" class=ButtonStyle::Danger.class() data-testid="subagent-yes"
-                aria-disabled=live(move || why_not.get().is_some().then_some("true")) on:click=go
-            >{words::YES}</button>
-            {dynamic(move || refused.get().map(|said| view! { <p class="help help-error" role="alert">{shown(&said).into_owned()}</p> }))}
-        </div>
-    }
-    .into_any()
 }
