@@ -916,6 +916,7 @@ const SAMPLES = {
  },
  "agent_config": {
   "refusal": ".claude/settings.json is left unchanged because it is not valid JSON at line 1, column 2; repair it on the machine",
+  "overview": { "project": "web-frontend", "parts": { "claude-md": { "project": 1, "local": 0 }, "settings": { "project": 4, "local": null }, "permissions": { "project": 4, "local": 0 }, "hooks": { "project": 2, "local": 0 }, "mcp": { "project": 2, "local": 0 }, "approvals": { "project": 2 }, "subagents": { "project": 1 }, "skills": { "project": 2, "local": 0 }, "plugins": { "project": 1, "local": 0 }, "marketplaces": { "project": 0, "local": 0 } } },
   "claude-md": { "content": "# web-frontend\n\nRun `npm test` before each commit.\n" },
   "settings": { "settings": { "model": "opus", "includeCoAuthoredBy": false, "env": { "API_TOKEN": "********", "DEBUG": "********" }, "statusLine": { "type": "command", "command": "date" } } },
   "settings/effective": { "project": "web-frontend", "effective": { "model": { "value": "opus", "source": "project" }, "env": { "value": { "API_TOKEN": "********" }, "source": "user" } } },

@@ -66,6 +66,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/config/advanced" Guarded None Plain internal::config::advanced),
         own!(PUT "/api/config/advanced" Guarded Json Plain internal::config::save_advanced),
         own!(GET "/api/config-write/status" Guarded None Plain internal::config_write::status),
+        own!(GET "/api/config-write/overview" Guarded None Plain internal::config_write::overview),
         own!(GET "/api/config-write/claude-md" Guarded None Plain
             internal::config_write::instructions),
         own!(PUT "/api/config-write/claude-md" Guarded Json Plain

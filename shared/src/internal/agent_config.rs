@@ -14,6 +14,16 @@ pub struct ConfigWriteStatus {
     pub allow_user_scope: bool,
 }
 
+/// How many entries each surface has in each scope.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigOverview {
+    /// The project; none where only the files of the user were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project: Option<String>,
+    /// Numbers by surface and scope; null where a file cannot be read.
+    pub parts: BTreeMap<String, BTreeMap<String, Option<u64>>>,
+}
+
 /// One part of a file as it is now. Secrets are shown as `********`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ConfigPart {

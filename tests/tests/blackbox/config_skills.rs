@@ -113,7 +113,8 @@ async fn secrets_of_a_skill_are_masked_both_ways() {
     let shown = read(&server.client, "project", "SKILL.md").await.expect(200).json();
     let content = shown["content"].as_str().unwrap();
     assert!(!content.contains(&secret) && content.contains(MASK.get(..1).unwrap()), "{content}");
-    let next = json!({ "files": { "SKILL.md": format!("{content}More.\n") }, "hash": shown["hash"] });
+    let next =
+        json!({ "files": { "SKILL.md": format!("{content}More.\n") }, "hash": shown["hash"] });
     put(&server.client, "project", next).await.expect(200);
     let path = directory(&world, "project").join("deploy/SKILL.md");
     assert_eq!(fs::read_to_string(path).unwrap(), format!("{text}More.\n"));
@@ -220,7 +221,7 @@ async fn h120_no_skill_grows_beyond_its_limits() {
         assert_eq!(write(files, json!({})).await.refused(413), "too_large");
     }
     let many: serde_json::Map<String, Value> =
-        (0..501).map(|n| (format!("f{n}"), json!("")) ).collect();
+        (0..501).map(|n| (format!("f{n}"), json!(""))).collect();
     assert_eq!(write(many.into(), json!({})).await.refused(422), "invalid_value");
     let deep = ["a"; 9].join("/");
     assert_eq!(write(json!({ deep: "" }), json!({})).await.refused(422), "invalid_value");
@@ -259,8 +260,48 @@ async fn h92_without_an_entry_no_skill_is_written_or_removed() {
     let mut other = files;
     other["name"] = json!("other");
     assert_eq!(put(client, "project", other).await.refused(503), "busy");
-    let left: Vec<_> =
-        fs::read_dir(directory(&world, "project")).unwrap().flatten().map(|it| it.file_name()).collect();
+    let left: Vec<_> = fs::read_dir(directory(&world, "project"))
+        .unwrap()
+        .flatten()
+        .map(|it| it.file_name())
+        .collect();
     assert_eq!(left, ["deploy"]);
-    assert_eq!(fs::read_to_string(directory(&world, "project").join("deploy/SKILL.md")).unwrap(), MAIN);
+    assert_eq!(
+        fs::read_to_string(directory(&world, "project").join("deploy/SKILL.md")).unwrap(),
+        MAIN
+    );
+}
+
+#[tokio::test]
+async fn the_overview_counts_what_is_there_and_marks_what_cannot_be_read() {
+    let world = open();
+    let project = world.project("app");
+    let server = world.serve().await;
+    let client = &server.client;
+    put(client, "project", json!({ "files": { "SKILL.md": MAIN } })).await.expect(200);
+    fs::write(project.join("CLAUDE.md"), "Be brief.").unwrap();
+    let rules = json!({
+        "model": "opus", "permissions": { "allow": ["Read", "Grep"], "defaultMode": "plan" },
+        "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": "true" }] }] },
+    });
+    fs::write(project.join(".claude/settings.json"), rules.to_string()).unwrap();
+    fs::write(project.join(".claude/settings.local.json"), "{ odd").unwrap();
+    let path = "/api/config-write/overview?project=app";
+    let parts = client.get(path).await.expect(200).json()["parts"].clone();
+    for (surface, scope, count) in [
+        ("claude-md", "project", json!(1)),
+        ("claude-md", "local", json!(0)),
+        ("settings", "project", json!(1)),
+        ("permissions", "project", json!(3)),
+        ("hooks", "project", json!(1)),
+        ("hooks", "local", Value::Null),
+        ("skills", "project", json!(1)),
+        ("skills", "user", json!(0)),
+        ("subagents", "project", json!(0)),
+        ("approvals", "project", json!(0)),
+        ("mcp", "user", json!(0)),
+    ] {
+        assert_eq!(parts[surface][scope], count, "{surface} {scope}: {parts}");
+    }
+    assert!(parts["approvals"].get("user").is_none() && parts["subagents"].get("local").is_none());
 }

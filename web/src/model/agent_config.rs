@@ -232,9 +232,7 @@ impl Subject {
     #[must_use]
     pub fn read(&self) -> String {
         match self.skill_file() {
-            Some(file) => {
-                self.read_at("skills/file", &[("name", &self.name), ("relative", file)])
-            }
+            Some(file) => self.read_at("skills/file", &[("name", &self.name), ("relative", file)]),
             None => self.read_at(&self.tail(), &[]),
         }
     }
@@ -377,7 +375,10 @@ mod tests {
             "/api/config-write/skills/file?scope=project&project=a%20b&name=me&relative=run.sh"
         );
         let body = Value::Object(skill.written(json!("echo"), None, "a b"));
-        assert_eq!((&body["files"]["run.sh"], &body["confirm_scripts"]), (&json!("echo"), &json!(REVIEWED)));
+        assert_eq!(
+            (&body["files"]["run.sh"], &body["confirm_scripts"]),
+            (&json!("echo"), &json!(REVIEWED))
+        );
         assert!(skill.is_script() && !Subject { file: String::new(), ..skill }.is_script());
     }
 

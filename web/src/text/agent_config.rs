@@ -22,6 +22,10 @@ pub const SURFACE: &str = "Part";
 /// What the figures of the list mean.
 pub const COUNTS: &str = "Numbers count the entries, a dash means empty. A blank field: the agent \
     has no such scope for this part.";
+/// Something is there.
+pub const SET: &str = "set";
+/// The file cannot be read.
+pub const UNREADABLE: &str = "!";
 /// Way back on a phone.
 pub const ALL: &str = "All parts";
 /// Group of scopes.

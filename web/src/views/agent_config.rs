@@ -21,13 +21,14 @@ use crate::nav::nav;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
-use crate::reactive::{dynamic, live, memo};
+use crate::reactive::{dynamic, effect, live, memo};
 use crate::text::agent_config as words;
-use editor::{Answer, Editor};
+use editor::{Answer, Editor, Writes};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::Value;
-use svc_shared::internal::agent_config::ServerApprovals;
+use svc_shared::internal::agent_config::{ConfigOverview, ServerApprovals};
+use svc_shared::paths::{CONFIG_WRITE, segment};
 
 /// Query member that names the scope.
 const SCOPE: &str = "scope";
@@ -104,7 +105,10 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
         Scope::ALL.into_iter().filter(|scope| *scope != Scope::User || may_user.get()).collect()
     };
     let choose = move |event| {
-        nav.set_query(&[(PROJECT, &event_target_value(&event)), (one::NAME, ""), (one::FILE, "")], true)
+        nav.set_query(
+            &[(PROJECT, &event_target_value(&event)), (one::NAME, ""), (one::FILE, "")],
+            true,
+        )
     };
     let options = move || {
         let all = projects.get();
@@ -116,6 +120,22 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
             })
             .collect_view()
     };
+    // Counted anew for each project, and after each write.
+    let counts = RwSignal::new(None::<ConfigOverview>);
+    let writes = RwSignal::new(0);
+    provide_context(Writes(writes));
+    effect(move || {
+        writes.track();
+        let path = match project.get() {
+            none if none.is_empty() => format!("{CONFIG_WRITE}/overview"),
+            name => format!("{CONFIG_WRITE}/overview?project={}", segment(&name)),
+        };
+        spawn_local(async move {
+            if let Ok(found) = api::get::<ConfigOverview>(&path).await {
+                let _ = counts.try_set(Some(found));
+            }
+        });
+    });
     let rows = move || {
         let scopes = scopes();
         Surface::ALL
@@ -131,7 +151,7 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
                         <a
                             href=live(move || browser::href(&at())) aria-label=label
                             aria-current=live(move || is_here().then_some("page"))
-                        >{words::scope(scope)}</a>
+                        >{dynamic(move || counts.with(|found| count_of(found.as_ref(), own, scope)))}</a>
                     });
                     view! { <td>{cell}</td> }
                 });
@@ -173,6 +193,7 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
                     <thead><tr><th scope="col">{words::SURFACE}</th>{dynamic(heads)}</tr></thead>
                     <tbody>{dynamic(rows)}</tbody>
                 </table>
+                <p class="config-note">{words::COUNTS}</p>
             </div>
             <div class="config-main">
                 {dynamic(move || is_ready.get().then(|| {
@@ -182,6 +203,18 @@ fn Parts(surface: Option<Surface>) -> impl IntoView {
                 }))}
             </div>
         </div>
+    }
+}
+
+/// How much there is of a part in a scope.
+fn count_of(found: Option<&ConfigOverview>, surface: Surface, scope: Scope) -> String {
+    let count = found.and_then(|found| found.parts.get(surface.word())?.get(scope.word()).copied());
+    match (count, surface) {
+        (None, _) => "…".to_owned(),
+        (Some(None), _) => words::UNREADABLE.to_owned(),
+        (Some(Some(0)), _) => "–".to_owned(),
+        (Some(Some(_)), Surface::Instructions) => words::SET.to_owned(),
+        (Some(Some(count)), _) => count.to_string(),
     }
 }
 

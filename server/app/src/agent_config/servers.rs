@@ -26,6 +26,8 @@ use svc_shared::internal::agent_config::{ConfigPart, ConfigSaved, ServerApproval
 
 /// Member of each file that holds the servers.
 pub(super) const KEY: &str = "mcpServers";
+/// The word of the surface.
+pub(super) const WORD: &str = "mcp";
 /// Names that may run, and names that may not.
 const DECIDED: [&str; 2] = ["enabledMcpjsonServers", "disabledMcpjsonServers"];
 /// Most names in a list of decisions.

@@ -34,6 +34,12 @@ pub(crate) async fn status(call: Call) -> Result<Response, Refusal> {
     ok(&editor.status())
 }
 
+pub(crate) async fn overview(call: Call) -> Result<Response, Refusal> {
+    let editor = call.context.app.agent_config();
+    editor.scope(call.query.one("scope")?)?;
+    ok(&editor.overview(call.query.one("project")?).await?)
+}
+
 pub(crate) async fn settings(call: Call) -> Result<Response, Refusal> {
     part(call, Part::Settings).await
 }

@@ -180,6 +180,10 @@ const TABLE: &[Row] = &[
         asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
     },
     Row {
+        route: "GET /api/config-write/overview",
+        asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
+    },
+    Row {
         route: "GET /api/config-write/claude-md",
         asks: &[(Known, 404), (BadQuery("scope=x"), 404)],
     },

@@ -20,6 +20,17 @@ use svc_shared::paths::CONFIG_WRITE;
 /// An answer whose members depend on what was asked for.
 pub type Answer = Map<String, Value>;
 
+/// Counts what was written, for those who show how much there is.
+#[derive(Clone, Copy)]
+pub struct Writes(pub RwSignal<u32>);
+
+impl Writes {
+    /// Something was written. The view may be gone by then.
+    pub fn tell(self) {
+        let _ = self.0.try_update(|count| *count += 1);
+    }
+}
+
 /// What somebody else wrote while this was edited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Meanwhile {
@@ -73,6 +84,8 @@ pub struct Editor {
     pub is_reviewing: RwSignal<bool>,
     /// A request is on its way.
     pub is_pending: RwSignal<bool>,
+    /// Told after each write.
+    pub writes: Writes,
 }
 
 impl Editor {
@@ -94,6 +107,7 @@ impl Editor {
             reviewed: RwSignal::new(String::new()),
             is_reviewing: RwSignal::new(false),
             is_pending: RwSignal::new(false),
+            writes: expect_context(),
         };
         editor.read();
         editor
@@ -237,6 +251,7 @@ impl Editor {
             match outcome {
                 Ok(()) => {
                     page.say.done(words::saved(subject.surface));
+                    self.writes.tell();
                     self.read_now().await;
                 }
                 Err(problem) if problem.is(ErrorCode::Stale) => self.compare().await,
@@ -375,6 +390,7 @@ impl Editor {
             match outcome {
                 Ok(_) => {
                     page.say.done(words::review::IS_BACK.to_owned());
+                    self.writes.tell();
                     self.read_now().await;
                 }
                 Err(problem) if problem.is(ErrorCode::Stale) => self.compare().await,

@@ -39,7 +39,8 @@ pub fn head(editor: Editor) -> AnyView {
         false => (words::BACK, words::DELETE),
     };
     // One that does not exist begins with what it must have.
-    let is_there = memo(move || editor.known.with(|known| known.as_ref().map(|known| known.exists)));
+    let is_there =
+        memo(move || editor.known.with(|known| known.as_ref().map(|known| known.exists)));
     crate::reactive::effect(move || {
         if is_there.get() == Some(false) && editor.draft.with_untracked(|draft| *draft == "") {
             let subject = editor.subject.get_value();
@@ -98,6 +99,7 @@ fn go(editor: Editor, typed: String, refused: RwSignal<Option<String>>, page: Pa
                     Surface::Skills => skills::deleted(&subject.name),
                     _ => words::deleted(&subject.name),
                 });
+                editor.writes.tell();
                 leave(nav);
             }
             Err(problem) => drop(refused.try_set(Some(problem.words()))),

@@ -1,5 +1,6 @@
 //! Plugins and marketplaces, which the agent's own commands change.
 
+use super::editor::Writes;
 use super::fields::{Kind, labelled};
 use super::review::missing;
 use crate::api;
@@ -41,6 +42,7 @@ struct Lists {
     /// The agent's own words.
     output: RwSignal<Option<String>>,
     is_pending: RwSignal<bool>,
+    writes: Writes,
 }
 
 impl Lists {
@@ -107,6 +109,7 @@ impl Lists {
                 Ok(done) => {
                     self.asked.set(None);
                     self.output.set(Some(done.output));
+                    self.writes.tell();
                     self.read();
                 }
                 Err(problem) => self.refused.set(Some(problem.words())),
@@ -136,6 +139,7 @@ pub fn plugins(subject: Subject) -> AnyView {
         refused: RwSignal::new(None),
         output: RwSignal::new(None),
         is_pending: RwSignal::new(false),
+        writes: expect_context(),
     };
     lists.read();
     let content = move || {

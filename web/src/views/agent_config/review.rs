@@ -2,8 +2,8 @@
 
 use super::editor::{Earlier, Editor, Meanwhile};
 use crate::model::agent_config::diff::{parts, totals};
-use crate::model::agent_config::{REVIEWED, Subject};
 use crate::model::agent_config::merge::count;
+use crate::model::agent_config::{REVIEWED, Subject};
 use crate::model::shown::shown;
 use crate::model::time;
 use crate::page::page;
@@ -167,9 +167,8 @@ fn confirm(editor: Editor) -> AnyView {
             false if is_open => Some(review::DECIDE.to_owned()),
             false if editor.is_faulty() => Some(review::REPAIR.to_owned()),
             is_earlier => {
-                let word = editor
-                    .typed
-                    .with(|typed| wanted.with_value(|wanted| missing(typed, wanted)));
+                let word =
+                    editor.typed.with(|typed| wanted.with_value(|wanted| missing(typed, wanted)));
                 let reviewed = || editor.reviewed.with(|typed| missing(typed, REVIEWED));
                 word.or_else(|| if is_script && !is_earlier { reviewed() } else { None })
             }
