@@ -209,7 +209,9 @@ fn indent_at(document: &str, place: usize) -> &str {
     line.get(..own).unwrap_or_default()
 }
 
-/// Takes every field of a name with its comma: where one name stands twice, all of them go.
+/// Takes every field of a name with its comma.
+///
+/// Where one name stands twice, all of them go.
 fn removals(document: &str, object: &str, fields: &[Field<'_>], key: &str) -> Vec<Edit> {
     let end_of = |field: &Field<'_>| range_in(document, field.value.get()).end;
     let Some(first_kept) = fields.iter().position(|field| field.key != key) else {

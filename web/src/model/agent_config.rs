@@ -1,4 +1,4 @@
-//! The agent's own configuration: what can be edited, in which scopes, and how it is addressed.
+//! What can be edited of the agent's own configuration, and in which scopes.
 
 pub mod diff;
 pub mod faults;

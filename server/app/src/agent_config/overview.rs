@@ -85,7 +85,9 @@ impl AgentConfigEditor {
     }
 }
 
-/// How many files or directories a directory of the scope has; none where it cannot be read.
+/// How many files or directories a directory of the scope has.
+///
+/// None where it cannot be read.
 async fn entries(
     target: &ConfigTarget,
     surface: &str,

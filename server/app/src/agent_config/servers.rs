@@ -416,7 +416,9 @@ pub(super) fn file_of(target: &ConfigTarget) -> ScopeFile {
     target.file(".mcp.json", ".mcp.json", MOST_BYTES)
 }
 
-/// The servers of a state file have a hash of their own: the agent writes the rest of it all the time.
+/// The hash of the servers of a state file.
+///
+/// It is their own: the agent writes the rest of that file all the time.
 fn hash_of_servers(stored: Option<&Value>) -> String {
     stored.map_or_else(|| OF_NOTHING.to_owned(), |servers| hash_of(&servers.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Fields that are bound to a place of the part: texts, lists of texts, maps of texts.
+//! Fields that are bound to a place of the part: texts, lists and maps of texts.
 
 use super::editor::Editor;
 use crate::browser;

@@ -1,4 +1,4 @@
-//! What a save would change, what somebody else changed, and the word that confirms it.
+//! What a save would change, what changed meanwhile, and the confirmation.
 
 use super::editor::{Earlier, Editor, Meanwhile};
 use crate::model::agent_config::diff::{parts, totals};
