@@ -10,6 +10,7 @@ use crate::model::wire;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::reactive::{derived, dynamic, live};
+use crate::text::agent_config;
 use crate::text::settings as words;
 use crate::views::setting_row::row;
 use crate::views::settings_lock::advanced;
@@ -213,6 +214,8 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
         .map(|(index, (label, specs))| section(form, &report, index, label, &specs))
         .collect::<Vec<_>>();
     let can_save = report.can_save && report.hash.is_some();
+    let can_configure =
+        || page().live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.can_configure));
     let file_only = file_only(form, count, &report.file_only);
     view! {
         <div class="settings" data-testid="settings">
@@ -225,6 +228,9 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
                 />
                 <nav class="card settings-places" aria-label=words::SECTIONS>{places}</nav>
                 <a class="settings-link" href=browser::href("/ui/tokens") data-testid="to-tokens">{crate::text::access::TITLE}</a>
+                {can_configure().then(|| view! {
+                    <a class="settings-link" href=browser::href("/ui/agent-config") data-testid="settings-agent-config">{agent_config::TITLE}</a>
+                })}
                 <p class="muted settings-file">{words::FILE} " " <code><bdi>{file}</bdi></code></p>
             </div>
             <div class="settings-main">
