@@ -174,6 +174,23 @@ test('secrets stay where they are, and none is shown', async () => {
   await says(part('config-effective'), 'opus');
 });
 
+test('edits are still there after a look at another part', async () => {
+  await open('hooks');
+  await page.select(part('hook-event'), 'SessionEnd');
+  await fill(at('/SessionEnd/0/hooks/0/command'), 'bye');
+  await open('permissions');
+  await seen(part('config-add'));
+  await open('hooks');
+  await seen(part('config-review'));
+  assert.equal(await page.$eval(at('/SessionEnd/0/hooks/0/command'), (it) => it.value), 'bye');
+  await press(part('config-discard'));
+  await gone(part('config-review'));
+  await open('permissions');
+  await open('hooks');
+  await seen(part('hook-event'));
+  assert.equal(await page.$(part('config-review')), null);
+});
+
 test('rules are added, and what is wrong stands at its field', async () => {
   await open('permissions');
   await press(`[aria-label="Allow"] ${part('config-add')}`);

@@ -4,7 +4,7 @@ use crate::api;
 use crate::model::agent_config::faults::{Faults, faults, place_of};
 use crate::model::agent_config::merge::merge;
 use crate::model::agent_config::place::put;
-use crate::model::agent_config::{Known, Subject, Surface};
+use crate::model::agent_config::{Known, Subject, Surface, address};
 use crate::model::problem::Problem;
 use crate::model::wire;
 use crate::page::page;
@@ -13,6 +13,8 @@ use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use serde_json::{Map, Value};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::agent_config::{ConfigCopies, ConfigCopy, ConfigSaved};
 use svc_shared::paths::CONFIG_WRITE;
@@ -49,6 +51,18 @@ pub struct Earlier {
     pub id: String,
     /// What it contains.
     pub value: Value,
+}
+
+/// Edits without an editor.
+struct Kept {
+    /// What was read before them.
+    base: Value,
+    draft: Value,
+}
+
+thread_local! {
+    /// By address: who looks at another part finds the edits again.
+    static KEPT: RefCell<BTreeMap<String, Kept>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Everything that an editor holds. Cheap to copy.
@@ -110,6 +124,7 @@ impl Editor {
             writes: expect_context(),
         };
         editor.read();
+        on_cleanup(move || editor.leave());
         editor
     }
 
@@ -130,7 +145,10 @@ impl Editor {
 
     async fn read_now(self) {
         match self.asked().await {
-            Ok(known) => self.take(known),
+            Ok(known) => match self.recalled() {
+                Some(kept) => self.go_on(kept, known),
+                None => self.take(known),
+            },
             Err(problem) => drop(self.unread.try_set(Some(problem))),
         }
     }
@@ -138,6 +156,38 @@ impl Editor {
     async fn asked(self) -> Result<Known, Problem> {
         let Some(subject) = self.subject.try_get_value() else { return Err(Problem::NoAnswer) };
         api::get::<Answer>(&subject.read()).await.map(|answer| subject.taken(answer))
+    }
+
+    /// Edits that were left behind when another part was opened.
+    fn recalled(self) -> Option<Kept> {
+        let is_first = self.known.try_with_untracked(Option::is_none)?;
+        let key = self.subject.try_with_value(address)?;
+        let kept = KEPT.with_borrow_mut(|all| all.remove(&key));
+        kept.filter(|_| is_first)
+    }
+
+    /// Leaves the edits for the next editor of this part.
+    fn leave(self) {
+        let Some(key) = self.subject.try_with_value(address) else { return };
+        let Some(Some(known)) = self.known.try_get_untracked() else { return };
+        let Some(draft) = self.draft.try_get_untracked() else { return };
+        if draft != known.value {
+            let kept = Kept { base: known.value, draft };
+            KEPT.with_borrow_mut(|all| drop(all.insert(key, kept)));
+        }
+    }
+
+    /// Goes on with edits that were left behind.
+    fn go_on(self, kept: Kept, known: Known) {
+        let now = known.value.clone();
+        self.take(known);
+        let merged = merge(&kept.base, &kept.draft, &now);
+        if kept.base != now {
+            let is_open = merged.conflicts;
+            self.meanwhile.set(Some(Meanwhile { before: kept.base, now, is_open }));
+        }
+        self.draft.set(merged.value);
+        self.shape.update(|shape| *shape += 1);
     }
 
     /// The part is as it is told. The view may be gone by then.
