@@ -103,6 +103,7 @@ for (const [width, height, name] of [
       ...hook('npm run format', 30),
     });
     assert.equal(settings().model, 'opus', 'the rest of the file stays');
+    if (name === 'desk') await says('.config-parts a[aria-current]', '2');
 
     await press(part('config-versions-open'));
     await press(part('config-compare'));
@@ -195,7 +196,7 @@ test('rules are added, and what is wrong stands at its field', async () => {
   await open('permissions');
   await press(`[aria-label="Allow"] ${part('config-add')}`);
   await says('.help-error', 'Write a rule');
-  await page.keyboard.type('Bash(npm run test:*)');
+  await fill(at('/allow/0'), 'Bash(npm run test:*)');
   await page.select(at('/defaultMode'), 'plan');
   await save();
   await gone(part('config-review'));
@@ -215,9 +216,9 @@ test('a server is added, edited, removed and decided about', async () => {
   await press(part('config-new-add'));
   await fill(at('/mine/command'), 'npx');
   await press(`[aria-label="Arguments"] ${part('config-add')}`);
-  await page.keyboard.type('-y');
+  await fill(at('/mine/args/0'), '-y');
   await press(`[aria-label="Environment variables"] ${part('config-add')}`);
-  await page.keyboard.type('KEY');
+  await fill('[data-group="mine-env"] li:last-child input[type=text]', 'KEY');
   await fill('[data-group="mine-env"] input[type=password]', SECRET);
   assert.ok(!(await page.$eval(part('config-review'), (it) => it.innerText)).includes(SECRET));
   await save();
