@@ -1,5 +1,9 @@
 //! Sentences of the editors of the agent's own configuration.
 
+pub mod plugins;
+pub mod review;
+pub mod skills;
+
 use crate::model::agent_config::{Scope, Surface};
 
 /// View.
@@ -139,96 +143,6 @@ pub mod fault {
     #[must_use]
     pub fn no_json(line: usize, column: usize) -> String {
         format!("This is no JSON: see line {line}, column {column}.")
-    }
-}
-
-/// Sentences of what is saved.
-pub mod review {
-    /// Button.
-    pub const DISCARD: &str = "Discard";
-    /// Button.
-    pub const REVIEW: &str = "Review and save";
-    /// Below the count on a phone.
-    pub const WHEN: &str = "for new sessions";
-    /// Before the word to type.
-    pub const TYPE: &str = "Type";
-    /// After the word to type.
-    pub const TO_SAVE: &str = "to save";
-    /// After the word to type.
-    pub const TO_RESTORE: &str = "to put it back";
-    /// After the word to type.
-    pub const TO_DELETE: &str = "to remove it";
-    /// Before the words to type for a file that may be run.
-    pub const REVIEW_SCRIPT: &str = "The agent may run this file. Read it, then type";
-    /// What is typed is another word.
-    pub const DIFFERS: &str = "This is another text.";
-    /// A field is wrong.
-    pub const REPAIR: &str = "Repair what is marked first.";
-    /// Both changed the same.
-    pub const DECIDE: &str = "Choose first which of both versions counts.";
-    /// Button.
-    pub const PUT_BACK: &str = "Put back";
-    /// Button.
-    pub const CANCEL: &str = "Cancel";
-    /// Toast.
-    pub const IS_BACK: &str = "The earlier version is back.";
-    /// Button that leaves the review.
-    pub const BACK: &str = "Back to the form";
-    /// Link to the earlier version.
-    pub const SHOW: &str = "Show that change";
-    /// Button.
-    pub const HIDE: &str = "Hide that change";
-    /// Button: mine wins.
-    pub const MINE: &str = "Keep mine";
-    /// Button: theirs wins.
-    pub const THEIRS: &str = "Discard mine";
-    /// Somebody else wrote, elsewhere.
-    pub const MERGED: &str = "This file changed on disk after you opened it.";
-    /// Nothing was lost.
-    pub const MERGED_REST: &str =
-        "Your edits were added to the new version. Read the differences again, then save.";
-    /// The same was changed.
-    pub const CONFLICT_REST: &str =
-        "The same was changed there and here. Saving yours replaces that change.";
-    /// No other state differs in this part.
-    pub const OTHER_PART: &str = "The change is in another part of the file.";
-    /// There is no earlier version.
-    pub const NO_VERSIONS: &str = "No earlier version is kept. The first save keeps one.";
-    /// Head of the list.
-    pub const VERSIONS: &str = "Before the changes of";
-    /// Button of a row.
-    pub const COMPARE: &str = "Compare";
-    /// Nothing differs.
-    pub const SAME: &str = "This version is the same as what is there now.";
-    /// What is put back.
-    pub const WILL_RETURN: &str = "The version from before the last change comes back";
-
-    /// How many values are written.
-    #[must_use]
-    pub fn changes(count: usize) -> String {
-        if count == 1 { "1 change".to_owned() } else { format!("{count} changes") }
-    }
-
-    /// How many values will be written.
-    #[must_use]
-    pub fn will_be_written(count: usize) -> String {
-        format!("{} will be written", changes(count))
-    }
-
-    /// How much of the word is missing.
-    #[must_use]
-    pub fn missing(letters: usize) -> String {
-        if letters == 1 {
-            "1 letter missing".to_owned()
-        } else {
-            format!("{letters} letters missing")
-        }
-    }
-
-    /// Button.
-    #[must_use]
-    pub fn save(what: &str) -> String {
-        format!("Save {what}")
     }
 }
 
@@ -376,85 +290,6 @@ pub mod approvals {
     pub const RESET: &str = "Ask about all again";
 }
 
-/// Sentences about skills.
-pub mod skills {
-    /// There are none.
-    pub const NONE: &str = "No visibility is set: every skill is visible.";
-    /// Field.
-    pub const NEW: &str = "Set the visibility of a skill: its name";
-    /// Head of the list of skills.
-    pub const FILES: &str = "Skills with their files";
-    /// Head of the list of visibilities.
-    pub const SHOWN: &str = "Visibility";
-    /// There are none.
-    pub const NO_FILES: &str = "No skills in this scope.";
-    /// Field.
-    pub const NEW_SKILL: &str = "Name of a new skill";
-    /// Field.
-    pub const NEW_FILE: &str = "Path of a new file, such as scripts/run.sh";
-    /// Not shown to the agent.
-    pub const NO_MAIN: &str = "without SKILL.md: the agent does not see it";
-    /// Only a person calls it.
-    pub const BY_HAND: &str = "only when you call it";
-    /// Way back.
-    pub const BACK: &str = "All skills";
-    /// Button.
-    pub const DELETE: &str = "Remove this skill";
-    /// Text of the file.
-    pub const TEXT: &str = "Text of the file";
-    /// List of files.
-    pub const FILE_LIST: &str = "Files of this skill";
-
-    /// How many files.
-    #[must_use]
-    pub fn files(count: usize) -> String {
-        if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
-    }
-
-    /// Toast.
-    #[must_use]
-    pub fn deleted(name: &str) -> String {
-        format!("The skill {name} is removed. Earlier versions of its files are kept.")
-    }
-
-    /// What a new one contains.
-    #[must_use]
-    pub fn template(name: &str) -> String {
-        format!("---\nname: {name}\ndescription: \n---\n\n")
-    }
-
-    /// Why something cannot be the name of a new skill.
-    #[must_use]
-    pub fn check_name(name: &str) -> Option<&'static str> {
-        let mut chars = name.chars();
-        let is_name = chars.next().is_some_and(|first| first.is_ascii_alphanumeric())
-            && chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        (!is_name || name.len() > 64).then_some("Use letters, digits, _ and -, at most 64.")
-    }
-
-    /// Why something cannot be a file of a skill.
-    #[must_use]
-    pub fn check_file(path: &str) -> Option<&'static str> {
-        let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
-        let is_path = path.split('/').count() <= 8 && path.split('/').all(is_plain);
-        (!is_path || path.contains('\\'))
-            .then_some("Use plain names joined by /, none of them hidden.")
-    }
-    /// How visible a skill is.
-    pub const VISIBILITY: [(&str, &str); 4] = [
-        ("on", "on"),
-        ("name-only", "name only"),
-        ("user-invocable-only", "only when you call it"),
-        ("off", "off"),
-    ];
-
-    /// Why something cannot be the name of a skill.
-    #[must_use]
-    pub fn check(name: &str) -> Option<&'static str> {
-        (name.is_empty() || name.len() > 200).then_some("Write the name of the skill.")
-    }
-}
-
 /// Sentences about subagents.
 pub mod subagents {
     /// Way back.
@@ -501,48 +336,4 @@ pub mod text {
         use crate::text::launch::thousands;
         format!("{} / {} bytes", thousands(bytes), thousands(64 * 1024))
     }
-}
-
-/// Sentences about plugins and marketplaces.
-pub mod plugins {
-    /// There are none.
-    pub const NONE: &str = "The agent lists none.";
-    /// While the agent is asked.
-    pub const ASKING: &str = "The agent is asked. This takes a few seconds.";
-    /// Verbs.
-    pub const ENABLE: &str = "Enable";
-    /// Verb.
-    pub const DISABLE: &str = "Disable";
-    /// Verb.
-    pub const UPDATE: &str = "Update";
-    /// Verb.
-    pub const UNINSTALL: &str = "Remove";
-    /// Verb.
-    pub const INSTALL: &str = "Install";
-    /// Button.
-    pub const DETAILS: &str = "Details";
-    /// Field.
-    pub const ID: &str = "Plugin to install: name@marketplace";
-    /// Field.
-    pub const SOURCE: &str = "Marketplace to add: owner/repository, address or directory";
-    /// Verb.
-    pub const ADD: &str = "Add marketplace";
-    /// State.
-    pub const ON: &str = "enabled";
-    /// State.
-    pub const OFF: &str = "disabled";
-    /// Before the plugin's id.
-    pub const TYPE_ID: &str = "and the plugin once more: what is installed runs on this machine";
-    /// State of an entry that the settings name.
-    #[must_use]
-    pub fn said(enabled: bool) -> &'static str {
-        if enabled { "enabled by this scope" } else { "disabled by this scope" }
-    }
-    /// What is asked.
-    #[must_use]
-    pub fn question(verb: &str, what: &str) -> String {
-        format!("{verb} {what}")
-    }
-    /// The rest of the question.
-    pub const TO_GO_ON: &str = "to go on";
 }
