@@ -233,7 +233,7 @@ pub fn map(editor: Editor, at: &str, title: &'static str) -> AnyView {
             editor.mark(&place_of(row.id), wrong);
         }
         place.with_value(|at| {
-            editor.set(at, (!members.is_empty()).then(|| Value::Object(members)));
+            editor.set(at, (!members.is_empty()).then_some(Value::Object(members)));
         });
     };
     let group = at.trim_start_matches('/').replace('/', "-");
