@@ -11,10 +11,9 @@ use crate::views::session::Session;
 use crate::views::settings::Settings;
 use crate::views::{
     about::About, access::DevicesAndTokens, activity::Activity, agent_config::AgentConfig,
-    conversation::ConversationView,
-    doctor::Readiness, external::External, home::Home, jobs::Jobs, maintenance::Maintenance,
-    missing::Missing, notifications::Notifications, open::Open, project::ProjectPage,
-    projects::Projects, restore::Restore, spending::Spending,
+    conversation::ConversationView, doctor::Readiness, external::External, home::Home, jobs::Jobs,
+    maintenance::Maintenance, missing::Missing, notifications::Notifications, open::Open,
+    project::ProjectPage, projects::Projects, restore::Restore, spending::Spending,
 };
 use crate::{crash, focus, whole};
 use leptos::prelude::*;

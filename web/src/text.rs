@@ -3,8 +3,8 @@
 //! Texts are whole sentences: no other file joins pieces of them.
 
 pub mod access;
-pub mod agent_sign_in;
 pub mod agent_config;
+pub mod agent_sign_in;
 pub mod bulk;
 pub mod cause;
 pub mod changes;

@@ -46,10 +46,9 @@ impl NavItem {
             Route::Inbox => Some(Self::Inbox),
             Route::Activity => Some(Self::Activity),
             Route::Doctor => Some(Self::Readiness),
-            Route::Notifications
-            | Route::Settings
-            | Route::Tokens
-            | Route::AgentConfig(_) => Some(Self::Settings),
+            Route::Notifications | Route::Settings | Route::Tokens | Route::AgentConfig(_) => {
+                Some(Self::Settings)
+            }
             Route::Projects | Route::Project(_) | Route::Launch(_) | Route::Conversation(..) => {
                 Some(Self::Projects)
             }
