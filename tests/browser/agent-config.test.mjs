@@ -156,6 +156,7 @@ for (const [width, height, name] of [
 }
 
 test('secrets stay where they are, and none is shown', async () => {
+  await page.setViewport({ width: 1440, height: 900 });
   write({ env: { API_TOKEN: SECRET, DEBUG: '1' } });
   await open('settings');
   await fill(`[data-group="env"] li:last-child input[type=password]`, '2');
