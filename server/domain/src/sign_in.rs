@@ -16,8 +16,10 @@ const TOKEN: &str = "sk-ant-oat";
 const SHORTEST_TOKEN: usize = 32;
 /// A program that breaks lines itself may leave so many columns free.
 const SLACK: usize = 8;
+/// How the agent asks for the code once more.
+const REPEAT: &str = "Invalid code";
 /// How the agent refuses a code (agent 2.1.197).
-const REFUSALS: [&str; 3] = ["Invalid code", "OAuth error", "Login failed"];
+const REFUSALS: [&str; 3] = [REPEAT, "OAuth error", "Login failed"];
 
 /// The address where a person allows the sign-in.
 ///
@@ -39,6 +41,14 @@ pub fn token(lines: &[String], columns: Option<usize>) -> Option<String> {
 #[must_use]
 pub fn refusals(lines: &[String]) -> usize {
     lines.iter().map(|line| REFUSALS.iter().filter(|words| line.contains(*words)).count()).sum()
+}
+
+/// How often these lines ask for another code.
+///
+/// After other refusals the command of a login ends.
+#[must_use]
+pub fn repeats(lines: &[String]) -> usize {
+    lines.iter().filter(|line| line.contains(REPEAT)).count()
 }
 
 /// Why the agent has refused, in its own words.
@@ -194,6 +204,7 @@ mod tests {
         assert_eq!(last_words(&said), "Invalid code. Please try.");
         let said = lines("Paste code here if prompted > Login failed: status code 400\n\n");
         assert_eq!((refusals(&said), last_words(&said)), (1, "Login failed: status code 400"));
+        assert_eq!(repeats(&said), 0);
         assert_eq!(last_words(&lines("Opening.\nGone wrong\nPaste code >")), "Gone wrong");
         assert_eq!(last_words(&[]), "");
     }

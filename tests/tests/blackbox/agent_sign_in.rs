@@ -282,7 +282,7 @@ async fn an_abandoned_sign_in_is_reclaimed_and_so_is_its_process() {
     let Some(_) = service_with_fail_points() else { skip!("{NO_FAIL_POINTS}") };
     let world = open(json!({}));
     set(&world, "ok");
-    let server = hurried(&world, "sign-in.idle=300").await;
+    let server = hurried(&world, "sign-in.idle=3000").await;
     start(&server.client, "setup-token").await.expect(200);
     none_runs(&world, &server).await;
     assert_eq!(state(&server.client).await, json!({ "active": false }));

@@ -170,6 +170,14 @@ impl AgentSignIn {
             () = flow.cancel.cancelled() => {}
             () = shutdown.cancelled() => {}
         }
+        // Whoever still waits for it hears of the end at once.
+        flow.progress.send_modify(|now| {
+            now.is_checking = false;
+            if now.end.is_none() {
+                let ended = "the sign-in was ended before it was finished; start anew";
+                now.end = Some(End::Failed(ended.to_owned()));
+            }
+        });
         self.forget(&flow);
     }
 
@@ -186,7 +194,7 @@ impl AgentSignIn {
             let change = tokio::select! {
                 change = held.changed() => change,
                 Some(code) = codes.recv() => {
-                    old = sign_in::refusals(&held.lines());
+                    old = refusals(flow.mode, &held.lines());
                     // A command that is over says so next.
                     let _ = held.enter(code.expose()).await;
                     typed.push(code);
@@ -204,7 +212,7 @@ impl AgentSignIn {
                 let _ = timeout(LEAVING, leave(&mut held)).await;
                 return End::Token(Secret::new(token));
             }
-            let now = sign_in::refusals(&lines);
+            let now = refusals(flow.mode, &lines);
             let is_refused = now > old;
             old = old.min(now);
             let url = sign_in::authorize_url(&lines, held.columns());
@@ -213,6 +221,10 @@ impl AgentSignIn {
             if is_refused && flow.mode == SignInMode::SetupToken {
                 // Its screen asks for another key then, which differs between releases.
                 return End::Failed(refused(&lines, &typed));
+            }
+            if url.is_some() && flow.progress.borrow().url.is_none() {
+                // A person's turn begins.
+                flow.touch(Instant::now());
             }
             let has_moved = flow.progress.send_if_modified(|progress| {
                 let before = (progress.stage(), progress.output.len());
@@ -263,6 +275,14 @@ impl AgentSignIn {
             ),
             (_, Some(_)) => End::Failed(refused(lines, typed)),
         }
+    }
+}
+
+/// Counts the refusals after which the sign-in does not wait for its end.
+fn refusals(mode: SignInMode, lines: &[String]) -> usize {
+    match mode {
+        SignInMode::Login => sign_in::repeats(lines),
+        SignInMode::SetupToken => sign_in::refusals(lines),
     }
 }
 
