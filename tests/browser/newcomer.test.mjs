@@ -109,10 +109,12 @@ const ask = async (path) => (await fetch(service.url + path)).json();
 const count = (selector) => page.$$eval(selector, (all) => all.length);
 
 test('every other place says what is true there', async () => {
-  await press('Inbox');
+  await page.click(part('nav-inbox'));
   await heading('Inbox');
   assert.deepEqual((await ask('/api/approvals')).approvals, []);
-  await says('main', 'Nothing is waiting for you.');
+  const blocked = (await ask('/api/agents')).filter(({ state }) => state === 'blocked').length;
+  if (blocked === 0) await says('main', 'Nothing is waiting for you.');
+  else await says('main', blocked === 1 ? '1 request is waiting' : `${blocked} requests are waiting`);
 
   await press('Activity');
   await heading('Activity');
@@ -131,6 +133,7 @@ test('every other place says what is true there', async () => {
   const { can_save: can } = await ask('/api/config');
   assert.equal(await count(part('settings-read-only')), can ? 0 : 1);
   assert.equal(await count('[data-testid=setting] [role=switch]:not([aria-disabled], [disabled])') > 0, can);
+  await says(part('settings-read-only'), 'without a configuration file');
 
   await press('Devices and tokens');
   await heading('Devices and tokens');

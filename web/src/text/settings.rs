@@ -52,6 +52,9 @@ pub const ONE_PER_LINE: &str = "one per line";
 pub const FROM_FILE: &str = "from the file";
 /// The value is the default.
 pub const IS_DEFAULT: &str = "default";
+/// The service runs without a file, as the demo does.
+pub const NO_CONFIG: &str =
+    "svc runs without a configuration file here, so there is nothing to change.";
 /// Nothing may be saved because the file cannot be read.
 pub const NO_FILE: &str = "The file cannot be read or is not valid. These are the values in use, and nothing can be saved.";
 /// Section of the second list.

@@ -189,8 +189,10 @@ pub fn Settings() -> impl IntoView {
 }
 
 fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
+    let has_file = report.file.is_some();
     let file = report.file.as_deref().map(|file| shown(file).into_owned()).unwrap_or_default();
     let note = match (report.can_save, report.hash.is_some()) {
+        (_, false) if !has_file => Some(words::NO_CONFIG.to_owned()),
         (_, false) => Some(words::NO_FILE.to_owned()),
         (false, true) => Some(words::read_only(&file)),
         (true, true) => None,
@@ -231,7 +233,9 @@ fn lists(form: SettingsForm, report: ConfigReport) -> AnyView {
                 {can_configure().then(|| view! {
                     <a class="settings-link" href=browser::href("/ui/agent-config") data-testid="settings-agent-config">{agent_config::TITLE}</a>
                 })}
-                <p class="muted settings-file">{words::FILE} " " <code><bdi>{file}</bdi></code></p>
+                {has_file.then(|| view! {
+                    <p class="muted settings-file">{words::FILE} " " <code><bdi>{file}</bdi></code></p>
+                })}
             </div>
             <div class="settings-main">
                 {note}
