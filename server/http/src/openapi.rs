@@ -84,8 +84,24 @@ pub fn description(settings: &Facts) -> Value {
         limits(schemas);
         open_up_launch_results(schemas);
     }
+    tidy(&mut document);
     security(&mut document, settings);
     document
+}
+
+/// Takes parts that only describe out of `allOf`; the description stands beside it already.
+/// Generators of clients ask each part for its type.
+fn tidy(value: &mut Value) {
+    if let Some(parts) = value.get_mut("allOf").and_then(Value::as_array_mut) {
+        parts.retain(|part| {
+            part.as_object().is_none_or(|part| part.keys().any(|key| key != "description"))
+        });
+    }
+    match value {
+        Value::Object(members) => members.values_mut().for_each(tidy),
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
 }
 
 fn spec(server: &str) -> String {
@@ -238,6 +254,8 @@ fn open_up_launch_results(schemas: &mut Map<String, Value>) {
     };
     if let Some(open) = open.as_object_mut() {
         open.remove("additionalProperties");
+        // Generators of clients call a type by its title.
+        open.insert("title".into(), json!(OPEN_INSTANCE));
     }
     schemas.insert(OPEN_INSTANCE.into(), open);
     if let Some(outcome) = schemas.get_mut("Outcome").and_then(Value::as_object_mut) {
