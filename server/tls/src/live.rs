@@ -61,6 +61,8 @@ impl Certificates {
             .map_err(setup)?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(&current) as Arc<dyn ResolvesServerCert>);
+        // All of them are strong; scanners ask that the server decides all the same.
+        config.ignore_client_order = true;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         // Resumption without memory per client.
         config.ticketer = ring::Ticketer::new().map_err(setup)?;

@@ -86,7 +86,8 @@ impl SelfSigned {
             self.hostnames.iter().map(|name| alternative(name)).collect::<Result<_, _>>()?;
         params.distinguished_name = subject;
         params.not_before = now - BACKDATED;
-        params.not_after = now + LIFETIME;
+        // Some clients take nothing that is valid for longer.
+        params.not_after = params.not_before + LIFETIME;
         params.serial_number = Some(SerialNumber::from_slice(&serial));
         params.is_ca = IsCa::ExplicitNoCa;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -125,7 +126,7 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let own = own(tree.path(), &["box.example", "192.0.2.7", "::1"]);
         let first = own.take(NOW).unwrap();
-        assert_eq!(first.facts().not_after, NOW + 825 * DAY);
+        assert_eq!(first.facts().not_after, NOW + 825 * DAY - 300);
         assert_eq!(first.facts().not_before, NOW - 300);
         assert_eq!(first.facts().names, ["box.example", "192.0.2.7", "::1"]);
         let mode = |path: PathBuf| path.metadata().unwrap().permissions().mode() & 0o777;
