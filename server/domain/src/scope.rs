@@ -90,7 +90,7 @@ enum Need {
 }
 
 /// First segments below `/api` that every scope may read.
-const READABLE: [&str; 16] = [
+const READABLE: [&str; 17] = [
     "access",
     "approvals",
     "hosted",
@@ -107,6 +107,7 @@ const READABLE: [&str; 16] = [
     "login-status",
     "metrics",
     "usage",
+    "keepers",
 ];
 /// First segments below `/api` whose changes are operation.
 const OPERABLE: [&str; 4] = ["projects", "instances", "agents", "restore"];
@@ -182,6 +183,8 @@ mod tests {
             ("DELETE", "/api/devices/{id}", false, false, false),
             ("POST", "/api/devices/sign-out-others", false, false, false),
             ("GET", "/api/access", true, true, true),
+            ("GET", "/api/keepers", true, true, true),
+            ("POST", "/api/keepers/{pid}/kill", false, false, false),
             ("GET", "/api/ui-prefs", false, false, false),
             ("GET", "/api/environments/ghosts", false, false, false),
             ("POST", "/api/environments/reap", false, false, false),

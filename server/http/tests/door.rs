@@ -31,6 +31,8 @@ mod proxy;
 mod public;
 #[path = "door/reading.rs"]
 mod reading;
+#[path = "door/scopes.rs"]
+mod scopes;
 #[path = "door/setup.rs"]
 mod setup;
 #[path = "door/sign_in.rs"]

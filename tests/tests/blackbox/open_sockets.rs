@@ -240,6 +240,23 @@ async fn h18_another_password_ends_every_sign_in_of_before() {
     server.stop().await;
 }
 
+/// A token that ends by itself ends what it opened, at that second.
+#[tokio::test]
+async fn h23_a_socket_ends_when_its_token_does() {
+    let world = World::with(closed());
+    let server = world.serve().await;
+    let ends = time::OffsetDateTime::now_utc() + time::Duration::seconds(8);
+    let ends = ends.replace_nanosecond(0).unwrap();
+    let ends = ends.format(&time::format_description::well_known::Rfc3339).unwrap();
+    let issued = world.cli(&["api-token", "issue", "short", "--expires", &ends, "--json"]).await;
+    let token = issued.ok().json()["token"].as_str().unwrap().to_owned();
+    let header = ("authorization", format!("Bearer {token}"));
+    let mut socket = open(&server, "/ws/events", &header).await.unwrap();
+    assert_eq!(until_closed(&mut socket).await.1, 4401);
+    assert_eq!(ask(&server, Method::GET, "/api/projects", &header).await, 401);
+    server.stop().await;
+}
+
 /// A sign-in that ends by its age ends what it opened.
 #[tokio::test]
 async fn h18_a_socket_ends_when_its_sign_in_is_too_old() {

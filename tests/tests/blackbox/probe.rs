@@ -333,6 +333,39 @@ async fn the_probe_finds_what_is_wrong_with_the_own_certificate() {
 }
 
 #[tokio::test]
+async fn the_probe_finds_a_certificate_that_has_expired_and_a_key_of_another_one() {
+    let world = World::new();
+    let (cert, key) = (world.root.join("own.crt"), world.root.join("own.key"));
+    let make = |days_left: i64| {
+        let mut params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let now = time::OffsetDateTime::now_utc();
+        params.not_before = now - time::Duration::days(90);
+        params.not_after = now + time::Duration::days(days_left);
+        let pair = KeyPair::generate().unwrap();
+        fs::write(&cert, params.self_signed(&pair).unwrap().pem()).unwrap();
+        fs::write(&key, pair.serialize_pem()).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    world.configure(closed(json!({})));
+    world.configure(json!({ "tls": { "cert_file": cert, "key_file": key } }));
+    make(60);
+    let server = world.serve().await;
+    let url = format!("https://127.0.0.1:{}/", world.port());
+    let found = probe(&world, &url).await;
+    assert!(found.iter().all(|(_, status, _)| status == "ok"), "{found:?}");
+    // The pair of the next start, which the running service does not take.
+    fs::write(&key, KeyPair::generate().unwrap().serialize_pem()).unwrap();
+    finds(&probe(&world, &url).await, "tls", "tls.key_file");
+    server.stop().await;
+    make(-1);
+    let server = world.serve().await;
+    let found = probe(&world, &url).await;
+    finds(&found, "tls", "tls.cert_file");
+    finds(&found, "probe-certificate", "tls.cert_file");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn the_probe_finds_a_service_that_is_open_to_its_network() {
     // No packet is sent: the system only says which address it would use.
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();

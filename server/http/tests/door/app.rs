@@ -4,7 +4,9 @@
 //! see.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 use svc_agent::cli::{AgentCli, AgentSetup};
 use svc_app::refs::Refs;
 use svc_app::{Agent, App, Parts, ProjectSource, Role};
@@ -29,7 +31,7 @@ const BRIDGES: [(&str, &str, Outcome); 3] = [
 
 /// The use-cases with more lines of configuration.
 /// Without a home of its user the agent's own files cannot be found.
-pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App {
+pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>, clock: &Arc<Hand>) -> App {
     let (projects, state) = (tree.join("projects"), tree.join("state"));
     for directory in [projects.join("api"), projects.join("has space"), state.clone()] {
         std::fs::create_dir_all(directory).unwrap();
@@ -67,7 +69,7 @@ pub async fn over(tree: &Path, configuration: &str, home: Option<&Path>) -> App 
         demo: false,
         store,
         host: Arc::new(Host::new(HostOptions::default()).unwrap()),
-        clock: Arc::new(Still),
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
         agent: Arc::new(Agent::new(agent, None)),
         watcher: Watcher::new(),
         projects: Arc::new(Fixed(Arc::new(found))),
@@ -132,11 +134,19 @@ fn ended(id: &str, project: &str, outcome: Outcome, tree: &Path) -> Bridge {
     }
 }
 
-struct Still;
+/// A clock that stands still until a test moves it on.
+#[derive(Debug, Default)]
+pub struct Hand(AtomicU64);
 
-impl Clock for Still {
+impl Hand {
+    pub fn go_on(&self, millis: u64) {
+        self.0.fetch_add(millis, Ordering::SeqCst);
+    }
+}
+
+impl Clock for Hand {
     fn now(&self) -> Timestamp {
-        *NOW
+        NOW.plus(Duration::from_millis(self.0.load(Ordering::SeqCst)))
     }
 }
 

@@ -5,6 +5,7 @@ use crate::client::{Reply, Sent};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_app::App;
 use svc_http::ServeOptions;
@@ -23,6 +24,7 @@ pub struct Server {
     pub app: App,
     pub address: SocketAddr,
     pub task: JoinHandle<std::io::Result<()>>,
+    pub clock: Arc<app::Hand>,
     tree: TempDir,
 }
 
@@ -34,22 +36,24 @@ impl Server {
     /// With more lines of configuration, or other limits.
     pub async fn with(configuration: &str, options: ServeOptions) -> Self {
         let tree = tempfile::tempdir().unwrap();
-        let app = app::over(tree.path(), configuration, Some(tree.path())).await;
-        Self::of(tree, app, options).await
+        let clock = Arc::default();
+        let app = app::over(tree.path(), configuration, Some(tree.path()), &clock).await;
+        Self::of(tree, app, clock, options).await
     }
 
     /// For a user without a home.
     pub async fn homeless() -> Self {
         let tree = tempfile::tempdir().unwrap();
-        let app = app::over(tree.path(), "", None).await;
-        Self::of(tree, app, ServeOptions::default()).await
+        let clock = Arc::default();
+        let app = app::over(tree.path(), "", None, &clock).await;
+        Self::of(tree, app, clock, ServeOptions::default()).await
     }
 
-    async fn of(tree: TempDir, app: App, options: ServeOptions) -> Self {
+    async fn of(tree: TempDir, app: App, clock: Arc<app::Hand>, options: ServeOptions) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let task = tokio::spawn(svc_http::serve(listener, app.clone(), options, None));
-        Self { app, address, task, tree }
+        Self { app, address, task, clock, tree }
     }
 
     /// Everything on disk that belongs to this service.
