@@ -90,7 +90,10 @@ export async function world(projects, more = {}, password, ended = 0, variables 
     return (await run(given('SVC_BIN'), [...args, '--config', config], options)).stdout;
   };
   const ask = (path, options) =>
-    fetch(service.url + (more.root_path ?? '') + path, { signal: AbortSignal.timeout(DEADLINE_MS), ...options });
+    fetch(service.url + (more.root_path ?? '') + path, {
+      signal: AbortSignal.timeout(DEADLINE_MS),
+      ...options,
+    });
   const signIn = async () => {
     const headers = { 'Content-Type': 'application/json', Origin: service.url };
     const body = JSON.stringify({ password });

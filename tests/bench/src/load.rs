@@ -6,11 +6,13 @@
 use crate::http::{self, Head};
 use crate::machine;
 use crate::report::histogram;
+use crate::wire::Wire;
 use anyhow::{Context as _, Result, bail, ensure};
 use hdrhistogram::Histogram;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustls::ClientConfig;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::net::TcpStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Connections, as the budgets have it.
@@ -49,7 +51,7 @@ impl Load {
 }
 
 struct Client {
-    stream: TcpStream,
+    stream: Wire,
     sent: Instant,
     buffer: Vec<u8>,
     /// Bytes of the body that are still to come, once the head is known.
@@ -58,21 +60,26 @@ struct Client {
 
 /// Sends one request over and over for the given time, after a warm-up.
 /// Every answer must have the status and the length of the first.
-pub fn run(
+pub fn run(place: (u32, u16), request: &[u8], warm: Duration, time: Duration) -> Result<Load> {
+    run_over(place, None, request, warm, time)
+}
+
+/// The same, over TLS where a configuration is given.
+pub fn run_over(
     (pid, port): (u32, u16),
+    tls: Option<&Arc<ClientConfig>>,
     request: &[u8],
     warm: Duration,
     time: Duration,
 ) -> Result<Load> {
-    let expected = first(port, request)?;
+    let expected = first(Wire::open(port, tls)?, request)?;
     let body = expected.body.context("what is measured must say how long it is")?;
     let poll = epoll::create(CreateFlags::CLOEXEC)?;
     let mut clients = Vec::new();
     for number in 0..CONNECTIONS {
-        let stream = TcpStream::connect(("127.0.0.1", port))?;
-        stream.set_nodelay(true)?;
-        stream.set_nonblocking(true)?;
-        epoll::add(&poll, &stream, EventData::new_u64(number as u64), EventFlags::IN)?;
+        let stream = Wire::open(port, tls)?;
+        stream.socket().set_nonblocking(true)?;
+        epoll::add(&poll, stream.socket(), EventData::new_u64(number as u64), EventFlags::IN)?;
         clients.push(Client { stream, sent: Instant::now(), buffer: Vec::new(), left: None });
     }
     for client in &mut clients {
@@ -126,8 +133,7 @@ pub fn run(
 }
 
 /// The answer that all others must be like.
-fn first(port: u16, request: &[u8]) -> Result<Head> {
-    let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+fn first(mut stream: Wire, request: &[u8]) -> Result<Head> {
     stream.write_all(request)?;
     let (mut bytes, mut chunk) = (Vec::new(), vec![0; CHUNK]);
     loop {

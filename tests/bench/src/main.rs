@@ -14,6 +14,7 @@ mod registry;
 mod report;
 mod socket;
 mod tidy;
+mod wire;
 mod world;
 
 use anyhow::{Context as _, Result, bail, ensure};

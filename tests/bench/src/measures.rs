@@ -11,6 +11,7 @@ mod prompt_agent;
 mod requests;
 mod start;
 mod stream;
+mod tls;
 
 use crate::plan::Plan;
 use crate::report::Figure;
@@ -23,6 +24,7 @@ pub type Measure = fn(&Plan) -> Result<Vec<Figure>>;
 pub const MEASURES: &[(&str, Measure)] = &[
     ("start", start::measure),
     ("requests", requests::measure),
+    ("tls", tls::measure),
     ("credentials", credentials::measure),
     ("memory", memory::measure),
     ("idle", idle::measure),

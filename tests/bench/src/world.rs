@@ -171,6 +171,11 @@ impl World {
 
     /// Starts the service and waits for its first healthy answer.
     pub fn serve(&self) -> Result<Service> {
+        self.serve_when(answers)
+    }
+
+    /// The same, where another client says whether it answers.
+    pub fn serve_when(&self, answers: impl Fn(u16) -> bool) -> Result<Service> {
         let log = fs::File::create(self.root.join("service.log"))?;
         let mut command = self.command(&self.programs.service);
         command.arg("run").arg("--config").arg(self.config());
