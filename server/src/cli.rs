@@ -10,8 +10,10 @@ mod changes;
 mod completions;
 mod config;
 mod config_write;
+mod confirm;
 mod credentials;
 mod demo;
+mod deps;
 mod devices;
 mod doctor;
 mod exit_code;
@@ -155,6 +157,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Open(options) => open::open(call, options),
         Command::Backup(options) => backup::run_backup(call, options),
         Command::Restore(options) => backup::run_restore(call, options),
+        Command::Deps(command) => deps::run(call, command),
         Command::Restart(options) => restart::run(call, options),
         Command::InstallService(options) => install_service::run(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),

@@ -13,6 +13,7 @@ use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
 use crate::logs::Logs;
+use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
@@ -279,6 +280,12 @@ impl App {
     #[must_use]
     pub fn config_editor(&self) -> &ConfigEditor {
         &self.0.config_editor
+    }
+
+    /// Optional parts.
+    #[must_use]
+    pub fn deps(&self) -> &Deps {
+        &self.0.deps
     }
 
     /// The agent's own configuration, in its scopes.

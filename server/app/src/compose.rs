@@ -39,6 +39,7 @@ use crate::jobs::{JobScan, Jobs, ask::AgentRuns};
 use crate::locks::Locks;
 use crate::logs::{Logs, colour, retention::Retention};
 use crate::ops::audit::Audit;
+use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
@@ -155,6 +156,7 @@ impl UseCases {
         let agent_config = Arc::new(agent_config);
         let agent_sign_in = AgentSignIn::new(&config, &agent, &audit, &read_model, &clock, &tasks);
         let environments = Environments::new(&finder, &registry, &records, &audit, &tasks);
+        let deps = Deps::new(&config, &agent, &audit);
         let config_editor = ConfigEditor::new(&config, &parts.origin, &audit, &tasks);
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
@@ -555,6 +557,7 @@ impl UseCases {
             devices,
             access,
             config_editor,
+            deps,
             agent_config,
             agent_sign_in: Arc::new(agent_sign_in),
             environments: Arc::new(environments),

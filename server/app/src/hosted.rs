@@ -19,7 +19,7 @@ mod view;
 mod viewer;
 
 pub use approvals::Approvals;
-pub(crate) use link::{Link, PROGRAM};
+pub(crate) use link::{Link, PROGRAM, program_of};
 pub(crate) use rows::HostedRows;
 pub(crate) use view::View as HostedView;
 pub use viewer::{HostedItem, HostedViewer};

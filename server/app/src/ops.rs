@@ -6,6 +6,7 @@ pub(crate) mod accounts;
 pub(crate) mod audit;
 pub mod backup;
 mod config;
+pub mod deps;
 pub mod doctor;
 mod figures;
 mod history;

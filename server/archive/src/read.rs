@@ -364,14 +364,14 @@ fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(name).chars().take(80).collect()
 }
 
-fn size_of(entry: &Entry<'_, Unpacked>) -> Result<u64, ReadError> {
+pub(crate) fn size_of<R: Read>(entry: &Entry<'_, R>) -> Result<u64, ReadError> {
     entry.header().entry_size().map_err(ReadError::Damaged)
 }
 
 /// The name in the header of a member.
 ///
 /// Readers stop at the first byte 0; something behind it is meant for another reader.
-fn own_name(header: &Header) -> Result<Vec<u8>, ReadError> {
+pub(crate) fn own_name(header: &Header) -> Result<Vec<u8>, ReadError> {
     let field = header.as_old().name.as_slice();
     let mut behind = field.iter().skip_while(|byte| **byte != 0);
     let name = header.path_bytes().into_owned();
@@ -382,7 +382,7 @@ fn own_name(header: &Header) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Reads a record about the next member.
-fn record(entry: &mut Entry<'_, Unpacked>, name: &[u8]) -> Result<Vec<u8>, ReadError> {
+fn record<R: Read>(entry: &mut Entry<'_, R>, name: &[u8]) -> Result<Vec<u8>, ReadError> {
     if size_of(entry)? > LARGEST_RECORD {
         return Err(member(name, "describes the next one in too many bytes"));
     }
@@ -401,7 +401,10 @@ fn long_name_of(entry: &mut Entry<'_, Unpacked>) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Accepts pax records that change neither name nor content, such as exact times.
-fn harmless(entry: &mut Entry<'_, Unpacked>, name: &[u8]) -> Result<(), ReadError> {
+pub(crate) fn harmless<R: Read>(
+    entry: &mut Entry<'_, R>,
+    name: &[u8],
+) -> Result<(), ReadError> {
     let record = record(entry, name)?;
     for extension in PaxExtensions::new(&record) {
         let key = extension.map_err(ReadError::Damaged)?.key_bytes();

@@ -65,22 +65,31 @@ pub fn find(
     managed: &Path,
 ) -> Result<PathBuf, StartError> {
     let not_found = || StartError::NotFound(name.to_owned());
-    let is_program = |path: &PathBuf| {
-        use std::os::unix::fs::PermissionsExt as _;
-        std::fs::metadata(path)
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
     if name.contains('/') {
         let path = PathBuf::from(name);
         return (path.is_absolute() && is_program(&path)).then_some(path).ok_or_else(not_found);
     }
     let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join(name)));
-    let in_path = std::env::split_paths(path).filter(|dir| dir.is_absolute());
     let managed = (name == default).then(|| managed.join(name));
-    let mut places =
-        in_path.map(|dir| dir.join(name)).chain(beside).chain(managed).collect::<Vec<_>>();
-    places.retain(is_program);
-    places.into_iter().next().ok_or_else(not_found)
+    let mut elsewhere = beside.into_iter().chain(managed);
+    find_in_path(name, path)
+        .or_else(|| elsewhere.find(|path| is_program(path)))
+        .ok_or_else(not_found)
+}
+
+/// The first program of this name in the directories of `PATH`.
+#[must_use]
+pub fn find_in_path(name: &str, path: &std::ffi::OsStr) -> Option<PathBuf> {
+    let directories = std::env::split_paths(path).filter(|dir| dir.is_absolute());
+    directories.map(|dir| dir.join(name)).find(|path| is_program(path))
+}
+
+/// Whether a file is there that may be run.
+#[must_use]
+pub fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path)
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// Starts the daemon and waits until it listens.

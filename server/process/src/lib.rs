@@ -12,6 +12,7 @@ pub mod launcher;
 pub mod locks;
 pub mod meter;
 pub mod process_umask;
+pub mod programs;
 pub mod run_lock;
 pub mod table;
 

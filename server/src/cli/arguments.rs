@@ -7,6 +7,7 @@ use crate::cli::config::{Check, Config, Show};
 use crate::cli::config_write::{Get, Set};
 use crate::cli::credentials::{ApiToken, HashPassword, IssueToken, Labelled};
 use crate::cli::demo::Demo;
+use crate::cli::deps::{self, Deps, Install, Uninstall};
 use crate::cli::devices::{Devices, SignOut};
 use crate::cli::doctor::Doctor;
 use crate::cli::install_service::InstallService;
@@ -392,6 +393,9 @@ Examples:
   svc restore svc.tar.gz --state-dir ~/.local/state/svc --force
   svc restore svc.tar.gz --state-dir /srv/svc --config-out /etc/svc/svc.yml")]
     Restore(Restore),
+    /// List, install or remove optional parts.
+    #[command(subcommand, arg_required_else_help = true, after_help = deps::EXAMPLES)]
+    Deps(Deps),
     /// Restart the running service in place.
     #[command(after_help = "\
 The service checks its program and its configuration first, and goes on as it is if they would not
@@ -511,6 +515,11 @@ impl Command {
             | Self::ReapEnvironments(ReapEnvironments { json, .. })
             | Self::Strays(Strays { json, .. })
             | Self::Keepers(Keepers { json, .. })
+            | Self::Deps(
+                Deps::List(Listing { json })
+                | Deps::Install(Install { json, .. })
+                | Deps::Uninstall(Uninstall { json, .. }),
+            )
             | Self::Restart(Restart { json })
             | Self::Backup(Backup { json, .. })
             | Self::Restore(Restore { json, .. })
@@ -549,51 +558,4 @@ impl Command {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::CommandFactory;
-
-    fn parsed(words: &str) -> Arguments {
-        Arguments::try_parse_from(words.split(' ')).unwrap_or_else(|error| panic!("{error}"))
-    }
-
-    #[test]
-    fn the_tree_is_consistent_and_every_command_has_an_example() {
-        Arguments::command().debug_assert();
-        for command in Arguments::command().get_subcommands() {
-            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.contains(&format!("svc {}", command.get_name())), "{help}");
-        }
-    }
-
-    #[test]
-    fn the_config_option_stands_before_or_after_the_command() {
-        for words in
-            ["svc -c x.yml status", "svc status -c x.yml", "svc status --config=x.yml --json"]
-        {
-            assert_eq!(parsed(words).config, Some(PathBuf::from("x.yml")), "{words}");
-        }
-        assert!(parsed("svc -c x.yml").command.is_none());
-        assert_eq!(parsed("svc config path -c x.yml").config, Some(PathBuf::from("x.yml")));
-    }
-
-    #[test]
-    fn waiting_takes_seconds_or_none() {
-        let wait = |words: &str| match parsed(words).command {
-            Some(Command::Start(start)) => (start.project, start.wait),
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(wait("svc start api"), ("api".into(), None));
-        assert_eq!(wait("svc start api --wait"), ("api".into(), Some(None)));
-        assert_eq!(wait("svc start api --wait 5 --json"), ("api".into(), Some(Some(5))));
-        assert_eq!(wait("svc start --wait=5 api"), ("api".into(), Some(Some(5))));
-    }
-
-    #[test]
-    fn a_name_that_begins_with_a_dash_reaches_the_check_that_explains_it() {
-        match parsed("svc start api --name --help").command {
-            Some(Command::Start(start)) => assert_eq!(start.name.as_deref(), Some("--help")),
-            other => panic!("{other:?}"),
-        }
-    }
-}
+mod tests;

@@ -13,6 +13,7 @@ use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
 use crate::logs::Logs;
+use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
@@ -47,6 +48,7 @@ pub(crate) struct UseCases {
     pub devices: Arc<Devices>,
     pub access: AccessReport,
     pub config_editor: ConfigEditor,
+    pub deps: Deps,
     pub agent_config: Arc<AgentConfigEditor>,
     pub agent_sign_in: Arc<AgentSignIn>,
     pub environments: Arc<Environments>,

@@ -3,14 +3,14 @@
 use crate::agent::Agent;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
-use std::collections::BTreeMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use svc_agent::environment::Variables;
 use svc_config::Config;
 use svc_hosted::client::{CallError, Client, ConnectError};
-use svc_hosted::start::{self, LONGEST_SOCKET_PATH, Start};
+use svc_hosted::start::{self, LONGEST_SOCKET_PATH, Start, StartError};
 use svc_hosted::token;
 use svc_shared::api::health::HostedHealth;
 use svc_shared::error::ErrorCode;
@@ -214,13 +214,9 @@ impl Link {
     }
 
     async fn start(&self, socket: &std::path::Path, token: &str) -> Result<(), String> {
-        let env: BTreeMap<OsString, OsString> = self.agent.environment().into_iter().collect();
-        let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-        let managed = self.config.state_dir.join("deps").join("bin");
+        let env = self.agent.environment();
         let hosted = &self.config.hosted;
-        let name = hosted.binary.clone();
-        let program =
-            start::find(&name, PROGRAM, &path, &managed).map_err(|error| error.to_string())?;
+        let program = program_of(&self.config, &env).map_err(|error| error.to_string())?;
         tracing::info!("starting the hosted-session daemon {}", program.display());
         start::start(&Start {
             program: &program,
@@ -233,6 +229,15 @@ impl Link {
         .await
         .map_err(|error| error.to_string())
     }
+}
+
+/// The program that is started as the daemon.
+///
+/// # Errors
+/// There is none.
+pub(crate) fn program_of(config: &Config, env: &Variables) -> Result<PathBuf, StartError> {
+    let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
+    start::find(&config.hosted.binary, PROGRAM, &path, &crate::ops::deps::directory(config))
 }
 
 fn unavailable(why: &str) -> AppError {

@@ -91,6 +91,7 @@ pub(crate) enum Surface {
     Config,
     ConfigAdvanced,
     ConfigReconcile,
+    Deps,
 }
 
 /// How far a change reaches.

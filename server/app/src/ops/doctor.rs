@@ -12,7 +12,7 @@ mod held;
 mod keepers;
 pub(crate) mod last;
 mod places;
-mod programs;
+pub(crate) mod programs;
 mod registry;
 mod repair;
 mod same_session;
@@ -235,7 +235,10 @@ impl Examiner {
             programs::hosted(&self.config, &env, VERSION)
         );
         let terminal = passed("extra:pty", "built in");
-        node.into_iter().chain([terminal]).chain(hosted).collect()
+        let config = Arc::clone(&self.config);
+        let look = move || programs::shadow(&config, &env);
+        let shadow = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+        node.into_iter().chain([terminal]).chain(hosted).chain(shadow).collect()
     }
 
     /// The very answer that the health report shows, where there is one.

@@ -177,7 +177,7 @@ pub(crate) fn trusting_this_machine() -> Result<ClientConfig, String> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
-        return Err("this machine has no certificates of authorities, so no https target can be \
+        return Err("this machine has no certificates of authorities, so no https server can be \
                     verified; install them (package ca-certificates) or set SSL_CERT_FILE"
             .to_owned());
     }

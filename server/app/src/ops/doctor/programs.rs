@@ -1,6 +1,8 @@
 //! Checks of programs: `program`, `binary:hosted`, `node-toolchain`.
 
 use super::verdict::{failed, passed, warned};
+use crate::hosted::{PROGRAM, program_of};
+use crate::ops::deps;
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -12,7 +14,6 @@ use svc_agent::node;
 use svc_agent::version::AgentVersion;
 use svc_config::Config;
 use svc_domain::log_escape::escape;
-use svc_hosted::start::find;
 use svc_shared::internal::Check;
 
 /// Longest wait for a program that is asked for its version.
@@ -54,28 +55,51 @@ pub(super) async fn hosted(config: &Config, env: &Variables, wanted: &str) -> Op
     if !config.hosted.enabled {
         return None;
     }
-    let install = "install svc-hosted of the same release beside svc, or set hosted.binary";
-    let path = env.get(OsStr::new("PATH")).cloned().unwrap_or_default();
-    let managed = config.state_dir.join("deps").join("bin");
-    let default = crate::hosted::PROGRAM;
-    let program = match find(&config.hosted.binary, default, &path, &managed) {
+    let install = "install svc-hosted of the same release beside svc or by `svc deps install hosted`, or set \
+                   hosted.binary";
+    let program = match program_of(config, env) {
         Ok(program) => program,
         Err(error) => return Some(warned(NAME, error.to_string(), install)),
     };
-    let mut command = tokio::process::Command::new(&program);
+    Some(match version_of(&program, env).await {
+        Ok(said) => fits(&said, wanted, install),
+        Err(why) => warned(NAME, format!("{}: {why}", program.display()), install),
+    })
+}
+
+/// What a program says to `--version`, or why it says nothing.
+pub(crate) async fn version_of(program: &Path, env: &Variables) -> Result<String, String> {
+    let mut command = tokio::process::Command::new(program);
     command.arg("--version").env_clear().envs(env).current_dir("/").stdin(Stdio::null());
     let asked = tokio::time::timeout(ANSWER, command.kill_on_drop(true).output()).await;
-    let said = match asked {
+    match asked {
         Ok(Ok(done)) if done.status.success() => {
-            Ok(String::from_utf8_lossy(&done.stdout).trim().to_owned())
+            let said = String::from_utf8_lossy(&done.stdout);
+            let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            Ok(escape(first.trim()).chars().take(80).collect())
         }
         Ok(Ok(done)) => Err(format!("--version ended with {}", done.status)),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err(format!("--version took longer than {} s", ANSWER.as_secs())),
-    };
-    Some(match said {
-        Ok(said) => fits(&said, wanted, install),
-        Err(why) => warned(NAME, format!("{}: {why}", program.display()), install),
+    }
+}
+
+/// Whether the installed copy of the daemon is the one that is started.
+/// Nothing where none is installed, or where it is.
+pub(super) fn shadow(config: &Config, env: &Variables) -> Option<Check> {
+    if !config.hosted.enabled {
+        return None;
+    }
+    let installed = deps::directory(config).join(PROGRAM);
+    let file = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let own = file(&installed)?;
+    let used = program_of(config, env).ok()?;
+    (file(&used) != Some(own)).then(|| {
+        warned(
+            "binary:hosted:shadow",
+            format!("{} is used instead of the installed {}", used.display(), installed.display()),
+            "remove one of them: svc deps uninstall hosted",
+        )
     })
 }
 

@@ -1,0 +1,46 @@
+use super::*;
+use clap::CommandFactory;
+
+fn parsed(words: &str) -> Arguments {
+    Arguments::try_parse_from(words.split(' ')).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn the_tree_is_consistent_and_every_command_has_an_example() {
+    Arguments::command().debug_assert();
+    for command in Arguments::command().get_subcommands() {
+        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        assert!(help.contains(&format!("svc {}", command.get_name())), "{help}");
+    }
+}
+
+#[test]
+fn the_config_option_stands_before_or_after_the_command() {
+    for words in
+        ["svc -c x.yml status", "svc status -c x.yml", "svc status --config=x.yml --json"]
+    {
+        assert_eq!(parsed(words).config, Some(PathBuf::from("x.yml")), "{words}");
+    }
+    assert!(parsed("svc -c x.yml").command.is_none());
+    assert_eq!(parsed("svc config path -c x.yml").config, Some(PathBuf::from("x.yml")));
+}
+
+#[test]
+fn waiting_takes_seconds_or_none() {
+    let wait = |words: &str| match parsed(words).command {
+        Some(Command::Start(start)) => (start.project, start.wait),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(wait("svc start api"), ("api".into(), None));
+    assert_eq!(wait("svc start api --wait"), ("api".into(), Some(None)));
+    assert_eq!(wait("svc start api --wait 5 --json"), ("api".into(), Some(Some(5))));
+    assert_eq!(wait("svc start --wait=5 api"), ("api".into(), Some(Some(5))));
+}
+
+#[test]
+fn a_name_that_begins_with_a_dash_reaches_the_check_that_explains_it() {
+    match parsed("svc start api --name --help").command {
+        Some(Command::Start(start)) => assert_eq!(start.name.as_deref(), Some("--help")),
+        other => panic!("{other:?}"),
+    }
+}
