@@ -6,6 +6,7 @@ mod approvals;
 mod arguments;
 mod backup;
 mod call;
+pub(crate) mod can_start;
 mod changes;
 mod completions;
 mod config;
@@ -16,6 +17,7 @@ mod demo;
 mod deps;
 mod devices;
 mod doctor;
+pub(crate) use doctor::http;
 mod exit_code;
 mod failure;
 mod install_service;
@@ -40,6 +42,7 @@ mod screen;
 mod setup;
 mod stranded;
 mod strays;
+mod upgrade;
 mod usage;
 mod webhooks;
 mod work;
@@ -64,6 +67,13 @@ pub fn main(umask: u32) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     if arguments.get(1).is_some_and(|first| first == completions::HIDDEN) {
         return completions::complete(arguments, umask);
+    }
+    if arguments.get(1).is_some_and(|first| first == can_start::HIDDEN) {
+        let config = can_start::config_of(&arguments).map(Into::into);
+        let environment = std::env::vars_os().collect();
+        let output = Output::new(true);
+        let call = Call { config, environment, output, umask };
+        return ExitCode::from(exit(can_start::run(&call), true, output).code());
     }
     let output = Output::new(arguments.iter().any(|argument| argument == "--no-color"));
     let (end, json) = match parse(&arguments) {
@@ -158,6 +168,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Backup(options) => backup::run_backup(call, options),
         Command::Restore(options) => backup::run_restore(call, options),
         Command::Deps(command) => deps::run(call, command),
+        Command::Upgrade(options) => upgrade::run(call, options),
         Command::Restart(options) => restart::run(call, options),
         Command::InstallService(options) => install_service::run(call, options),
         Command::Migrate(listing) => migrate::migrate(call, listing),

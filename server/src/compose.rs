@@ -290,6 +290,11 @@ pub(crate) fn watched(files: [&Path; 2], at_latest: Duration) -> [Subscription; 
     files.map(|file| watcher.file(file, Pace::every(at_latest)))
 }
 
+/// Reports changes of one file, at the latest after this time.
+pub(crate) fn watched_file(file: &Path, at_latest: Duration) -> Subscription {
+    Watcher::new().file(file, Pace::every(at_latest))
+}
+
 struct WallClock;
 
 impl Clock for WallClock {

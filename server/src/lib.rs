@@ -14,4 +14,5 @@ mod serve;
 mod signals;
 mod successor;
 mod tls;
+mod trial;
 mod twin;

@@ -8,6 +8,7 @@ fn main() -> ExitCode {
         return svc_process::launcher::run();
     }
     svc_process::signal_state::settle();
+    svc_process::own_program::remember();
     if std::env::args_os().nth(1).is_some_and(|argument| argument == svc_domain::recap::COMMAND) {
         return svc_server::recap_hook::run();
     }

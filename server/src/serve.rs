@@ -9,6 +9,7 @@ use sd_notify::NotifyState;
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
+use svc_app::upgrade::Order;
 use svc_app::{App, AppError};
 use svc_config::Config;
 use svc_http::ServeOptions;
@@ -129,9 +130,9 @@ impl Running {
         }
         if let Some(successor) = successor.clone() {
             let around = around.clone();
-            composed.app.service_restart().enable(Box::new(move || {
+            composed.app.service_restart().enable(Box::new(move |order| {
                 let (successor, around) = (successor.clone(), around.clone());
-                Box::pin(async move { successor.check(&around).await })
+                Box::pin(async move { successor.check(&around, order.as_ref()).await })
             }));
         }
         notify(&[NotifyState::Ready]);
@@ -172,6 +173,11 @@ impl Running {
     /// Cancelled when a restart begins.
     pub(crate) fn leaving(&self) -> CancellationToken {
         self.composed.app.service_restart().leaving().clone()
+    }
+
+    /// The other version that it ends for, if it ends for one.
+    pub(crate) fn order(&self) -> Option<Order> {
+        self.composed.app.service_restart().order().cloned()
     }
 
     /// Whether it ends to be replaced by another one.

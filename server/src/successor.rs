@@ -4,10 +4,13 @@
 //! It is checked before anything ends, and it inherits the listening socket by the protocol that
 //! systemd passes sockets with (`LISTEN_FDS`), so that callers wait and none is refused (H114).
 
+use crate::cli::can_start;
 use crate::compose::Surroundings;
 use crate::error_chain::error_chain;
 use crate::serve::{bind, notify};
+use crate::signals::Signals;
 use crate::tls;
+use crate::trial::{self, Verdict};
 use crate::twin::Twin;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use sd_notify::NotifyState;
@@ -16,9 +19,10 @@ use std::net::TcpListener;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use svc_app::upgrade::{Order, Swap};
 use svc_config::Config;
 use svc_process::run_lock::RunLock;
 
@@ -85,6 +89,52 @@ pub(crate) struct Successor {
     moved: Arc<Mutex<Option<(TcpListener, Twin)>>>,
 }
 
+/// How a program is started in the place of this one.
+#[derive(Debug, Clone)]
+pub(crate) struct Start {
+    program: PathBuf,
+    own_name: OsString,
+    arguments: Vec<OsString>,
+    umask: u32,
+}
+
+impl Start {
+    /// The program with its name, its arguments and the inherited sockets, which come with it.
+    fn command(
+        &self,
+        listener: &TcpListener,
+        twin: Option<&OwnedFd>,
+    ) -> std::io::Result<(Command, Vec<OwnedFd>)> {
+        let passed = in_a_row(listener, twin)?;
+        let mut command = Command::new(&self.program);
+        command
+            .arg0(&self.own_name)
+            .args(&self.arguments)
+            .env("LISTEN_FDS", passed.len().to_string())
+            .env(FIRST, passed.first().map_or(0, AsRawFd::as_raw_fd).to_string())
+            .env_remove("LISTEN_PID")
+            .env_remove("LISTEN_FDNAMES");
+        Ok((command, passed))
+    }
+
+    /// Starts it as a child that no service manager hears of.
+    pub(crate) fn child(
+        &self,
+        listener: &TcpListener,
+        twin: Option<&OwnedFd>,
+    ) -> std::io::Result<tokio::process::Child> {
+        let (mut command, _passed) = self.command(listener, twin)?;
+        command.stdin(Stdio::null());
+        for manager in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] {
+            command.env_remove(manager);
+        }
+        svc_process::process_umask::restore(self.umask);
+        let child = tokio::process::Command::from(command).spawn();
+        svc_process::process_umask::harden();
+        child
+    }
+}
+
 impl Successor {
     /// Remembers how this process was started; `None` if nobody knows.
     ///
@@ -92,7 +142,7 @@ impl Successor {
     pub(crate) fn of_this_process(umask: u32) -> Option<Self> {
         let mut words = std::env::args_os();
         Some(Self {
-            program: std::env::current_exe().ok()?,
+            program: svc_process::own_program::path().ok()?,
             own_name: words.next()?,
             arguments: words.collect(),
             umask,
@@ -102,15 +152,34 @@ impl Successor {
 
     /// Whether the program on the disk starts with the configuration on the disk.
     ///
-    /// A changed address is bound here, so that it cannot be lost afterwards.
+    /// A changed address is bound here, so that it cannot be lost afterwards. With an order the
+    /// ordered program is asked.
     ///
     /// # Errors
     /// Why it would not start.
-    pub(crate) async fn check(&self, around: &Surroundings) -> Result<(), String> {
+    pub(crate) async fn check(
+        &self,
+        around: &Surroundings,
+        order: Option<&Order>,
+    ) -> Result<(), String> {
         let Some(file) = &around.config_file else {
             return Err("there is no configuration file".into());
         };
-        self.accepts(file).await?;
+        let program = match order {
+            None => self.program.clone(),
+            Some(order) if !trial::is_own(&self.program, &order.target) => {
+                let (own, other) = (self.program.display(), order.target.display());
+                return Err(format!("the service was started from {own} and not from {other}"));
+            }
+            Some(order) => {
+                let swap = Swap::new(&around.config.state_dir, order.clone());
+                let checked = tokio::task::spawn_blocking(move || swap.check()).await;
+                checked.map_err(|error| error.to_string())??;
+                order.staged.clone()
+            }
+        };
+        accepts(&program, file).await?;
+        would_start(&program, file).await?;
         let Some((found, environment)) = around.origin.parts() else { return Ok(()) };
         let (found, environment) = (found.clone(), environment.clone());
         let loaded = tokio::task::spawn_blocking(move || svc_config::load(&found, &environment));
@@ -141,69 +210,103 @@ impl Successor {
         Ok(())
     }
 
-    /// Asks the program itself, which need not be this version.
-    async fn accepts(&self, file: &Path) -> Result<(), String> {
-        let shown = self.program.display();
-        let mut asked = tokio::process::Command::new(&self.program);
-        asked.args(["config", "check", "-c"]).arg(file).stdin(Stdio::null()).kill_on_drop(true);
-        let done = tokio::time::timeout(PATIENCE, asked.output()).await;
-        let done = match done {
-            Ok(Ok(done)) => done,
-            Ok(Err(error)) => return Err(format!("{shown} does not run: {error}; put it back")),
-            Err(_) => return Err(format!("{shown} did not answer within {PATIENCE:?}")),
-        };
-        if done.status.success() {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&[done.stderr, done.stdout].concat()).into_owned();
-        let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-        let said: String = said.join("; ").chars().take(LONGEST_REASON).collect();
-        match said.is_empty() {
-            true => Err(format!("{shown} ended with {}", done.status)),
-            false => Err(said),
-        }
-    }
-
     /// What goes to the successor.
     /// The listener is the one at the new address, or the one that served.
     pub(crate) fn hand_over(&self, served: TcpListener, twin: Twin, lock: RunLock) -> Handover {
         let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner).take();
         let (listener, twin) = moved.unwrap_or((served, twin));
-        Handover { successor: self.clone(), listener, twin, _lock: lock }
+        let Self { program, own_name, arguments, umask, .. } = self.clone();
+        let start = Start { program, own_name, arguments, umask };
+        Handover { start, listener, twin, lock: Some(lock) }
+    }
+}
+
+/// Asks a program whether it accepts a configuration; it need not be this version.
+async fn accepts(program: &Path, file: &Path) -> Result<(), String> {
+    let done = asked(program, &["config", "check", "-c"], file).await?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(said(program, &done)),
+    }
+}
+
+/// Asks a program whether state directory, lock and schema would let it start.
+async fn would_start(program: &Path, file: &Path) -> Result<(), String> {
+    let done = asked(program, &[can_start::HIDDEN, "--json", "-c"], file).await?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let answer: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap_or_default();
+    let error = answer.get("error");
+    let text = |name: &str| error?.get(name)?.as_str();
+    match (text("code"), text("message")) {
+        // Another version, which does not know the question.
+        (Some("usage"), _) => Ok(()),
+        (_, Some(reason)) => Err(reason.chars().take(LONGEST_REASON).collect()),
+        (_, None) => Err(said(program, &done)),
+    }
+}
+
+async fn asked(program: &Path, words: &[&str], file: &Path) -> Result<Output, String> {
+    let shown = program.display();
+    let mut command = tokio::process::Command::new(program);
+    command.args(words).arg(file).stdin(Stdio::null()).kill_on_drop(true);
+    match tokio::time::timeout(PATIENCE, command.output()).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(error)) => Err(format!("{shown} does not run: {error}; put it back")),
+        Err(_) => Err(format!("{shown} did not answer within {PATIENCE:?}")),
+    }
+}
+
+/// What a program said before it ended badly.
+fn said(program: &Path, done: &Output) -> String {
+    let said = [done.stderr.as_slice(), done.stdout.as_slice()].concat();
+    let said = String::from_utf8_lossy(&said).into_owned();
+    let said: Vec<&str> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let said: String = said.join("; ").chars().take(LONGEST_REASON).collect();
+    match said.is_empty() {
+        true => format!("{} ended with {}", program.display(), done.status),
+        false => said,
     }
 }
 
 /// Everything a successor needs. Nothing of the service runs any more.
 pub(crate) struct Handover {
-    successor: Successor,
+    start: Start,
     listener: TcpListener,
     /// Nobody gets the other loopback address in between.
     twin: Twin,
     /// The kernel frees it at the exchange.
-    /// So nobody else takes the state directory before.
-    _lock: RunLock,
+    /// So nobody else takes the state directory before. A program that is tried needs it.
+    lock: Option<RunLock>,
 }
 
 impl Handover {
+    /// Tries the ordered program in the place of this one; nothing if it is to end instead.
+    pub(crate) async fn tried(
+        mut self,
+        order: Order,
+        state_dir: &Path,
+        signals: &mut Signals,
+    ) -> Option<Self> {
+        drop(self.lock.take());
+        let swap = Swap::new(state_dir, order);
+        let sockets = (&self.listener, self.twin.socket());
+        let verdict = trial::run(swap, &self.start, sockets, state_dir, signals).await;
+        (verdict == Verdict::Go).then_some(self)
+    }
+
     /// Replaces this process. Comes back only when that failed.
     pub(crate) fn replace(self) -> std::io::Error {
-        let Self { successor, listener, twin, _lock } = self;
-        let Successor { program, own_name, arguments, umask, .. } = successor;
-        let passed = match in_a_row(&listener, twin.socket()) {
-            Ok(passed) => passed,
+        // The sockets are open until the exchange.
+        let (mut command, _passed) = match self.start.command(&self.listener, self.twin.socket()) {
+            Ok(command) => command,
             Err(error) => return error,
         };
         // The successor has the whole time for its start.
         notify(&[NotifyState::Watchdog]);
-        svc_process::process_umask::restore(umask);
-        Command::new(program)
-            .arg0(own_name)
-            .args(arguments)
-            .env("LISTEN_PID", std::process::id().to_string())
-            .env("LISTEN_FDS", passed.len().to_string())
-            .env(FIRST, passed.first().map_or(0, AsRawFd::as_raw_fd).to_string())
-            .env_remove("LISTEN_FDNAMES")
-            .exec()
+        svc_process::process_umask::restore(self.start.umask);
+        command.env("LISTEN_PID", std::process::id().to_string()).exec()
     }
 }
 

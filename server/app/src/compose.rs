@@ -439,7 +439,7 @@ impl UseCases {
             sessions: scan,
             accounts,
             last,
-            program: std::env::current_exe().ok(),
+            program: svc_process::own_program::path().ok(),
         });
         let metrics = Arc::new(Metrics::new(&config, &copies, &catalog, &transitions.samples));
         let transcripts = Arc::new(Transcripts {

@@ -54,8 +54,11 @@ pub use ops::{
     Actor, ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange,
     Written as ConfigWritten,
 };
+pub use ops::{
+    Figures, HostedFigures, VERSION, acting_as, backup, deps, doctor, legacy, restart, setup,
+    upgrade,
+};
 pub use outbound::{Notifications, TestDelivery, Webhooks};
-pub use ops::{Figures, HostedFigures, VERSION, acting_as, backup, deps, doctor, legacy, restart, setup};
 pub use projects::changes::{Checkout, FilePart};
 pub use projects::changes_watch::ChangesWatch;
 pub use projects::clones::{Clones, is_over as is_clone_over, suggested_name};

@@ -19,6 +19,7 @@ pub mod setup;
 pub(crate) mod status;
 pub(crate) mod temporaries;
 mod ui_prefs;
+pub mod upgrade;
 
 pub use access::AccessReport;
 pub use accounts::Accounts;

@@ -11,8 +11,8 @@ use std::rc::Rc;
 use tar::{Archive, EntryType};
 use zip::ZipArchive;
 use zip::read::Config;
-use zip::unstable::read::ZipIterable;
 use zip::result::ZipError;
+use zip::unstable::read::ZipIterable;
 
 const MIB: u64 = 1024 * 1024;
 /// Most members of any kind.
@@ -133,12 +133,15 @@ fn members(stream: impl Read, wanted: &str) -> Result<Option<Vec<u8>>, ProgramEr
         }
         found = Some(content);
     }
+    // The digest of gzip comes last.
+    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(ProgramError::Damaged)?;
     Ok(found)
 }
 
 fn in_zip(archive: &[u8], wanted: &str) -> Result<Option<Vec<u8>>, ProgramError> {
     // Counted before a table of the members is made.
-    let count = ZipIterable::try_new(Cursor::new(archive), Config::default()).map_err(damaged)?.len();
+    let count =
+        ZipIterable::try_new(Cursor::new(archive), Config::default()).map_err(damaged)?.len();
     if count > MEMBERS {
         return Err(ProgramError::TooMuch("members"));
     }

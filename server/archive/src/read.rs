@@ -401,10 +401,7 @@ fn long_name_of(entry: &mut Entry<'_, Unpacked>) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Accepts pax records that change neither name nor content, such as exact times.
-pub(crate) fn harmless<R: Read>(
-    entry: &mut Entry<'_, R>,
-    name: &[u8],
-) -> Result<(), ReadError> {
+pub(crate) fn harmless<R: Read>(entry: &mut Entry<'_, R>, name: &[u8]) -> Result<(), ReadError> {
     let record = record(entry, name)?;
     for extension in PaxExtensions::new(&record) {
         let key = extension.map_err(ReadError::Damaged)?.key_bytes();

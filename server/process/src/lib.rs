@@ -11,6 +11,7 @@ pub mod host;
 pub mod launcher;
 pub mod locks;
 pub mod meter;
+pub mod own_program;
 pub mod process_umask;
 pub mod programs;
 pub mod run_lock;

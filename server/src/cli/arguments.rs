@@ -25,6 +25,7 @@ use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
+use crate::cli::upgrade::{self, Upgrade};
 use crate::cli::usage::Usage;
 use crate::cli::webhooks::{TestWebhooks, Webhooks};
 use crate::cli::worktrees::Worktrees;
@@ -406,6 +407,9 @@ Examples:
   svc restart
   svc restart -c /etc/svc/svc.yml --json")]
     Restart(Restart),
+    /// Install another version for the running service, with a way back.
+    #[command(after_help = upgrade::HELP)]
+    Upgrade(Upgrade),
     /// Print or write the definition that makes this program a service.
     #[command(
         name = "install-service",
@@ -520,6 +524,7 @@ impl Command {
                 | Deps::Install(Install { json, .. })
                 | Deps::Uninstall(Uninstall { json, .. }),
             )
+            | Self::Upgrade(Upgrade { json, .. })
             | Self::Restart(Restart { json })
             | Self::Backup(Backup { json, .. })
             | Self::Restore(Restore { json, .. })

@@ -104,8 +104,9 @@ fn install(call: &Call, options: &Install) -> Result<Exit, End> {
         call.output.note(&line);
     }
     confirm(call, options.yes, "install it?")?;
-    let done =
-        act(call, async |app| Ok(Box::pin(app.deps().install(plan)).await.map_err(Failure::from)?))?;
+    let done = act(call, async |app| {
+        Ok(Box::pin(app.deps().install(plan)).await.map_err(Failure::from)?)
+    })?;
     if options.json {
         call.output.json(&done)?;
     } else {
@@ -131,9 +132,8 @@ fn told(plan: &InstallPlan) -> Vec<String> {
 
 fn uninstall(call: &Call, options: &Uninstall) -> Result<Exit, End> {
     let extra = &options.extra;
-    let removed = act(call, async |app| {
-        Ok(app.deps().uninstall(extra).await.map_err(Failure::from)?)
-    })?;
+    let removed =
+        act(call, async |app| Ok(app.deps().uninstall(extra).await.map_err(Failure::from)?))?;
     if options.json {
         call.output.json(&json!({ "extra": extra, "removed": removed }))?;
     } else if removed {

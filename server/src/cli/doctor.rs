@@ -1,6 +1,6 @@
 //! `svc doctor`: runs every check, prints what was found and what to do.
 
-mod http;
+pub(crate) mod http;
 mod port;
 mod probe;
 

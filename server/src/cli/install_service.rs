@@ -90,7 +90,7 @@ fn unit(call: &Call, options: &InstallService) -> Result<ServiceUnit, End> {
     let loaded = quiet(call);
     let found = loaded.as_ref().and_then(|loaded| loaded.path.clone());
     let config = call.config.clone().or(found).unwrap_or_else(|| PathBuf::from(CONFIG));
-    let program = std::env::current_exe().map_err(End::of_machine)?;
+    let program = svc_process::own_program::path().map_err(End::of_machine)?;
     let home = match &options.user {
         Some(user) => home_of(user)?,
         None => std::env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from),

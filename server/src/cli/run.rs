@@ -92,7 +92,12 @@ async fn serve(
         _ = signals.asked() => return end(call, running, signals).await,
     }
     running.until_asked(signals).await;
-    end(call, running, signals).await
+    let order = running.order();
+    let handover = end(call, running, signals).await?;
+    match order {
+        None => Some(handover),
+        Some(order) => handover.tried(order, &config.state_dir, signals).await,
+    }
 }
 
 async fn end(call: &Call, running: Running, signals: &mut Signals) -> Option<Handover> {

@@ -25,6 +25,7 @@ mod statements;
 mod store;
 mod stranded;
 mod transcripts;
+mod trial;
 mod ui_prefs;
 
 pub use access::{SignInRow, TokenRow};
@@ -40,4 +41,5 @@ pub use open::Access;
 pub use open_error::OpenError;
 pub use store::{ForeignWrites, Store, Watch};
 pub use stranded::{NewStranded, Stranded, StrandedChange};
+pub use trial::{Schemas, keep_copy, put_back, schemas};
 pub use ui_prefs::UiPrefsRow;

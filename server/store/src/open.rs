@@ -211,7 +211,7 @@ fn remove_with_sides(path: &Path) -> io::Result<()> {
 }
 
 /// Waits for the lock of creation and migration. Closing the descriptor frees it.
-async fn lock(state_dir: &Path) -> Result<OwnedFd, OpenError> {
+pub(crate) async fn lock(state_dir: &Path) -> Result<OwnedFd, OpenError> {
     let path = state_dir.join("locks/store.lock");
     let io = |cause: io::Error| OpenError::Io { path: path.clone(), cause };
     private_dir(&state_dir.join("locks")).map_err(io)?;

@@ -30,6 +30,7 @@ mod conversations;
 mod crash_consistency;
 mod crash_points;
 mod demo;
+mod deps;
 mod devices;
 mod direct_sessions;
 mod doctor;

@@ -12,6 +12,7 @@ use svc_agent::home::AgentHome;
 use svc_agent::recap::said_before;
 use svc_domain::agent_config::ConfigScope;
 use svc_domain::recap;
+use svc_process::own_program;
 
 /// What the agent tells a hook on standard input (agent 2.1.197).
 #[derive(Deserialize)]
@@ -78,11 +79,8 @@ impl AgentConfigEditor {
 
 /// This program as a shell calls it, with the hook's command.
 fn command() -> Result<String, AppError> {
-    let path = std::env::current_exe().map_err(|error| AppError::internal(error.to_string()))?;
-    let text = path.to_str().and_then(|path| {
-        // After an update the old file is gone, and the new one has its name.
-        shlex::try_quote(path.strip_suffix(" (deleted)").unwrap_or(path)).ok()
-    });
+    let path = own_program::path().map_err(|error| AppError::internal(error.to_string()))?;
+    let text = path.to_str().and_then(|path| shlex::try_quote(path).ok());
     let text = text.ok_or_else(|| {
         AppError::invalid("the path of this program is not UTF-8 text; install it elsewhere")
     })?;

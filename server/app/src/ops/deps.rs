@@ -11,12 +11,12 @@ mod table;
 pub use error::DepsError;
 pub use table::Pin;
 
+use crate::VERSION;
 use crate::agent::Agent;
 use crate::hosted::program_of;
 use crate::ops::audit::{Audit, Change, Scope, Surface};
 use crate::ops::doctor::programs::version_of;
 use crate::tasks::blocking;
-use crate::VERSION;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::env::consts::{ARCH, OS};
@@ -27,7 +27,8 @@ use std::sync::Arc;
 use svc_archive::{is_archive, read_program};
 use svc_config::Config;
 use svc_process::{files, programs};
-use table::{EXTRAS, Extra, Kind, PINS, digest_of};
+pub(crate) use table::digest_of;
+use table::{EXTRAS, Extra, Kind, PINS};
 
 /// Where installed programs are, below the state directory.
 const DIRECTORY: &str = "deps/bin";
@@ -147,9 +148,7 @@ impl Deps {
         for extra in &EXTRAS {
             let (status, detail) = match extra.kind {
                 Kind::BuiltIn => (ExtraStatus::BuiltIn, "part of svc".to_owned()),
-                Kind::Elsewhere(system) => {
-                    (ExtraStatus::Elsewhere, format!("only for {system}"))
-                }
+                Kind::Elsewhere(system) => (ExtraStatus::Elsewhere, format!("only for {system}")),
                 Kind::Program { otherwise, .. } => self.state_of(extra, otherwise).await,
             };
             let Extra { name, dist, .. } = *extra;

@@ -6,10 +6,12 @@
 
 mod of_command;
 
+use crate::ops::upgrade::Order;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
+use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -21,12 +23,43 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, info};
 
 pub use of_command::{NotRestarted, Restarted, restart};
+pub(crate) use of_command::{ask, running};
 
 /// What a command sends to the socket for nudges when it asks for a restart.
-pub(crate) const REQUEST: &[u8] = b"restart";
+const RESTART: &[u8] = b"restart";
+/// The same for another version; the order follows.
+const UPGRADE: &[u8] = b"upgrade ";
 
-/// Says whether the service would start again, or why not.
-pub type RestartCheck = Box<dyn Fn() -> CheckResult + Send + Sync>;
+/// What a command asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Request {
+    /// The program that is in its place.
+    Restart,
+    /// Another one in its place.
+    Upgrade(Order),
+}
+
+impl Request {
+    /// What is sent.
+    pub fn message(&self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Restart => Ok(RESTART.to_vec()),
+            Self::Upgrade(order) => Ok([UPGRADE, &serde_json::to_vec(order)?].concat()),
+        }
+    }
+
+    /// The request in a message, if it is one.
+    pub fn read(message: &[u8]) -> Option<Self> {
+        if message == RESTART {
+            return Some(Self::Restart);
+        }
+        let order = serde_json::from_slice(message.strip_prefix(UPGRADE)?).ok()?;
+        Some(Self::Upgrade(order))
+    }
+}
+
+/// Says whether the service would start again, with another program if one is ordered.
+pub type RestartCheck = Box<dyn Fn(Option<Order>) -> CheckResult + Send + Sync>;
 
 /// What a [`RestartCheck`] comes to.
 pub type CheckResult = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
@@ -37,6 +70,8 @@ pub struct Restart {
     check: OnceLock<RestartCheck>,
     /// Two checks at once would bind a changed port twice.
     turn: Mutex<()>,
+    /// The other version that the restart is for.
+    order: OnceLock<Order>,
     leaving: CancellationToken,
     tasks: Tasks,
 }
@@ -56,6 +91,7 @@ impl Restart {
         Self {
             check: OnceLock::new(),
             turn: Mutex::new(()),
+            order: OnceLock::new(),
             leaving: tasks.shutdown().child_token(),
             tasks: tasks.clone(),
         }
@@ -86,16 +122,33 @@ impl Restart {
         &self.leaving
     }
 
+    /// The other version that a restart is for, if it is for one.
+    #[must_use]
+    pub fn order(&self) -> Option<&Order> {
+        self.order.get()
+    }
+
     /// Begins a restart, if the service would start again.
     ///
     /// # Errors
     /// This process cannot be replaced, or what is on the disk now would not start.
     pub async fn begin(self: &Arc<Self>) -> Result<(), AppError> {
+        self.begin_as(Request::Restart).await
+    }
+
+    async fn begin_as(self: &Arc<Self>, request: Request) -> Result<(), AppError> {
+        let order = match request {
+            Request::Restart => None,
+            Request::Upgrade(order) => Some(order),
+        };
         let this = Arc::clone(self);
         let work = async move {
             let _turn = this.turn.lock().await;
             if this.has_begun() {
-                return Ok(());
+                return match order {
+                    None => Ok(()),
+                    Some(_) => Err(AppError::busy("a restart is under way; try again after it")),
+                };
             }
             let Some(check) = this.check.get() else {
                 return Err(AppError::new(
@@ -104,13 +157,17 @@ impl Restart {
                     "this service cannot restart itself; end it and start it again",
                 ));
             };
-            check().await.map_err(|reason| {
+            check(order.clone()).await.map_err(|reason| {
                 let text = format!(
                     "the service goes on as it is, because it would not start again: {}",
                     redact_text(&reason)
                 );
                 AppError::new(ErrorCode::InvalidValue, Class::Conflict, text)
             })?;
+            if let Some(order) = order {
+                info!("trying {} as {}", order.staged.display(), order.target.display());
+                let _ = this.order.set(order); // set once: a restart begins once
+            }
             info!("restarting, as asked; bridges and sessions keep running");
             this.leaving.cancel();
             Ok(())
@@ -119,10 +176,10 @@ impl Restart {
     }
 
     /// Does what a command asked for, and answers it.
-    pub(crate) fn serve(self: &Arc<Self>, command: PathBuf) {
+    pub(crate) fn serve(self: &Arc<Self>, request: Request, command: PathBuf) {
         let this = Arc::clone(self);
         self.tasks.spawn(async move {
-            let answer = match this.begin().await {
+            let answer = match this.begin_as(request).await {
                 Ok(()) => RestartAnswer::Restarting,
                 Err(error) => RestartAnswer::Refused(error.message),
             };

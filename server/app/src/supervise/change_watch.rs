@@ -8,7 +8,7 @@ use crate::bridges::adopt::Adopter;
 use crate::jobs::Jobs;
 use crate::logs::retention::Retention;
 use crate::nudge::{SAFETY_TICK, settled, socket};
-use crate::ops::restart::{REQUEST, Restart};
+use crate::ops::restart::{Request, Restart};
 use crate::ops::temporaries::Temporaries;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
@@ -117,9 +117,9 @@ impl WriteWatch {
                     match received {
                         Ok((length, from)) => {
                             let message = buffer.get(..length).unwrap_or_default();
-                            if message == REQUEST {
+                            if let Some(request) = Request::read(message) {
                                 if let Some(command) = from.as_pathname() {
-                                    self.restart.serve(command.to_owned());
+                                    self.restart.serve(request, command.to_owned());
                                 }
                             } else if let Some(result) = settled(message) {
                                 self.jobs.announce_settled(&result);

@@ -79,11 +79,23 @@ fn the_program_is_read_and_nothing_else() {
 #[test]
 fn h124_only_one_regular_file_under_the_name_is_taken() {
     let regular = EntryType::Regular;
-    for kind in [EntryType::Symlink, EntryType::Link, EntryType::Directory, EntryType::Char, EntryType::Fifo] {
+    for kind in [
+        EntryType::Symlink,
+        EntryType::Link,
+        EntryType::Directory,
+        EntryType::Char,
+        EntryType::Fifo,
+    ] {
         refused(&tar_of(&[(NAME, kind, b"")]), "is not a regular file");
     }
     refused(&tar_of(&[(NAME, EntryType::GNUSparse, b"x")]), "holes");
-    refused(&tar_of(&[("././@LongLink", EntryType::GNULongName, b"svc-hosted\0"), ("x", regular, b"p")]), "another name");
+    refused(
+        &tar_of(&[
+            ("././@LongLink", EntryType::GNULongName, b"svc-hosted\0"),
+            ("x", regular, b"p"),
+        ]),
+        "another name",
+    );
     let pax = b"19 path=svc-hosted\n";
     refused(&tar_of(&[("pax", EntryType::XHeader, pax), ("x", regular, b"p")]), "another name");
     refused(&tar_of(&[(NAME, regular, b"one"), (NAME, regular, b"two")]), "twice");
@@ -92,7 +104,9 @@ fn h124_only_one_regular_file_under_the_name_is_taken() {
     for name in ["../svc-hosted", "/svc-hosted", "a\\svc-hosted", "x/../../y"] {
         refused(&tar_of(&[(name, regular, b"one")]), "leads out");
     }
-    refused(&zip_of(&[(NAME, 0o120_777, b"/bin/sh")]), "is not a regular file");
+    let mut link = ZipWriter::new(Cursor::new(Vec::new()));
+    link.add_symlink(NAME, "/bin/sh", SimpleFileOptions::default()).unwrap();
+    refused(&link.finish().unwrap().into_inner(), "is not a regular file");
     refused(&zip_of(&[("svc-hosted/", 0o755, b"")]), "is not a regular file");
     refused(&zip_of(&[("x", 0o644, b"")]), "no file svc-hosted");
     refused(&zip_of(&[("../svc-hosted", 0o644, b"")]), "leads out");

@@ -16,8 +16,7 @@ fn the_tree_is_consistent_and_every_command_has_an_example() {
 
 #[test]
 fn the_config_option_stands_before_or_after_the_command() {
-    for words in
-        ["svc -c x.yml status", "svc status -c x.yml", "svc status --config=x.yml --json"]
+    for words in ["svc -c x.yml status", "svc status -c x.yml", "svc status --config=x.yml --json"]
     {
         assert_eq!(parsed(words).config, Some(PathBuf::from("x.yml")), "{words}");
     }

@@ -86,7 +86,7 @@ impl Pin {
 }
 
 /// A SHA-256 in hexadecimal digits, in lower case.
-pub(super) fn digest_of(text: &str) -> Option<String> {
+pub(crate) fn digest_of(text: &str) -> Option<String> {
     let fits = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     fits.then(|| text.to_ascii_lowercase())
 }

@@ -1,6 +1,6 @@
 //! Asking the running service for a restart, and waiting until it is back.
 
-use super::{REQUEST, RestartAnswer};
+use super::{Request, RestartAnswer};
 use crate::tasks::blocking;
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -64,7 +64,7 @@ pub async fn restart(state_dir: PathBuf) -> Result<Restarted, NotRestarted> {
     let of = state_dir.clone();
     let asked = blocking(move || {
         let before = running(&of).ok_or(NotRestarted::NotRunning)?;
-        Ok((before, ask(&of).map_err(NotRestarted::Silent)?))
+        Ok((before, ask(&of, &Request::Restart).map_err(NotRestarted::Silent)?))
     });
     let asked = asked.await.map_err(|error| NotRestarted::Silent(io::Error::other(error)))?;
     let before = match asked? {
@@ -86,14 +86,14 @@ pub async fn restart(state_dir: PathBuf) -> Result<Restarted, NotRestarted> {
 }
 
 /// The record of the service that runs.
-fn running(state_dir: &Path) -> Option<RunRecord> {
+pub(crate) fn running(state_dir: &Path) -> Option<RunRecord> {
     let record = RunLock::read(state_dir).ok().flatten()?;
     let is_alive = ProcTable::open().ok().and_then(|table| record.is_alive(&table));
     (is_alive != Some(false)).then_some(record)
 }
 
 /// Asks the service for a restart, and waits for its answer.
-fn ask(state_dir: &Path) -> io::Result<RestartAnswer> {
+pub(crate) fn ask(state_dir: &Path, request: &Request) -> io::Result<RestartAnswer> {
     let service = crate::nudge::socket(state_dir);
     let own = OwnSocket(service.with_file_name(format!("restart-{}.sock", std::process::id())));
     match std::fs::remove_file(&own.0) {
@@ -102,7 +102,7 @@ fn ask(state_dir: &Path) -> io::Result<RestartAnswer> {
     }
     let socket = UnixDatagram::bind(&own.0)?;
     socket.set_read_timeout(Some(ANSWER))?;
-    socket.send_to(REQUEST, &service)?;
+    socket.send_to(&request.message()?, &service)?;
     let mut buffer = vec![0; LONGEST_ANSWER];
     let length = socket.recv(&mut buffer)?;
     Ok(serde_json::from_slice(buffer.get(..length).unwrap_or_default())?)
