@@ -6,7 +6,7 @@ mod approvals;
 mod arguments;
 mod backup;
 mod call;
-pub(crate) mod can_start;
+mod can_start;
 mod changes;
 mod completions;
 mod config;
@@ -17,7 +17,6 @@ mod demo;
 mod deps;
 mod devices;
 mod doctor;
-pub(crate) use doctor::http;
 mod exit_code;
 mod failure;
 mod install_service;
@@ -58,6 +57,7 @@ use failure::{End, Failure};
 use output::Output;
 use std::ffi::OsString;
 use std::process::ExitCode;
+use svc_app::upgrade::CAN_START;
 
 /// Runs the command that the arguments of this process ask for.
 ///
@@ -68,7 +68,7 @@ pub fn main(umask: u32) -> ExitCode {
     if arguments.get(1).is_some_and(|first| first == completions::HIDDEN) {
         return completions::complete(arguments, umask);
     }
-    if arguments.get(1).is_some_and(|first| first == can_start::HIDDEN) {
+    if arguments.get(1).is_some_and(|first| first == CAN_START) {
         let config = can_start::config_of(&arguments).map(Into::into);
         let environment = std::env::vars_os().collect();
         let output = Output::new(true);

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod recap_hook;
 pub mod safety;
 
+mod ask;
 mod compose;
 mod error_chain;
 mod logging;

@@ -4,7 +4,6 @@
 //! It is checked before anything ends, and it inherits the listening socket by the protocol that
 //! systemd passes sockets with (`LISTEN_FDS`), so that callers wait and none is refused (H114).
 
-use crate::cli::can_start;
 use crate::compose::Surroundings;
 use crate::error_chain::error_chain;
 use crate::serve::{bind, notify};
@@ -22,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use svc_app::upgrade::{Order, Swap};
+use svc_app::upgrade::{CAN_START, Order, Swap};
 use svc_config::Config;
 use svc_process::run_lock::RunLock;
 
@@ -232,7 +231,7 @@ async fn accepts(program: &Path, file: &Path) -> Result<(), String> {
 
 /// Asks a program whether state directory, lock and schema would let it start.
 async fn would_start(program: &Path, file: &Path) -> Result<(), String> {
-    let done = asked(program, &[can_start::HIDDEN, "--json", "-c"], file).await?;
+    let done = asked(program, &[CAN_START, "--json", "-c"], file).await?;
     if done.status.success() {
         return Ok(());
     }

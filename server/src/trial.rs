@@ -4,7 +4,7 @@
 //! end. Only when the new program has served is it asked to end, and this process becomes it.
 //! Otherwise file and registry are put back, and this process becomes the old program again.
 
-use crate::cli::http::{Ask, Target};
+use crate::ask::{Ask, Target};
 use crate::compose;
 use crate::serve::feed_watchdog;
 use crate::signals::Signals;
@@ -124,11 +124,14 @@ async fn healthy(child: &mut Child, state_dir: &Path) -> Result<(), String> {
         loop {
             let record = RunLock::read(state_dir).ok().flatten();
             let url = record.filter(|record| Some(record.pid) == pid).and_then(|own| own.address);
-            match url {
-                Some(url) if answers(&url).await => return,
-                Some(_) => tokio::time::sleep(ASK_AGAIN).await,
-                None => changes.changed().await,
+            let Some(url) = url else {
+                changes.changed().await;
+                continue;
+            };
+            if answers(&url).await {
+                return;
             }
+            tokio::time::sleep(ASK_AGAIN).await;
         }
     };
     tokio::select! {

@@ -1,7 +1,8 @@
 //! The hidden question of a service to the program that is to follow it: would you start?
 //!
 //! Configuration, state directory, lock and schema are judged by the program that will run, in the
-//! environment that it will have. Nothing is changed.
+//! environment that it will have. Nothing is changed. The question is [`svc_app::upgrade::CAN_START`]
+//! with `--json -c FILE` behind it.
 
 use crate::cli::call::{Call, block_on};
 use crate::cli::config::unshown;
@@ -9,9 +10,6 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use std::ffi::OsString;
 use svc_app::upgrade::start_check;
-
-/// The word that asks; behind it come `--json -c FILE`.
-pub(crate) const HIDDEN: &str = "__can-start__";
 
 /// The configuration file in the arguments of the question.
 pub(crate) fn config_of(arguments: &[OsString]) -> Option<OsString> {

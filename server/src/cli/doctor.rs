@@ -1,6 +1,5 @@
 //! `svc doctor`: runs every check, prints what was found and what to do.
 
-pub(crate) mod http;
 mod port;
 mod probe;
 

@@ -26,7 +26,7 @@ fn record(world: &World) -> Option<Value> {
     serde_json::from_slice(&fs::read(world.state_dir().join("run.lock")).ok()?).ok()
 }
 
-fn started_at(world: &World) -> i64 {
+pub fn started_at(world: &World) -> i64 {
     record(world).and_then(|record| record["started_at"].as_i64()).expect("a service runs")
 }
 
@@ -50,7 +50,7 @@ async fn restart(world: &World, client: &Client) {
 
 /// Clients that ask without a pause during some work, and a while after it.
 /// None fails.
-async fn under_load(client: impl Fn() -> Client, work: impl Future<Output = ()>) {
+pub async fn under_load(client: impl Fn() -> Client, work: impl Future<Output = ()>) {
     let (is_over, answered) = (AtomicBool::new(false), AtomicUsize::new(0));
     let clients = join_all((0..CLIENTS).map(|number| {
         let (is_over, answered, client) = (&is_over, &answered, client());

@@ -107,6 +107,7 @@ mod systemd;
 mod twin;
 mod two_servers;
 mod units;
+mod upgrade;
 mod wake_ups;
 mod webhooks;
 mod wrong_ends;

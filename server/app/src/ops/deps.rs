@@ -6,9 +6,11 @@
 
 mod error;
 mod fetch;
+mod place;
 mod table;
 
 pub use error::DepsError;
+pub(crate) use place::directory;
 pub use table::Pin;
 
 use crate::VERSION;
@@ -17,6 +19,7 @@ use crate::hosted::program_of;
 use crate::ops::audit::{Audit, Change, Scope, Surface};
 use crate::ops::doctor::programs::version_of;
 use crate::tasks::blocking;
+use place::DIRECTORY;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::env::consts::{ARCH, OS};
@@ -30,17 +33,10 @@ use svc_process::{files, programs};
 pub(crate) use table::digest_of;
 use table::{EXTRAS, Extra, Kind, PINS};
 
-/// Where installed programs are, below the state directory.
-const DIRECTORY: &str = "deps/bin";
 /// Permission bits of an installed program.
 const PROGRAM_BITS: u32 = 0o755;
 /// What a program of Linux begins with.
 const ELF: &[u8] = b"\x7fELF";
-
-/// The directory of installed programs.
-pub(crate) fn directory(config: &Config) -> PathBuf {
-    config.state_dir.join(DIRECTORY)
-}
 
 /// The optional parts of one installation.
 pub struct Deps {

@@ -5,13 +5,12 @@
 //! listening socket (`http-api` §3.1, H114). What a command does about it is in `of_command`.
 
 mod of_command;
+mod request;
 
-use crate::ops::upgrade::Order;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
-use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::pin::Pin;
@@ -24,39 +23,8 @@ use tracing::{debug, info};
 
 pub use of_command::{NotRestarted, Restarted, restart};
 pub(crate) use of_command::{ask, running};
-
-/// What a command sends to the socket for nudges when it asks for a restart.
-const RESTART: &[u8] = b"restart";
-/// The same for another version; the order follows.
-const UPGRADE: &[u8] = b"upgrade ";
-
-/// What a command asks for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Request {
-    /// The program that is in its place.
-    Restart,
-    /// Another one in its place.
-    Upgrade(Order),
-}
-
-impl Request {
-    /// What is sent.
-    pub fn message(&self) -> io::Result<Vec<u8>> {
-        match self {
-            Self::Restart => Ok(RESTART.to_vec()),
-            Self::Upgrade(order) => Ok([UPGRADE, &serde_json::to_vec(order)?].concat()),
-        }
-    }
-
-    /// The request in a message, if it is one.
-    pub fn read(message: &[u8]) -> Option<Self> {
-        if message == RESTART {
-            return Some(Self::Restart);
-        }
-        let order = serde_json::from_slice(message.strip_prefix(UPGRADE)?).ok()?;
-        Some(Self::Upgrade(order))
-    }
-}
+pub use request::Order;
+pub(crate) use request::Request;
 
 /// Says whether the service would start again, with another program if one is ordered.
 pub type RestartCheck = Box<dyn Fn(Option<Order>) -> CheckResult + Send + Sync>;

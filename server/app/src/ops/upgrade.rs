@@ -10,29 +10,18 @@ mod of_command;
 mod start_check;
 mod swap;
 
+pub use crate::ops::restart::Order;
 pub use error::NotUpgraded;
 pub use of_command::{Upgraded, Wanted, upgrade};
 pub use start_check::{StartCheck, start_check};
 pub use swap::{Exchanged, Swap};
 
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
 
+/// The hidden command by which a program is asked whether it would start.
+pub const CAN_START: &str = "__can-start__";
 /// Where the outcome of the last upgrade is told, in the state directory.
 const OUTCOME: &str = "upgrade.json";
-
-/// What a command asks the service for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
-    /// Tells one upgrade from another.
-    pub id: String,
-    /// The new program, beside the old one.
-    pub staged: PathBuf,
-    /// Its SHA-256.
-    pub sha256: String,
-    /// The old program, without links.
-    pub target: PathBuf,
-}
 
 /// How an upgrade stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,19 +44,4 @@ pub enum Stage {
     Kept,
     /// The old program and its registry are back.
     Returned,
-}
-
-impl Order {
-    /// Where the old program is kept.
-    #[must_use]
-    pub fn previous(&self) -> PathBuf {
-        previous(&self.target)
-    }
-}
-
-/// Where the program before an upgrade is kept: beside it.
-fn previous(target: &Path) -> PathBuf {
-    let mut name = target.file_name().unwrap_or_default().to_owned();
-    name.push(".previous");
-    target.with_file_name(name)
 }

@@ -2,7 +2,7 @@
 //!
 //! The service itself holds its port and would only find itself.
 
-use super::http::{Ask, Target};
+use crate::ask::{Ask, Target};
 use crate::compose::Surroundings;
 use crate::twin;
 use hyper::Method;

@@ -5,7 +5,7 @@
 
 mod verdicts;
 
-use super::http::{Answer, Ask, Target};
+use crate::ask::{Answer, Ask, Target};
 use crate::compose::{Surroundings, now};
 use hyper::Method;
 use std::time::Duration;

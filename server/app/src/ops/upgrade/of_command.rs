@@ -99,9 +99,10 @@ pub async fn upgrade(wanted: Wanted) -> Result<Upgraded, NotUpgraded> {
     let away = || NotUpgraded::Away { pid, previous: previous.clone() };
     let outcome = async {
         loop {
-            match outcome(&state_dir, &order.id) {
-                Some(Outcome { stage: Stage::Trying, .. }) | None => changes.changed().await,
+            let told = outcome(&state_dir, &order.id);
+            match told.filter(|told| told.stage != Stage::Trying) {
                 Some(known) => return known,
+                None => drop(changes.changed().await),
             }
         }
     };

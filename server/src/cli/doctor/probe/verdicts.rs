@@ -1,7 +1,7 @@
 //! What follows from what was seen: the key or the line of the proxy to change.
 
 use super::{NOBODY, Observed};
-use crate::cli::doctor::http::{Answer, Target};
+use crate::ask::{Answer, Target};
 use svc_app::certificates::source;
 use svc_app::doctor::{failed, passed, warned};
 use svc_config::{Config, CookieSecure, TlsProvision};

@@ -1,0 +1,240 @@
+//! Another version in the place of the running one, and the way back (H114, H121).
+
+use crate::harness::{Ran, Server, Start, World, service};
+use crate::in_place::{started_at, under_load};
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::{Path, PathBuf};
+use svc_shared::api::instances::Instance;
+
+/// A build of the program that differs from others by its last bytes.
+fn build(world: &World, name: &str) -> PathBuf {
+    let path = world.root.join(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut content = fs::read(service()).unwrap();
+    content.extend_from_slice(name.as_bytes());
+    fs::write(&path, content).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+/// A program that is like the real one but for what a shell does in some cases.
+fn broken(world: &World, cases: &str) -> PathBuf {
+    let path = world.root.join("broken");
+    let real = service();
+    let text =
+        format!("#!/bin/sh\ncase \"$1\" in\n{cases}\nesac\nexec '{}' \"$@\"\n", real.display());
+    fs::write(&path, text).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+fn digest(path: &Path) -> String {
+    hex::encode(Sha256::digest(fs::read(path).unwrap()))
+}
+
+async fn upgrade(world: &World, from: &Path) -> Ran {
+    world.cli(&["upgrade", "--from", from.to_str().unwrap(), "--json"]).await
+}
+
+/// A service that runs from a build in a directory of its own, with a bridge.
+async fn served<'w>(world: &'w World, program: &Path) -> (Server<'w>, Instance) {
+    let start = Start { program: Some(program.to_owned()), ..Start::default() };
+    let server = world.serve_as(start).await;
+    let row = server.client.run("app").await;
+    (server, row)
+}
+
+/// The bridge runs as before, and the service answers as the same process.
+async fn goes_on(world: &World, server: &Server<'_>, old: &Instance) {
+    let row = server.client.instance("app").await.expect(200).instance();
+    assert_eq!((row.instance_id, row.bridge_pid), (old.instance_id.clone(), old.bridge_pid));
+    assert_eq!(row.status.to_string(), "running");
+    let record = fs::read(world.state_dir().join("run.lock")).unwrap();
+    let record: Value = serde_json::from_slice(&record).unwrap();
+    assert_eq!(record["pid"], server.pid, "the same process");
+    assert_eq!(world.agree().await.bridges.len(), 1);
+}
+
+fn runs_from(server: &Server<'_>) -> PathBuf {
+    fs::read_link(format!("/proc/{}/exe", server.pid)).unwrap()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn h121_an_upgrade_under_load_fails_no_request_and_keeps_what_was() {
+    let world = World::new();
+    world.project("app");
+    let program = build(&world, "bin/svc");
+    let (before, next) = (digest(&program), build(&world, "next/svc"));
+    let (server, row) = served(&world, &program).await;
+    let (from, sha256) = (next.to_str().unwrap(), digest(&next));
+    let base = server.base.clone();
+    under_load(|| crate::harness::Client::new(&base), async {
+        let args = ["upgrade", "--from", from, "--sha256", &sha256, "--json"];
+        let done = world.cli(&args).await.ok().json();
+        assert_eq!((&done["upgraded"], &done["pid"]), (&json!(true), &json!(server.pid)));
+    })
+    .await;
+    assert_eq!(digest(&program), sha256);
+    assert_eq!(digest(&world.root.join("bin/svc.previous")), before);
+    assert_eq!(names(&world.root.join("bin")), ["svc", "svc.previous"]);
+    let mode = fs::metadata(&program).unwrap().permissions().mode() & 0o7777;
+    assert_eq!((runs_from(&server), mode), (program.clone(), 0o755));
+    goes_on(&world, &server, &row).await;
+    let audit = fs::read_to_string(world.state.join("config_audit.log")).unwrap();
+    assert!(audit.contains("\"upgrade\"") && audit.contains(&sha256), "{audit}");
+    // The same once more is nothing to do.
+    let at = started_at(&world);
+    let again = upgrade(&world, &next).await.ok().json();
+    assert_eq!((&again["upgraded"], started_at(&world)), (&json!(false), at));
+    let (code, log) = server.stop().await;
+    assert_eq!(code, Some(0), "{log}");
+}
+
+#[tokio::test]
+async fn h121_what_does_not_serve_is_taken_back_with_the_registry() {
+    let world = World::new();
+    world.project("app");
+    let program = build(&world, "bin/svc");
+    let before = digest(&program);
+    let (server, row) = served(&world, &program).await;
+    let database = world.state.join("svc.db");
+    // Behind the header of the file is the number of its schema.
+    let migrated = format!(
+        "printf '\\000\\000\\003\\347' | dd of='{}' bs=1 seek=60 conv=notrunc 2>/dev/null",
+        database.display()
+    );
+    for (what, cases, words) in [
+        ("exits at once", "run) exit 3 ;;".to_owned(), "exit status: 3"),
+        ("dies at its migration", format!("run) {migrated}; kill -9 $$ ;;"), "signal: 9"),
+        (
+            "removes the database",
+            format!("run) rm -f '{}'; exit 1 ;;", database.display()),
+            "it ended",
+        ),
+        ("never serves", "run) exec sleep 600 ;;".to_owned(), "did not serve within"),
+    ] {
+        let from = broken(&world, &cases);
+        let ran = upgrade(&world, &from).await;
+        assert_eq!(ran.code, Some(1), "{what}: {ran:?}");
+        let error = ran.json()["error"].clone();
+        assert_eq!(error["code"], "returned", "{what}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{what}: {error}");
+        assert_eq!(digest(&program), before, "{what}");
+        assert_eq!(names(&world.root.join("bin")), ["svc"], "{what}");
+        assert_eq!(runs_from(&server), program, "{what}");
+        goes_on(&world, &server, &row).await;
+    }
+    let kept = names(&world.state.join("backups"));
+    assert!(kept.iter().any(|name| name.starts_with("refused-after-")), "{kept:?}");
+    let audit = fs::read_to_string(world.state.join("config_audit.log")).unwrap();
+    assert_eq!(audit.matches("\"upgrade-failed\"").count(), 4, "{audit}");
+    let (code, log) = server.stop().await;
+    assert_eq!(code, Some(0), "{log}");
+}
+
+#[tokio::test]
+async fn h114_h121_what_cannot_start_is_refused_before_anything_ends() {
+    let world = World::new();
+    world.project("app");
+    let program = build(&world, "bin/svc");
+    let (server, row) = served(&world, &program).await;
+    let (before, at) = (digest(&program), started_at(&world));
+    let mut foreign = fs::read(service()).unwrap();
+    foreign[18..20].copy_from_slice(&[0xff, 0x7f]);
+    let other = world.root.join("other-processor");
+    fs::write(&other, foreign).unwrap();
+    let text = world.root.join("text");
+    fs::write(&text, "no program\n").unwrap();
+    let refusal = |reason: &str| format!("echo '{reason}' >&2; exit 2 ;;");
+    let newer = "{\"error\":{\"code\":\"no_start\",\"message\":\"schema 7 is too new\"}}";
+    for (what, from, words) in [
+        ("another processor", other, "does not run on this machine"),
+        ("no program", text, "nothing was changed"),
+        ("not svc", broken(&world, "--version) echo other 1.0; exit 0 ;;"), "it is not svc"),
+        (
+            "a refused configuration",
+            {
+                let from = broken(&world, &format!("config) {}", refusal("svc.yml:1: no")));
+                let own = world.root.join("refuses-configuration");
+                fs::rename(from, &own).unwrap();
+                own
+            },
+            "svc.yml:1: no",
+        ),
+        (
+            "a refused schema",
+            {
+                let from = broken(&world, &format!("__can-start__) echo '{newer}'; exit 1 ;;"));
+                let own = world.root.join("refuses-schema");
+                fs::rename(from, &own).unwrap();
+                own
+            },
+            "schema 7 is too new",
+        ),
+    ] {
+        // The one that another case was made from is made again.
+        let from = match what {
+            "not svc" => broken(&world, "--version) echo other 1.0; exit 0 ;;"),
+            _ => from,
+        };
+        let ran = upgrade(&world, &from).await;
+        assert_eq!(ran.code, Some(1), "{what}: {ran:?}");
+        let error = ran.json()["error"].clone();
+        assert!(error["message"].as_str().unwrap().contains(words), "{what}: {error}");
+        assert_eq!((digest(&program), started_at(&world)), (before.clone(), at), "{what}");
+        assert_eq!(names(&world.root.join("bin")), ["svc"], "{what}");
+    }
+    let next = build(&world, "next/svc");
+    let zeros = "0".repeat(64);
+    let args = ["upgrade", "--from", next.to_str().unwrap(), "--sha256", &zeros, "--json"];
+    let ran = world.cli(&args).await;
+    assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(1), &json!("digest_mismatch")));
+    assert_eq!(started_at(&world), at);
+    goes_on(&world, &server, &row).await;
+    server.stop().await;
+    let ran = upgrade(&world, &next).await;
+    assert_eq!((ran.code, &ran.json()["error"]["code"]), (Some(2), &json!("not_running")));
+    // The question that a program is asked: a schema of the future is named.
+    assert_eq!(world.sql("PRAGMA user_version = 999").await.unwrap(), 0);
+    let config = world.config.to_str().unwrap();
+    let ran = world.cli(&["__can-start__", "--json", "-c", config]).await;
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.json()["error"]["message"].as_str().unwrap().contains("999"), "{ran:?}");
+}
+
+#[tokio::test]
+async fn h114_a_link_that_leads_to_another_version_is_followed() {
+    let world = World::new();
+    world.project("app");
+    let (one, two) = (build(&world, "one/svc"), build(&world, "two/svc"));
+    let link = world.root.join("svc-link");
+    symlink(&one, &link).unwrap();
+    let (server, row) = served(&world, &link).await;
+    assert_eq!(runs_from(&server), one);
+    fs::remove_file(&link).unwrap();
+    symlink(&two, &link).unwrap();
+    world.cli(&["restart"]).await.ok();
+    assert_eq!(runs_from(&server), two);
+    goes_on(&world, &server, &row).await;
+    // An upgrade keeps the link and exchanges what it leads to.
+    let next = build(&world, "next/svc");
+    upgrade(&world, &next).await.ok();
+    assert_eq!((fs::read_link(&link).unwrap(), digest(&two)), (two.clone(), digest(&next)));
+    assert_eq!(runs_from(&server), two);
+    goes_on(&world, &server, &row).await;
+    let mut command = world.command(&link, &["install-service", "systemd"]);
+    let unit = crate::harness::within("a unit", command.output()).await.unwrap();
+    let unit = String::from_utf8(unit.stdout).unwrap();
+    assert!(unit.contains(&format!("ExecStart={} run", link.display())), "{unit}");
+}
