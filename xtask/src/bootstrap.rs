@@ -68,6 +68,14 @@ const CARGO_DENY: Compiled = Compiled {
     origin: Origin::Registry,
 };
 
+const CARGO_SBOM: Compiled = Compiled {
+    name: "cargo-sbom",
+    version: pins::CARGO_SBOM,
+    expect: "about 2 min",
+    crates: 110,
+    origin: Origin::Registry,
+};
+
 /// Checks the machine, then installs what building the page needs.
 pub(crate) fn run(progress: &Progress, workspace: &Workspace, page: Page) -> Result<()> {
     preflight(workspace, page)?;
@@ -89,6 +97,12 @@ pub(crate) fn lacks_tools(workspace: &Workspace) -> bool {
 pub(crate) fn licence_check(progress: &Progress, workspace: &Workspace) -> Result<()> {
     let _turn = turn(progress, workspace)?;
     compiled(progress, workspace, &[&CARGO_DENY])
+}
+
+/// Installs what lists the contents of a release.
+pub(crate) fn inventory(progress: &Progress, workspace: &Workspace) -> Result<()> {
+    let _turn = turn(progress, workspace)?;
+    compiled(progress, workspace, &[&CARGO_SBOM])
 }
 
 /// Whether `cargo deny` is there without installing it.

@@ -12,6 +12,7 @@ mod dist;
 mod doctor;
 mod endurance;
 mod fuzz;
+mod package;
 mod pins;
 mod precompress;
 mod progress;
@@ -71,6 +72,11 @@ cargo xtask COMMAND
                           release build, then requests, latencies, memory, processor time and
                           endurance as a table with budgets; at most 15 minutes
                           (--short: debug build, only that every answer is right)
+  package                 what is published: static programs (musl), an archive, a Debian package,
+                          an image for containers, a list of what is inside, and SHA256SUMS; the
+                          same bytes from the same commit (--out DIR; --release-url URL: where the
+                          files will be, for `svc deps install`; --shared: link the C library of
+                          this machine; --sign KEY: gpg signs the digests)
   redaction               a corpus of planted secrets, judged by our redaction, secretlint and
                           detect-secrets; writes the table of docs/security.md, prints the speed
   times                   release build, then how long the page takes, as a table; only printed
@@ -138,6 +144,9 @@ fn command(progress: &Progress, mut args: Vec<OsString>) -> Result<ExitCode> {
             return smoke::run(progress, &workspace);
         }
         Some("bench") => return bench::run(progress, &workspace, &args),
+        Some("package") => {
+            package::run(progress, &workspace, &package::Options::parse(&args)?)?;
+        }
         Some("redaction") => {
             no_more(&args)?;
             return redaction::run(progress, &workspace);
