@@ -281,7 +281,7 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    /// Tries the ordered program in the place of this one; nothing if it is to end instead.
+    /// Tries the ordered program; nothing if this process is to end instead.
     pub(crate) async fn tried(
         mut self,
         order: Order,

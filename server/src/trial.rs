@@ -23,7 +23,8 @@ use tokio::time::timeout;
 
 /// The new program serves within this time, or it is taken back.
 const HEALTHY_WITHIN: Duration = Duration::from_secs(15);
-/// The new program ends within this time when it has served; its requests have ten seconds.
+/// The new program ends within this time when it has served.
+/// Its requests have ten seconds.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
 /// Where changes of a file are not reported, the record is read this often.
 const LOOK: Duration = Duration::from_millis(200);

@@ -1,4 +1,4 @@
-//! `cargo xtask package`: what a release consists of, the same bytes from the same commit.
+//! `cargo xtask package`: a release, the same bytes from the same commit.
 //!
 //! Static programs where the compiler has the musl target, an archive of both, a Debian package,
 //! an image for containers, a list of what is inside (CycloneDX) and the digests of all of these.
@@ -229,7 +229,7 @@ impl Release<'_> {
     }
 }
 
-/// A list without what differs between two runs: its number, its time and our folders.
+/// A list without what differs between two runs: number, time and our folders.
 fn without_chance(text: &str, epoch: u64, root: &Path) -> String {
     let lines = text.lines().filter(|line| !line.trim_start().starts_with("\"serialNumber\""));
     let kept = lines.map(|line| match line.trim_start().starts_with("\"timestamp\"") {

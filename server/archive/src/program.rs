@@ -21,7 +21,8 @@ const MEMBERS: usize = 10_000;
 const TOTAL: u64 = 1024 * MIB;
 /// Most bytes that may come out of one byte of the archive.
 const RATIO: u64 = 20;
-/// The ratio counts from here on: a tar file has blocks of zeros around small members.
+/// The ratio counts from here on.
+/// A tar file has blocks of zeros around small members.
 const RATIO_FROM: u64 = MIB;
 /// Most bytes of the program.
 const PROGRAM: u64 = 256 * MIB;

@@ -18,7 +18,9 @@ pub fn remember() {
     let _ = path();
 }
 
-/// The absolute path of this program: the name it was called by if that leads to it.
+/// The absolute path of this program.
+///
+/// That is the name it was called by, if that leads to it.
 ///
 /// # Errors
 /// The process table does not say.
@@ -32,7 +34,7 @@ pub fn path() -> io::Result<PathBuf> {
     Ok(OWN.get_or_init(|| found.unwrap_or(own)).clone())
 }
 
-/// The name that a program was called by, made absolute, if it leads to the program.
+/// The name that a program was called by, if it leads to the program.
 fn as_called(own: &Path, called: &OsStr, path: Option<OsString>) -> Option<PathBuf> {
     let real = own.canonicalize().ok()?;
     let is_own = |name: &PathBuf| name.canonicalize().is_ok_and(|found| found == real);

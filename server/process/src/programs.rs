@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-/// A process that runs from this file, if there is one. Blocks.
+/// A process that runs from this file, if there is one.
 ///
-/// A process of another user cannot be looked into and counts as none.
+/// Blocks. A process of another user cannot be looked into and counts as none.
 ///
 /// # Errors
 /// The process table cannot be listed.
@@ -24,7 +24,9 @@ pub fn running_from(program: &Path) -> io::Result<Option<i32>> {
     Ok(None)
 }
 
-/// Whether a process runs from this file. Blocks for one look.
+/// Whether a process runs from this file.
+///
+/// Blocks for one look.
 #[must_use]
 pub fn runs_from(pid: i32, program: &Path) -> bool {
     std::fs::metadata(program).is_ok_and(|wanted| runs(pid, &wanted))
@@ -35,7 +37,9 @@ fn runs(pid: i32, wanted: &std::fs::Metadata) -> bool {
     found.is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
 }
 
-/// The process that listens on a socket, if there is one. Blocks for one connection.
+/// The process that listens on a socket, if there is one.
+///
+/// Blocks for one connection.
 #[must_use]
 pub fn listener_of(socket: &Path) -> Option<i32> {
     let stream = UnixStream::connect(socket).ok()?;

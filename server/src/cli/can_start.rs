@@ -1,4 +1,4 @@
-//! The hidden question of a service to the program that is to follow it: would you start?
+//! The hidden question to the program that is to follow: would you start?
 //!
 //! Configuration, state directory, lock and schema are judged by the program that will run, in the
 //! environment that it will have. Nothing is changed. The question is [`svc_app::upgrade::CAN_START`]

@@ -41,7 +41,7 @@ pub async fn schemas(state_dir: &Path) -> Result<Schemas, OpenError> {
     Ok(Schemas { found: Some(found), known })
 }
 
-/// Keeps a copy of the registry beside the snapshots of migrations; none without a registry.
+/// Keeps a copy of the registry, if there is one, beside the snapshots of migrations.
 ///
 /// # Errors
 /// The registry is not ours or cannot be read, or the copy cannot be written.
@@ -61,7 +61,7 @@ pub async fn keep_copy(state_dir: &Path) -> Result<Option<PathBuf>, OpenError> {
     copied.map(Some)
 }
 
-/// Puts a copy of [`keep_copy`] back, if this program does not understand what is there now.
+/// Puts a copy back, if this program does not understand what is there now.
 ///
 /// Returns where the refused registry was moved to, or none if nothing had to be done. Nobody may
 /// have the registry open.

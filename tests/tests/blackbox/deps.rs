@@ -1,4 +1,4 @@
-//! Optional parts: installed by their digest, used by the service, removed when nothing runs.
+//! Optional parts: installed by their digest, used, removed when nothing runs.
 
 use crate::harness::{Ran, Start, World, service, within};
 use flate2::Compression;

@@ -1,4 +1,4 @@
-//! Files as they will lie somewhere, in archives whose bytes depend on nothing else.
+//! Files as they will lie somewhere, in archives that depend on nothing else.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -26,7 +26,7 @@ pub(crate) use of_command::{ask, running};
 pub use request::Order;
 pub(crate) use request::Request;
 
-/// Says whether the service would start again, with another program if one is ordered.
+/// Says whether the service would start again, or an ordered program instead.
 pub type RestartCheck = Box<dyn Fn(Option<Order>) -> CheckResult + Send + Sync>;
 
 /// What a [`RestartCheck`] comes to.

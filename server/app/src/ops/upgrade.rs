@@ -1,4 +1,4 @@
-//! Another version in the place of the running one: staged, tried, and kept or taken back.
+//! Another version in the place of the running one: tried, kept or taken back.
 //!
 //! The command stages the new program beside the old one and asks the service. The service checks
 //! it, ends as for a restart, keeps a copy of the registry, exchanges the files and starts the new

@@ -1,4 +1,4 @@
-//! Fetches one archive: over https only, within a time and a size, and without credentials.
+//! Fetches one archive: over https, within a time and a size, without credentials.
 
 use super::DepsError;
 use crate::VERSION;

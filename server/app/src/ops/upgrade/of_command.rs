@@ -1,4 +1,4 @@
-//! What the command does: stages the new program, asks the service, and waits for the outcome.
+//! What the command does: it stages the program, asks the service, and waits.
 
 use super::{NotUpgraded, OUTCOME, Order, Outcome, Stage, swap};
 use crate::ops::restart::{NotRestarted, Request, RestartAnswer, ask, running};
@@ -19,7 +19,7 @@ use svc_watch::{Pace, Watcher};
 const PROGRAM: &str = "svc";
 /// A program that does not answer within this time does not start.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Ends of requests and use-cases, the trial, its end, and the start of one of both.
+/// Ends of requests and use-cases, the trial, its end, and a start.
 const OUTCOME_WAIT: Duration = Duration::from_secs(120);
 /// Where changes of a file are not reported, it is read this often.
 const LOOK: Duration = Duration::from_millis(200);

@@ -45,7 +45,8 @@ impl Swap {
         &self.order.target
     }
 
-    /// Whether this process may exchange the file, and the new one is what was meant. Blocks.
+    /// Whether this process may exchange the file for what was meant.
+    /// Blocks.
     ///
     /// # Errors
     /// Why it may not, and what to do.
@@ -70,7 +71,7 @@ impl Swap {
         }
     }
 
-    /// Keeps a copy of the registry and of the old program, and puts the new one in its place.
+    /// Keeps copies of registry and old program, and puts the new one in its place.
     ///
     /// Nobody may write the registry any more.
     ///
@@ -99,7 +100,8 @@ impl Swap {
         self.tell(Stage::Returned, Some(reason));
     }
 
-    /// Tells whoever asked. The outcome is for people; a failure to write it stops nothing.
+    /// Tells whoever asked.
+    /// The outcome is for people; a failure to write it stops nothing.
     fn tell(&self, stage: Stage, reason: Option<&str>) {
         let id = self.order.id.clone();
         let outcome = Outcome { id, stage, reason: reason.map(ToOwned::to_owned) };
@@ -135,7 +137,7 @@ impl Exchanged {
         self.swap.tell(Stage::Kept, None);
     }
 
-    /// Puts back the old program, and the registry if this program cannot read what is there.
+    /// Puts back the old program, and the registry if it cannot be read any more.
     ///
     /// # Errors
     /// What is not as before, and what to do by hand.
