@@ -64,7 +64,7 @@ impl Tree {
         };
         for (path, mode) in self.directories() {
             let mut header = header(EntryType::Directory, mode, 0);
-            builder.append_data(&mut header, format!("{path}/"), &[][..])?;
+            builder.append_data(&mut header, format!("{path}/"), std::io::empty())?;
         }
         for (path, (mode, content)) in &self.files {
             let mut header = header(EntryType::Regular, *mode, content.len() as u64);
