@@ -27,8 +27,6 @@ use svc_shared::error::ErrorCode;
 use svc_shared::events::Event;
 use target::Target;
 
-pub(crate) use sender::trusting_this_machine;
-
 /// How a test delivery to one target ended.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct TestDelivery {
