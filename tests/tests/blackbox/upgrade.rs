@@ -1,13 +1,19 @@
 //! Another version in the place of the running one, and the way back (H114, H121).
 
 use crate::harness::{Ran, Server, Start, World, service};
-use crate::in_place::{started_at, under_load};
+use crate::in_place::started_at;
+use futures_util::future::join_all;
+use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use svc_shared::api::instances::Instance;
+
+/// Clients that ask without a pause.
+const CLIENTS: usize = 12;
 
 /// A build of the program that differs from others by its last bytes.
 fn build(world: &World, name: &str) -> PathBuf {
@@ -71,20 +77,31 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn h121_an_upgrade_under_load_fails_no_request_and_keeps_what_was() {
+async fn h121_an_upgrade_under_load_refuses_no_connection_and_keeps_what_was() {
     let world = World::new();
     world.project("app");
     let program = build(&world, "bin/svc");
     let (before, next) = (digest(&program), build(&world, "next/svc"));
     let (server, row) = served(&world, &program).await;
     let (from, sha256) = (next.to_str().unwrap(), digest(&next));
-    let base = server.base.clone();
-    under_load(|| crate::harness::Client::new(&base), async {
+    let is_over = AtomicBool::new(false);
+    let work = async {
         let args = ["upgrade", "--from", from, "--sha256", &sha256, "--json"];
         let done = world.cli(&args).await.ok().json();
+        is_over.store(true, Ordering::Relaxed);
         assert_eq!((&done["upgraded"], &done["pid"]), (&json!(true), &json!(server.pid)));
-    })
-    .await;
+    };
+    // The program that is tried ends connections; none is refused.
+    let clients = join_all((0..CLIENTS).map(|_| async {
+        while !is_over.load(Ordering::Relaxed) {
+            let request = server.client.request(Method::GET, "/api/v1/instances");
+            match server.client.try_send(request.header("connection", "close")).await {
+                Ok(reply) => drop(reply.expect(200)),
+                Err(error) => assert!(!error.is_connect(), "refused: {error}"),
+            }
+        }
+    }));
+    tokio::join!(work, clients);
     assert_eq!(digest(&program), sha256);
     assert_eq!(digest(&world.root.join("bin/svc.previous")), before);
     assert_eq!(names(&world.root.join("bin")), ["svc", "svc.previous"]);
