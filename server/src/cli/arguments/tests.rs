@@ -1,3 +1,5 @@
+//! The tree as a whole, and how its arguments are read.
+
 use super::*;
 use clap::CommandFactory;
 
