@@ -75,7 +75,7 @@ pub fn read_program(archive: &[u8], name: &str) -> Result<Vec<u8>, ProgramError>
 
 /// Most bytes that an archive of this size may unpack to.
 fn allowed(archive: &[u8]) -> u64 {
-    (archive.len() as u64).saturating_mul(RATIO).max(RATIO_FROM).min(TOTAL)
+    (archive.len() as u64).saturating_mul(RATIO).clamp(RATIO_FROM, TOTAL)
 }
 
 fn in_tar(archive: &[u8], wanted: &str) -> Result<Option<Vec<u8>>, ProgramError> {
