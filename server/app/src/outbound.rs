@@ -68,15 +68,6 @@ pub(crate) fn fed_by(
     (webhooks, notifications)
 }
 
-/// Which addresses may be dialled, for webhooks and for notifications.
-fn rule(config: &Config, port: u16) -> Rule {
-    Rule {
-        block_private: config.webhooks.block_private_targets,
-        own_port: port,
-        own_address: config.host.parse().ok(),
-    }
-}
-
 /// The configured targets, and what they are told.
 pub struct Webhooks {
     is_enabled: bool,
@@ -97,7 +88,7 @@ impl Webhooks {
     /// Reads the settings. `port` is the one that this service listens on.
     fn new(config: &Config, port: u16, clock: Arc<dyn Clock>, tasks: Tasks) -> Self {
         let settings = &config.webhooks;
-        let rule = rule(config, port);
+        let rule = Rule::of(config, port);
         // An entry that is no target was named when the configuration was read.
         let targets = settings.urls.iter().enumerate().filter_map(|(index, url)| {
             Target::new(index + 1, url.expose(), rule, settings.timeout).map(Arc::new)

@@ -1,4 +1,4 @@
-//! `svc notifications test`: sends a test notification to the targets of the configuration.
+//! `svc notifications test`: tries the targets of notifications.
 
 use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;

@@ -68,7 +68,7 @@ fn certificate(world: &World) -> (TlsAcceptor, PathBuf) {
     (TlsAcceptor::from(Arc::new(config)), path)
 }
 
-/// Fail points under which each name has an address of its own, and that leads to a port here.
+/// Fail points under which each name has an address that leads to a port here.
 fn leading_to(ports: &[(&str, u16, u16)]) -> String {
     let address = |index: usize| format!("1.1.1.{}", index + 1);
     let all = ports.iter().enumerate();

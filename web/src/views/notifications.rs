@@ -1,4 +1,4 @@
-//! Notifications: of this browser, and through the services that the configuration names.
+//! Notifications: of this browser, and through services.
 
 use crate::api;
 use crate::appear::enter;

@@ -4,29 +4,30 @@
 
 mod gather;
 mod mail;
+mod notice;
 mod services;
 mod target;
 
 use super::message::{delivery_id, fitted};
-use super::rule;
+use super::rule::Rule;
 use crate::hosted::rows::HostedRows;
 use crate::tasks::Tasks;
 use crate::{AppError, Class, failpoint};
 use futures_util::future::join_all;
 use gather::{Gatherer, Key, SETTLE, Told};
+use notice::Notice;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_config::Config;
 use svc_domain::notification::address::Address;
 use svc_domain::notification::quiet::QuietHours;
-use svc_domain::notification::text::{self, Kind, Line, Text};
+use svc_domain::notification::text::{self, Kind, Line};
 use svc_ports::Clock;
-use svc_shared::Timestamp;
 use svc_shared::error::ErrorCode;
 use svc_shared::events::{Event, EventName, Payload};
 use svc_shared::internal::notifications::{
-    DeliveryState, NotificationDelivery, NotificationReport, NotificationTarget, NotificationTests,
+    NotificationReport, NotificationTarget, NotificationTests,
 };
 use target::Target;
 use tokio::sync::Notify;
@@ -39,34 +40,6 @@ const NAME: usize = 200;
 const MOST_NEW: usize = 10_000;
 /// How long the clock is trusted while events wait for the end of quiet hours.
 const LOOK_AGAIN: Duration = Duration::from_secs(300);
-
-/// One notification, the same for all targets.
-struct Notice {
-    /// Unique per notification.
-    delivery: String,
-    /// What it is about.
-    event: &'static str,
-    text: Text,
-    /// Somebody is needed.
-    is_urgent: bool,
-    /// It is taken back when the question is answered.
-    is_question: bool,
-    at: Timestamp,
-}
-
-impl Notice {
-    fn delivery_at(&self, state: DeliveryState) -> NotificationDelivery {
-        NotificationDelivery {
-            delivery: self.delivery.clone(),
-            event: self.event.to_owned(),
-            title: self.text.title.clone(),
-            at: self.at,
-            state,
-            status: None,
-            reason: None,
-        }
-    }
-}
 
 /// Something that happened, as it is offered.
 enum New {
@@ -117,7 +90,7 @@ impl Notifications {
         let (mut targets, mut unusable) = (Vec::new(), Vec::new());
         for (index, entry) in settings.urls.iter().enumerate() {
             let (entry, address) = (index + 1, Address::parse(entry.expose()));
-            let (rule, timeout) = (rule(config, port), config.webhooks.timeout);
+            let (rule, timeout) = (Rule::of(config, port), config.webhooks.timeout);
             match address {
                 Ok(address) => {
                     targets.extend(Target::new(entry, address, rule, timeout).map(Arc::new));

@@ -37,7 +37,9 @@ impl<T> Queue<T> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds one. Never waits. Tells whether this dropped the first since the reader looked.
+    /// Adds one. Never waits.
+    ///
+    /// Tells whether this dropped the first since the reader looked.
     pub fn offer(&self, one: T) -> bool {
         let is_first_drop = {
             let mut inner = self.inner();

@@ -3,6 +3,7 @@
 //! The addresses are told apart by the rule of clones (H45).
 
 use std::net::IpAddr;
+use svc_config::Config;
 use svc_domain::clones::address::{Reachable, classify};
 
 /// The rule of one installation.
@@ -31,6 +32,17 @@ pub(super) enum Refused {
 }
 
 impl Rule {
+    /// The rule of webhooks and of notifications.
+    ///
+    /// `port` is the one that this service listens on.
+    pub fn of(config: &Config, port: u16) -> Self {
+        Self {
+            block_private: config.webhooks.block_private_targets,
+            own_port: port,
+            own_address: config.host.parse().ok(),
+        }
+    }
+
     /// Judges an address that is about to be dialled.
     pub fn judge(&self, address: IpAddr, port: u16) -> Result<(), Refused> {
         let canonical = address.to_canonical();

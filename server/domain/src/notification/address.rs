@@ -19,7 +19,7 @@ pub struct Address {
     /// Scheme, host and port of what is dialled.
     pub shown: String,
     /// What is dialled.
-    pub place: Place,
+    pub place: Recipient,
     secrets: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ pub enum Login {
 
 /// One service with what it needs.
 #[derive(Clone)]
-pub enum Place {
+pub enum Recipient {
     /// A topic of ntfy.
     Ntfy {
         /// The root of the server.
@@ -155,7 +155,7 @@ impl Address {
         known.fold(text.to_owned(), |text, secret| text.replace(secret, MASK))
     }
 
-    fn web(service: &'static str, dialled: &Url, place: Place, secrets: Vec<String>) -> Self {
+    fn web(service: &'static str, dialled: &Url, place: Recipient, secrets: Vec<String>) -> Self {
         let port = dialled.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = dialled.host_str().unwrap_or_default();
         let shown = format!("{}://{host}{port}", dialled.scheme());
@@ -188,7 +188,7 @@ fn ntfy(parts: &Parts, is_secure: bool) -> Result<Address, Unusable> {
     // Whoever knows a topic can read it.
     let mut secrets = vec![topic.clone()];
     secrets.extend(parts.password.clone().or(parts.user.clone()));
-    let place = Place::Ntfy { base: base.clone(), topic: topic.clone(), login };
+    let place = Recipient::Ntfy { base: base.clone(), topic: topic.clone(), login };
     Ok(Address::web("ntfy", &base, place, secrets))
 }
 
@@ -203,7 +203,7 @@ fn gotify(parts: &Parts, is_secure: bool) -> Result<Address, Unusable> {
     if let Ok(mut segments) = base.path_segments_mut() {
         segments.clear().extend(path).push("");
     }
-    let place = Place::Gotify { base: base.clone(), token: token.clone() };
+    let place = Recipient::Gotify { base: base.clone(), token: token.clone() };
     Ok(Address::web("Gotify", &base, place, vec![token.clone()]))
 }
 
@@ -219,7 +219,7 @@ fn telegram(rest: &str) -> Result<Address, Unusable> {
     if !is_token || !is_word(name) {
         return Err(need);
     }
-    let place = Place::Telegram { token: token.to_owned(), chat: chat.to_owned() };
+    let place = Recipient::Telegram { token: token.to_owned(), chat: chat.to_owned() };
     let base = parsed("https://api.telegram.org/")?;
     Ok(Address::web("Telegram", &base, place, vec![token.to_owned()]))
 }
@@ -237,7 +237,7 @@ fn slack_of(tokens: &[&str; 3]) -> Result<Address, Unusable> {
     }
     let url = parsed(&format!("https://hooks.slack.com/services/{}", tokens.join("/")))?;
     let secrets = tokens.iter().map(|token| (*token).to_owned()).collect();
-    Ok(Address::web("Slack", &url, Place::Slack { url: url.clone() }, secrets))
+    Ok(Address::web("Slack", &url, Recipient::Slack { url: url.clone() }, secrets))
 }
 
 fn discord(parts: &Parts) -> Result<Address, Unusable> {
@@ -252,7 +252,7 @@ fn discord_of(id: &str, token: &str) -> Result<Address, Unusable> {
         return Err(Unusable("holds a token with characters that no token of Discord has"));
     }
     let url = parsed(&format!("https://discord.com/api/webhooks/{id}/{token}"))?;
-    let place = Place::Discord { url: url.clone() };
+    let place = Recipient::Discord { url: url.clone() };
     Ok(Address::web("Discord", &url, place, vec![token.to_owned()]))
 }
 
@@ -273,7 +273,7 @@ fn matrix(parts: &Parts, is_secure: bool) -> Result<Address, Unusable> {
     };
     let base = parts.base(is_secure)?;
     let secrets = vec![token.clone()];
-    let place = Place::Matrix { base: base.clone(), token, room: room.clone() };
+    let place = Recipient::Matrix { base: base.clone(), token, room: room.clone() };
     Ok(Address::web("Matrix", &base, place, secrets))
 }
 
@@ -318,7 +318,7 @@ fn mail(parts: &Parts, is_secure: bool) -> Result<Address, Unusable> {
     let secrets = parts.password.clone().into_iter().collect();
     let shown_host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
     let shown = format!("smtp://{shown_host}:{port}");
-    let place = Place::Mail(Mail { host, port, security, login, from, to });
+    let place = Recipient::Mail(Mail { host, port, security, login, from, to });
     Ok(Address { service: "e-mail", shown, place, secrets })
 }
 
@@ -331,7 +331,7 @@ fn is_mailbox(text: &str) -> bool {
 fn json(text: &str) -> Result<Address, Unusable> {
     let url = parsed(text)?;
     let secrets = url.password().map(str::to_owned).into_iter().collect();
-    Ok(Address::web("JSON", &url, Place::Json { url: url.clone() }, secrets))
+    Ok(Address::web("JSON", &url, Recipient::Json { url: url.clone() }, secrets))
 }
 
 /// The URL that a service itself hands out.
@@ -425,16 +425,16 @@ mod tests {
 
     #[test]
     fn capital_letters_of_tokens_stay() {
-        let Place::Slack { url } = good("slack://T1AbC/B2/kEy").place else { panic!() };
+        let Recipient::Slack { url } = good("slack://T1AbC/B2/kEy").place else { panic!() };
         assert_eq!(url.as_str(), "https://hooks.slack.com/services/T1AbC/B2/kEy");
-        let Place::Gotify { base, token } = good("gotify://h/sub/AbC").place else { panic!() };
+        let Recipient::Gotify { base, token } = good("gotify://h/sub/AbC").place else { panic!() };
         assert_eq!((base.as_str(), token.as_str()), ("http://h/sub/", "AbC"));
     }
 
     #[test]
     fn mail_goes_to_whom_the_entry_names() {
         let mail = |raw| match good(raw).place {
-            Place::Mail(mail) => mail,
+            Recipient::Mail(mail) => mail,
             _ => panic!("{raw} is no mail"),
         };
         let one = mail("mailtos://me:p%40ss@x.example?to=a@y.example,b@z.example");

@@ -9,8 +9,9 @@ use svc_domain::notification::text::Line;
 use svc_shared::ids::InstanceId;
 use tokio::time::Instant;
 
-/// How long a question may be answered before anybody is notified, and how long nothing may
-/// happen before what happened is told.
+/// How long a question may be answered before anybody is notified.
+///
+/// And how long nothing may happen before what happened is told.
 pub(super) const SETTLE: Duration = Duration::from_secs(2);
 /// How long the first of many events waits at most.
 const LONGEST: Duration = Duration::from_secs(10);

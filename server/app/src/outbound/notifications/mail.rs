@@ -3,7 +3,7 @@
 //! The address of the server is judged here and dialled as it was judged; its certificate is
 //! verified for the name.
 
-use super::Notice;
+use super::notice::Notice;
 use crate::addresses::For;
 use crate::outbound::rule::Rule;
 use crate::outbound::sender::{NotSent, failed, judged};
@@ -17,7 +17,9 @@ use std::time::Duration;
 use svc_domain::notification::address::{Mail, Security};
 use tokio::time::timeout;
 
-/// A mail server, and who writes to whom. Has no debug form: it may hold a password.
+/// A mail server, and who writes to whom.
+///
+/// Has no debug form: it may hold a password.
 pub(super) struct Mailer {
     mail: Mail,
     rule: Rule,

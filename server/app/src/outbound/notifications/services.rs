@@ -1,13 +1,13 @@
 //! What each service is sent, and how its answers are read.
 
-use super::Notice;
+use super::notice::Notice;
 use crate::outbound::sender::{Reply, Request};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use reqwest::Method;
 use serde_json::{Value, json};
-use svc_domain::notification::address::{Login, Place};
+use svc_domain::notification::address::{Login, Recipient};
 use url::Url;
 
 /// Longest text of one message of Discord, in characters.
@@ -16,74 +16,79 @@ const DISCORD: usize = 2_000;
 const EXPLANATION: usize = 200;
 
 /// The server that a place is on; `None` for mail.
-pub(super) fn server(place: &Place) -> Option<Url> {
+pub(super) fn server(place: &Recipient) -> Option<Url> {
     match place {
-        Place::Ntfy { base, .. } | Place::Gotify { base, .. } | Place::Matrix { base, .. } => {
-            Some(base.clone())
+        Recipient::Ntfy { base, .. }
+        | Recipient::Gotify { base, .. }
+        | Recipient::Matrix { base, .. } => Some(base.clone()),
+        Recipient::Slack { url } | Recipient::Discord { url } | Recipient::Json { url } => {
+            Some(url.clone())
         }
-        Place::Slack { url } | Place::Discord { url } | Place::Json { url } => Some(url.clone()),
-        Place::Telegram { .. } => Url::parse("https://api.telegram.org/").ok(),
-        Place::Mail(_) => None,
+        Recipient::Telegram { .. } => Url::parse("https://api.telegram.org/").ok(),
+        Recipient::Mail(_) => None,
     }
 }
 
 /// The request that shows a notification; `None` for mail.
-pub(super) fn tell(place: &Place, notice: &Notice) -> Option<Request> {
+pub(super) fn tell(place: &Recipient, notice: &Notice) -> Option<Request> {
     let (title, body) = (notice.text.title.as_str(), notice.text.body.as_str());
     let both = format!("{title}\n{body}");
     let request = match place {
-        Place::Ntfy { base, topic, login } => {
+        Recipient::Ntfy { base, topic, login } => {
             let priority = if notice.is_urgent { 4 } else { 3 };
             let told = json!({ "topic": topic, "title": title, "message": body,
                 "priority": priority });
             with(post(base.clone(), &told), authorization(login))
         }
-        Place::Gotify { base, token } => {
+        Recipient::Gotify { base, token } => {
             let priority = if notice.is_urgent { 8 } else { 4 };
             let told = json!({ "title": title, "message": body, "priority": priority });
             with(post(base.join("message").ok()?, &told), Some(("X-Gotify-Key", token.clone())))
         }
-        Place::Telegram { token, chat } => {
+        Recipient::Telegram { token, chat } => {
             let told = json!({ "chat_id": chat, "text": both,
                 "disable_notification": !notice.is_urgent });
             post(telegram(token, "sendMessage")?, &told)
         }
-        Place::Slack { url } => {
+        Recipient::Slack { url } => {
             // Slack reads `<…>` as a link or a call to everybody.
             let text = both.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
             post(url.clone(), &json!({ "text": text }))
         }
-        Place::Discord { url } => {
+        Recipient::Discord { url } => {
             let mut url = url.clone();
             url.query_pairs_mut().append_pair("wait", "true");
             let text: String = both.chars().take(DISCORD).collect();
             post(url, &json!({ "content": text, "allowed_mentions": { "parse": [] } }))
         }
-        Place::Matrix { base, token, room } => {
+        Recipient::Matrix { base, token, room } => {
             let event = ["send", "m.room.message", &notice.delivery];
             let told = json!({ "msgtype": "m.text", "body": both });
             put(room_url(base, room, &event)?, &told, token)
         }
-        Place::Json { url } => {
+        Recipient::Json { url } => {
             let kind = if notice.is_urgent { "warning" } else { "info" };
             let told = json!({ "version": "1.0", "title": title, "message": body,
                 "attachments": [], "type": kind, "event": notice.event,
                 "delivery": notice.delivery });
             post(url.clone(), &told)
         }
-        Place::Mail(_) => return None,
+        Recipient::Mail(_) => return None,
     };
     Some(request)
 }
 
 /// How the service names what it took; `None` where that cannot be taken back.
-pub(super) fn handle(place: &Place, reply: &Reply) -> Option<String> {
+pub(super) fn handle(place: &Recipient, reply: &Reply) -> Option<String> {
     let said: Value = serde_json::from_slice(&reply.body).ok()?;
     let name = match place {
-        Place::Ntfy { .. } | Place::Discord { .. } => said.get("id")?,
-        Place::Telegram { .. } => said.get("result")?.get("message_id")?,
-        Place::Matrix { .. } => said.get("event_id")?,
-        Place::Gotify { .. } | Place::Slack { .. } | Place::Json { .. } | Place::Mail(_) => {
+        Recipient::Ntfy { .. } | Recipient::Discord { .. } => said.get("id")?,
+        Recipient::Telegram { .. } => said.get("result")?.get("message_id")?,
+        Recipient::Matrix { .. } => said.get("event_id")?,
+        Recipient::Gotify { .. }
+        | Recipient::Slack { .. }
+        | Recipient::Json { .. }
+        | Recipient::Mail(_) => {
             return None;
         }
     };
@@ -95,24 +100,27 @@ pub(super) fn handle(place: &Place, reply: &Reply) -> Option<String> {
 }
 
 /// The request that takes a notification back.
-pub(super) fn withdraw(place: &Place, handle: &str, delivery: &str) -> Option<Request> {
+pub(super) fn withdraw(place: &Recipient, handle: &str, delivery: &str) -> Option<Request> {
     match place {
-        Place::Ntfy { base, topic, login } => {
+        Recipient::Ntfy { base, topic, login } => {
             let url = below(base, &[topic, handle])?;
             Some(with(delete(url), authorization(login)))
         }
-        Place::Telegram { token, chat } => {
+        Recipient::Telegram { token, chat } => {
             let told = json!({ "chat_id": chat, "message_id": handle.parse::<i64>().ok()? });
             Some(post(telegram(token, "deleteMessage")?, &told))
         }
-        Place::Discord { url } => Some(delete(below(url, &["messages", handle])?)),
-        Place::Matrix { base, token, room } => {
+        Recipient::Discord { url } => Some(delete(below(url, &["messages", handle])?)),
+        Recipient::Matrix { base, token, room } => {
             // Each event of a room has a name of its own.
             let event = ["redact", handle, &format!("{delivery}-answered")];
             let url = room_url(base, room, &event)?;
             Some(put(url, &json!({ "reason": "answered" }), token))
         }
-        Place::Gotify { .. } | Place::Slack { .. } | Place::Json { .. } | Place::Mail(_) => None,
+        Recipient::Gotify { .. }
+        | Recipient::Slack { .. }
+        | Recipient::Json { .. }
+        | Recipient::Mail(_) => None,
     }
 }
 

@@ -1,7 +1,9 @@
-//! One target of notifications: its queue, its worker, and what became of each notification.
+//! One target of notifications: its queue and its worker.
+//!
+//! It also keeps what became of each notification.
 
-use super::Notice;
 use super::mail::Mailer;
+use super::notice::Notice;
 use super::services;
 use crate::outbound::queue::{DRAIN, MOST, Queue};
 use crate::outbound::rule::Rule;
@@ -10,7 +12,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_domain::log_escape::escape;
-use svc_domain::notification::address::{Address, Place};
+use svc_domain::notification::address::{Address, Recipient};
 use svc_domain::redact::redact_text;
 use svc_shared::internal::notifications::{
     DeliveryState, NotificationDelivery, NotificationTarget, TestedTarget,
@@ -56,7 +58,7 @@ impl Target {
     /// `None` for a place that nothing carries to.
     pub fn new(entry: usize, address: Address, rule: Rule, timeout: Duration) -> Option<Self> {
         let carrier = match &address.place {
-            Place::Mail(mail) => Carrier::Mail(Mailer::new(mail.clone(), rule, timeout)),
+            Recipient::Mail(mail) => Carrier::Mail(Mailer::new(mail.clone(), rule, timeout)),
             place => Carrier::Web(Box::new(Sender::new(services::server(place)?, rule, timeout))),
         };
         let (kept, handles) = (Mutex::default(), Mutex::default());
