@@ -98,7 +98,7 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// The program with its name, its arguments and the inherited sockets, which come with it.
+    /// The program with its name, arguments and sockets, which come with it.
     fn command(
         &self,
         listener: &TcpListener,
