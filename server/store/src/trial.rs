@@ -41,7 +41,9 @@ pub async fn schemas(state_dir: &Path) -> Result<Schemas, OpenError> {
     Ok(Schemas { found: Some(found), known })
 }
 
-/// Keeps a copy of the registry, if there is one, beside the snapshots of migrations.
+/// Keeps a copy of the registry beside the snapshots of migrations.
+///
+/// None where there is no registry.
 ///
 /// # Errors
 /// The registry is not ours or cannot be read, or the copy cannot be written.
