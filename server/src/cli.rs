@@ -42,6 +42,7 @@ mod setup;
 mod stranded;
 mod strays;
 mod upgrade;
+mod support;
 mod usage;
 mod webhooks;
 mod work;
@@ -161,6 +162,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Changes(options) => changes::changes(call, options),
         Command::Worktrees(options) => worktrees::worktrees(call, options),
         Command::Screen(options) => screen::screen(call, options),
+        Command::SupportBundle(options) => support::support(call, options),
         Command::Usage(options) => usage::usage(call, options),
         Command::Webhooks(command) => webhooks::run(call, command),
         Command::Notifications(command) => notifications::run(call, command),

@@ -5,9 +5,13 @@
 use crate::error_chain::error_chain;
 use serde_json::{Map, Value};
 use std::fmt::{self, Write as _};
+use std::fs::{File, OpenOptions};
 use std::io::Write as _;
-use std::sync::OnceLock;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
+use svc_app::{OLDER_LOG, SERVICE_LOG};
 use svc_config::{LogFormat, LogLevel};
 use svc_domain::log_escape::{escape, escape_json};
 use svc_domain::redact::{MASK, redact_text};
@@ -44,6 +48,55 @@ impl From<LogFormat> for Shape {
 
 /// The shape of the log of this process.
 static SHAPE: OnceLock<Shape> = OnceLock::new();
+
+/// Size from which the kept log is rotated, bytes.
+const ROTATE_AT: u64 = 1024 * 1024;
+
+/// Where the service keeps the end of its log, for a support bundle.
+static KEPT: OnceLock<Mutex<Kept>> = OnceLock::new();
+
+struct Kept {
+    state_dir: PathBuf,
+    file: File,
+    size: u64,
+}
+
+/// Keeps the log of this process in the state directory from now on.
+///
+/// What cannot be written there is on standard error all the same.
+pub(crate) fn keep_in(state_dir: &Path) {
+    match Kept::open(state_dir) {
+        Ok(kept) => {
+            let _ = KEPT.set(Mutex::new(kept)); // a test may start two services
+        }
+        Err(error) => tracing::warn!(error = %error, "the log is not kept in the state directory"),
+    }
+}
+
+impl Kept {
+    fn open(state_dir: &Path) -> std::io::Result<Self> {
+        let path = state_dir.join(SERVICE_LOG);
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(path)?;
+        let size = file.metadata()?.len();
+        Ok(Self { state_dir: state_dir.to_owned(), file, size })
+    }
+
+    fn write(&mut self, line: &[u8]) -> std::io::Result<()> {
+        if self.size >= ROTATE_AT {
+            let [now, older] = [SERVICE_LOG, OLDER_LOG].map(|name| self.state_dir.join(name));
+            std::fs::rename(now, older)?;
+            *self = Self::open(&self.state_dir)?;
+        }
+        self.file.write_all(line)?;
+        self.size = self.size.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
+        Ok(())
+    }
+}
 
 /// A remark as a line of the log, where the log is for programs.
 ///
@@ -163,6 +216,9 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Log {
         let line = entry.line(self.shape);
         // With standard error gone there is nowhere left to say so.
         let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        if let Some(kept) = KEPT.get() {
+            let _ = kept.lock().unwrap_or_else(PoisonError::into_inner).write(line.as_bytes());
+        }
     }
 }
 

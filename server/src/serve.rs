@@ -91,6 +91,7 @@ impl Running {
         successor: Option<Successor>,
     ) -> Result<Self, StartError> {
         let mut lock = lock(around).await?;
+        crate::logging::keep_in(&around.config.state_dir);
         // The port is settled only when it is bound, and that is done last: nobody may be told of
         // a service that then does not come up.
         let config = &around.config;

@@ -16,6 +16,7 @@ pub mod report;
 pub mod restore;
 pub mod settings;
 pub mod strays;
+pub mod support;
 pub mod usage;
 
 use crate::api::health::Health;

@@ -14,6 +14,10 @@ pub const OPENAPI: &str = "/openapi.json";
 pub const BOOTSTRAP: &str = "/api/bootstrap";
 /// What somebody chose for the page.
 pub const UI_PREFS: &str = "/api/ui-prefs";
+/// What a support bundle would hold.
+pub const SUPPORT_BUNDLE: &str = "/api/support-bundle";
+/// The support bundle itself.
+pub const SUPPORT_ARCHIVE: &str = "/api/support-bundle/archive";
 /// The whole state as one document.
 pub const STATE: &str = "/api/state";
 /// What a restart of the machine ended, and its restore.

@@ -32,5 +32,6 @@ pub mod session;
 pub mod settings;
 pub mod spending;
 pub mod status;
+pub mod support;
 pub mod terminal;
 pub mod usage;

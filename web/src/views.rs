@@ -58,6 +58,7 @@ pub mod settings;
 mod settings_lock;
 mod settings_restart;
 pub mod spending;
+mod support;
 pub mod tabs;
 pub mod terminal;
 mod terminal_bar;

@@ -17,7 +17,9 @@ use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
-use crate::ops::{AccessReport, ConfigEditor, History, Metrics, Preferences, Reports, Status};
+use crate::ops::{
+    AccessReport, ConfigEditor, History, Metrics, Preferences, Reports, Status, Support,
+};
 use crate::outbound::{Notifications, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
@@ -250,6 +252,12 @@ impl App {
     #[must_use]
     pub fn reports(&self) -> &Arc<Reports> {
         &self.0.reports
+    }
+
+    /// What helps somebody else to help.
+    #[must_use]
+    pub fn support(&self) -> &Support {
+        &self.0.support
     }
 
     /// What happened before.

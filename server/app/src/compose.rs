@@ -45,7 +45,7 @@ use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::temporaries::Temporaries;
 use crate::ops::{
-    AccessReport, Accounts, ConfigEditor, History, Metrics, Preferences, Reports, Status,
+    AccessReport, Accounts, ConfigEditor, History, Metrics, Preferences, Reports, Status, Support,
 };
 use crate::outbound;
 use crate::projects::catalog::Catalog;
@@ -456,7 +456,8 @@ impl UseCases {
             files: Default::default(),
         });
         let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
-        let history = History::new(&config, &store, &catalog, &transcripts);
+        let history = Arc::new(History::new(&config, &store, &catalog, &transcripts));
+        let support = Support::new(&doctor, &history, &reports);
         let legacy = LegacyImport::new(&config, &registry, &catalog, &clock);
         let temporaries = Arc::new(Temporaries::new(&config, &agent, &catalog));
         let clones = Arc::new(Clones::new(ClonesParts {
@@ -582,6 +583,7 @@ impl UseCases {
             keeper_list,
             doctor,
             reports,
+            support,
             history,
             metrics,
             legacy,

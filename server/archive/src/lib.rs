@@ -5,6 +5,7 @@
 //! belongs into an archive, and what happens to a restored tree, is decided by the caller. All
 //! functions block.
 
+mod bundle;
 mod draft;
 mod limits;
 mod manifest;
@@ -14,6 +15,7 @@ mod read;
 mod stop;
 mod write;
 
+pub use bundle::pack;
 pub use limits::Limits;
 pub use manifest::{FORMAT, FileEntry, MANIFEST, Manifest, SCHEMA_VERSION};
 pub use name::{Area, BadName, MemberPath};

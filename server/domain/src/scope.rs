@@ -176,6 +176,8 @@ mod tests {
             ("POST", "/api/instances/{id}/message", false, true, false),
             ("POST", "/logout", false, false, false),
             ("POST", "/api/reauth", false, false, false),
+            ("GET", "/api/support-bundle/archive", false, false, false),
+            ("GET", "/api/instances/{id}/report", true, true, true),
             ("GET", "/api/tokens", false, false, false),
             ("POST", "/api/tokens", false, false, false),
             ("POST", "/api/restart", false, false, false),

@@ -25,6 +25,7 @@ pub(crate) mod restart;
 pub(crate) mod restore;
 pub(crate) mod stranded;
 pub(crate) mod strays;
+pub(crate) mod support;
 pub(crate) mod transcripts;
 pub(crate) mod ui_prefs;
 pub(crate) mod worktrees;

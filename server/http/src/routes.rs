@@ -140,6 +140,8 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/state" Guarded None Plain internal::ops::state),
         own!(GET "/api/widget" Guarded None Plain internal::ops::widget),
         own!(GET "/api/doctor" Guarded None Plain internal::ops::doctor),
+        own!(GET "/api/support-bundle" Guarded None Plain internal::support::list),
+        own!(GET "/api/support-bundle/archive" Guarded None Plain internal::support::archive),
         own!(GET "/api/login-status" Guarded None Plain internal::ops::login_status),
         own!(PATCH "/api/instances/{id}" Guarded Json Plain internal::instances::change),
         own!(GET "/api/instances/{id}/log" Guarded None Plain internal::instances::log),

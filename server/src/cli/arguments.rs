@@ -26,6 +26,7 @@ use crate::cli::screen::Screen;
 use crate::cli::stranded::Stranded;
 use crate::cli::strays::Strays;
 use crate::cli::upgrade::{self, Upgrade};
+use crate::cli::support::{self, Support};
 use crate::cli::usage::Usage;
 use crate::cli::webhooks::{TestWebhooks, Webhooks};
 use crate::cli::worktrees::Worktrees;
@@ -290,6 +291,9 @@ Examples:
   svc screen api
   svc screen 3f2a --json     rows, cursor and state, for a program")]
     Screen(Screen),
+    /// Write one masked file with what helps somebody else to help.
+    #[command(after_help = support::HELP)]
+    SupportBundle(Support),
     /// Tell why an ended session or background job stopped, and what to do next.
     #[command(after_help = report::HELP)]
     Report(Report),
@@ -550,6 +554,7 @@ impl Command {
             | Self::Heal(Named { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })
+            | Self::SupportBundle(Support { json, .. })
             | Self::Report(Report { json, .. })
             | Self::Changes(Changes { json, .. })
             | Self::Worktrees(Worktrees { json, .. })

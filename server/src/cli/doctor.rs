@@ -119,6 +119,17 @@ fn line(check: &Check) -> [Cell; 2] {
     [Cell::toned(word, tone), Cell::from(text)]
 }
 
+/// Everything that the doctor finds, and the configuration where it is usable.
+pub(crate) fn whole(call: &Call) -> Result<(Option<Loaded>, svc_shared::internal::Doctor), End> {
+    let found = examined(call, None)?;
+    let report = doctor::report(found.checks, found.path.as_deref(), compose::now());
+    let loaded = match crate::cli::config::found(call)? {
+        Ok(found) => load(&found, &call.environment).ok(),
+        Err(_) => None,
+    };
+    Ok((loaded, report))
+}
+
 /// What was examined, and what was found.
 struct Examined {
     /// The configuration file.

@@ -103,6 +103,7 @@ mod shell;
 mod signals;
 mod single_launch;
 mod slow_crowd;
+mod support;
 mod systemd;
 mod twin;
 mod two_servers;

@@ -21,6 +21,7 @@ use crate::views::agent_sign_in::open_button;
 use crate::views::copy::{Copyable, copy};
 use crate::views::keepers;
 use crate::views::row::fact;
+use crate::views::support::{self, Stage};
 use crate::views::times::{Age, When};
 use leptos::prelude::*;
 use svc_shared::internal::strays::Stray;
@@ -55,6 +56,7 @@ pub fn Readiness() -> impl IntoView {
     page.ready.follow_keepers();
     // Outlives what is drawn anew: the process that a question is about.
     let asks = RwSignal::new(None::<i32>);
+    let bundle = RwSignal::new(Stage::Closed);
     let report = move |_| {
         if let Some(Ok(doctor)) = page.ready.found.get_untracked() {
             copy(page, report(&doctor), None);
@@ -72,6 +74,7 @@ pub fn Readiness() -> impl IntoView {
                 {icon("resume", 16)} {words::AGAIN}
             </button>
             <button type="button" class=ButtonStyle::Ghost.class() on:click=report>{icon("copy", 16)} {words::COPY}</button>
+            {support::button(bundle)}
             <span class="muted" role="status">
                 {dynamic(move || match page.ready.found.get() {
                     _ if page.ready.is_asking.get() => words::ASKING.into_any(),
@@ -80,6 +83,7 @@ pub fn Readiness() -> impl IntoView {
                 })}
             </span>
         </div>
+        {support::card(bundle)}
         {dynamic(move || match page.ready.found.get() {
             None => ().into_any(),
             Some(Err(problem)) => view! {

@@ -18,7 +18,7 @@ use crate::ops::doctor::Examiner;
 use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
 use crate::ops::{AccessReport, ConfigEditor};
-use crate::ops::{History, Metrics, Preferences, Reports, Status};
+use crate::ops::{History, Metrics, Preferences, Reports, Status, Support};
 use crate::outbound::{Notifications, Webhooks};
 use crate::projects::changes::ChangesReader;
 use crate::projects::clones::Clones;
@@ -74,7 +74,8 @@ pub(crate) struct UseCases {
     pub keeper_list: Arc<KeeperList>,
     pub doctor: Arc<Examiner>,
     pub reports: Arc<Reports>,
-    pub history: History,
+    pub support: Support,
+    pub history: Arc<History>,
     pub preferences: Preferences,
     pub metrics: Arc<Metrics>,
     pub legacy: LegacyImport,

@@ -409,6 +409,8 @@ const TABLE: &[Row] = &[
     Row { route: "GET /docs", asks: &[(Known, 200)] },
     Row { route: "GET /docs/{*file}", asks: &[(Unknown, 404)] },
     Row { route: "GET /api/doctor", asks: &[(Known, 200)] },
+    Row { route: "GET /api/support-bundle", asks: &[(Known, 200)] },
+    Row { route: "GET /api/support-bundle/archive", asks: &[(Known, 200)] },
     Row { route: "GET /api/login-status", asks: &[(Known, 200)] },
     Row {
         route: "PATCH /api/instances/{id}",
