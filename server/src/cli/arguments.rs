@@ -23,7 +23,7 @@ use crate::cli::report::{self, Report};
 use crate::cli::restart::Restart;
 use crate::cli::restore::RestoreSessions;
 use crate::cli::screen::Screen;
-use crate::cli::stranded::Stranded;
+use crate::cli::stranded::{self, Stranded};
 use crate::cli::strays::Strays;
 use crate::cli::upgrade::{self, Upgrade};
 use crate::cli::support::{self, Support};
@@ -145,15 +145,7 @@ Examples:
     /// List conversations whose bridge died, continue or dismiss one.
     #[command(
         args_conflicts_with_subcommands = true,
-        after_help = "\
-A conversation is stranded when the bridge that served it died and was not stopped on purpose.
-What is typed into it reaches nobody. `continue` starts a background job with its transcript.
-
-Examples:
-  svc stranded
-  svc stranded --all --json
-  svc stranded continue 0123456789abcdef
-  svc stranded dismiss 0123456789abcdef"
+        after_help = stranded::HELP
     )]
     Stranded(Stranded),
     /// List remote environments without a live bridge, or remove them.

@@ -9,6 +9,17 @@ use clap::{Args, Subcommand};
 use svc_shared::api::stranded::StrandedSession;
 use svc_shared::status::StrandedState;
 
+/// Shown behind the options.
+pub(crate) const HELP: &str = "\
+A conversation is stranded when the bridge that served it died and was not stopped on purpose.
+What is typed into it reaches nobody. `continue` starts a background job with its transcript.
+
+Examples:
+  svc stranded
+  svc stranded --all --json
+  svc stranded continue 0123456789abcdef
+  svc stranded dismiss 0123456789abcdef";
+
 #[derive(Debug, Args)]
 pub(crate) struct Stranded {
     #[command(subcommand)]
