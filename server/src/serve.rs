@@ -8,15 +8,17 @@ use crate::twin::Twin;
 use sd_notify::NotifyState;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use svc_app::upgrade::Order;
-use svc_app::{App, AppError};
+use svc_app::{App, AppError, ConfigEditor};
 use svc_config::Config;
 use svc_http::ServeOptions;
 use svc_process::run_lock::{RunLock, RunLockError, RunRecord};
 use svc_process::table::ProcTable;
 use svc_tls::{Certificates, TlsError};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio_util::sync::CancellationToken;
 
@@ -157,9 +159,11 @@ impl Running {
     /// Serves until a signal, a restart, or until serving ends by itself.
     pub(crate) async fn until_asked(&mut self, signals: &mut Signals) {
         let restart = self.leaving();
+        let reloads = reload_on(signals.hangups(), self.app().config_editor().clone());
         tokio::select! {
             biased; // serving ends at a restart too, and is no fault then
             () = feed_watchdog() => {}
+            () = reloads => {}
             asked = signals.asked() => tracing::info!("ending, as asked by {asked:?}"),
             // Its manager goes on to see the same process, and hears of readiness once more.
             () = restart.cancelled() => return notify(&[NotifyState::Watchdog]),
@@ -210,6 +214,14 @@ impl Running {
 async fn warn_of_other_accounts(app: App) {
     if let Some(words) = app.access().warning().await {
         tracing::warn!("{words}");
+    }
+}
+
+/// Reads the configuration again whenever a signal asks for it.
+async fn reload_on(hangups: Arc<Notify>, editor: Arc<ConfigEditor>) {
+    loop {
+        hangups.notified().await;
+        Box::pin(editor.reload_by_signal()).await;
     }
 }
 

@@ -1,7 +1,9 @@
 //! Signals that end this process, or that it explains.
 
 use std::io;
+use std::sync::Arc;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::Notify;
 
 /// Which of the two asked for an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub(crate) struct Signals {
     terminate: Signal,
     hangup: Option<Signal>,
     quit: Option<Signal>,
+    /// Told of every SIGHUP; one that nobody waits for yet is kept.
+    hangups: Arc<Notify>,
 }
 
 impl Signals {
@@ -30,6 +34,7 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             hangup: None,
             quit: None,
+            hangups: Arc::default(),
         })
     }
 
@@ -49,6 +54,11 @@ impl Signals {
         })
     }
 
+    /// Who waits for it hears of each SIGHUP while [`Signals::asked`] is waited for.
+    pub(crate) fn hangups(&self) -> Arc<Notify> {
+        Arc::clone(&self.hangups)
+    }
+
     /// The next request to end. Cancel-safe.
     pub(crate) async fn asked(&mut self) -> Asked {
         loop {
@@ -56,10 +66,7 @@ impl Signals {
                 _ = self.interrupt.recv() => return Asked::Interrupt,
                 _ = self.terminate.recv() => return Asked::Terminate,
                 () = received(self.quit.as_mut()) => return Asked::Terminate,
-                () = received(self.hangup.as_mut()) => tracing::warn!(
-                    "SIGHUP: certificates are read again, the configuration only at the start; \
-                     restart to apply a change of it, bridges keep running"
-                ),
+                () = received(self.hangup.as_mut()) => self.hangups.notify_one(),
             }
         }
     }

@@ -58,10 +58,14 @@ test('H123: a setting is changed, saved and written to the file', async () => {
   await fill(field('restart.max_crashes'), '7');
   await gone(part('setting-wrong'));
   await press(`${setting('claude.auto_enable_remote_control')} [role=switch]`);
-  await says(part('settings-bar'), '2 changes');
+  await press(`${setting('api.openapi_enabled')} [role=switch]`);
+  await says(part('settings-bar'), '3 changes');
   await shot('settings-changed');
   await press(part('settings-save'));
-  await says(setting('restart.max_crashes'), 'saved, needs a restart');
+  await says(setting('api.openapi_enabled'), 'saved, needs a restart');
+  const live = await page.$eval(setting('restart.max_crashes'), (row) => row.innerText);
+  assert.match(live, /applies live/);
+  assert.doesNotMatch(live, /saved, needs a restart/);
   await gone(part('settings-bar'));
   const text = await readFile(file(), 'utf8');
   assert.match(text, /max_crashes"?: 7/);
@@ -110,7 +114,7 @@ test('H114: the restart that saved settings wait for is asked about, done and to
   assert.match(await page.$eval('body', (body) => body.innerText), /svc is running again/);
   await seen(setting('restart.max_crashes'));
   assert.equal(await page.$eval(field('restart.max_crashes'), (input) => input.value), '8');
-  const badges = await page.$eval(setting('restart.max_crashes'), (row) => row.innerText);
+  const badges = await page.$eval(setting('api.openapi_enabled'), (row) => row.innerText);
   assert.doesNotMatch(badges, /saved, needs a restart/);
 });
 

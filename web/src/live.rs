@@ -403,12 +403,12 @@ impl Live {
         self.tell(caught_up);
         self.ask_samples();
         if changed_server {
-            self.compare_version();
+            self.read_basics();
         }
     }
 
     /// Reads what another server process offers; another page asks to be loaded.
-    fn compare_version(self) {
+    pub fn read_basics(self) {
         spawn_local(async move {
             let Ok(next) = api::get::<Basics>(paths::BOOTSTRAP).await else {
                 return; // the next connection looks again

@@ -286,7 +286,7 @@ impl App {
 
     /// The configuration file, for an editor.
     #[must_use]
-    pub fn config_editor(&self) -> &ConfigEditor {
+    pub fn config_editor(&self) -> &Arc<ConfigEditor> {
         &self.0.config_editor
     }
 

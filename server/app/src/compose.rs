@@ -157,7 +157,7 @@ impl UseCases {
         let agent_sign_in = AgentSignIn::new(&config, &agent, &audit, &read_model, &clock, &tasks);
         let environments = Environments::new(&finder, &registry, &records, &audit, &tasks);
         let deps = Deps::new(&config, &agent, &audit);
-        let config_editor = ConfigEditor::new(&config, &parts.origin, &audit, &tasks);
+        let config_editor = Arc::new(ConfigEditor::new(&config, &parts.origin, &audit, &tasks));
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
             registry: Arc::clone(&registry),
@@ -510,6 +510,7 @@ impl UseCases {
                 read_model: Arc::clone(&read_model),
                 watchers,
                 restart: Arc::clone(&service_restart),
+                config: Arc::clone(&config_editor),
                 tasks: tasks.clone(),
             },
             surroundings: Surroundings {

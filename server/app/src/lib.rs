@@ -51,8 +51,8 @@ pub use hosted::{Approvals, HostedItem, HostedSessions, HostedViewer};
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;
 pub use ops::{
-    Actor, ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange, OLDER_LOG, SERVICE_LOG,
-    SupportBundle, Written as ConfigWritten,
+    Actor, ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange, OLDER_LOG, Reloaded,
+    SERVICE_LOG, SupportBundle, Written as ConfigWritten, ask_reload,
 };
 pub use ops::{
     Figures, HostedFigures, VERSION, acting_as, backup, deps, doctor, legacy, restart, setup,

@@ -25,7 +25,10 @@ pub mod upgrade;
 pub use access::AccessReport;
 pub use accounts::Accounts;
 pub use audit::{Actor, acting_as};
-pub use config::{ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange, Written};
+pub(crate) use config::reload_request;
+pub use config::{
+    ConfigEditor, ConfigFile, ConfigList, ConfigSurface, FileChange, Reloaded, Written, ask_reload,
+};
 pub use figures::{Figures, HostedFigures};
 pub use history::History;
 pub use metrics::Metrics;

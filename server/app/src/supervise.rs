@@ -12,6 +12,7 @@ pub(crate) mod healer;
 mod job_watch;
 mod keeper_watch;
 mod link_watch;
+mod poll;
 pub(crate) mod reconcile;
 mod relaunch;
 pub(crate) mod restarter;

@@ -25,10 +25,10 @@ pub use bridges::{
 pub use reporting::{Hosted, Notifications, Observability, Usage, UsageMode, Webhooks};
 
 section! {
-    /// The whole configuration.
+    /// The whole configuration at one moment.
     ///
     /// All paths are absolute, and all values satisfy their constraints.
-    Config "" {
+    ConfigValues "" {
         /// Version of the additive-only schema that the file was written for.
         schema_version: u32 = int(1) => num(1), File Restart;
         /// Its direct child directories are the projects.
@@ -107,7 +107,7 @@ section! {
     }
 }
 
-impl Config {
+impl ConfigValues {
     /// Settings of one project; what is not written has its default.
     #[must_use]
     pub fn project(&self, name: &ProjectName) -> Project {

@@ -1,6 +1,6 @@
 //! Keys for an editor: names, bounds, and why a key is not in one.
 
-use crate::schema::{Kind, Leaf, Stage};
+use crate::schema::{Apply, Kind, Leaf, Stage};
 use crate::setting::Source;
 use crate::value::Value;
 use serde_json::Value as Json;
@@ -199,8 +199,11 @@ pub fn describe(leaf: &'static Leaf, source: &Source) -> ConfigSpec {
         }
         .to_owned(),
         env_name,
-        // Nothing reads the file again while the service runs.
-        applies: "restart".to_owned(),
+        applies: match leaf.apply {
+            Apply::Restart => "restart",
+            Apply::Live | Apply::NextSpawn | Apply::NextMcpStart => "live",
+        }
+        .to_owned(),
         pending: false,
     }
 }

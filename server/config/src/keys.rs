@@ -64,7 +64,25 @@ macro_rules! section {
                     $($($extra: Default::default(),)*)?
                 })
             }
+
+            fn with_live_of(&self, newer: &Self) -> Self {
+                Self {
+                    $($field: $crate::keys::in_force!($apply self newer).$field.clone(),)*
+                    $($($sub: $crate::keys::Section::with_live_of(&self.$sub, &newer.$sub),)*)?
+                    $($($extra: self.$extra.clone(),)*)?
+                }
+            }
         }
+    };
+}
+
+/// Whose value of a key is in force while the service runs.
+macro_rules! in_force {
+    (Restart $old:ident $newer:ident) => {
+        $old
+    };
+    ($apply:ident $old:ident $newer:ident) => {
+        $newer
     };
 }
 
@@ -94,7 +112,7 @@ macro_rules! choice {
     };
 }
 
-pub(crate) use {choice, key, section};
+pub(crate) use {choice, in_force, key, section};
 
 /// A part of the configuration.
 pub(crate) trait Section: Sized {
@@ -111,6 +129,9 @@ pub(crate) trait Section: Sized {
     ///
     /// None when the type of a field cannot hold the values of its kind.
     fn read(values: &Values<'_>) -> Option<Self>;
+
+    /// These values, with those of `newer` that need no restart.
+    fn with_live_of(&self, newer: &Self) -> Self;
 }
 
 /// A section that is off as long as nothing of it is written anywhere.
@@ -125,6 +146,14 @@ impl<S: Section> Section for Option<S> {
     fn read(values: &Values<'_>) -> Option<Self> {
         let is_written = values.written.contains(S::PREFIX.trim_end_matches('.'));
         if is_written { S::read(values).map(Some) } else { Some(None) }
+    }
+
+    /// Whether there is a section at all is settled at the start.
+    fn with_live_of(&self, newer: &Self) -> Self {
+        match (self, newer) {
+            (Some(old), Some(newer)) => Some(old.with_live_of(newer)),
+            (old, _) => old.as_ref().map(|old| old.with_live_of(old)),
+        }
     }
 }
 
@@ -142,6 +171,15 @@ impl<S: Section> Section for BTreeMap<ProjectName, S> {
             Some((name.clone(), S::read(&Values { settings, ..*values })?))
         };
         values.projects.iter().map(one).collect()
+    }
+
+    /// Projects come and go with the file.
+    fn with_live_of(&self, newer: &Self) -> Self {
+        let one = |(name, newer): (&ProjectName, &S)| {
+            let old = self.get(name).unwrap_or(newer);
+            (name.clone(), old.with_live_of(newer))
+        };
+        newer.iter().map(one).collect()
     }
 }
 

@@ -12,6 +12,7 @@ mod find;
 mod front_matter;
 mod json_schema;
 mod keys;
+mod live;
 mod load;
 mod loaded;
 mod nearest;
@@ -26,7 +27,7 @@ mod value;
 mod wanted;
 
 pub use config::{
-    Agent, Api, Auth, CeilingAction, Ceilings, Clones, Config, ConfigWrite, CookieSecure, Db,
+    Agent, Api, Auth, CeilingAction, Ceilings, Clones, ConfigValues, ConfigWrite, CookieSecure, Db,
     Hosted, InstanceDefaults, LogFormat, LogLevel, LoginShepherd, Logs, Mcp, Metrics,
     Notifications, Observability, Project, Reaper, Restart, ReverseProxy, ScopeUse, Tls,
     TlsProvision, Ui, Usage, UsageMode, Webhooks,
@@ -37,6 +38,7 @@ pub use environment::{Environment, default_state_dir, is_scrubbed};
 pub use find::{Candidate, FindError, Found, Step, candidates, find};
 pub use front_matter::front_matter;
 pub use json_schema::json_schema;
+pub use live::{Applied, Config};
 pub use load::{is_password_hash, judge_exposure, load, load_candidate, load_text};
 pub use loaded::{Loaded, Origin};
 pub use report::{ConfigErrors, Location, Problem, Warning, WarningKind};

@@ -15,6 +15,7 @@ pub(crate) use variables::items_of;
 
 use crate::environment::Environment;
 use crate::find::Found;
+use crate::live::Config;
 use crate::loaded::{Known, Loaded, Origin};
 use crate::report::{ConfigErrors, Problem, Warning, WarningKind};
 use crate::secret::Secret;
@@ -106,7 +107,7 @@ impl Draft {
         };
         let is_sound = self.problems.len() == self.exposures;
         let loaded = Loaded {
-            config: Arc::new(config),
+            config: Arc::new(Config::new(config)),
             warnings: self.warnings,
             path: self.file,
             origin: self.origin,

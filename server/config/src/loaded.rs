@@ -1,9 +1,9 @@
 //! A configuration that may be used.
 //! With its warnings and the source of each value.
 
-use crate::config::Config;
 use crate::environment::Environment;
 use crate::find::Found;
+use crate::live::Config;
 use crate::report::Warning;
 use crate::secret::Secret;
 use crate::setting::{ProjectSettings, Settings, Source};

@@ -3,7 +3,7 @@
 //! The table is made from the definitions of [`crate::Config`]. Loading, environment names,
 //! `config show`, warnings, suggestions, the JSON Schema and the manual read it.
 
-use crate::config::Config;
+use crate::config::ConfigValues;
 use crate::keys::Section as _;
 use crate::schema::Leaf;
 use std::sync::LazyLock;
@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 pub fn leaves() -> impl Iterator<Item = &'static Leaf> {
     static KEYS: LazyLock<Vec<&'static Leaf>> = LazyLock::new(|| {
         let mut keys = Vec::new();
-        Config::list(&mut keys);
+        ConfigValues::list(&mut keys);
         keys
     });
     KEYS.iter().copied()

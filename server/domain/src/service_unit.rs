@@ -87,6 +87,7 @@ impl ServiceUnit {
         let environment = |name: &str, value: &str| quoted(&format!("{name}={value}"));
         let lines = [
             format!("ExecStart={} run -c {}", quoted(&self.program), argument(&self.config)),
+            "ExecReload=/bin/kill -HUP $MAINPID".to_owned(),
             format!("WorkingDirectory={}", specifiers(self.config_dir())),
             format!("Environment={}", environment("SVC_CONFIG", &self.config)),
             format!("Environment=\"{}\"", inner(&format!("PATH={}", self.path_variable()))),

@@ -1,4 +1,6 @@
-//! The text that a Prometheus server scrapes (format 0.0.4, `http-api` §6.2).
+//! The text that a Prometheus server scrapes (`http-api` §6.2).
+//!
+//! Format 0.0.4 for everybody, OpenMetrics 1.0 for who prefers it.
 
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -7,13 +9,75 @@ use std::collections::BTreeMap;
 use svc_app::{Figures, VERSION};
 
 /// Media type of the text.
-pub(crate) const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
+const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Media type of the OpenMetrics text.
+const OPEN_MEDIA: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What a scrape answers: the media type and the text.
+///
+/// `accept` is the header of that name.
+///
+/// # Errors
+/// As [`text`].
+pub(crate) fn answer(
+    figures: &Figures,
+    accept: Option<&str>,
+) -> prometheus::Result<(&'static str, String)> {
+    let text = text(figures)?;
+    Ok(match accept.is_some_and(prefers_open_metrics) {
+        true => (OPEN_MEDIA, open_metrics(&text)),
+        false => (MEDIA, text),
+    })
+}
+
+/// Whether OpenMetrics is named, and as welcome as plain text.
+fn prefers_open_metrics(accept: &str) -> bool {
+    let weight = |wanted: &[&str]| {
+        let ranges = accept.split(',').filter_map(|range| {
+            let mut parts = range.split(';').map(str::trim);
+            let media = parts.next()?.to_ascii_lowercase();
+            let quality = parts.find_map(|part| part.strip_prefix("q="));
+            let quality = quality.map_or(Some(1.0), |quality| quality.parse::<f64>().ok())?;
+            wanted.contains(&media.as_str()).then_some(quality)
+        });
+        ranges.fold(0.0, f64::max)
+    };
+    let open = weight(&["application/openmetrics-text"]);
+    open > 0.0 && open >= weight(&["text/plain", "text/*"])
+}
+
+/// The same families as OpenMetrics names them.
+///
+/// There a family of counters has no suffix, and its samples have one.
+fn open_metrics(text: &str) -> String {
+    let mut open = String::with_capacity(text.len() + 8);
+    for line in text.lines() {
+        let mut words = line.splitn(4, ' ');
+        match (words.next(), words.next(), words.next(), words.next()) {
+            (Some("#"), Some(what @ ("HELP" | "TYPE")), Some(name), Some(rest)) => {
+                let (family, rest) = match name.strip_suffix("_info") {
+                    Some(family) if what == "TYPE" => (family, "info"),
+                    Some(family) => (family, rest),
+                    None => (name.strip_suffix("_total").unwrap_or(name), rest),
+                };
+                open.push_str(&format!("# {what} {family} {rest}\n"));
+            }
+            _ => {
+                open.push_str(line);
+                open.push('\n');
+            }
+        }
+    }
+    open.push_str("# EOF\n");
+    open
+}
 
 /// The families in the order of the specification, samples by label.
 ///
 /// # Errors
 /// A defect: names and labels are ours.
-pub(crate) fn text(figures: &Figures) -> prometheus::Result<String> {
+fn text(figures: &Figures) -> prometheus::Result<String> {
     let info = IntGaugeVec::new(
         Opts::new("svc_build_info", "Version of the service; always 1."),
         &["version"],
@@ -97,6 +161,26 @@ mod tests {
     use svc_app::{HostedFigures, Usage};
 
     #[test]
+    fn open_metrics_is_for_who_prefers_it() {
+        for (accept, is_open) in [
+            ("application/openmetrics-text;version=1.0.0", true),
+            (
+                "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,\
+                 */*;q=0.1",
+                true,
+            ),
+            ("text/plain;q=0.9, Application/OpenMetrics-Text;q=0.2", false),
+            ("application/openmetrics-text;q=0", false),
+            ("application/openmetrics-text;q=x", false),
+            ("*/*", false),
+            ("text/html", false),
+            ("", false),
+        ] {
+            assert_eq!(prefers_open_metrics(accept), is_open, "{accept}");
+        }
+    }
+
+    #[test]
     fn families_and_samples_are_in_order_and_labels_are_escaped() {
         let used = Usage { cpu_percent: 12.34, rss_bytes: 4096, ..Usage::default() };
         let figures = Figures {
@@ -134,6 +218,17 @@ mod tests {
              svc_bridge_rss_bytes{{project=\"api\"}} 4096\n"
         );
         assert_eq!(text(&figures).unwrap(), expected);
+        let open = answer(&figures, Some("application/openmetrics-text")).unwrap();
+        assert_eq!(open.0, OPEN_MEDIA);
+        for part in [
+            "# HELP svc_build Version of the service; always 1.\n# TYPE svc_build info\n\
+             svc_build_info{",
+            "# TYPE svc_bridge_crashes counter\nsvc_bridge_crashes_total{project=\"a\\\\\"} 1\n",
+            "# TYPE svc_projects gauge\nsvc_projects 500\n",
+        ] {
+            assert!(open.1.contains(part), "{part}\n{}", open.1);
+        }
+        assert!(open.1.ends_with("4096\n# EOF\n"), "{}", open.1);
         let (crashes, restarts, usage) = Default::default();
         let quiet = Figures { crashes, restarts, usage, ..figures };
         assert!(!text(&quiet).unwrap().contains("svc_bridge_"));

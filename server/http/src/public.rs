@@ -12,7 +12,7 @@ use crate::idempotency::Subject;
 use crate::reply;
 use answer::{Answer, doc};
 use params::{Filter, JsonBody, Key, NamedFilter, PathJobId, PathName, Wait};
-use poem::http::{HeaderValue, StatusCode};
+use poem::http::{HeaderValue, StatusCode, header};
 use poem::{Request, Response};
 use poem_openapi::{OpenApi, Tags};
 use schema::LaunchBody;
@@ -347,14 +347,15 @@ impl OpsApi {
 
     /// Figures for a monitoring system; only with `observability.prometheus_enabled`.
     #[oai(path = "/metrics", method = "get", operation_id = "getMetrics", tag = "Tag::Ops")]
-    async fn get_metrics(&self) -> Answer<doc::Metrics> {
+    async fn get_metrics(&self, request: &Request) -> Answer<doc::Metrics> {
         let app = &self.context.app;
         let figures = Figures { hosted: app.hosted().figures(), ..app.metrics().figures() };
-        let text = exposition::text(&figures);
-        Answer::new(
-            text.map(|text| Response::builder().content_type(exposition::MEDIA).body(text))
-                .map_err(|error| Refusal::internal(&error.to_string())),
-        )
+        let accept = request.header(header::ACCEPT);
+        let answer = exposition::answer(&figures, accept).map(|(media, text)| {
+            let answer = Response::builder().content_type(media);
+            answer.header(header::VARY, header::ACCEPT.as_str()).body(text)
+        });
+        Answer::new(answer.map_err(|error| Refusal::internal(&error.to_string())))
     }
 }
 

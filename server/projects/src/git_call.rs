@@ -85,6 +85,17 @@ pub fn init(environment: &BTreeMap<OsString, OsString>) -> GitCall {
     call
 }
 
+/// Counts the commits on each side of what was last fetched.
+///
+/// Reads git's own files and nothing else.
+#[must_use]
+pub fn compare_with_upstream(environment: &BTreeMap<OsString, OsString>) -> GitCall {
+    let mut call = begun(environment);
+    let fixed = ["rev-list", "--left-right", "--count", "HEAD...@{upstream}"];
+    call.args.extend(fixed.map(OsString::from));
+    call
+}
+
 /// `git clone` of a checked address into a directory that does not exist.
 #[must_use]
 pub fn clone(

@@ -8,7 +8,7 @@ use crate::compose::now;
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, Read as _};
-use svc_app::{ConfigFile, ConfigSurface, ConfigWritten, FileChange};
+use svc_app::{ConfigFile, ConfigSurface, ConfigWritten, FileChange, Reloaded, ask_reload};
 use svc_config::schema::Leaf;
 use svc_config::{Found, OldName, Row, View, Wanted, old_names, show};
 
@@ -100,38 +100,69 @@ pub(crate) fn set(call: &Call, options: &Set) -> Result<Exit, End> {
     let asked: Vec<(String, &'static Leaf)> =
         wanted.iter().map(|one| (one.key(), one.leaf())).collect();
     let written = write(call, &found, FileChange::Set(wanted), ConfigSurface::Config)?;
+    let told = told(call, &found, &written);
     if options.json {
-        call.output.json(&document(&found, &written))?;
+        call.output.json(&document(&found, &written, told.as_ref()))?;
         return Ok(Exit::Done);
     }
     for (key, _) in &asked {
         let is_new = written.changed.contains(key);
         call.output.line(&format!("{key}: {}", if is_new { "set" } else { "unchanged" }))?;
     }
-    tell(call, &written);
+    tell(call, &written, told.as_ref());
     Ok(Exit::Done)
 }
 
-fn document(found: &Found, written: &ConfigWritten) -> Value {
+/// Asks a running service to read what was written.
+fn told(call: &Call, found: &Found, written: &ConfigWritten) -> Option<Reloaded> {
+    if written.changed.is_empty() {
+        return None;
+    }
+    let loaded = svc_config::load(found, &call.environment).ok()?;
+    ask_reload(&loaded.config.state_dir, &written.changed)
+}
+
+/// The changed keys that wait for the next start of the service that answered.
+fn waiting<'w>(written: &'w ConfigWritten, told: Option<&Reloaded>) -> Vec<&'w str> {
+    let waits = |key: &&String| match told {
+        Some(Reloaded::Read { at_restart, .. }) => at_restart.contains(key),
+        Some(Reloaded::Refused(_)) => true,
+        None => false,
+    };
+    written.changed.iter().filter(waits).map(String::as_str).collect()
+}
+
+fn document(found: &Found, written: &ConfigWritten, told: Option<&Reloaded>) -> Value {
     json!({
         "path": found.path.to_string_lossy(),
         "hash": written.hash,
         "changed": written.changed,
         "overridden": written.overridden,
-        "restart_required": !written.changed.is_empty(),
+        "restart_required": !waiting(written, told).is_empty(),
     })
 }
 
 /// What else somebody must know after a write.
-fn tell(call: &Call, written: &ConfigWritten) {
+fn tell(call: &Call, written: &ConfigWritten, told: Option<&Reloaded>) {
     for (key, variable) in &written.overridden {
         call.output.note(&format!(
             "warning: {key} is written, but {variable} decides it; unset the variable"
         ));
     }
-    if !written.changed.is_empty() {
-        call.output
-            .note("a running service uses this after `svc restart`; commands use it at once");
+    match told {
+        Some(Reloaded::Read { .. }) => match &waiting(written, told)[..] {
+            [] => call.output.note("the running service uses this now"),
+            keys => call.output.note(&format!(
+                "the running service uses {} after its next start: `svc restart`",
+                keys.join(", ")
+            )),
+        },
+        Some(Reloaded::Refused(why)) => call.output.note(&format!(
+            "warning: the running service does not use this, because its configuration cannot be \
+             used: {why}"
+        )),
+        // No service answers: the next one reads the file.
+        None => {}
     }
 }
 
@@ -207,7 +238,7 @@ pub(crate) fn reconcile(call: &Call, options: &Reconcile) -> Result<Exit, End> {
     for key in &written.changed {
         call.output.line(&format!("{key}: reconciled"))?;
     }
-    tell(call, &written);
+    tell(call, &written, told(call, &found, &written).as_ref());
     Ok(Exit::Done)
 }
 

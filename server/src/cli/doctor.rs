@@ -39,7 +39,7 @@ pub(crate) struct Doctor {
 }
 
 /// Names of all checks, in the order they are printed.
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 25] = [
     "config",
     "config-keys",
     "config-mode",
@@ -62,6 +62,7 @@ const NAMES: [&str; 24] = [
     "restart",
     "duplicate-sessions",
     "systemd",
+    "version",
     "port",
     "server",
 ];

@@ -105,7 +105,7 @@ fn sentences(leaf: &Leaf) -> String {
     text.push_str(match leaf.apply {
         Apply::Restart => " A change takes effect at the next start.",
         Apply::NextSpawn => " A change takes effect for the next bridge.",
-        Apply::Live | Apply::NextMcpStart => "",
+        Apply::Live | Apply::NextMcpStart => " A change takes effect at once.",
     });
     if leaf.stage == Stage::Planned {
         text.push_str(" Not part of this version.");

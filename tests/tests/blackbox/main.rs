@@ -68,6 +68,7 @@ mod keepers;
 mod launching;
 mod leaks;
 mod legacy;
+mod live_settings;
 mod log_files;
 mod lost_keepers;
 mod main_job;

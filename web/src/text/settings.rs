@@ -88,8 +88,10 @@ pub fn because(reason: &str) -> String {
 pub const STALE: &str = "The file was changed since it was read. Your changes are still here. Check \
     the marked settings, then save again.";
 /// Toast after a save.
-pub const SAVED: &str =
-    "Saved. svc uses the changes after a restart. Running sessions are not affected.";
+pub const SAVED: &str = "Saved. svc uses the changes now.";
+/// After a save of which something needs a restart.
+pub const SAVED_WAITS: &str =
+    "Saved. svc uses what is marked after a restart. Running sessions are not affected.";
 /// A field holds no number.
 pub const NO_NUMBER: &str = "Enter a number.";
 

@@ -127,7 +127,7 @@ impl SettingsForm {
         let page = page();
         spawn_local(async move {
             let outcome = async {
-                let mut hash = hash;
+                let (mut hash, mut waits) = (hash, false);
                 for (path, edits) in [(paths::CONFIG, first), (paths::CONFIG_ADVANCED, second)] {
                     if edits.is_empty() {
                         continue;
@@ -135,19 +135,26 @@ impl SettingsForm {
                     let keys: Vec<String> = edits.keys().cloned().collect();
                     let body = wire::written(&SaveConfig { edits, hash: hash.clone() });
                     let answer = api::request(Method::PUT, path, Some(body), None).await;
-                    hash = api::understood::<SavedConfig>(answer)?.hash;
+                    let saved = api::understood::<SavedConfig>(answer)?;
+                    hash = saved.hash;
+                    waits |= saved.restart_required;
                     // What is saved is no edit any more, even if the second list is refused.
                     let _ =
                         self.edits.try_update(|edits| edits.retain(|key, _| !keys.contains(key)));
                 }
-                Ok(())
+                Ok(waits)
             };
-            let outcome: Result<(), Problem> = outcome.await;
+            let outcome: Result<bool, Problem> = outcome.await;
             if self.is_pending.try_set(false).is_some() {
                 return; // the view is gone
             }
             match outcome {
-                Ok(()) => page.say.done(words::SAVED.to_owned()),
+                Ok(waits) => {
+                    let said = if waits { words::SAVED_WAITS } else { words::SAVED };
+                    page.say.done(said.to_owned());
+                    // Other views show what a launch would do now.
+                    page.live.read_basics();
+                }
                 Err(problem) => self.refused(&problem),
             }
             self.read_now().await;

@@ -141,10 +141,10 @@ fn kind(config: &Config, request: &SpawnRequest) -> Result<Kind, AppError> {
 mod tests {
     use super::*;
 
-    fn config() -> Config {
+    fn config() -> std::sync::Arc<Config> {
         let dir = tempfile::tempdir().unwrap();
         let text = format!("projects_root: {0}\nstate_dir: {0}/state\n", dir.path().display());
-        (*svc_config::load_text(&text, dir.path()).unwrap().config).clone()
+        svc_config::load_text(&text, dir.path()).unwrap().config
     }
 
     fn request() -> SpawnRequest {

@@ -47,7 +47,7 @@ pub(crate) struct UseCases {
     pub tokens: Arc<Tokens>,
     pub devices: Arc<Devices>,
     pub access: AccessReport,
-    pub config_editor: ConfigEditor,
+    pub config_editor: Arc<ConfigEditor>,
     pub deps: Deps,
     pub agent_config: Arc<AgentConfigEditor>,
     pub agent_sign_in: Arc<AgentSignIn>,

@@ -45,6 +45,8 @@ pub enum Actor {
     Command(String),
     /// Whoever fills in the setup page.
     Setup,
+    /// Whoever edited the configuration file by hand.
+    ByHand,
 }
 
 impl fmt::Display for Actor {
@@ -56,6 +58,7 @@ impl fmt::Display for Actor {
             Self::Proxy(user) => write!(f, "proxy:{user}"),
             Self::Command(user) => write!(f, "cli:{user}"),
             Self::Setup => f.write_str("setup"),
+            Self::ByHand => f.write_str("file"),
         }
     }
 }

@@ -1,9 +1,12 @@
 //! The configuration file: shown to an editor, and written (`configuration` §7).
 //!
-//! Nothing here applies a value: the service reads its configuration once, when it starts.
+//! `reload` applies what needs no restart.
 
+mod reload;
 mod write;
 
+pub(crate) use reload::request as reload_request;
+pub use reload::{Reloaded, ask_reload};
 pub use write::{ConfigFile, ConfigSurface, FileChange, Written};
 
 use crate::AppError;
@@ -19,6 +22,7 @@ use svc_config::{
 };
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::settings::{ConfigReport, ConfigSpec, FileOnlyKey};
+use tokio::sync::Mutex;
 
 /// Which keys an editor is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,6 +55,8 @@ pub struct ConfigEditor {
     origin: Origin,
     audit: Arc<Audit>,
     tasks: Tasks,
+    /// The values of now with their sources, once they were compared with the file.
+    running: Mutex<Option<Loaded>>,
 }
 
 impl ConfigEditor {
@@ -66,6 +72,7 @@ impl ConfigEditor {
             origin: origin.clone(),
             audit: Arc::clone(audit),
             tasks: tasks.clone(),
+            running: Mutex::default(),
         }
     }
 
@@ -89,7 +96,8 @@ impl ConfigEditor {
     /// The reading was cut off.
     pub async fn report(&self, list: ConfigList) -> Result<ConfigReport, AppError> {
         let (origin, can_save) = (self.origin.clone(), self.can_save());
-        blocking(move || report(&origin, list, can_save)).await
+        let running = self.running.lock().await.clone();
+        blocking(move || report(&origin, running, list, can_save)).await
     }
 
     /// Writes values of a list to the file.
@@ -141,8 +149,13 @@ fn refusal(wanted: &Wanted) -> Option<String> {
     None
 }
 
-fn report(origin: &Origin, list: ConfigList, can_save: bool) -> ConfigReport {
-    let at_start = origin.as_it_was().and_then(Result::ok);
+fn report(
+    origin: &Origin,
+    running: Option<Loaded>,
+    list: ConfigList,
+    can_save: bool,
+) -> ConfigReport {
+    let running = running.or_else(|| origin.as_it_was().and_then(Result::ok));
     let read = origin.parts().and_then(|(found, environment)| {
         let text = write::read_text(&found.path).ok()?;
         let loaded = load_candidate(&text, found, environment).ok()?;
@@ -150,9 +163,9 @@ fn report(origin: &Origin, list: ConfigList, can_save: bool) -> ConfigReport {
     });
     let (hash, now) = match read {
         Some((hash, loaded)) => (Some(hash), Some(loaded)),
-        None => (None, at_start.clone()),
+        None => (None, running.clone()),
     };
-    let running = at_start.as_ref().map(values).unwrap_or_default();
+    let running = running.as_ref().map(values).unwrap_or_default();
     let mut specs = BTreeMap::new();
     let mut fields = BTreeMap::new();
     for row in now.as_ref().map(|loaded| show(loaded, View::Configured)).unwrap_or_default() {

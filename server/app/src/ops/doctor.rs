@@ -5,6 +5,7 @@
 //! per subject. `svc doctor` and `GET /api/doctor` run the same.
 
 mod agent;
+mod checkout;
 mod configuration;
 mod disk;
 mod exposure;
@@ -218,6 +219,8 @@ impl Examiner {
         checks.extend(certificate);
         checks.extend(space);
         checks.extend([database, strays, keepers, held, same_session, scopes]);
+        let env = self.agent.environment();
+        checks.extend(checkout::version(self.program.as_deref(), &env).await);
         // A command is another process, perhaps of another program than the service.
         if self.registry.has_readers() {
             let program = self.program.clone();

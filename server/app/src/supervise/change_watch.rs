@@ -10,12 +10,14 @@ use crate::logs::retention::Retention;
 use crate::nudge::{SAFETY_TICK, settled, socket};
 use crate::ops::restart::{Request, Restart};
 use crate::ops::temporaries::Temporaries;
+use crate::ops::{ConfigEditor, reload_request};
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
 use crate::registry::Registry;
 use crate::sessions::Extent;
 use crate::sessions::Sessions;
 use crate::sessions::pointers::Pointers;
+use crate::supervise::poll::AgentPoll;
 use crate::supervise::watchers::Watchers;
 use crate::tasks::Tasks;
 use std::os::unix::net::UnixDatagram as BlockingDatagram;
@@ -88,6 +90,7 @@ pub(crate) struct WriteWatch {
     pub read_model: Arc<ReadModel>,
     pub watchers: Arc<Watchers>,
     pub restart: Arc<Restart>,
+    pub config: Arc<ConfigEditor>,
     pub tasks: Tasks,
 }
 
@@ -117,10 +120,13 @@ impl WriteWatch {
                     match received {
                         Ok((length, from)) => {
                             let message = buffer.get(..length).unwrap_or_default();
+                            let command = from.as_pathname().map(Path::to_owned);
                             if let Some(request) = Request::read(message) {
-                                if let Some(command) = from.as_pathname() {
-                                    self.restart.serve(request, command.to_owned());
+                                if let Some(command) = command {
+                                    self.restart.serve(request, command);
                                 }
+                            } else if let Some(request) = reload_request(message) {
+                                self.config.serve_reload(request, command);
                             } else if let Some(result) = settled(message) {
                                 self.jobs.announce_settled(&result);
                             }
@@ -251,9 +257,7 @@ impl SessionWatch {
         };
         let mut entries = self.watcher.dir(&dir, Pace::every(Duration::from_secs(2)));
         let mut rows = self.sessions.registry.copies.changes();
-        let mut poll =
-            tokio::time::interval(self.sessions.scan.config.claude.agents_json_poll_interval);
-        poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        let mut poll = AgentPoll::new(&self.sessions.scan.config);
         let mut listed = self.sessions.scan.agent.cli().sessions_changes();
         let mut is_first = true;
         loop {
@@ -263,7 +267,7 @@ impl SessionWatch {
                 _ = entries.changed() => Extent::Registry,
                 Ok(()) = rows.changed() => Extent::Registry,
                 Ok(()) = listed.changed() => Extent::Registry,
-                _ = poll.tick() => Extent::Everything,
+                () = poll.tick() => Extent::Everything,
             };
             let lost = self.sessions.publish(look).await;
             for project in lost {

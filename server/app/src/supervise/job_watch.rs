@@ -107,8 +107,7 @@ pub(super) async fn run(of: Arc<Jobs>, working: Arc<Sessions>) {
     let mut sessions = of.watcher.dir(&home.sessions_dir(), PACE);
     let mut projects = of.scan.catalog.changes();
     let mut listed = of.scan.agent.cli().sessions_changes();
-    let mut poll = tokio::time::interval(of.scan.config.claude.agents_json_poll_interval);
-    poll.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let mut poll = AgentPoll::new(&of.scan.config);
     let mut ears = Ears {
         jobs: Arc::clone(&of),
         wake: Arc::default(),
@@ -133,7 +132,7 @@ pub(super) async fn run(of: Arc<Jobs>, working: Arc<Sessions>) {
             () = wake.notified() => false,
             () = after(next_loss) => false,
             () = working.scan.memory.puzzled() => true,
-            _ = poll.tick() => true,
+            () = poll.tick() => true,
         };
         let is_anything_live = || {
             jobs.iter().any(|job| job.is_open() || job.record.worker_alive)

@@ -61,11 +61,12 @@ impl Sampler {
 }
 
 async fn run(this: &Sampler) {
-    let settings = &this.metrics.config.metrics;
-    if !settings.enabled {
+    // Read anew at each look: the distances may be changed meanwhile.
+    let settings = || &this.metrics.config.metrics;
+    if !settings().enabled {
         return;
     }
-    let mut meter = match Meter::open(settings.show_disk) {
+    let mut meter = match Meter::open(settings().show_disk) {
         Ok(meter) => meter,
         Err(error) => {
             warn!(error = %error, "use of processor and memory cannot be measured");
@@ -120,7 +121,7 @@ async fn run(this: &Sampler) {
             let load = load_of(tree, open_files.get(&bridge.id).copied());
             judge(this, bridge, load, &mut watches);
         }
-        let measured = compare(&mut before, live, trees, at, settings.poll);
+        let measured = compare(&mut before, live, trees, at, settings().poll);
         if !measured.is_empty() {
             let now = this.starter.launcher.transitions.clock.now();
             this.metrics.samples.add(measured, now);
@@ -129,11 +130,11 @@ async fn run(this: &Sampler) {
         // A bridge that was never measured has its first figure after a short window.
         let is_watched = this.starter.launcher.read_model.are_samples_wanted();
         if due <= at {
-            due = at + if is_watched { settings.poll } else { unwatched(settings.poll) };
+            due = at + if is_watched { settings().poll } else { unwatched(settings().poll) };
         }
         let is_one_new = before.values().any(|before| !before.is_measured);
         let next = match is_one_new {
-            true => due.min(at + settings.sample_interval),
+            true => due.min(at + settings().sample_interval),
             false => due,
         };
         tokio::select! {
@@ -141,7 +142,7 @@ async fn run(this: &Sampler) {
             () = tokio::time::sleep_until(next) => {}
             // Whoever comes does not wait out the long distance.
             () = this.starter.launcher.read_model.samples_wanted(), if !is_watched => {
-                due = due.min(at + settings.poll);
+                due = due.min(at + settings().poll);
             }
         }
     }

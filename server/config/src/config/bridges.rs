@@ -42,12 +42,12 @@ section! {
         /// For full credentials only; the audit log names who types.
         terminal_input: bool = BOOL => OFF, File Restart;
         /// Directories after the inherited PATH of every bridge, in order.
-        path_append: Vec<PathBuf> = list(ItemRule::Path) => EMPTY, File Live;
+        path_append: Vec<PathBuf> = list(ItemRule::Path) => EMPTY, File Restart;
         /// Puts the default node of nvm before the PATH of every bridge.
-        node_from_nvm: bool = BOOL => ON, File Live;
+        node_from_nvm: bool = BOOL => ON, File Restart;
         /// Variables added to the environment of every bridge.
         /// Not scrubbed yet: see [`crate::is_scrubbed`].
-        env: BTreeMap<String, Secret> = Kind::TextMap => Preset::EmptyMap, File Live secret;
+        env: BTreeMap<String, Secret> = Kind::TextMap => Preset::EmptyMap, File Restart secret;
         /// Time between the orderly signal and the kill.
         stop_grace as "stop_grace_seconds": Duration
             = seconds(Range::at_least(0.5).up_to(120.0))
@@ -163,14 +163,14 @@ section! {
     /// Bridge logs.
     Logs "logs." {
         /// Size in MiB at which a live bridge log rotates.
-        bridge_log_max_size_mb: u32 = int(1) => num(10), Basic Live;
+        bridge_log_max_size_mb: u32 = int(1) => num(10), Basic NextSpawn;
         /// Rotated generations kept per log.
         /// 0 only truncates.
-        keep_rotated: u32 = int(0) => num(5), Basic Live;
+        keep_rotated: u32 = int(0) => num(5), Basic NextSpawn;
         /// Writes a private raw copy and a redacted public log.
         redact_session_url: bool = BOOL => OFF, Basic NextSpawn;
         /// Removes colour from streamed lines.
-        strip_ansi_in_stream: bool = BOOL => ON, Basic Live;
+        strip_ansi_in_stream: bool = BOOL => ON, Basic Restart;
         /// Age in days after which log sets are deleted; 0 is never.
         retention_max_age_days: u32 = int(0) => num(30), Basic Live;
         /// Number of newest log sets kept; 0 is all.
@@ -184,11 +184,11 @@ section! {
     /// Resource use per row.
     Metrics "metrics." {
         /// Measures and shows the resource use of every bridge.
-        enabled: bool = BOOL => ON, Basic Live;
+        enabled: bool = BOOL => ON, Basic Restart;
         /// Divides processor use by the number of cores.
         normalize_cpu: bool = BOOL => OFF, Basic Live;
         /// Shows disk use.
-        show_disk: bool = BOOL => ON, Basic Live;
+        show_disk: bool = BOOL => ON, Basic Restart;
         /// Time between the two measurements of a sample.
         sample_interval as "sample_interval_seconds": Duration
             = seconds(Range::above(0.0).up_to(2.0))

@@ -95,7 +95,7 @@ section! {
     /// Event posts.
     Webhooks "webhooks." {
         /// Posts events to the URLs.
-        enabled: bool = BOOL => OFF, Advanced Live;
+        enabled: bool = BOOL => OFF, Advanced Restart;
         /// URLs that events are posted to.
         /// An entry that is no http or https URL is no target.
         urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret;
@@ -103,13 +103,13 @@ section! {
         secret: Option<Secret> = LINE => NULL, File Restart secret blank_is_null;
         /// Longest time a post may take.
         timeout as "timeout_seconds": Duration = seconds(Range::above(0.0))
-            => real(10.0), Advanced Live;
+            => real(10.0), Advanced Restart;
         /// Posts nothing to private networks.
-        block_private_targets: bool = BOOL => OFF, Advanced Live;
+        block_private_targets: bool = BOOL => OFF, Advanced Restart;
         /// Events that are posted.
         /// State of every known event.
         events: BTreeMap<String, bool> = Kind::Switches(EVENTS)
-            => Preset::Switches(EVENTS), Advanced Live;
+            => Preset::Switches(EVENTS), Advanced Restart;
     }
 }
 
@@ -121,7 +121,7 @@ section! {
         /// The daemon program: a name to look up in PATH, or a path.
         binary: String = PROGRAM => is("svc-hosted"), File Restart;
         /// Socket of the daemon; null is one in the state directory.
-        /// See [`crate::Config::hosted_socket`].
+        /// See [`crate::ConfigValues::hosted_socket`].
         socket_path: Option<PathBuf> = Kind::SocketPath => NULL, Basic Restart;
         /// Longest time until the daemon accepts connections.
         spawn_timeout as "spawn_timeout_seconds": Duration = seconds(Range::above(0.0))

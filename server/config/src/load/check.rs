@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::hash_quality::quality;
-use crate::config::{Config, CookieSecure, TlsProvision, UsageMode};
+use crate::config::{ConfigValues, CookieSecure, TlsProvision, UsageMode};
 use crate::environment::Environment;
 use crate::report::{Location, Warning, WarningKind, printable};
 use crate::schema::{Leaf, Stage};
@@ -21,7 +21,11 @@ const SHORT_HMAC_KEY: usize = 16;
 
 impl Draft {
     /// Checks the configuration as a whole, and adds the session secret.
-    pub(super) fn check(&mut self, mut config: Config, environment: &Environment) -> Config {
+    pub(super) fn check(
+        &mut self,
+        mut config: ConfigValues,
+        environment: &Environment,
+    ) -> ConfigValues {
         self.check_projects(&config);
         self.check_combinations(&config);
         self.check_tls(&mut config);
@@ -47,7 +51,7 @@ impl Draft {
         self.warn(WarningKind::Ineffective, self.location_of(key), key, message);
     }
 
-    fn check_projects(&mut self, config: &Config) {
+    fn check_projects(&mut self, config: &ConfigValues) {
         if !self.is_sound(&["projects_root"]) {
             return;
         }
@@ -85,7 +89,7 @@ impl Draft {
         }
     }
 
-    fn check_combinations(&mut self, config: &Config) {
+    fn check_combinations(&mut self, config: &ConfigValues) {
         let restart = ["restart.initial_delay_seconds", "restart.max_delay_seconds"];
         if self.is_sound(&restart) && config.restart.max_delay < config.restart.initial_delay {
             let reason = "must not be below restart.initial_delay_seconds";
@@ -101,7 +105,7 @@ impl Draft {
         }
     }
 
-    fn check_tls(&mut self, config: &mut Config) {
+    fn check_tls(&mut self, config: &mut ConfigValues) {
         let keys = ["tls.provision", "tls.hostnames", "tls.cert_file", "tls.key_file"];
         let Some(tls) = config.tls.as_ref() else { return };
         if !self.is_sound(&keys) {
@@ -144,7 +148,7 @@ impl Draft {
         }
     }
 
-    fn check_exposure(&mut self, config: &Config) {
+    fn check_exposure(&mut self, config: &ConfigValues) {
         let is_judged = |key: &str| {
             matches!(key, "host" | "ui.enabled")
                 || key.starts_with("auth.")
@@ -165,7 +169,7 @@ impl Draft {
     }
 
     /// Warns of values that load but cannot have an effect.
-    fn warn_of_ineffective(&mut self, config: &Config) {
+    fn warn_of_ineffective(&mut self, config: &ConfigValues) {
         if config.schema_version > 1 {
             let message = "is written for a newer version; keys this version does not know have no \
                            effect";
@@ -215,7 +219,7 @@ impl Draft {
         }
     }
 
-    fn warn_of_webhooks(&mut self, config: &Config) {
+    fn warn_of_webhooks(&mut self, config: &ConfigValues) {
         for (index, target) in config.webhooks.urls.iter().enumerate() {
             let is_target = url::Url::parse(target.expose())
                 .is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
@@ -310,7 +314,7 @@ impl Draft {
 ///
 /// Reasons not to start, and reasons for a warning. The start itself uses this function.
 #[must_use]
-pub fn judge_exposure(config: &Config) -> (Vec<Refusal>, Vec<Caution>) {
+pub fn judge_exposure(config: &ConfigValues) -> (Vec<Refusal>, Vec<Caution>) {
     let exposure = exposure_of(config);
     (posture::refusals(&exposure, enforced()), posture::cautions(&exposure))
 }
@@ -331,7 +335,7 @@ fn enforced() -> Enforced {
     }
 }
 
-fn exposure_of(config: &Config) -> Exposure<'_> {
+fn exposure_of(config: &ConfigValues) -> Exposure<'_> {
     let auth = &config.auth;
     let proxy = &auth.reverse_proxy;
     let is_wide = |raw: &String| {

@@ -1,7 +1,7 @@
 //! Old keys, defaults, and the typed configuration.
 
 use super::draft::Draft;
-use crate::config::Config;
+use crate::config::ConfigValues;
 use crate::environment::{Environment, default_state_dir};
 use crate::keys::{Section as _, Values};
 use crate::report::{Location, Problem, WarningKind};
@@ -102,10 +102,10 @@ impl Draft {
     /// The typed configuration.
     ///
     /// None only when the type of a field cannot hold a value of its kind.
-    pub(super) fn build(&mut self) -> Option<Config> {
+    pub(super) fn build(&mut self) -> Option<ConfigValues> {
         let values =
             Values { settings: &self.settings, projects: &self.projects, written: &self.sections };
-        let config = Config::read(&values);
+        let config = ConfigValues::read(&values);
         if config.is_none() {
             self.problems.push(Problem {
                 location: Location::Nowhere,

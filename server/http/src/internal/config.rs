@@ -63,10 +63,13 @@ async fn save(mut call: Call, list: ConfigList) -> Result<Response, Refusal> {
     }
     let editor = call.context.app.config_editor();
     let written = editor.save(list, &request.edits, &request.hash).await?;
+    let waits = match editor.reload(&written.changed).await {
+        Ok(applied) => written.changed.iter().any(|key| applied.at_restart.contains(key)),
+        Err(_) => !written.changed.is_empty(),
+    };
     let saved = SavedConfig {
         hash: written.hash,
-        // Nothing is applied while the service runs.
-        restart_required: !written.changed.is_empty(),
+        restart_required: waits,
         audited: true,
         changed: written.changed,
         overridden: written.overridden,

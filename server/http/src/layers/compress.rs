@@ -66,7 +66,7 @@ pub(crate) fn apply(mut response: Response, accepted: &[Coding]) -> Response {
     if !is_candidate(&response) {
         return response;
     }
-    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    response.headers_mut().append(header::VARY, HeaderValue::from_static("accept-encoding"));
     let Some(coding) = accepted.first() else {
         return response;
     };

@@ -313,7 +313,7 @@ fn uneditable(error: EditError) -> AppError {
 }
 
 /// Every reason in one text, one per line: key and reason, never a secret.
-fn invalid(errors: &ConfigErrors) -> AppError {
+pub(super) fn invalid(errors: &ConfigErrors) -> AppError {
     let lines: Vec<String> = errors
         .problems
         .iter()
