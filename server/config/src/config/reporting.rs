@@ -67,27 +67,27 @@ section! {
     /// Notifications.
     Notifications "notifications." {
         /// Sends notifications.
-        enabled: bool = BOOL => OFF, Basic Live;
+        enabled: bool = BOOL => OFF, Basic Restart;
         /// URLs that notifications are sent to.
         /// An entry of no known service is no target.
         urls: Vec<Secret> = list(ItemRule::Any) => EMPTY, File Restart secret;
         /// Shows notifications in the browser.
         browser_enabled: bool = BOOL => OFF, Basic Live;
         /// Notifies when a bridge crashes.
-        notify_on_crash: bool = BOOL => ON, Basic Live;
+        notify_on_crash: bool = BOOL => ON, Basic Restart;
         /// Notifies when a bridge becomes ready.
-        notify_on_ready: bool = BOOL => OFF, Basic Live;
+        notify_on_ready: bool = BOOL => OFF, Basic Restart;
         /// Notifies when a bridge stops.
-        notify_on_stop: bool = BOOL => OFF, Basic Live;
+        notify_on_stop: bool = BOOL => OFF, Basic Restart;
         /// Notifies when a session asks for a permission.
-        notify_on_permission: bool = BOOL => OFF, Basic Live;
+        notify_on_permission: bool = BOOL => OFF, Basic Restart;
         /// Notifies when a session ends.
-        notify_on_session_end: bool = BOOL => OFF, Basic Live planned;
+        notify_on_session_end: bool = BOOL => OFF, Basic Restart planned;
         /// Notifies when a reconnect fails.
-        notify_on_reconnect_failed: bool = BOOL => OFF, Basic Live planned;
+        notify_on_reconnect_failed: bool = BOOL => OFF, Basic Restart planned;
         /// Hours in which notifications wait, in the zone of this machine.
         quiet_hours: Option<String> = text(TextRule::QuietHours)
-            => NULL, Basic Live blank_is_null;
+            => NULL, Basic Restart blank_is_null;
     }
 }
 
