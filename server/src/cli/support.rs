@@ -8,7 +8,7 @@ use crate::cli::output::Cell;
 use crate::compose;
 use clap::Args;
 use serde_json::json;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use svc_app::SupportBundle;
 use svc_shared::internal::support::BundleListing;
 

@@ -3,6 +3,7 @@
 
 use crate::jobs::{Job, Jobs};
 use crate::sessions::Sessions;
+use crate::supervise::poll::AgentPoll;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
