@@ -66,6 +66,7 @@ macro_rules! section {
             }
 
             fn with_live_of(&self, newer: &Self) -> Self {
+                let _ = newer; // of a section whose keys all wait for a restart
                 Self {
                     $($field: $crate::keys::in_force!($apply self newer).$field.clone(),)*
                     $($($sub: $crate::keys::Section::with_live_of(&self.$sub, &newer.$sub),)*)?

@@ -231,7 +231,7 @@ impl Draft {
         }
     }
 
-    fn warn_of_notifications(&mut self, config: &Config) {
+    fn warn_of_notifications(&mut self, config: &ConfigValues) {
         for (index, entry) in config.notifications.urls.iter().enumerate() {
             if let Err(why) = Address::parse(entry.expose()) {
                 let message = format!("entry {} is disabled: it {why}", index + 1);

@@ -45,7 +45,7 @@ fn judged(checkout: &Path, counts: &str) -> Option<Check> {
             warned(
                 NAME,
                 format!("{many} {commits} behind what was last fetched{local}"),
-                format!("`git -C {} pull`, then build again", checkout.display()),
+                &format!("`git -C {} pull`, then build again", checkout.display()),
             )
         }
     })
