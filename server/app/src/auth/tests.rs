@@ -49,10 +49,10 @@ impl House {
             projects.display(),
             state.display(),
         );
-        let mut config = svc_config::load_text(&text, tree.path()).unwrap().config;
+        let mut values = (**svc_config::load_text(&text, tree.path()).unwrap().config).clone();
         // No configuration may have a hash as cheap as the tests want it.
-        Arc::get_mut(&mut config).unwrap().auth.password_hash =
-            Some(svc_config::Secret::new(cheap(PASSWORD)));
+        values.auth.password_hash = Some(svc_config::Secret::new(cheap(PASSWORD)));
+        let config = Arc::new(svc_config::Config::new(values));
         let store = Store::open(&state, Access::ReadWrite { snapshot: false }).await.unwrap();
         let clock = Arc::new(Settable(AtomicI64::new(1_700_000_000_000)));
         let keys = Keys::from_secret(&[9; 32]);
