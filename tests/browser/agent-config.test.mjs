@@ -187,6 +187,12 @@ test('edits are still there after a look at another part', async () => {
   assert.equal(await page.$eval(at('/SessionEnd/0/hooks/0/command'), (it) => it.value), 'bye');
   await press(part('config-discard'));
   await gone(part('config-review'));
+  assert.equal(await page.$(at('/SessionEnd/0/hooks/0/command')), null);
+  await open('claude-md');
+  await fill(part('config-text'), 'never mind');
+  await press(part('config-discard'));
+  await gone(part('config-review'));
+  assert.equal(await page.$eval(part('config-text'), (it) => it.value), '', 'the field is empty again');
   await open('permissions');
   await open('hooks');
   await seen(part('hook-event'));

@@ -124,7 +124,6 @@ impl Editor {
             writes: expect_context(),
         };
         editor.read();
-        on_cleanup(move || editor.leave());
         editor
     }
 
@@ -167,14 +166,13 @@ impl Editor {
     }
 
     /// Leaves the edits for the next editor of this part.
-    fn leave(self) {
-        let Some(key) = self.subject.try_with_value(address) else { return };
-        let Some(Some(known)) = self.known.try_get_untracked() else { return };
-        let Some(draft) = self.draft.try_get_untracked() else { return };
-        if draft != known.value {
-            let kept = Kept { base: known.value, draft };
-            KEPT.with_borrow_mut(|all| drop(all.insert(key, kept)));
-        }
+    fn remember(self) {
+        let Some(known) = self.known.get_untracked() else { return };
+        let (key, draft) = (self.subject.with_value(address), self.draft.get_untracked());
+        KEPT.with_borrow_mut(|all| match draft == known.value {
+            true => drop(all.remove(&key)),
+            false => drop(all.insert(key, Kept { base: known.value, draft })),
+        });
     }
 
     /// Goes on with edits that were left behind.
@@ -188,6 +186,7 @@ impl Editor {
         }
         self.draft.set(merged.value);
         self.shape.update(|shape| *shape += 1);
+        self.remember();
     }
 
     /// The part is as it is told. The view may be gone by then.
@@ -212,6 +211,7 @@ impl Editor {
         self.reviewed.set(String::new());
         self.is_reviewing.set(false);
         self.shape.update(|shape| *shape += 1);
+        self.remember();
     }
 
     /// Gives up the edits.
@@ -233,6 +233,7 @@ impl Editor {
     pub fn set(self, at: &str, to: Option<Value>) {
         self.draft.update(|draft| put(draft, at, to));
         self.touched(at);
+        self.remember();
     }
 
     /// The same, and the form is drawn anew.

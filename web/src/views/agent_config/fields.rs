@@ -41,7 +41,8 @@ pub fn field(
     is_needed: bool,
 ) -> AnyView {
     let place = StoredValue::new(at.to_owned());
-    let first = editor.draft.with_untracked(|draft| text(draft, at));
+    // What is given up is taken out of the field as well.
+    let now = derived(move || place.with_value(|at| editor.draft.with(|draft| text(draft, at))));
     let set = Callback::new(move |typed: String| {
         let value = match kind {
             _ if typed.is_empty() && !is_needed => None,
@@ -51,13 +52,14 @@ pub fn field(
         place.with_value(|at| editor.set(at, value));
     });
     let wrong = derived(move || place.with_value(|at| editor.fault(at)));
-    labelled(label, at, kind, first, set, wrong, None)
+    labelled(label, at, kind, now, set, wrong, None)
 }
 
-/// The number that is typed; the text itself where it is none.
+/// The number that is typed; the text itself where it is none, or not yet.
 fn number(typed: &str) -> Value {
-    let whole = typed.trim().parse::<i64>().ok().map(Value::from);
-    let number = whole.or_else(|| typed.trim().parse::<f64>().ok().map(Value::from));
+    let is_whole = |number: &Value| number.to_string() == typed;
+    let whole = typed.parse::<i64>().ok().map(Value::from).filter(is_whole);
+    let number = whole.or_else(|| typed.parse::<f64>().ok().map(Value::from).filter(is_whole));
     number.unwrap_or_else(|| Value::from(typed))
 }
 
@@ -66,7 +68,7 @@ pub fn labelled(
     label: &str,
     at: &str,
     kind: Kind,
-    first: String,
+    now: Signal<String>,
     set: Callback<String>,
     wrong: Signal<Option<String>>,
     placeholder: Option<&'static str>,
@@ -81,7 +83,7 @@ pub fn labelled(
             <textarea
                 class="input mono" id=id.clone() rows="1" spellcheck="false" autocapitalize="off" data-at=at
                 aria-describedby=described aria-invalid=live(is_bad)
-                prop:value=first
+                prop:value=now
                 on:input=move |event| set.run(event_target_value(&event))
             ></textarea>
         }
@@ -97,7 +99,7 @@ pub fn labelled(
                 class="input mono" id=id.clone() type=type_ inputmode=mode autocomplete="off" autocapitalize="off"
                 spellcheck="false" data-at=at placeholder=placeholder
                 aria-describedby=described aria-invalid=live(is_bad)
-                prop:value=first
+                prop:value=now
                 on:input=move |event| set.run(event_target_value(&event))
             />
         }
@@ -167,6 +169,7 @@ pub fn list(editor: Editor, at: &str, title: &'static str, label: &'static str) 
         let own = StoredValue::new(at.clone());
         let wrong = derived(move || own.with_value(|at| editor.fault(at)));
         let first = row.with_untracked(|value| text(value, ""));
+        let now = derived(move || row.with(|value| text(value, "")));
         let set = Callback::new(move |typed: String| {
             row.set(Value::from(typed));
             write();
@@ -179,7 +182,7 @@ pub fn list(editor: Editor, at: &str, title: &'static str, label: &'static str) 
         });
         view! {
             <li>
-                {labelled(label, &at, Kind::Line, first.clone(), set, wrong, None)}
+                {labelled(label, &at, Kind::Line, now, set, wrong, None)}
                 {remover(&first, remove)}
             </li>
         }
@@ -264,10 +267,10 @@ pub fn map(editor: Editor, at: &str, title: &'static str) -> AnyView {
             rows.update(|rows| rows.retain(|other| other.id != row.id));
             write();
         });
-        let value = row.value.with_untracked(|value| text(value, ""));
+        let value = derived(move || row.value.with(|value| text(value, "")));
         view! {
             <li class="config-pair">
-                {labelled(words::NAME, &at, Kind::Line, name.clone(), set_name, wrong, None)}
+                {labelled(words::NAME, &at, Kind::Line, row.name.into(), set_name, wrong, None)}
                 {labelled(words::VALUE, &format!("{at}/value"), Kind::Secret, value, set_value, derived(|| None), None)}
                 {remover(&name, remove)}
             </li>
@@ -314,7 +317,7 @@ pub fn new_name(
     });
     view! {
         <div class="config-new" on:keydown=press data-testid="config-new">
-            {labelled(what, "new", Kind::Line, String::new(), set, wrong.into(), None)}
+            {labelled(what, "new", Kind::Line, typed.into(), set, wrong.into(), None)}
             <button type="button" class="btn btn-secondary" data-testid="config-new-add" on:click=move |_| add()>{words::ADD}</button>
         </div>
     }

@@ -23,8 +23,12 @@ pub fn form(editor: Editor) -> AnyView {
         .collect();
     let is_empty = events.is_empty();
     let events = events.into_iter().map(|(event, groups)| one_event(editor, event, &groups));
-    let choose = move |event| {
-        let event = event_target_value(&event);
+    let choose = move |chosen: web_sys::Event| {
+        let event = event_target_value(&chosen);
+        // It offers the next one, and does not show the last choice.
+        if let Some(field) = chosen.target() {
+            let _ = js_sys::Reflect::set(&field, &"value".into(), &"".into()); // a field has a value
+        }
         if !event.is_empty() {
             let first = json!([{ "hooks": [{ "type": "command", "command": "" }] }]);
             editor.reshape(&member("", &event), Some(first));

@@ -249,7 +249,7 @@ fn new(lists: Lists) -> AnyView {
     let set = Callback::new(move |what| typed.set(what));
     view! {
         <div class="config-new" data-testid="config-new">
-            {labelled(label, "new", Kind::Line, String::new(), set, derived(|| None), None)}
+            {labelled(label, "new", Kind::Line, typed.into(), set, derived(|| None), None)}
             <button type="button" class="btn btn-secondary" data-testid="config-new-add" on:click=move |_| ask()>{verb}</button>
         </div>
     }

@@ -25,7 +25,7 @@ pub fn text(editor: Editor) -> AnyView {
         Surface::Skills => skills::TEXT,
         _ => size::INSTRUCTIONS,
     };
-    let first = editor.draft.with_untracked(|draft| draft.as_str().unwrap_or_default().to_owned());
+    let now = move || editor.draft.with(|draft| draft.as_str().unwrap_or_default().to_owned());
     let wrong = move || editor.fault("");
     let is_bad = move || wrong().is_some().then_some("true");
     let bytes = move || editor.draft.with(|draft| size::size(draft.as_str().map_or(0, str::len)));
@@ -35,7 +35,7 @@ pub fn text(editor: Editor) -> AnyView {
             <textarea
                 class="input mono" id="config-text" spellcheck="false" data-testid="config-text"
                 aria-describedby="config-size" aria-invalid=live(is_bad)
-                prop:value=first
+                prop:value=live(now)
                 on:input=move |event| editor.set("", Some(Value::from(event_target_value(&event))))
             ></textarea>
             <p class="muted num" id="config-size">{live(bytes)}</p>

@@ -61,15 +61,19 @@ fn setting(editor: Editor, key: &str, value: &Value) -> AnyView {
             .into_any()
         }
         // A text stays a text, also one that looks like something else.
-        Value::String(now) => {
+        Value::String(_) => {
+            let now =
+                derived(move || place.with_value(|at| editor.draft.with(|draft| text(draft, at))));
             let kind = if tells(key) { Kind::Secret } else { Kind::Line };
             let set = Callback::new(move |typed: String| {
                 place.with_value(|at| editor.set(at, Some(Value::from(typed))));
             });
-            labelled(key, &at, kind, now.clone(), set, wrong, None)
+            labelled(key, &at, kind, now, set, wrong, None)
         }
         other => {
+            let now = RwSignal::new(serde_json::to_string_pretty(other).unwrap_or_default());
             let set = Callback::new(move |typed: String| {
+                now.set(typed.clone());
                 place.with_value(|at| match parsed(&typed) {
                     Ok(value) => {
                         editor.mark(at, None);
@@ -78,8 +82,7 @@ fn setting(editor: Editor, key: &str, value: &Value) -> AnyView {
                     Err(said) => editor.mark(at, Some(said)),
                 });
             });
-            let now = serde_json::to_string_pretty(other).unwrap_or_default();
-            labelled(key, &at, Kind::Code, now, set, wrong, None)
+            labelled(key, &at, Kind::Code, now.into(), set, wrong, None)
         }
     };
     view! { <li data-testid="config-key" data-key=key.to_owned()>{control} {remover(key, remove)}</li> }.into_any()
@@ -186,7 +189,9 @@ pub fn raw(editor: Editor) -> AnyView {
     let first = editor
         .draft
         .with_untracked(|draft| serde_json::to_string_pretty(draft).unwrap_or_default());
+    let now = RwSignal::new(first);
     let set = Callback::new(move |typed: String| {
+        now.set(typed.clone());
         let found = parsed(&typed).and_then(|value| match value.is_object() {
             true => Ok(value),
             false => Err(fault::NO_OBJECT.to_owned()),
@@ -202,7 +207,7 @@ pub fn raw(editor: Editor) -> AnyView {
     let wrong = derived(move || editor.fault("/"));
     view! {
         <div class="config-raw" data-testid="config-raw">
-            {labelled(crate::text::agent_config::RAW, "/", Kind::Code, first, set, wrong, None)}
+            {labelled(crate::text::agent_config::RAW, "/", Kind::Code, now.into(), set, wrong, None)}
         </div>
     }
     .into_any()
