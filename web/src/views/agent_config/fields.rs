@@ -57,7 +57,11 @@ pub fn field(
 
 /// The number that is typed; the text itself where it is none, or not yet.
 fn number(typed: &str) -> Value {
-    let is_whole = |number: &Value| number.to_string() == typed;
+    // "3." is on its way to "3.5".
+    let is_whole = |number: &Value| {
+        let shown = number.to_string();
+        shown == typed
+    };
     let whole = typed.parse::<i64>().ok().map(Value::from).filter(is_whole);
     let number = whole.or_else(|| typed.parse::<f64>().ok().map(Value::from).filter(is_whole));
     number.unwrap_or_else(|| Value::from(typed))
