@@ -215,7 +215,7 @@ impl Held {
         }
         self.pty.write_all(line.as_bytes()).await?;
         // A line and its end in one piece would be taken for something pasted.
-        let _ = timeout(ECHO, self.changed()).await;
+        let _ = timeout(ECHO, Box::pin(self.changed())).await;
         self.pty.write_all(b"\r").await
     }
 }
