@@ -1,7 +1,7 @@
 //! `cargo xtask package`: a release, the same bytes from the same commit.
 //!
 //! Static programs where the compiler has the musl target, an archive of both, a Debian package,
-//! an image for containers, a list of what is inside (CycloneDX) and the digests of all of these.
+//! an image for containers, a list of what is inside (`CycloneDX`) and the digests of all of these.
 
 mod debian;
 mod image;

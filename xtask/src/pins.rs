@@ -16,7 +16,7 @@ pub(crate) const BINARYEN: &str = "132.0.0";
 pub(crate) const PUPPETEER: &str = "24.43.1";
 /// Licences, sources and bans of the dependencies.
 pub(crate) const CARGO_DENY: &str = "0.20.2";
-/// What is inside a release, as CycloneDX.
+/// What is inside a release, as `CycloneDX`.
 pub(crate) const CARGO_SBOM: &str = "0.10.0";
 /// The oldest Node that runs the tools from npm.
 pub(crate) const NODE_AT_LEAST: u32 = 20;
