@@ -34,13 +34,15 @@ pub(crate) const WASM_FLAGS: &str = "CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLA
 /// larger.
 pub(crate) const ERASED: &str = "--cfg erase_components";
 /// The page's module may not grow beyond this when compressed by brotli, in bytes.
-const MODULE_LIMIT: u64 = 760 * 1000;
+///
+/// What a person waits for decides (`cargo xtask times`); this only makes growth a decision.
+const MODULE_LIMIT: u64 = 900 * 1000;
 /// Largest sum of what the first load of the page fetches, compressed.
-const LOAD_LIMIT: u64 = 840 * 1000;
+const LOAD_LIMIT: u64 = 980 * 1000;
 /// Largest HTML document of the page, before compression.
 const HTML_LIMIT: u64 = 20 * 1024;
 /// From this size on the build warns about the module.
-const MODULE_WARNING: u64 = 720 * 1000;
+const MODULE_WARNING: u64 = 860 * 1000;
 
 /// Whether the gallery of components comes with the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
