@@ -1,60 +1,13 @@
-//! The configuration as the service holds it: replaced while others read it.
+//! A configuration that was read again: what is taken over now, and what waits.
 
-use crate::config::ConfigValues;
+use crate::held::Config;
 use crate::keys::Section as _;
 use crate::loaded::Loaded;
 use crate::schema::Apply;
 use crate::table;
-use append_only_vec::AppendOnlyVec;
 use serde_json::Value as Json;
-use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 use svc_shared::ids::ProjectName;
-
-/// Most values that replace others while a service runs.
-///
-/// Earlier values stay in memory, because somebody may read them.
-const MOST: usize = 1000;
-
-/// The configuration: read as the values of now, replaced as a whole.
-pub struct Config {
-    first: ConfigValues,
-    later: AppendOnlyVec<ConfigValues>,
-}
-
-impl Config {
-    /// A configuration that has these values.
-    #[must_use]
-    pub fn new(values: ConfigValues) -> Self {
-        Self { first: values, later: AppendOnlyVec::new() }
-    }
-
-    /// Whether values can still be replaced; otherwise only a restart does.
-    fn has_room(&self) -> bool {
-        self.later.len() < MOST
-    }
-}
-
-impl Deref for Config {
-    type Target = ConfigValues;
-
-    fn deref(&self) -> &ConfigValues {
-        self.later.iter().next_back().unwrap_or(&self.first)
-    }
-}
-
-impl fmt::Debug for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-impl PartialEq for Config {
-    fn eq(&self, other: &Self) -> bool {
-        **self == **other
-    }
-}
 
 /// What became of a configuration that was read again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -108,7 +61,7 @@ impl Loaded {
             return applied;
         }
         let merged = self.config.with_live_of(&newer.config);
-        self.config.later.push(merged);
+        self.config.replace(merged);
         for leaf in table::leaves().filter(|leaf| leaf.apply != Apply::Restart) {
             match newer.settings.get(leaf.key) {
                 Some(setting) => self.settings.insert(leaf.key, setting.clone()),
@@ -132,6 +85,7 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::held::MOST;
     use crate::load::load_text;
     use std::path::Path;
 

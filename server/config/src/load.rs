@@ -15,7 +15,7 @@ pub(crate) use variables::items_of;
 
 use crate::environment::Environment;
 use crate::find::Found;
-use crate::live::Config;
+use crate::held::Config;
 use crate::loaded::{Known, Loaded, Origin};
 use crate::report::{ConfigErrors, Problem, Warning, WarningKind};
 use crate::secret::Secret;

@@ -3,7 +3,7 @@
 
 use crate::environment::Environment;
 use crate::find::Found;
-use crate::live::Config;
+use crate::held::Config;
 use crate::report::Warning;
 use crate::secret::Secret;
 use crate::setting::{ProjectSettings, Settings, Source};

@@ -89,8 +89,9 @@ pub fn description(settings: &Facts) -> Value {
     document
 }
 
-/// Takes parts that only describe out of `allOf`; the description stands beside it already.
-/// Generators of clients ask each part for its type.
+/// Takes parts that only describe out of `allOf`.
+///
+/// The description stands beside it already. Generators of clients ask each part for its type.
 fn tidy(value: &mut Value) {
     if let Some(parts) = value.get_mut("allOf").and_then(Value::as_array_mut) {
         parts.retain(|part| {

@@ -119,7 +119,8 @@ impl Held {
         if let Some(code) = self.ended {
             return Change::Ended(code);
         }
-        let (mut from_pty, mut from_output, mut from_errors) = ([0; 4096], [0; 4096], [0; 4096]);
+        let mut from_pty = vec![0; 4096];
+        let (mut from_output, mut from_errors) = (vec![0; 4096], vec![0; 4096]);
         let has_reader = self.is_pty_open || self.output.is_some() || self.errors.is_some();
         tokio::select! {
             biased;
@@ -149,7 +150,7 @@ impl Held {
     }
 
     async fn drain(&mut self) {
-        let mut bytes = [0; 4096];
+        let mut bytes = vec![0; 4096];
         while self.is_pty_open {
             let length = self.pty.read(&mut bytes).await.unwrap_or(0);
             self.is_pty_open = length > 0;
@@ -215,7 +216,7 @@ impl Held {
         }
         self.pty.write_all(line.as_bytes()).await?;
         // A line and its end in one piece would be taken for something pasted.
-        let _ = timeout(ECHO, Box::pin(self.changed())).await;
+        let _ = timeout(ECHO, self.changed()).await;
         self.pty.write_all(b"\r").await
     }
 }

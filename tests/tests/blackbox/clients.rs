@@ -1,4 +1,4 @@
-//! Clients that are generated from the served description, compiled, and used (docs/clients).
+//! Clients generated from the served description, compiled and used.
 
 use crate::harness::{Server, World};
 use serde_json::json;

@@ -16,7 +16,7 @@ use svc_skip::skip;
 const HASH: &str = "$argon2id$v=19$m=65536,t=3,p=4$5dovhQvUlE3m6YlIFQxn3Q\
     $dNG9KzFkBn/cdCqfwz8NAphEpGXQm3Eg2xTeojOtyxk";
 
-/// Versions, suites, forward secrecy, order, certificate, headers and known attacks.
+/// What is looked at: versions, suites, order, certificate, headers, known attacks.
 const LOOKS: [&str; 7] = ["-p", "-s", "-f", "-P", "-S", "-h", "-U"];
 
 /// A certificate as an authority gives it; its file, its key, and the authority.

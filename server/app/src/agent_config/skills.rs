@@ -452,8 +452,8 @@ fn listed(target: &ConfigTarget) -> Result<Vec<SkillItem>, ScopeFileError> {
             let main = in_skills(target, &format!("/{}/{MAIN}", entry.name), most_bytes(MAIN));
             match main.read().map(|found| found.map(|found| front_matter(&found.text))) {
                 Ok(Some(Ok(front))) => {
-                    let text = |key: &str| front.get(key).and_then(Value::as_str).map(masked_text);
-                    item.description = text("description");
+                    let description = front.get("description").and_then(Value::as_str);
+                    item.description = description.map(masked_text);
                     let flag = front.get("disable-model-invocation");
                     item.disable_model_invocation = flag.and_then(Value::as_bool);
                 }

@@ -308,7 +308,7 @@ fn hidden(text: &str, typed: &[Secret]) -> String {
     for code in typed {
         text = text.replace(code.expose(), svc_domain::redact::MASK);
     }
-    redact_text(&text).into()
+    redact_text(&text)
 }
 
 fn refused(lines: &[String], typed: &[Secret]) -> String {

@@ -107,7 +107,7 @@ fn kept(
     Ok(())
 }
 
-/// Waits until what is asked of the agent after a start is known, as [`Service::settle`] does.
+/// Waits until the agent was asked what is asked after a start.
 fn settled(service: &Service, config: &ClientConfig) -> Result<()> {
     let mut wire = Wire::open(service.port, Some(&Arc::new(config.clone())))?;
     let began = Instant::now();
@@ -150,7 +150,7 @@ fn turn(
     Ok(())
 }
 
-/// A connection for one answer: plain, greeted from the beginning, and taken up again.
+/// A connection for one answer: plain, with a whole handshake, and resumed.
 fn greetings(plan: &Plan, found: &mut Found, plain: &World, secure: &World) -> Result<()> {
     let many = plan.pick(500, 5);
     let service = plain.serve()?;

@@ -77,7 +77,7 @@ fn one_event(editor: Editor, event: String, groups: &Value) -> AnyView {
             .into_iter()
             .enumerate()
             .map(move |(index, hook)| {
-                let place = Place { at: of.clone(), index, count, event: event.clone() };
+                let place = HookPosition { at: of.clone(), index, count, event: event.clone() };
                 one_hook(editor, &place, &hook, matcher)
             })
             .collect::<Vec<_>>()
@@ -111,7 +111,7 @@ fn one_event(editor: Editor, event: String, groups: &Value) -> AnyView {
 }
 
 /// Where a hook stands.
-struct Place {
+struct HookPosition {
     /// Its group.
     at: String,
     index: usize,
@@ -120,7 +120,12 @@ struct Place {
     event: String,
 }
 
-fn one_hook(editor: Editor, place: &Place, hook: &Value, matcher: Option<&'static str>) -> AnyView {
+fn one_hook(
+    editor: Editor,
+    place: &HookPosition,
+    hook: &Value,
+    matcher: Option<&'static str>,
+) -> AnyView {
     let (of, index) = (place.at.clone(), place.index);
     let at = item(&member(&of, "hooks"), index);
     let (group, own, count) = (of.clone(), at.clone(), place.count);
