@@ -4,6 +4,7 @@ pub mod approvals;
 pub mod health;
 pub mod instances;
 pub mod jobs;
+pub mod limits;
 pub mod link;
 pub mod projects;
 pub mod sessions;

@@ -450,6 +450,8 @@ words! {
         Output = "output",
         /// Nothing was written for too long.
         Silence = "silence",
+        /// A record of the agent's transcript.
+        Transcript = "transcript",
     }
 }
 
@@ -462,6 +464,28 @@ words! {
         Notify = "notify",
         /// A notice, and one restart once the agent has given up.
         Restart = "restart",
+    }
+}
+
+words! {
+    /// A usage limit of the account's plan.
+    PlanLimitKind {
+        /// The one that lasts a few hours.
+        Session = "session",
+        /// The one of a week.
+        Weekly = "weekly",
+        /// Another one, or one that the agent did not name.
+        Other = "other",
+    }
+}
+
+words! {
+    /// What a session does that stopped at a plan limit.
+    OnLimit {
+        /// It waits for a person.
+        Wait = "wait",
+        /// It goes on once, after the limit was reset.
+        Continue = "continue",
     }
 }
 

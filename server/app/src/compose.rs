@@ -36,6 +36,7 @@ use crate::bridges::wrong_end::WrongEnds;
 use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedParts, HostedRows, HostedSessions, HostedView, Link};
 use crate::jobs::{JobScan, Jobs, ask::AgentRuns};
+use crate::limits::{LimitWaits, PlanLimits};
 use crate::locks::Locks;
 use crate::logs::{Logs, colour, retention::Retention};
 use crate::ops::audit::Audit;
@@ -91,6 +92,7 @@ impl UseCases {
         let catalog = Arc::new(Catalog(parts.projects));
         let copies = Arc::new(Copies::default());
         let links = Arc::new(Links::new(Arc::clone(&config), is_server));
+        let limits: Arc<PlanLimits> = Arc::default();
         let seen: Arc<SeenSessions> = Arc::default();
         let records = Arc::new(Records {
             facts: FactReader::new(
@@ -99,7 +101,11 @@ impl UseCases {
                 Arc::clone(&host),
                 Arc::clone(&links),
             ),
-            view: View { config: Arc::clone(&config), refs: Arc::clone(&refs) },
+            view: View {
+                config: Arc::clone(&config),
+                refs: Arc::clone(&refs),
+                limits: Arc::clone(&limits),
+            },
             projects: Arc::clone(&catalog),
             copies: Arc::clone(&copies),
         });
@@ -140,7 +146,7 @@ impl UseCases {
         let served = (!is_server).then(|| config.state_dir.clone());
         let registry =
             Arc::new(Registry::new(store.clone(), Arc::clone(&copies), publisher, served.clone()));
-        let view = HostedView::new(&config, &refs, &catalog, &agent);
+        let view = HostedView::new(&config, &refs, &catalog, &agent, &limits);
         let readers = is_server.then(|| Arc::clone(&read_model));
         let hosted_rows = Arc::new(HostedRows::new(&store, &clock, &link, view, readers, served));
         let (webhooks, notifications) =
@@ -186,7 +192,7 @@ impl UseCases {
             Arc::clone(&audit),
             tasks.clone(),
         );
-        let trust = Arc::new(Trust { agent: Arc::clone(&agent), audit });
+        let trust = Arc::new(Trust { agent: Arc::clone(&agent), audit: Arc::clone(&audit) });
         let hosted_parts = Arc::new(HostedParts::new(
             hosted_rows,
             link,
@@ -215,6 +221,7 @@ impl UseCases {
                 refs: Arc::clone(&refs),
                 clock: Arc::clone(&clock),
                 memory: Default::default(),
+                limits: Arc::clone(&limits),
             }),
             runs: Arc::clone(&runs),
             locks: Arc::clone(&locks),
@@ -454,6 +461,7 @@ impl UseCases {
             watcher: watcher.clone(),
             tasks: tasks.clone(),
             files: Default::default(),
+            limits: Arc::clone(&limits),
         });
         let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
         let history = Arc::new(History::new(&config, &store, &catalog, &transcripts));
@@ -485,7 +493,20 @@ impl UseCases {
             clock: Arc::clone(&clock),
             tasks: tasks.clone(),
         });
+        let limit_waits = LimitWaits {
+            config: Arc::clone(&config),
+            limits,
+            transcripts: Arc::clone(&transcripts),
+            registry: Arc::clone(&registry),
+            hosted: Arc::clone(&hosted),
+            keepers: Arc::clone(&keepers),
+            audit,
+            jobs: Arc::clone(&jobs),
+            clock: Arc::clone(&clock),
+            tasks: tasks.clone(),
+        };
         let supervision = Arc::new(Supervision {
+            limit_waits,
             healer: Healer { links, stop: Arc::clone(&stop), starter: Arc::clone(&starter) },
             stranded: Arc::clone(&stranded),
             clones: Arc::clone(&clones),

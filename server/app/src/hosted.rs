@@ -203,6 +203,11 @@ impl HostedSessions {
         })
     }
 
+    /// Shows readers the sessions as they are known.
+    pub(crate) fn show(&self) {
+        self.parts.rows.show();
+    }
+
     /// Every Direct Session, in the order they were made.
     ///
     /// # Errors

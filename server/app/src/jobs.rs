@@ -14,6 +14,7 @@ pub(crate) use ask::sweep;
 
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
+use crate::limits::PlanLimits;
 use crate::locks::Locks;
 use crate::projects::catalog::Catalog;
 use crate::projects::trusting::Trust;
@@ -40,6 +41,7 @@ use svc_ports::{Clock, ProcessHost};
 use svc_projects::{Project, Projects};
 use svc_shared::Timestamp;
 use svc_shared::api::jobs::{BackgroundJob, RESULT_CHARS, StopAgentResult};
+use svc_shared::api::limits::PlanLimit;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::JobId;
 use svc_watch::Watcher;
@@ -82,6 +84,7 @@ pub(crate) struct JobScan {
     pub refs: Arc<SessionRefs>,
     pub clock: Arc<dyn Clock>,
     pub memory: ScanMemory,
+    pub limits: Arc<PlanLimits>,
 }
 
 /// What is remembered between two scans.
@@ -263,6 +266,10 @@ impl JobScan {
         blocking(look).await
     }
 
+    fn limit(&self, session: Option<&str>) -> Option<PlanLimit> {
+        self.limits.of(&self.refs.session(session?)?)
+    }
+
     fn job_of_file(&self, file: &Arc<JobFile>, scene: &Scene) -> Job {
         let (worker, process) = self.worker_of(&file.id, file.written_at, scene);
         let project = file.cwd.as_deref().and_then(|cwd| project_of(&scene.projects, cwd));
@@ -295,6 +302,7 @@ impl JobScan {
             updated_at: word(&file.updated_at),
             worker_pid: process.as_ref().map(|identity| identity.pid.get()),
             worker_alive: process.is_some(),
+            limit: self.limit(file.session_id.as_deref()),
         };
         Job { record, worker, process, file: Some(Arc::clone(file)) }
     }
@@ -324,6 +332,7 @@ impl JobScan {
             updated_at: at,
             worker_pid: process.as_ref().map(|identity| identity.pid.get()),
             worker_alive: process.is_some(),
+            limit: self.limit(Some(&item.session_id)),
         };
         Job { record, worker, process, file: None }
     }

@@ -25,6 +25,7 @@ use crate::AppError;
 use crate::bridges::restore::Restore;
 use crate::hosted::HostedParts;
 use crate::jobs::Jobs;
+use crate::limits::LimitWaits;
 use crate::ops::reserve;
 use crate::outbound::{Notifications, Webhooks};
 use crate::projects::clones::Clones;
@@ -55,6 +56,7 @@ pub(crate) struct Supervision {
     pub notifications: Arc<Notifications>,
     pub hosted: Arc<HostedParts>,
     pub transcripts: Arc<Transcripts>,
+    pub limit_waits: LimitWaits,
 }
 
 impl Supervision {
@@ -96,6 +98,8 @@ impl Supervision {
         tasks.spawn(async move { of.sessions.run().await });
         tasks.spawn(job_watch::run(Arc::clone(&self.jobs), Arc::clone(&self.sessions.sessions)));
         tasks.spawn(Arc::clone(&self.transcripts).run());
+        let of = this();
+        tasks.spawn(async move { of.limit_waits.run().await });
         let of = this();
         tasks.spawn(async move { of.sampler.run().await });
         let of = this();

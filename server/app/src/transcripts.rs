@@ -14,6 +14,7 @@ pub use usage::{FileUsage, usage_of_file};
 
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
+use crate::limits::PlanLimits;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
 use crate::registry::copies::Copies;
@@ -68,6 +69,7 @@ pub struct Transcripts {
     pub(crate) watcher: Watcher,
     pub(crate) tasks: Tasks,
     pub(crate) files: Files,
+    pub(crate) limits: Arc<PlanLimits>,
 }
 
 impl Transcripts {

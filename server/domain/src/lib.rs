@@ -28,6 +28,7 @@ pub mod notification;
 pub mod observe;
 pub mod origin;
 pub mod peer;
+pub mod plan_limit;
 pub mod posture;
 pub mod prefix;
 pub mod recap;

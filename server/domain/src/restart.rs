@@ -88,6 +88,12 @@ impl Chance {
     pub fn of(random: u32) -> Self {
         Self(f64::from(random) / (f64::from(u32::MAX) + 1.0))
     }
+
+    /// That part of a time.
+    #[must_use]
+    pub fn part_of(self, time: Duration) -> Duration {
+        time.mul_f64(self.0)
+    }
 }
 
 impl Rules {

@@ -69,6 +69,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "end facts",
         sql: include_str!("../../../migrations/0013_end_facts.sql"),
     },
+    Script {
+        version: 14,
+        description: "limit waits",
+        sql: include_str!("../../../migrations/0014_limit_waits.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -1,7 +1,8 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
 use crate::{
-    access, addresses, bridges, end_facts, history, hosted, stranded, transcripts, ui_prefs,
+    access, addresses, bridges, end_facts, history, hosted, limit_waits, stranded, transcripts,
+    ui_prefs,
 };
 
 /// Every statement on our tables.
@@ -15,6 +16,7 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     end_facts::STATEMENTS,
     history::STATEMENTS,
     hosted::STATEMENTS,
+    limit_waits::STATEMENTS,
     stranded::STATEMENTS,
     transcripts::STATEMENTS,
     ui_prefs::STATEMENTS,

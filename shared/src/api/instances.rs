@@ -1,5 +1,6 @@
 //! The instance record and the bodies that launch, resume and change it.
 
+use crate::api::limits::PlanLimit;
 use crate::api::link::{Activity, Link};
 use crate::ids::{InstanceId, SessionRef};
 use crate::status::{
@@ -184,6 +185,8 @@ pub struct Instance {
     pub link: Link,
     /// What its sessions do; null without one.
     pub activity: Option<Activity>,
+    /// The plan limit that its conversation stopped at; null without one.
+    pub limit: Option<PlanLimit>,
     /// Conversations of dead generations that nobody has continued or dismissed.
     pub stranded: u32,
     /// Direct Sessions; empty for bridges.
@@ -245,6 +248,7 @@ impl Instance {
             has_log: false,
             link: Link::unknown(),
             activity: None,
+            limit: None,
             stranded: 0,
             pending_permissions: Vec::new(),
             last_event_seq: 0,

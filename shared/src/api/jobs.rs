@@ -1,5 +1,6 @@
 //! Background jobs of the agent, and the bodies that start, stop and resume them.
 
+use crate::api::limits::PlanLimit;
 use crate::ids::{JobId, SessionRef};
 use serde::{Deserialize, Serialize};
 
@@ -52,6 +53,8 @@ pub struct BackgroundJob {
     pub worker_pid: Option<i32>,
     /// Its process was verified.
     pub worker_alive: bool,
+    /// The plan limit that its conversation stopped at; null without one.
+    pub limit: Option<PlanLimit>,
 }
 
 /// Body of a dispatch.

@@ -106,10 +106,20 @@ impl Transcript {
         if let (Source::Background, Some(fields)) = (self.source, record.as_object_mut()) {
             fields.insert("sessionKind".into(), json!("bg"));
         }
+        if let (true, Some(fields)) = (is_limit(turn), record.as_object_mut()) {
+            fields.insert("isApiErrorMessage".into(), json!(true));
+            fields.insert("error".into(), json!("rate_limit"));
+        }
         let _ = files::append(&self.file, format!("{record}\n").as_bytes());
         self.parent = Some(uuid);
         message
     }
+}
+
+/// The agent makes such a reply up when the account's plan allows no more.
+fn is_limit(turn: &Turn) -> bool {
+    turn.role == Role::Assistant
+        && (turn.text.starts_with("You've hit your ") || turn.text.contains("limit reached|"))
 }
 
 fn message(turn: &Turn, draw: &mut Draw) -> Value {
@@ -134,6 +144,6 @@ fn message(turn: &Turn, draw: &mut Draw) -> Value {
     });
     json!({
         "id": draw.id("msg_"), "type": "message", "role": "assistant",
-        "model": "claude-sim-1", "content": content, "usage": usage,
+        "model": if is_limit(turn) { "<synthetic>" } else { "claude-sim-1" }, "content": content, "usage": usage,
     })
 }

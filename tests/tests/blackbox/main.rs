@@ -82,6 +82,7 @@ mod openapi;
 mod outbound;
 mod outside;
 mod pipes;
+mod plan_limits;
 mod power_cut;
 mod probe;
 mod proxies;

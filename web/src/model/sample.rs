@@ -108,6 +108,7 @@ pub fn job(state: &str) -> BackgroundJob {
         updated_at: "2026-11-21T08:07:35Z".into(),
         worker_pid: Some(12),
         worker_alive: true,
+        limit: None,
     }
 }
 

@@ -15,6 +15,7 @@ use crate::text::page::link;
 use crate::text::session::{act, named};
 use crate::views::act_button::ActButton;
 use crate::views::copy::copy;
+use crate::views::remote::LimitFact;
 use crate::views::report::ReportCard;
 use crate::views::row::{Row, fact};
 use crate::views::times::When;
@@ -42,6 +43,7 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
     let updated = memo(move || job.with(|job| job.changed_at()));
     let facts = memo(move || job.with(|job| job.facts()));
     let remote = memo(move || job.with(|job| job.remote_registered));
+    let limit = derived(move || job.with(|job| job.limit.clone()));
     let answer = memo(move || job.with(|job| job.answer()));
     let end = memo(move || {
         job.with(|job| (!job.is_live()).then(|| format!("{} {}", job.state, job.updated_at)))
@@ -66,6 +68,7 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
                 <span class="fact only-phone"><bdi>{label}</bdi></span>
             }))}
             {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
+            <LimitFact limit=limit />
             {dynamic(move || updated.get().map(|at| view! {
                 <span class="fact"><When at=Signal::stored(at) /></span>
             }))}

@@ -3,7 +3,9 @@
 use crate::act;
 use crate::api;
 use crate::model::shown::shown;
+use crate::model::time;
 use crate::page::page;
+use crate::prefs;
 use crate::reactive::{derived, dynamic, effect, memo};
 use crate::text::ready::{link, stranded as words};
 use crate::text::session::named;
@@ -13,7 +15,9 @@ use crate::views::times::Age;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
+use svc_shared::Timestamp;
 use svc_shared::api::instances::Instance;
+use svc_shared::api::limits::PlanLimit;
 use svc_shared::api::stranded::StrandedSession;
 use svc_shared::paths;
 use svc_shared::status::{ActivityState, StrandedState};
@@ -39,7 +43,9 @@ pub fn RemoteFacts(
         Some(link::waits(blocked.tool.as_deref()))
     });
     let count = memo(move || bridge.get().stranded);
+    let limit = derived(move || bridge.get().limit.clone());
     view! {
+        <LimitFact limit=limit />
         {dynamic(move || lost.get().map(|reason| view! {
             <span class="fact fact-notice" data-testid="link-lost">
                 {link::LOST} <Age since=since /> {link::AGO}
@@ -53,6 +59,29 @@ pub fn RemoteFacts(
             <span class="fact fact-notice" data-testid="stranded-count">{words::count(count.get())}</span>
         }))}
     }
+}
+
+/// The plan limit that a conversation stopped at.
+#[component]
+pub fn LimitFact(
+    /// What the agent said; none where nothing is in the way.
+    limit: Signal<Option<PlanLimit>>,
+) -> impl IntoView {
+    let page = page();
+    let text = memo(move || {
+        let limit = limit.get()?;
+        let time = |at: Timestamp| {
+            let zone = prefs::zone(at.as_millis());
+            time::clock_or_date(at, page.clock.now(), zone) + &prefs::zone_mark()
+        };
+        let (resets, continues) = (limit.resets_at.map(time), limit.continues_at.map(time));
+        Some(link::limit(limit.kind.known(), resets.as_deref(), continues.as_deref()))
+    });
+    dynamic(move || {
+        text.get().map(|text| {
+            view! { <span class="fact fact-notice" data-testid="plan-limit">{text}</span> }
+        })
+    })
 }
 
 /// The stranded conversations of one bridge, each with what can be done.

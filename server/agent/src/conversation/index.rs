@@ -14,8 +14,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use svc_domain::plan_limit::told;
 use svc_domain::token_cost::Tokens;
 use svc_shared::Timestamp;
+use svc_shared::api::limits::PlanLimit;
 
 /// The offset of every so many turns is remembered.
 pub(crate) const STRIDE: u64 = 32;
@@ -104,6 +106,9 @@ pub struct Index {
     last: Option<LastMessage>,
     /// Fingerprints of the ids of all messages that were counted.
     counted: HashSet<u64>,
+    /// The plan limit that the last turn tells.
+    #[serde(default)]
+    pub limit: Option<PlanLimit>,
 }
 
 /// How an update ended.
@@ -211,6 +216,13 @@ impl Index {
                 self.marks.push(start);
             }
             self.turns += 1;
+        }
+        // What a helper of the agent says does not end the wait of the conversation.
+        if record.is_turn && record.is_sidechain != Some(true) {
+            self.limit = record.at.filter(|_| record.is_refusal).and_then(|at| {
+                let whole: Value = serde_json::from_slice(line).ok()?;
+                told(prompt(whole.pointer("/message/content")?)?, at)
+            });
         }
         if self.first_prompt.is_none() && record.is_prompt {
             self.first_prompt = serde_json::from_slice::<Value>(line).ok().and_then(|whole| {

@@ -22,6 +22,7 @@ const RECORD: Wanted = Wanted::Members(&[
     ("entrypoint", Wanted::Whole),
     ("isSidechain", Wanted::Whole),
     ("isMeta", Wanted::Whole),
+    ("isApiErrorMessage", Wanted::Whole),
     (
         "message",
         Wanted::Members(&[
@@ -46,6 +47,8 @@ pub(crate) struct Record {
     pub is_sidechain: Option<bool>,
     /// A program that drives the agent wrote it.
     pub is_program: bool,
+    /// The agent made the reply up, because the service refused.
+    pub is_refusal: bool,
     pub spent: Option<Spent>,
 }
 
@@ -73,6 +76,7 @@ pub(crate) fn record(line: &[u8]) -> Option<Record> {
         at: word("/timestamp").and_then(|raw| raw.parse().ok()),
         is_sidechain: value.get("isSidechain").and_then(Value::as_bool),
         is_program: word("/entrypoint") == Some("sdk-py"),
+        is_refusal: value.get("isApiErrorMessage").and_then(Value::as_bool) == Some(true),
         spent: spent(&value),
     })
 }

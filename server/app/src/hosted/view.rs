@@ -2,6 +2,7 @@
 
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
+use crate::limits::PlanLimits;
 use crate::projects::catalog::Catalog;
 use std::sync::Arc;
 use svc_config::Config;
@@ -18,6 +19,7 @@ pub(crate) struct View {
     pub refs: Arc<SessionRefs>,
     pub catalog: Arc<Catalog>,
     pub agent: Arc<Agent>,
+    pub limits: Arc<PlanLimits>,
 }
 
 impl View {
@@ -27,12 +29,14 @@ impl View {
         refs: &Arc<SessionRefs>,
         catalog: &Arc<Catalog>,
         agent: &Arc<Agent>,
+        limits: &Arc<PlanLimits>,
     ) -> Self {
         Self {
             config: Arc::clone(config),
             refs: Arc::clone(refs),
             catalog: Arc::clone(catalog),
             agent: Arc::clone(agent),
+            limits: Arc::clone(limits),
         }
     }
 
@@ -79,13 +83,13 @@ impl View {
         let (ended, live) = (session.ended(), session.is_live());
         let shows_detail =
             ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
-        let raw = session.session_uuid.as_deref();
+        let session_ref = session.session_uuid.as_deref().and_then(|raw| self.refs.session(raw));
         Instance {
             label: session.label().to_owned(),
             channel: Channel::Hosted.into(),
             status: session.status().into(),
             permission_mode: session.permission_mode.into(),
-            session_ref: raw.and_then(|raw| self.refs.session(raw)),
+            session_ref: session_ref.clone(),
             process_id: Some(session.process_id.clone()),
             agent_pid: session
                 .agent
@@ -107,6 +111,7 @@ impl View {
             notice: notice(session, is_connected),
             resumable: !live && blocked.is_none(),
             resume_blocked: blocked.map(Word::from),
+            limit: session_ref.as_ref().and_then(|of| self.limits.of(of)),
             pending_permissions: prompts.map(pending).collect(),
             last_event_seq,
             ..Instance::blank(session.id.clone(), session.project.to_string())

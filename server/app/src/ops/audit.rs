@@ -47,6 +47,8 @@ pub enum Actor {
     Setup,
     /// Whoever edited the configuration file by hand.
     ByHand,
+    /// The service by itself, as its configuration asks.
+    Service,
 }
 
 impl fmt::Display for Actor {
@@ -59,6 +61,7 @@ impl fmt::Display for Actor {
             Self::Command(user) => write!(f, "cli:{user}"),
             Self::Setup => f.write_str("setup"),
             Self::ByHand => f.write_str("file"),
+            Self::Service => f.write_str("service"),
         }
     }
 }

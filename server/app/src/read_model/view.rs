@@ -3,6 +3,7 @@
 
 use crate::auth::refs::SessionRefs;
 use crate::bridges::restart_rules::rules;
+use crate::limits::PlanLimits;
 use crate::read_model::facts::Facts;
 use crate::read_model::links::{activity_record, link_record};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use svc_store::{Content, Stored};
 pub(crate) struct View {
     pub config: Arc<Config>,
     pub refs: Arc<SessionRefs>,
+    pub limits: Arc<PlanLimits>,
 }
 
 impl View {
@@ -74,6 +76,7 @@ impl View {
             ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
         let shown = facts.links.get(&bridge.id);
         let environment = bridge.anchor.environment_id.as_deref();
+        let conversation = bridge.conversation.as_ref();
         Instance {
             label: bridge.label().to_owned(),
             status: bridge.status().into(),
@@ -108,6 +111,7 @@ impl View {
             has_log: read.has_log,
             link: link_record(shown),
             activity: activity_record(shown),
+            limit: conversation.and_then(|raw| self.limits.of(&self.refs.session(raw.expose())?)),
             stranded,
             ..Instance::blank(bridge.id.clone(), bridge.project.to_string())
         }

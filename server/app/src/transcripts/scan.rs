@@ -2,6 +2,7 @@
 
 use super::Transcripts;
 use super::files::File;
+use crate::limits::Stopped;
 use crate::tasks::blocking;
 use futures_util::future::select_all;
 use std::collections::{HashMap, HashSet};
@@ -10,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::conversation::{Index, listed, places};
 use svc_projects::Project;
+use svc_shared::api::limits::PlanLimit;
+use svc_shared::ids::SessionRef;
 use svc_watch::{Pace, Subscription};
 
 /// Bytes that are read of a file before others get their turn.
@@ -34,6 +37,7 @@ impl Transcripts {
         while !self.tasks.shutdown().is_cancelled() {
             self.watch_places(&mut watches).await;
             self.pass().await;
+            self.tell_limits();
             // The first pass may have read much, and later ones a line.
             if passes.is_multiple_of(SAVE_EVERY) {
                 self.save().await;
@@ -119,6 +123,34 @@ impl Transcripts {
         if let Err(error) = self.store.keep_transcripts(&[], &gone).await {
             tracing::debug!(%error, "what was read of transcripts cannot be forgotten");
         }
+    }
+
+    /// Tells which conversations stopped at a plan limit.
+    fn tell_limits(&self) {
+        let files = self.files.by_project().into_iter().flat_map(|(_, files)| files);
+        let stopped = files.filter_map(|file| {
+            let limit = file.index().limit.clone()?;
+            let conversation = file.listed().id;
+            Some((file.reference.clone()?, Stopped { conversation, limit }))
+        });
+        self.limits.set(stopped.collect());
+    }
+
+    /// The limit that a conversation is stopped at now, read from its file.
+    pub(crate) async fn limit_now(&self, reference: &SessionRef) -> Option<PlanLimit> {
+        let files = self.files.by_project().into_iter().flat_map(|(_, files)| files);
+        let file = files.into_iter().find(|file| file.reference.as_ref() == Some(reference))?;
+        let read = blocking(move || {
+            let mut index = file.index();
+            loop {
+                match file.read_on(&mut index, STEP) {
+                    Ok(updated) if updated.is_more => {}
+                    Ok(_) => return index.limit.clone(),
+                    Err(_) => return None,
+                }
+            }
+        });
+        read.await.ok().flatten()
     }
 
     /// `false` when the service ends.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 use svc_shared::status::{
-    AfterReboot, HealMode, PermissionMode, RestartPolicy, ResumeMode, SpawnMode,
+    AfterReboot, HealMode, OnLimit, PermissionMode, RestartPolicy, ResumeMode, SpawnMode,
 };
 
 section! {
@@ -89,6 +89,8 @@ section! {
         capacity: u32 = int(1) => num(32), Basic Live;
         /// Most live bridges of the whole service; null is no limit.
         max_bridges: Option<u32> = int(1) => NULL, Basic Live;
+        /// What a session does that stopped at a plan limit.
+        on_limit: OnLimit = one_of(OnLimit::WORDS) => is("wait"), Basic Live;
     }
 }
 

@@ -269,6 +269,7 @@ async fn jobs_are_listed_by_their_last_change_and_by_project() {
         updated_at: updated_at.into(),
         worker_pid: None,
         worker_alive: false,
+        limit: None,
     };
     let jobs = [
         job("00000001", Some("api"), "2026-01-01T00:00:00.000Z"),

@@ -1,0 +1,84 @@
+//! Plan limits that conversations stopped at, and going on after the reset.
+//!
+//! What the agent said is read from its transcripts. A conversation goes on only where
+//! `instance_defaults.on_limit` says so, once, and not when a person has gone on before.
+
+mod waits;
+
+pub(crate) use waits::LimitWaits;
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use svc_domain::conversation::ConversationId;
+use svc_shared::Timestamp;
+use svc_shared::api::limits::PlanLimit;
+use svc_shared::ids::SessionRef;
+use tokio::sync::watch;
+
+/// A conversation that stopped at a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stopped {
+    /// The agent's id of it.
+    pub conversation: ConversationId,
+    /// What the agent said.
+    pub limit: PlanLimit,
+}
+
+/// The conversations that are stopped at a limit. Kept in memory only.
+#[derive(Debug)]
+pub(crate) struct PlanLimits {
+    stopped: Mutex<HashMap<SessionRef, Stopped>>,
+    due: Mutex<HashMap<SessionRef, Timestamp>>,
+    changed: watch::Sender<()>,
+}
+
+impl Default for PlanLimits {
+    fn default() -> Self {
+        let (changed, _) = watch::channel(());
+        Self { stopped: Mutex::default(), due: Mutex::default(), changed }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl PlanLimits {
+    /// The limit that a conversation is stopped at.
+    pub fn of(&self, reference: &SessionRef) -> Option<PlanLimit> {
+        let limit = lock(&self.stopped).get(reference)?.limit.clone();
+        let continues_at = lock(&self.due).get(reference).copied();
+        Some(PlanLimit { continues_at, ..limit })
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<(SessionRef, Stopped)> {
+        let stopped = lock(&self.stopped);
+        stopped.iter().map(|(of, what)| (of.clone(), what.clone())).collect()
+    }
+
+    /// Sets which conversations are stopped.
+    pub fn set(&self, now: HashMap<SessionRef, Stopped>) {
+        let mut stopped = lock(&self.stopped);
+        if *stopped != now {
+            *stopped = now;
+            drop(stopped);
+            self.changed.send_replace(());
+        }
+    }
+
+    /// Sets when conversations go on by themselves.
+    pub fn set_due(&self, now: HashMap<SessionRef, Timestamp>) {
+        let mut due = lock(&self.due);
+        if *due != now {
+            *due = now;
+            drop(due);
+            self.changed.send_replace(());
+        }
+    }
+
+    /// Tells of changes.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+}

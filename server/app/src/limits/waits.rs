@@ -1,0 +1,226 @@
+//! Goes on with conversations after their plan limit was reset.
+//!
+//! The store says who waits and until when. "Begun" is written before the agent is told anything:
+//! a service that is killed in between leaves a conversation for its person, and never tells an
+//! agent twice.
+
+use super::{PlanLimits, Stopped};
+use crate::AppError;
+use crate::bridges::keepers::Keepers;
+use crate::bridges::transition::chance;
+use crate::hosted::HostedSessions;
+use crate::jobs::Jobs;
+use crate::nudge::SAFETY_TICK;
+use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
+use crate::registry::Registry;
+use crate::tasks::Tasks;
+use crate::transcripts::Transcripts;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use svc_config::Config;
+use svc_domain::bridge::Bridge;
+use svc_domain::plan_limit::due;
+use svc_ports::Clock;
+use svc_shared::Timestamp;
+use svc_shared::ids::{InstanceId, SessionRef};
+use svc_shared::status::OnLimit;
+use svc_store::LimitWait;
+use tracing::{info, warn};
+
+/// What the agent is told.
+const GO_ON: &str = "The usage limit was reset. Continue where you stopped.";
+
+/// A terminal takes a text and the key that sends it as two inputs, else both are pasted text.
+const BEFORE_ENTER: Duration = Duration::from_millis(300);
+
+/// What was decided about a limit is forgotten after this time.
+const KEPT: i64 = 30 * 24 * 3600 * 1000;
+
+/// Goes on with conversations after their plan limit was reset.
+pub(crate) struct LimitWaits {
+    pub config: Arc<Config>,
+    pub limits: Arc<PlanLimits>,
+    pub transcripts: Arc<Transcripts>,
+    pub registry: Arc<Registry>,
+    pub hosted: Arc<HostedSessions>,
+    pub keepers: Arc<Keepers>,
+    pub audit: Arc<Audit>,
+    pub jobs: Arc<Jobs>,
+    pub clock: Arc<dyn Clock>,
+    pub tasks: Tasks,
+}
+
+/// A session that can be told to go on.
+enum Session {
+    Direct(InstanceId),
+    Interactive(Box<Bridge>),
+}
+
+impl LimitWaits {
+    /// Runs until the service ends.
+    pub async fn run(&self) {
+        let mut changes = self.limits.changes();
+        let before = Timestamp::from_millis(self.clock.now().as_millis() - KEPT);
+        if let Err(error) = self.registry.store.drop_limit_waits(before).await {
+            tracing::debug!(%error, "old waits for a plan limit stay in the store");
+        }
+        loop {
+            changes.mark_unchanged();
+            let next = match self.look().await {
+                Ok(next) => next,
+                Err(error) => {
+                    warn!(%error, "nobody goes on after a plan limit now; it is tried again");
+                    Some(SAFETY_TICK)
+                }
+            };
+            let timer = async {
+                match next {
+                    // The clock may be set meanwhile.
+                    Some(wait) => tokio::time::sleep(wait.min(SAFETY_TICK)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                () = self.tasks.shutdown().cancelled() => return,
+                Ok(()) = changes.changed() => self.show().await,
+                () = timer => {}
+            }
+        }
+    }
+
+    /// Does what is due, and tells how long nothing else is.
+    async fn look(&self) -> Result<Option<Duration>, AppError> {
+        let stopped: HashMap<SessionRef, Stopped> = self.limits.all().into_iter().collect();
+        let is_wanted = self.config.instance_defaults.on_limit == OnLimit::Continue;
+        let now = self.clock.now();
+        if is_wanted {
+            for (reference, one) in &stopped {
+                self.add(reference, one, now).await?;
+            }
+        }
+        let mut shown = HashMap::new();
+        let mut next: Option<Duration> = None;
+        for wait in self.registry.store.limit_waits().await? {
+            let found = stopped.iter().find(|(_, one)| {
+                one.conversation == wait.conversation && one.limit.since == wait.since
+            });
+            let Some((reference, _)) = found.filter(|_| is_wanted) else {
+                // Somebody went on with it, or the setting was changed.
+                self.registry.store.call_off_limit_wait(&wait).await?;
+                continue;
+            };
+            if wait.due_at > now {
+                let later = wait.due_at.since(now);
+                next = Some(next.map_or(later, |next| next.min(later)));
+                shown.insert(reference.clone(), wait.due_at);
+                continue;
+            }
+            self.go_on(reference, &wait).await?;
+        }
+        self.limits.set_due(shown);
+        Ok(next)
+    }
+
+    /// Records that a session waits, where it can be told to go on.
+    async fn add(
+        &self,
+        reference: &SessionRef,
+        one: &Stopped,
+        now: Timestamp,
+    ) -> Result<(), AppError> {
+        if self.session(reference, one).await?.is_none() {
+            return Ok(());
+        }
+        let Some(due_at) = due(&one.limit, now, chance()?) else { return Ok(()) };
+        let (conversation, since) = (one.conversation.clone(), one.limit.since);
+        Ok(self.registry.store.add_limit_wait(&LimitWait { conversation, since, due_at }).await?)
+    }
+
+    async fn session(
+        &self,
+        reference: &SessionRef,
+        one: &Stopped,
+    ) -> Result<Option<Session>, AppError> {
+        let is_it = |bridge: &Bridge| {
+            bridge.is_live()
+                && bridge.is_interactive()
+                && bridge.conversation.as_ref() == Some(&one.conversation)
+        };
+        if let Some(bridge) = self.registry.copies.find(is_it) {
+            return Ok(Some(Session::Interactive(Box::new(bridge))));
+        }
+        let direct =
+            self.hosted.all().await?.into_iter().find(|session| {
+                session.is_live() && session.session_ref.as_ref() == Some(reference)
+            });
+        Ok(direct.map(|session| Session::Direct(session.instance_id)))
+    }
+
+    /// Tells one agent to go on, at most once.
+    async fn go_on(&self, reference: &SessionRef, wait: &LimitWait) -> Result<(), AppError> {
+        // What a person said a moment ago counts.
+        let limit = self.transcripts.limit_now(reference).await;
+        let stopped = limit
+            .filter(|limit| limit.since == wait.since)
+            .map(|limit| Stopped { conversation: wait.conversation.clone(), limit });
+        let session = match &stopped {
+            Some(stopped) => self.session(reference, stopped).await?,
+            None => None,
+        };
+        let Some(session) = session else {
+            return Ok(self.registry.store.call_off_limit_wait(wait).await?);
+        };
+        if !self.registry.store.begin_limit_wait(wait).await? {
+            return Ok(());
+        }
+        let (id, told) = match &session {
+            Session::Direct(id) => (id.clone(), self.hosted.message(id, GO_ON).await),
+            Session::Interactive(bridge) => (bridge.id.clone(), self.type_in(bridge).await),
+        };
+        match told {
+            Ok(()) => {
+                info!(bridge.id = %id, "{} goes on after its plan limit was reset", id.short())
+            }
+            Err(error) => warn!(
+                bridge.id = %id, %error,
+                "{} did not go on after its plan limit was reset; tell it yourself", id.short()
+            ),
+        }
+        Ok(())
+    }
+
+    async fn type_in(&self, bridge: &Bridge) -> Result<(), AppError> {
+        let silent = || AppError::busy("the terminal of this session does not answer");
+        let controller = self.keepers.controller(&bridge.id).ok_or_else(silent)?;
+        let change = Change {
+            surface: Surface::Terminal,
+            scope: Scope::Project,
+            target: bridge.id.to_string(),
+            action: "continue",
+            keys: Vec::new(),
+        };
+        let type_in = async {
+            let typed = |error| {
+                AppError::busy(
+                    "this session takes no text: `claude.terminal_input` was off when it was \
+                     started",
+                )
+                .because(error)
+            };
+            controller.type_in(GO_ON).await.map_err(typed)?;
+            tokio::time::sleep(BEFORE_ENTER).await;
+            controller.type_in("\r").await.map_err(typed)
+        };
+        audit::acting_as(Actor::Service, self.audit.record(change, type_in)).await
+    }
+
+    /// Shows readers what has changed.
+    async fn show(&self) {
+        if let Some(publisher) = &self.registry.publisher {
+            publisher.publish_rows().await;
+        }
+        self.hosted.show();
+        self.jobs.publish().await;
+    }
+}

@@ -1,0 +1,104 @@
+//! Statements on `limit_waits`: conversations that go on after a plan limit was reset.
+
+use crate::error::StoreError;
+use crate::store::Store;
+use sqlx::Row;
+use svc_domain::conversation::ConversationId;
+use svc_shared::Timestamp;
+
+const ADD: &str = "INSERT INTO limit_waits (conversation_id, since, due_at, state) \
+     VALUES (?1, ?2, ?3, 'waiting') ON CONFLICT DO NOTHING";
+const WAITING: &str = "SELECT conversation_id, since, due_at FROM limit_waits WHERE state = 'waiting' ORDER BY due_at";
+const BEGIN: &str = "UPDATE limit_waits SET state = 'begun' \
+     WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
+const CALL_OFF: &str = "UPDATE limit_waits SET state = 'called_off' \
+     WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
+const DROP: &str = "DELETE FROM limit_waits WHERE state <> 'waiting' AND since < ?1";
+
+pub(crate) const STATEMENTS: &[&str] = &[ADD, WAITING, BEGIN, CALL_OFF, DROP];
+
+/// A conversation that waits for the reset of a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitWait {
+    /// The agent's id of the conversation.
+    pub conversation: ConversationId,
+    /// When the agent told of the limit.
+    pub since: Timestamp,
+    /// When it goes on.
+    pub due_at: Timestamp,
+}
+
+impl Store {
+    /// The conversations that wait, the next one first.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn limit_waits(&self) -> Result<Vec<LimitWait>, StoreError> {
+        let rows = sqlx::query(WAITING).fetch_all(&self.readers).await?;
+        let mut waits = Vec::with_capacity(rows.len());
+        for row in rows {
+            // What is no id of a conversation is nobody's.
+            let Ok(conversation) = row.try_get::<String, _>(0)?.parse() else { continue };
+            let since = Timestamp::from_millis(row.try_get(1)?);
+            let due_at = Timestamp::from_millis(row.try_get(2)?);
+            waits.push(LimitWait { conversation, since, due_at });
+        }
+        Ok(waits)
+    }
+
+    /// Records that a conversation waits. One that began or was called off does not wait again.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn add_limit_wait(&self, wait: &LimitWait) -> Result<(), StoreError> {
+        let (since, due_at) = (wait.since.as_millis(), wait.due_at.as_millis());
+        self.change_waits(ADD, Some(&wait.conversation), &[since, due_at]).await.map(drop)
+    }
+
+    /// Records that a waiting conversation goes on now; tells whether it still waited.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn begin_limit_wait(&self, wait: &LimitWait) -> Result<bool, StoreError> {
+        self.change_waits(BEGIN, Some(&wait.conversation), &[wait.since.as_millis()]).await
+    }
+
+    /// Records that a conversation does not go on by itself.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn call_off_limit_wait(&self, wait: &LimitWait) -> Result<(), StoreError> {
+        let since = [wait.since.as_millis()];
+        self.change_waits(CALL_OFF, Some(&wait.conversation), &since).await.map(drop)
+    }
+
+    /// Forgets what was decided about limits before a time.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn drop_limit_waits(&self, before: Timestamp) -> Result<(), StoreError> {
+        self.change_waits(DROP, None, &[before.as_millis()]).await.map(drop)
+    }
+
+    async fn change_waits(
+        &self,
+        statement: &'static str,
+        conversation: Option<&ConversationId>,
+        numbers: &[i64],
+    ) -> Result<bool, StoreError> {
+        let changed = async {
+            let mut query = sqlx::query(statement);
+            if let Some(conversation) = conversation {
+                query = query.bind(conversation.expose().to_owned());
+            }
+            for number in numbers {
+                query = query.bind(*number);
+            }
+            let mut transaction = self.begin().await?;
+            let rows = query.execute(&mut *transaction).await?.rows_affected();
+            transaction.commit().await?;
+            Ok(rows > 0)
+        };
+        self.noted(changed.await)
+    }
+}
