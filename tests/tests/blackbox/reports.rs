@@ -6,9 +6,21 @@ use crate::jobs::{quick, start, until_state};
 use crate::sessions_in_terminals::{SAID, ready, session, talked_to, until_said};
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::fs;
+use std::io::Write as _;
 
 /// A credential of the remote service, as an agent might print it by mistake.
 const SECRET: &str = "sk-ant-api03-not-a-real-key-0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Adds to what the agent of the only session has printed.
+fn print(world: &World, text: &str) {
+    let logs = fs::read_dir(world.state_dir().join("logs")).unwrap().flatten();
+    let output = logs.map(|entry| entry.path()).find(|path| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(".stderr.log"))
+    });
+    let mut file = fs::File::options().append(true).open(output.unwrap()).unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+}
 
 async fn report(server: &Server<'_>, reference: &str) -> Value {
     server.client.get(&format!("/api/instances/{reference}/report")).await.expect(200).json()
@@ -30,8 +42,7 @@ fn all(report: &Value, list: &str) -> String {
 #[tokio::test]
 async fn a_kill_is_reported_with_its_signal_what_was_used_and_the_last_output() {
     let world = World::with(json!({ "metrics": { "poll_seconds": 1.0 } }));
-    let knobs =
-        json!({ "memory_mb": 64, "stderr_text": format!("the key is {SECRET}\nlast words") });
+    let knobs = json!({ "memory_mb": 64 });
     world.project_with("app", knobs);
     let server = world.serve().await;
     let mut page = server.events().await;
@@ -46,6 +57,7 @@ async fn a_kill_is_reported_with_its_signal_what_was_used_and_the_last_output() 
         }
     })
     .await;
+    print(&world, &format!("the key is {SECRET}\nlast words\n"));
     world.bridges_of("app")[0].signal(Signal::KILL);
     page.until_status("app", "crashed").await;
 
