@@ -36,7 +36,6 @@ use crate::bridges::wrong_end::WrongEnds;
 use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedParts, HostedRows, HostedSessions, HostedView, Link};
 use crate::jobs::{JobScan, Jobs, ask::AgentRuns};
-use crate::limits::{LimitWaits, PlanLimits};
 use crate::locks::Locks;
 use crate::logs::{Logs, colour, retention::Retention};
 use crate::ops::audit::Audit;
@@ -56,6 +55,7 @@ use crate::projects::trusting::{ProjectService, Trust};
 use crate::projects::worktrees::Worktrees;
 use crate::read_model::ReadModel;
 use crate::read_model::facts::FactReader;
+use crate::read_model::limits::PlanLimits;
 use crate::read_model::links::Links;
 use crate::read_model::look::Instances;
 use crate::read_model::project_row::ProjectRows;
@@ -101,11 +101,7 @@ impl UseCases {
                 Arc::clone(&host),
                 Arc::clone(&links),
             ),
-            view: View {
-                config: Arc::clone(&config),
-                refs: Arc::clone(&refs),
-                limits: Arc::clone(&limits),
-            },
+            view: View::new(&config, &refs, &limits),
             projects: Arc::clone(&catalog),
             copies: Arc::clone(&copies),
         });
@@ -192,7 +188,7 @@ impl UseCases {
             Arc::clone(&audit),
             tasks.clone(),
         );
-        let trust = Arc::new(Trust { agent: Arc::clone(&agent), audit: Arc::clone(&audit) });
+        let trust = Arc::new(Trust { agent: Arc::clone(&agent), audit });
         let hosted_parts = Arc::new(HostedParts::new(
             hosted_rows,
             link,
@@ -461,7 +457,7 @@ impl UseCases {
             watcher: watcher.clone(),
             tasks: tasks.clone(),
             files: Default::default(),
-            limits: Arc::clone(&limits),
+            limits,
         });
         let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
         let history = Arc::new(History::new(&config, &store, &catalog, &transcripts));
@@ -493,20 +489,7 @@ impl UseCases {
             clock: Arc::clone(&clock),
             tasks: tasks.clone(),
         });
-        let limit_waits = LimitWaits {
-            config: Arc::clone(&config),
-            limits,
-            transcripts: Arc::clone(&transcripts),
-            registry: Arc::clone(&registry),
-            hosted: Arc::clone(&hosted),
-            keepers: Arc::clone(&keepers),
-            audit,
-            jobs: Arc::clone(&jobs),
-            clock: Arc::clone(&clock),
-            tasks: tasks.clone(),
-        };
         let supervision = Arc::new(Supervision {
-            limit_waits,
             healer: Healer { links, stop: Arc::clone(&stop), starter: Arc::clone(&starter) },
             stranded: Arc::clone(&stranded),
             clones: Arc::clone(&clones),

@@ -14,11 +14,11 @@ pub(crate) use ask::sweep;
 
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
-use crate::limits::PlanLimits;
 use crate::locks::Locks;
 use crate::projects::catalog::Catalog;
 use crate::projects::trusting::Trust;
 use crate::read_model::ReadModel;
+use crate::read_model::limits::PlanLimits;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
 use ask::AgentRuns;

@@ -21,7 +21,6 @@ mod error;
 mod failpoint;
 mod hosted;
 mod jobs;
-mod limits;
 mod locks;
 mod log_files;
 mod logs;

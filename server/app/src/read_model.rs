@@ -6,6 +6,7 @@
 
 mod bodies;
 pub(crate) mod facts;
+pub(crate) mod limits;
 pub(crate) mod links;
 pub(crate) mod look;
 pub(crate) mod project_row;

@@ -11,6 +11,7 @@ mod foreign_ends;
 pub(crate) mod healer;
 mod job_watch;
 mod keeper_watch;
+mod limit_waits;
 mod link_watch;
 mod poll;
 pub(crate) mod reconcile;
@@ -25,7 +26,6 @@ use crate::AppError;
 use crate::bridges::restore::Restore;
 use crate::hosted::HostedParts;
 use crate::jobs::Jobs;
-use crate::limits::LimitWaits;
 use crate::ops::reserve;
 use crate::outbound::{Notifications, Webhooks};
 use crate::projects::clones::Clones;
@@ -33,6 +33,7 @@ use crate::stranded::StrandedSessions;
 use crate::transcripts::Transcripts;
 use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use healer::Healer;
+use limit_waits::LimitWaits;
 use reconcile::Reconciler;
 use restarter::Restarter;
 use sampler::Sampler;
@@ -56,7 +57,6 @@ pub(crate) struct Supervision {
     pub notifications: Arc<Notifications>,
     pub hosted: Arc<HostedParts>,
     pub transcripts: Arc<Transcripts>,
-    pub limit_waits: LimitWaits,
 }
 
 impl Supervision {
@@ -98,8 +98,8 @@ impl Supervision {
         tasks.spawn(async move { of.sessions.run().await });
         tasks.spawn(job_watch::run(Arc::clone(&self.jobs), Arc::clone(&self.sessions.sessions)));
         tasks.spawn(Arc::clone(&self.transcripts).run());
-        let of = this();
-        tasks.spawn(async move { of.limit_waits.run().await });
+        let limit_waits = LimitWaits::new(self);
+        tasks.spawn(async move { limit_waits.run().await });
         let of = this();
         tasks.spawn(async move { of.sampler.run().await });
         let of = this();

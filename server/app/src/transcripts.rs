@@ -14,9 +14,9 @@ pub use usage::{FileUsage, usage_of_file};
 
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
-use crate::limits::PlanLimits;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
+use crate::read_model::limits::PlanLimits;
 use crate::registry::copies::Copies;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};

@@ -1,4 +1,4 @@
-//! Usage limits of the account's plan: what the agent says about them, and when to go on.
+//! Usage limits of the account's plan: what the agent says, and when to go on.
 //!
 //! The agent tells a limit in words, in a reply that it makes up itself. Forms that were seen:
 //! `You've hit your session limit · resets 4:20pm (Asia/Tbilisi)`,
@@ -22,7 +22,7 @@ const LONGEST: usize = 400;
 /// A conversation goes on this long after the reset: clocks differ.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// Conversations that wait for the same reset go on within this time, one after the other.
+/// Conversations that wait for the same reset go on within this time.
 const SPREAD: Duration = Duration::from_secs(120);
 
 /// After a reset that was so long ago nobody goes on by itself any more.
@@ -50,8 +50,9 @@ static RESET: LazyLock<Option<Regex>> = LazyLock::new(|| {
     .ok()
 });
 
-/// Reads what a made-up reply says about a limit; `None` when it is about something else.
+/// Reads what a made-up reply says about a limit.
 ///
+/// `None` when it is about something else.
 /// `at` is when it was written. A time of day means the next one after that, in the zone that the
 /// reply names.
 #[must_use]
@@ -134,8 +135,9 @@ fn weekday(name: &str) -> Option<Weekday> {
     }
 }
 
-/// When a conversation goes on by itself; `None` when nobody knows the reset, or it is long past.
+/// When a conversation goes on by itself.
 ///
+/// `None` when nobody knows the reset, or it is long past.
 /// `chance` is its place among those that wait for the same reset.
 #[must_use]
 pub fn due(limit: &PlanLimit, now: Timestamp, chance: Chance) -> Option<Timestamp> {

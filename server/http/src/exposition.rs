@@ -1,6 +1,6 @@
 //! The text that a Prometheus server scrapes (`http-api` §6.2).
 //!
-//! Format 0.0.4 for everybody, OpenMetrics 1.0 for who prefers it.
+//! Format 0.0.4 for everybody, `OpenMetrics` 1.0 for who prefers it.
 
 use prometheus::core::Collector;
 use prometheus::proto::MetricFamily;
@@ -11,7 +11,7 @@ use svc_app::{Figures, VERSION};
 /// Media type of the text.
 const MEDIA: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Media type of the OpenMetrics text.
+/// Media type of the `OpenMetrics` text.
 const OPEN_MEDIA: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What a scrape answers: the media type and the text.
@@ -31,7 +31,7 @@ pub(crate) fn answer(
     })
 }
 
-/// Whether OpenMetrics is named, and as welcome as plain text.
+/// Whether `OpenMetrics` is named, and as welcome as plain text.
 fn prefers_open_metrics(accept: &str) -> bool {
     let weight = |wanted: &[&str]| {
         let ranges = accept.split(',').filter_map(|range| {
@@ -47,7 +47,7 @@ fn prefers_open_metrics(accept: &str) -> bool {
     open > 0.0 && open >= weight(&["text/plain", "text/*"])
 }
 
-/// The same families as OpenMetrics names them.
+/// The same families as `OpenMetrics` names them.
 ///
 /// There a family of counters has no suffix, and its samples have one.
 fn open_metrics(text: &str) -> String {

@@ -1,4 +1,4 @@
-//! Statements on `limit_waits`: conversations that go on after a plan limit was reset.
+//! Statements on `limit_waits`: who goes on after a plan limit was reset.
 
 use crate::error::StoreError;
 use crate::store::Store;
@@ -46,7 +46,9 @@ impl Store {
         Ok(waits)
     }
 
-    /// Records that a conversation waits. One that began or was called off does not wait again.
+    /// Records that a conversation waits.
+    ///
+    /// One that began or was called off does not wait again.
     ///
     /// # Errors
     /// Nothing was written.

@@ -120,7 +120,6 @@ mod tests {
     use super::*;
     use crate::model::sample::{self, bridge, health, inside, job, project};
     use crate::model::wire;
-    use serde_json::json;
     use std::sync::Arc;
     use svc_shared::Timestamp;
     use svc_shared::internal::{LoginStatus, PreflightSummary, StateAt};

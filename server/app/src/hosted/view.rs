@@ -2,8 +2,8 @@
 
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
-use crate::limits::PlanLimits;
 use crate::projects::catalog::Catalog;
+use crate::read_model::limits::PlanLimits;
 use std::sync::Arc;
 use svc_config::Config;
 use svc_domain::admission::{Trust, bypass_obstacle};

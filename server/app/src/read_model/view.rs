@@ -3,8 +3,8 @@
 
 use crate::auth::refs::SessionRefs;
 use crate::bridges::restart_rules::rules;
-use crate::limits::PlanLimits;
 use crate::read_model::facts::Facts;
+use crate::read_model::limits::PlanLimits;
 use crate::read_model::links::{activity_record, link_record};
 use std::sync::Arc;
 use svc_config::Config;
@@ -27,6 +27,11 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Shares these parts.
+    pub fn new(config: &Arc<Config>, refs: &Arc<SessionRefs>, limits: &Arc<PlanLimits>) -> Self {
+        Self { config: Arc::clone(config), refs: Arc::clone(refs), limits: Arc::clone(limits) }
+    }
+
     /// Why a Resume would be declined or refused now.
     fn blocked(&self, bridge: &Bridge, facts: &Facts) -> Option<ResumeBlocked> {
         if bridge.quarantine.is_some() {

@@ -2,7 +2,7 @@
 
 use super::Transcripts;
 use super::files::File;
-use crate::limits::Stopped;
+use crate::read_model::limits::Stopped;
 use crate::tasks::blocking;
 use futures_util::future::select_all;
 use std::collections::{HashMap, HashSet};

@@ -1,11 +1,4 @@
-//! Plan limits that conversations stopped at, and going on after the reset.
-//!
-//! What the agent said is read from its transcripts. A conversation goes on only where
-//! `instance_defaults.on_limit` says so, once, and not when a person has gone on before.
-
-mod waits;
-
-pub(crate) use waits::LimitWaits;
+//! Plan limits that conversations stopped at, as the agent's transcripts tell.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -4,7 +4,6 @@
 //! a service that is killed in between leaves a conversation for its person, and never tells an
 //! agent twice.
 
-use super::{PlanLimits, Stopped};
 use crate::AppError;
 use crate::bridges::keepers::Keepers;
 use crate::bridges::transition::chance;
@@ -12,7 +11,9 @@ use crate::hosted::HostedSessions;
 use crate::jobs::Jobs;
 use crate::nudge::SAFETY_TICK;
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
+use crate::read_model::limits::{PlanLimits, Stopped};
 use crate::registry::Registry;
+use crate::supervise::Supervision;
 use crate::tasks::Tasks;
 use crate::transcripts::Transcripts;
 use std::collections::HashMap;
@@ -31,7 +32,9 @@ use tracing::{info, warn};
 /// What the agent is told.
 const GO_ON: &str = "The usage limit was reset. Continue where you stopped.";
 
-/// A terminal takes a text and the key that sends it as two inputs, else both are pasted text.
+/// Between a text and the key that sends it.
+///
+/// A terminal takes both in one piece for something pasted.
 const BEFORE_ENTER: Duration = Duration::from_millis(300);
 
 /// What was decided about a limit is forgotten after this time.
@@ -39,16 +42,16 @@ const KEPT: i64 = 30 * 24 * 3600 * 1000;
 
 /// Goes on with conversations after their plan limit was reset.
 pub(crate) struct LimitWaits {
-    pub config: Arc<Config>,
-    pub limits: Arc<PlanLimits>,
-    pub transcripts: Arc<Transcripts>,
-    pub registry: Arc<Registry>,
-    pub hosted: Arc<HostedSessions>,
-    pub keepers: Arc<Keepers>,
-    pub audit: Arc<Audit>,
-    pub jobs: Arc<Jobs>,
-    pub clock: Arc<dyn Clock>,
-    pub tasks: Tasks,
+    config: Arc<Config>,
+    limits: Arc<PlanLimits>,
+    transcripts: Arc<Transcripts>,
+    registry: Arc<Registry>,
+    hosted: HostedSessions,
+    keepers: Arc<Keepers>,
+    audit: Arc<Audit>,
+    jobs: Arc<Jobs>,
+    clock: Arc<dyn Clock>,
+    tasks: Tasks,
 }
 
 /// A session that can be told to go on.
@@ -58,6 +61,23 @@ enum Session {
 }
 
 impl LimitWaits {
+    /// Shares the parts of the supervisor.
+    pub fn new(of: &Supervision) -> Self {
+        let Transcripts { config, limits, clock, tasks, .. } = &*of.transcripts;
+        Self {
+            config: Arc::clone(config),
+            limits: Arc::clone(limits),
+            transcripts: Arc::clone(&of.transcripts),
+            registry: Arc::clone(&of.writes.registry),
+            hosted: HostedSessions { parts: Arc::clone(&of.hosted) },
+            keepers: Arc::clone(&of.writes.watchers.keepers),
+            audit: Arc::clone(&of.jobs.trust.audit),
+            jobs: Arc::clone(&of.jobs),
+            clock: Arc::clone(clock),
+            tasks: tasks.clone(),
+        }
+    }
+
     /// Runs until the service ends.
     pub async fn run(&self) {
         let mut changes = self.limits.changes();
