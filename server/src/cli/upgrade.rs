@@ -16,7 +16,8 @@ pub(crate) const HELP: &str = "\
 The service checks the new program first: does it run here, does it accept the configuration, does
 it read the database? Then it ends as for a restart, keeps a copy of the database and of the program,
 and tries the new one in its place. A new program that does not serve within 15 s is taken back, and
-the service runs as before (exit 1). Bridges and sessions keep running, and callers wait meanwhile.
+the service runs as before (exit 1). Bridges and sessions keep running. Open
+connections are closed, new ones wait meanwhile.
 FILE is the program, or a .tar.gz or .zip with `svc` at its top.
 
 Examples:
