@@ -67,7 +67,7 @@ pub const DEVICES: &str = "/api/devices";
 /// What became of notifications.
 pub const NOTIFICATIONS: &str = "/api/notifications";
 /// A test of their targets.
-pub const TEST_NOTIFICATION: &str = "/api/notifications/test";
+pub const TEST_NOTIFICATION: &str = "/api/notifications/send-test";
 /// Signs out every browser but the one that asks.
 pub const SIGN_OUT_OTHERS: &str = "/api/devices/sign-out-others";
 /// Who can reach the service.

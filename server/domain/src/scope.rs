@@ -201,7 +201,7 @@ mod tests {
             ("PUT", "/api/config", false, false, false),
             ("GET", "/api/config", false, false, false),
             ("GET", "/api/notifications", false, false, false),
-            ("POST", "/api/notifications/test", false, false, false),
+            ("POST", "/api/notifications/send-test", false, false, false),
             ("GET", "/api/somewhere/new", false, false, false),
         ] {
             let got = Scope::ALL.map(|scope| only(scope).covers(method, pattern));

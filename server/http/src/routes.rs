@@ -177,7 +177,7 @@ pub fn table() -> Vec<Route> {
         own!(GET "/api/keepers" Guarded None Plain internal::keepers::list),
         own!(POST "/api/keepers/{pid}/kill" Guarded None Plain internal::keepers::kill),
         own!(GET "/api/notifications" Guarded None Plain internal::notifications::report),
-        own!(POST "/api/notifications/test" Guarded OptionalJson Plain
+        own!(POST "/api/notifications/send-test" Guarded OptionalJson Plain
             internal::notifications::test),
         own!(GET "/api/metrics" Guarded None Plain internal::metrics::all),
         own!(GET "/api/projects/{name}/metrics" Guarded None Plain internal::metrics::of_project),

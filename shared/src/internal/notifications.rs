@@ -71,7 +71,7 @@ pub struct NotificationReport {
     pub targets: Vec<NotificationTarget>,
 }
 
-/// Body of `POST /api/notifications/test`.
+/// Body of `POST /api/notifications/send-test`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TestNotification {
     /// Place in `notifications.urls`, from 1; without it all.
@@ -92,7 +92,7 @@ pub struct TestedTarget {
     pub outcome: NotificationDelivery,
 }
 
-/// Answer of `POST /api/notifications/test`.
+/// Answer of `POST /api/notifications/send-test`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotificationTests {
     /// In the order of the list.

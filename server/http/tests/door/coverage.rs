@@ -394,7 +394,7 @@ const TABLE: &[Row] = &[
     Row { route: "GET /api/notifications", asks: &[(Known, 200)] },
     // 200 needs a target: in the black-box tests.
     Row {
-        route: "POST /api/notifications/test",
+        route: "POST /api/notifications/send-test",
         asks: &[
             (Body("{}"), 422),
             (Body(r#"{"entry":1}"#), 422),
