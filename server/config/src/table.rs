@@ -88,11 +88,12 @@ mod tests {
         // 101 keys of the baseline (its count of 102 holds the removed `database_url`), one per
         // project, and the additions: config_strict, claude.stop_grace_seconds, claude.scope,
         // claude.after_reboot, claude.heal, claude.terminal_input, projects.<name>.restart, 8 of restart,
-        // auth.allowed_hosts, webhooks.secret, 4 of ceilings, notifications.quiet_hours.
-        assert_eq!(leaves().count(), 101 + 1 + 17 + 4 + 1);
+        // auth.allowed_hosts, webhooks.secret, 4 of ceilings, notifications.quiet_hours,
+        // instance_defaults.on_limit.
+        assert_eq!(leaves().count(), 101 + 1 + 17 + 4 + 2);
         // 49 and 10 of the baseline; stop grace, after_reboot, heal, the restart section, the
-        // ceilings and quiet hours are basic additions.
-        assert_eq!(editable(Edit::Basic), 49 + 11 + 4 + 1);
+        // ceilings, quiet hours and on_limit are basic additions.
+        assert_eq!(editable(Edit::Basic), 49 + 11 + 4 + 2);
         assert_eq!(editable(Edit::Advanced), 10);
     }
 

@@ -89,8 +89,8 @@ fn keys_of_later_features_share_one_warning() {
     assert_eq!(
         warnings(&fixture, &loaded),
         ["svc.yml: these keys are accepted, but their features are not part of this build and \
-          they have no effect: instance_name, notifications.notify_on_reconnect_failed, \
-          notifications.notify_on_session_end"]
+          they have no effect: instance_name, notifications.notify_on_session_end, \
+          notifications.notify_on_reconnect_failed"]
     );
     assert_eq!(kinds(&loaded), [&WarningKind::NotInThisBuild]);
     assert_eq!(loaded.warnings[0].keys.len(), 3);
