@@ -106,7 +106,7 @@ Exit 1 with a failure, else 0; with --strict, 3 when there are only warnings.
 
 Checks: config, config-keys, config-mode, env, claude, claude-login, projects_root, state_dir,
 git, auth, workspace-trust, node-toolchain, extra:pty, binary:hosted, tls, disk, db, strays,
-keepers, restart, duplicate-sessions, systemd, port, server.
+keepers, restart, duplicate-sessions, systemd, version, port, server.
 
 Examples:
   svc doctor

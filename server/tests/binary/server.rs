@@ -12,7 +12,7 @@ fn a_server_says_where_it_is_answers_and_ends_with_0() {
     assert!(server.get("/healthz").starts_with("HTTP/1.1 200"), "{}", server.get("/healthz"));
     assert!(!server.get("/healthz").contains("\"demo\""));
     server.signal(Signal::HUP);
-    server.line_with("SIGHUP");
+    server.line_with("read again, as asked by a signal");
     assert!(server.get("/healthz").starts_with("HTTP/1.1 200"));
     server.signal(Signal::TERM);
     assert_eq!(server.exit_code(), Some(0));
