@@ -127,9 +127,6 @@ fn link_and_work(instance: &Instance, now: Timestamp) -> String {
         let tool = asked.tool.as_deref().unwrap_or(&asked.subtype);
         known.push(format!("waiting for permission: {tool} (svc approvals)"));
     }
-    if let Some(limit) = &instance.limit {
-        known.push(limit.sentence());
-    }
     if instance.stranded > 0 {
         known.push(format!("{} stranded (svc stranded)", instance.stranded));
     }

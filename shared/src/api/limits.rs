@@ -19,20 +19,3 @@ pub struct PlanLimit {
     /// When the conversation goes on by itself; null when it waits for a person.
     pub continues_at: Option<Timestamp>,
 }
-
-impl PlanLimit {
-    /// What a person is told, with times in UTC.
-    #[must_use]
-    pub fn sentence(&self) -> String {
-        let name = match self.kind.known() {
-            Some(PlanLimitKind::Session) => "session limit of the plan",
-            Some(PlanLimitKind::Weekly) => "weekly limit of the plan",
-            Some(PlanLimitKind::Other) | None => "usage limit of the plan",
-        };
-        match (self.continues_at, self.resets_at) {
-            (Some(at), _) => format!("{name} reached; continues by itself at {at}"),
-            (None, Some(at)) => format!("{name} reached; resets at {at}"),
-            (None, None) => format!("{name} reached"),
-        }
-    }
-}

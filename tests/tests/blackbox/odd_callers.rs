@@ -25,7 +25,7 @@ const MATRIX: [(&[&str], i32); 23] = [
     (&["config", "path"], 0),
     (&["config", "schema"], 0),
     (&["api-token", "list", "--json"], 0),
-    (&["reap-environments", "--json"], 2),
+    (&["reap-environments"], 2),
     (&["worktrees", "--json"], 0),
     (&["worktrees", "remove", "nope", "nope"], 2),
     (&["changes", "nope"], 2),
