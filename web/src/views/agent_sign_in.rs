@@ -283,8 +283,9 @@ fn off(close: Callback<()>) -> AnyView {
 fn Begin(flow: Flow, close: Callback<()>) -> impl IntoView {
     let page = page();
     let mode = RwSignal::new(SignInMode::Login);
+    // By its address the dialog may be there before the facts of the service.
     let can_choose =
-        page.live.basics.with_untracked(|b| b.as_ref().is_some_and(|b| b.can_make_token));
+        memo(move || page.live.basics.with(|b| b.as_ref().is_some_and(|b| b.can_make_token)));
     let kinds = [(SignInMode::Login, words::LOGIN), (SignInMode::SetupToken, words::TOKEN)];
     let choice = move |(kind, label): (SignInMode, &'static str)| {
         view! {
@@ -301,10 +302,10 @@ fn Begin(flow: Flow, close: Callback<()>) -> impl IntoView {
     view! {
         <div class="dialog-body" data-testid="agent-sign-in-begin">
             <p class="wide">{words::WHAT}</p>
-            {can_choose.then(|| view! {
+            {dynamic(move || can_choose.get().then(|| view! {
                 <span class="label" id="sign-in-mode">{words::MODE}</span>
                 <div role="radiogroup" aria-labelledby="sign-in-mode">{kinds.map(choice)}</div>
-            })}
+            }))}
             {problem(flow)}
         </div>
         <div class="dialog-foot">
