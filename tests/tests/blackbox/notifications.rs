@@ -201,7 +201,8 @@ async fn services_of_others_are_reached_over_tls_and_their_certificate_is_verifi
     let params = CertificateParams::new(vec!["nobody.test".to_owned()]).unwrap();
     std::fs::write(&nobody, params.self_signed(&key).unwrap().pem()).unwrap();
     let server = serve_with(&world, &points, &[("SSL_CERT_FILE", nobody.to_str().unwrap())]).await;
-    let tried = server.client.post_json("/api/notifications/send-test", &json!({})).await.expect(200);
+    let tried =
+        server.client.post_json("/api/notifications/send-test", &json!({})).await.expect(200);
     let tested = tried.json()["tested"].as_array().unwrap().clone();
     assert_eq!(tested.len(), 4);
     for one in &tested {
@@ -384,7 +385,8 @@ async fn quiet_hours_hold_what_can_wait() {
     let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
     server.client.run("app").await;
     crash(&world, "app").await;
-    let tried = server.client.post_json("/api/notifications/send-test", &json!({ "entry": 1 })).await;
+    let tried =
+        server.client.post_json("/api/notifications/send-test", &json!({ "entry": 1 })).await;
     tried.expect(200);
     // The end of the service is not the end of the quiet hours.
     let mut events = server.events().await;
@@ -407,10 +409,15 @@ async fn a_test_tells_what_each_target_answered() {
     let unknown = world.cli(&["notifications", "test", "7"]).await;
     assert_eq!(unknown.code, Some(2), "{unknown:?}");
     let server = world.serve().await;
-    let tried = server.client.post_json("/api/notifications/send-test", &json!({ "entry": 1 })).await;
+    let tried =
+        server.client.post_json("/api/notifications/send-test", &json!({ "entry": 1 })).await;
     assert_eq!(tried.expect(200).json()["tested"][0]["outcome"]["state"], "accepted");
     assert_eq!(states(&server).await, [json!("accepted")]);
     let posts = receiver.until(2).await;
     assert_eq!(posts[1].json()["event"], "test");
-    server.client.post_json("/api/notifications/send-test", &json!({ "entry": 7 })).await.expect(422);
+    server
+        .client
+        .post_json("/api/notifications/send-test", &json!({ "entry": 7 }))
+        .await
+        .expect(422);
 }
