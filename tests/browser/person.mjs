@@ -63,6 +63,13 @@ export function person(page) {
   /** Whether the click arrived. Messages that lie over the place are put away first. */
   async function pressOnce(selector) {
     const element = await seen(selector);
+    // What lies under a bar that stays in its place is scrolled to where it can be seen.
+    await element.evaluate((target) => {
+      const { x, y, width, height } = target.getBoundingClientRect();
+      const at = document.elementFromPoint(x + width / 2, y + height / 2);
+      const is_free = !at || target.contains(at) || at.contains(target);
+      if (!is_free) target.scrollIntoView({ block: 'center' });
+    });
     // A button whose request is on its way takes no second one.
     const is_idle = (target) => target.getAttribute('aria-busy') !== 'true';
     await page.waitForFunction(is_idle, { timeout: DEADLINE_MS }, element);
