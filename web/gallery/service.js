@@ -118,6 +118,13 @@
       );
       return { events: state === 'empty' ? [] : events, next_before: null };
     },
+    report: () => ({
+      cause: 'It was stopped, as somebody asked.',
+      evidence: ['The stop stands in the record.'],
+      next: [{ says: 'Go on with the same conversation:', command: 'svc resume web-shop' }],
+      output: [{ source: 'output', lines: ['All 42 tests passed.'] }],
+      markdown: '# web-shop',
+    }),
     log: () => ({ lines: [], first: null, cursor: '2:0', generation: 2, eof: true }),
     preflight: () => SAMPLES.preflight,
     metrics: () => measured(begin, past),
