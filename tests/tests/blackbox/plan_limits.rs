@@ -109,7 +109,7 @@ async fn a_session_goes_on_once_after_the_reset_whatever_happens_to_the_service(
 }
 
 #[tokio::test]
-async fn a_wait_ends_when_a_person_goes_on_before() {
+async fn a_wait_outlives_the_service_and_ends_when_a_person_goes_on_before() {
     let (text, reset) = resets_in(3600);
     let (world, file) = limited(&text, "continue");
     let server = world.serve().await;
@@ -121,6 +121,13 @@ async fn a_wait_ends_when_a_person_goes_on_before() {
     let due =
         events.until("a time", |state| state.instances.get(id).and_then(|one| waits(one))).await;
     assert!(due.as_millis() > reset, "after the reset, not at it: {due}");
+    server.kill().await;
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let again = events
+        .until("the same time", |state| state.instances.get(id).and_then(|one| waits(one)))
+        .await;
+    assert_eq!(again, due, "a killed service forgets nobody who waits");
     say(&server, id, "hello").await;
     no_limit(&mut events, id).await;
     let query = "SELECT group_concat(state) FROM limit_waits";

@@ -20,7 +20,8 @@ pub(crate) struct Stopped {
 /// The conversations that are stopped at a limit. Kept in memory only.
 #[derive(Debug)]
 pub(crate) struct PlanLimits {
-    stopped: Mutex<HashMap<SessionRef, Stopped>>,
+    /// `None` until the transcripts were read for the first time.
+    stopped: Mutex<Option<HashMap<SessionRef, Stopped>>>,
     due: Mutex<HashMap<SessionRef, Timestamp>>,
     changed: watch::Sender<()>,
 }
@@ -39,22 +40,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl PlanLimits {
     /// The limit that a conversation is stopped at.
     pub fn of(&self, reference: &SessionRef) -> Option<PlanLimit> {
-        let limit = lock(&self.stopped).get(reference)?.limit.clone();
+        let limit = lock(&self.stopped).as_ref()?.get(reference)?.limit.clone();
         let continues_at = lock(&self.due).get(reference).copied();
         Some(PlanLimit { continues_at, ..limit })
     }
 
-    /// All of them.
-    pub fn all(&self) -> Vec<(SessionRef, Stopped)> {
-        let stopped = lock(&self.stopped);
-        stopped.iter().map(|(of, what)| (of.clone(), what.clone())).collect()
+    /// All of them; `None` while nobody knows: the transcripts are still being read.
+    pub fn all(&self) -> Option<HashMap<SessionRef, Stopped>> {
+        lock(&self.stopped).clone()
     }
 
     /// Sets which conversations are stopped.
     pub fn set(&self, now: HashMap<SessionRef, Stopped>) {
         let mut stopped = lock(&self.stopped);
-        if *stopped != now {
-            *stopped = now;
+        if stopped.as_ref() != Some(&now) {
+            *stopped = Some(now);
             drop(stopped);
             self.changed.send_replace(());
         }

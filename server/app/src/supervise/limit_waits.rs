@@ -111,7 +111,7 @@ impl LimitWaits {
 
     /// Does what is due, and tells how long nothing else is.
     async fn look(&self) -> Result<Option<Duration>, AppError> {
-        let stopped: HashMap<SessionRef, Stopped> = self.limits.all().into_iter().collect();
+        let Some(stopped) = self.limits.all() else { return Ok(None) };
         let is_wanted = self.config.instance_defaults.on_limit == OnLimit::Continue;
         let now = self.clock.now();
         if is_wanted {
@@ -136,7 +136,10 @@ impl LimitWaits {
                 shown.insert(reference.clone(), wait.due_at);
                 continue;
             }
-            self.go_on(reference, &wait).await?;
+            if !self.go_on(reference, &wait).await? {
+                next = Some(next.map_or(SAFETY_TICK, |next| next.min(SAFETY_TICK)));
+                shown.insert(reference.clone(), wait.due_at);
+            }
         }
         self.limits.set_due(shown);
         Ok(next)
@@ -149,10 +152,10 @@ impl LimitWaits {
         one: &Stopped,
         now: Timestamp,
     ) -> Result<(), AppError> {
+        let Some(due_at) = due(&one.limit, now, chance()?) else { return Ok(()) };
         if self.session(reference, one).await?.is_none() {
             return Ok(());
         }
-        let Some(due_at) = due(&one.limit, now, chance()?) else { return Ok(()) };
         let (conversation, since) = (one.conversation.clone(), one.limit.since);
         Ok(self.registry.store.add_limit_wait(&LimitWait { conversation, since, due_at }).await?)
     }
@@ -177,8 +180,16 @@ impl LimitWaits {
         Ok(direct.map(|session| Session::Direct(session.instance_id)))
     }
 
-    /// Tells one agent to go on, at most once.
-    async fn go_on(&self, reference: &SessionRef, wait: &LimitWait) -> Result<(), AppError> {
+    /// Whether what is said now can arrive: after a start everything is connected one by one.
+    fn is_reached(&self, session: &Session) -> bool {
+        match session {
+            Session::Direct(_) => self.hosted.parts.link.connected().is_some(),
+            Session::Interactive(bridge) => self.keepers.controller(&bridge.id).is_some(),
+        }
+    }
+
+    /// Tells one agent to go on, at most once; `false` while it cannot be reached.
+    async fn go_on(&self, reference: &SessionRef, wait: &LimitWait) -> Result<bool, AppError> {
         // What a person said a moment ago counts.
         let limit = self.transcripts.limit_now(reference).await;
         let stopped = limit
@@ -189,10 +200,14 @@ impl LimitWaits {
             None => None,
         };
         let Some(session) = session else {
-            return Ok(self.registry.store.call_off_limit_wait(wait).await?);
+            self.registry.store.call_off_limit_wait(wait).await?;
+            return Ok(true);
         };
+        if !self.is_reached(&session) {
+            return Ok(false);
+        }
         if !self.registry.store.begin_limit_wait(wait).await? {
-            return Ok(());
+            return Ok(true);
         }
         let (id, told) = match &session {
             Session::Direct(id) => (id.clone(), self.hosted.message(id, GO_ON).await),
@@ -207,7 +222,7 @@ impl LimitWaits {
                 "{} did not go on after its plan limit was reset; tell it yourself", id.short()
             ),
         }
-        Ok(())
+        Ok(true)
     }
 
     async fn type_in(&self, bridge: &Bridge) -> Result<(), AppError> {
