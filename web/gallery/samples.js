@@ -922,7 +922,7 @@ const SAMPLES = {
   "settings/effective": { "project": "web-frontend", "effective": { "model": { "value": "opus", "source": "project" }, "env": { "value": { "API_TOKEN": "********" }, "source": "user" } } },
   "permissions": { "permissions": { "allow": ["Bash(npm run test:*)", "Read"], "deny": ["Read(./.env)"], "defaultMode": "acceptEdits" } },
   "hooks": { "hooks": { "PostToolUse": [{ "matcher": "Edit|Write", "hooks": [{ "type": "command", "command": "npm run format", "timeout": 30 }] }], "Stop": [{ "hooks": [{ "type": "command", "command": "./scripts/notify.sh \"$SESSION\"", "timeout": 60 }] }] } },
-  "mcp": { "servers": { "postgres": { "command": "npx", "args": ["-y", "postgres-mcp"], "env": { "PASSWORD": "********" } }, "search": { "type": "http", "url": "https://search.example/mcp", "headers": { "Authorization": "********" } } } },
+  "mcp": { "servers": { "postgres": { "command": "npx", "args": ["-y", "postgres-mcp"], "env": { "PASSWORD": "********" } }, "search": { "command": "search-mcp", "args": ["--index", "docs"] } } },
   "mcp/approvals": { "project": "web-frontend", "enabled": ["postgres"], "disabled": ["old"], "locked": ["search"] },
   "subagents": { "agents": [{ "name": "code-review", "source": "project", "editable": true, "description": "Reads a change and says what is wrong with it." }, { "name": "plan", "source": "built-in", "editable": false, "description": null }] },
   "subagents/code-review": { "content": "---\nname: code-review\ndescription: Reads a change.\n---\n\nBe brief.\n", "editable": true },

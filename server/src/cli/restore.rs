@@ -7,8 +7,10 @@ use crate::cli::work::act;
 use clap::Args;
 use futures_util::StreamExt as _;
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use svc_app::{App, MOST_AT_ONCE};
+use svc_domain::prefix::{Named, Resolved, Wanted, resolve};
 use svc_shared::api::instances::ResumeRequest;
 use svc_shared::ids::InstanceId;
 use svc_shared::internal::restore::RestoreCandidate;
@@ -92,30 +94,31 @@ fn list(call: &Call, json: bool) -> Result<Exit, End> {
     Ok(Exit::Done)
 }
 
+fn named(one: &RestoreCandidate) -> Named<'_> {
+    let RestoreCandidate { instance_id, project, .. } = one;
+    Named { id: instance_id.as_str(), process_id: None, project, is_live: true, began: 0 }
+}
+
 /// The candidates that were named, each once.
 fn chosen(
     offered: Vec<RestoreCandidate>,
     wanted: &RestoreSessions,
 ) -> Result<Vec<RestoreCandidate>, End> {
-    let names = |name: &String, one: &RestoreCandidate| {
-        one.project == *name || one.instance_id.as_str().starts_with(name.as_str())
-    };
+    let mut ids = BTreeSet::new();
     for name in &wanted.instances {
-        match offered.iter().filter(|one| names(name, one)).count() {
-            1 => {}
-            0 => {
+        let all = offered.iter().map(named);
+        match resolve(name, Wanted::Live, all, |_| false) {
+            Resolved::Found(id) => ids.insert(id.to_owned()),
+            Resolved::NotFound => {
                 let line = format!("{name} is not offered; `svc restore-sessions` lists what is");
                 return Err(Failure::new(Exit::Refused, "unknown_instance", line).into());
             }
-            count => {
-                let line =
-                    format!("{name} matches {count} sessions; use more characters of the id");
-                return Err(Failure::new(Exit::Refused, "ambiguous", line).into());
+            Resolved::Ambiguous(several) => {
+                return Err(Failure::new(Exit::Refused, "ambiguous", several.to_string()).into());
             }
-        }
+        };
     }
-    let is_chosen =
-        |one: &RestoreCandidate| wanted.all || wanted.instances.iter().any(|name| names(name, one));
+    let is_chosen = |one: &RestoreCandidate| wanted.all || ids.contains(one.instance_id.as_str());
     Ok(offered.into_iter().filter(is_chosen).collect())
 }
 
