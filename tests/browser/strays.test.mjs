@@ -84,7 +84,7 @@ test('one is ended after a question, by the keyboard alone', async () => {
   await focused('confirm-no');
   await page.focus(part('confirm-yes'));
   await page.keyboard.press('Enter');
-  await says(part('toast'), `Process ${first.pid} (sleep) is gone`);
+  await says(part('toast'), `Process ${first.pid} (sleep) has ended`);
   assert.deepEqual(await ended, [null, 'SIGKILL']);
   await gone(stray(first));
   await says('[data-check="strays"]', '2 processes without a live bridge');

@@ -1,5 +1,7 @@
 //! Tells the service of the same state directory what another process did.
 
+use crate::tasks::blocking;
+use serde::Serialize;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -34,6 +36,19 @@ fn send(state_dir: &Path, message: &[u8]) {
     let Ok(sender) = UnixDatagram::unbound() else { return };
     let _ = sender.set_nonblocking(true);
     let _ = sender.send_to(message, socket(state_dir)); // nobody serves: fine
+}
+
+/// Answers a command at its own socket. Never waits; a command that is gone misses nothing.
+pub(crate) async fn answer<T: Serialize>(command: PathBuf, answer: &T, asked_for: &'static str) {
+    let message = serde_json::to_vec(answer);
+    let sent = blocking(move || {
+        let sender = UnixDatagram::unbound()?;
+        sender.set_nonblocking(true)?;
+        sender.send_to(&message?, command)
+    });
+    if let Ok(Err(error)) = sent.await {
+        debug!(error = %error, "a command that asked for {asked_for} was not answered");
+    }
 }
 
 /// The result in a message of [`hand_over_settled`].

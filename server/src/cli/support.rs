@@ -21,7 +21,7 @@ All of it is masked. The list is printed first; an existing file is never replac
 Examples:
   svc support-bundle --list
   svc support-bundle
-  svc support-bundle -o /tmp/svc.tar.gz --json";
+  svc support-bundle -o svc-support.tar.gz --json";
 
 #[derive(Debug, Args)]
 pub(crate) struct Support {

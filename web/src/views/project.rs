@@ -119,12 +119,6 @@ fn Known(name: String) -> impl IntoView {
                     <h1 tabindex="-1"><bdi>{label.clone()}</bdi></h1>
                     <span class="trust-word"><TrustMark is_trusted=is_trusted is_said=true /></span> <Marks project=project />
                     <div class="end">
-                        {dynamic(move || can_configure.get().then(|| view! {
-                            <a
-                                class="btn btn-ghost" data-testid="agent-config-link"
-                                href=browser::href(&key.with_value(|name| format!("/ui/agent-config?project={}", paths::segment(name))))
-                            >{icon("sliders", 16)} {agent_config::LINK}</a>
-                        }))}
                         {dynamic(move || (!is_trusted.get()).then(|| view! {
                             <ActButton
                                 label=launch::TRUST_DOTS name=named(launch::TRUST_DOTS, &key.get_value()) on_act=ask
@@ -144,6 +138,12 @@ fn Known(name: String) -> impl IntoView {
                 </div>
                 <div class="session-line session-facts">
                     <Copyable shown=shown(&path) full=path.as_str() what=words::PATH />
+                    {dynamic(move || can_configure.get().then(|| view! {
+                        <a
+                            class="btn btn-ghost" data-testid="agent-config-link"
+                            href=browser::href(&key.with_value(|name| format!("/ui/agent-config?project={}", paths::segment(name))))
+                        >{icon("sliders", 16)} {agent_config::LINK}</a>
+                    }))}
                 </div>
             </div>
             <Tabs tabs=all at=at label=nav_words::PROJECTS />

@@ -7,11 +7,10 @@
 mod of_command;
 mod request;
 
-use crate::tasks::{Tasks, blocking};
-use crate::{AppError, Class};
+use crate::tasks::Tasks;
+use crate::{AppError, Class, nudge};
 use serde::{Deserialize, Serialize};
 use std::future::Future;
-use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -19,7 +18,7 @@ use svc_domain::redact::redact_text;
 use svc_shared::error::ErrorCode;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use tracing::{debug, info};
+use tracing::info;
 
 pub use of_command::{NotRestarted, Restarted, restart};
 pub(crate) use of_command::{ask, running};
@@ -151,15 +150,7 @@ impl Restart {
                 Ok(()) => RestartAnswer::Restarting,
                 Err(error) => RestartAnswer::Refused(error.message),
             };
-            let sent = blocking(move || {
-                let message = serde_json::to_vec(&answer)?;
-                let sender = UnixDatagram::unbound()?;
-                sender.set_nonblocking(true)?;
-                sender.send_to(&message, command)
-            });
-            if let Ok(Err(error)) = sent.await {
-                debug!(error = %error, "a command that asked for a restart was not answered");
-            }
+            nudge::answer(command, &answer, "a restart").await;
         });
     }
 }

@@ -4,6 +4,7 @@
 
 use super::ConfigEditor;
 use crate::AppError;
+use crate::nudge;
 use crate::ops::audit::{self, Actor, Change, Scope, Surface};
 use crate::tasks::blocking;
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use svc_config::Applied;
-use tracing::{debug, error, info};
+use tracing::{error, info};
 
 /// What a command that wrote the file sends to the socket for nudges.
 #[derive(Debug, Serialize, Deserialize)]
@@ -114,15 +115,7 @@ impl ConfigEditor {
                 Err(error) => Reloaded::Refused(error.message),
             };
             let Some(command) = command else { return };
-            let sent = blocking(move || {
-                let message = serde_json::to_vec(&answer)?;
-                let sender = UnixDatagram::unbound()?;
-                sender.set_nonblocking(true)?;
-                sender.send_to(&message, command)
-            });
-            if let Ok(Err(error)) = sent.await {
-                debug!(error = %error, "a command that changed the configuration was not answered");
-            }
+            nudge::answer(command, &answer, "the configuration to be read").await;
         });
     }
 }
