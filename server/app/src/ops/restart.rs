@@ -18,7 +18,7 @@ use svc_domain::redact::redact_text;
 use svc_shared::error::ErrorCode;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use tracing::info;
+use tracing::{debug, info};
 
 pub use of_command::{NotRestarted, Restarted, restart};
 pub(crate) use of_command::{ask, running};
