@@ -1,64 +1,29 @@
 // From an empty page to a running session in a fresh clone, and what goes wrong on the way.
 
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createInterface } from 'node:readline';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { once } from 'node:events';
 import { after, before, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 
-import { given, launch, tab } from './harness.mjs';
+import { gitServer, skip } from './git.mjs';
+import { launch, tab } from './harness.mjs';
 import { part, person, row } from './person.mjs';
 import { world } from './world.mjs';
 
-// Only a service with fail points takes a server on this machine for one in the internet.
-const skip = process.env.SVC_FAILPOINTS_BIN ? false : 'needs a service with fail points';
-
-let machine, git, root, browser, page, complaints;
+let machine, git, browser, page, complaints;
 let seen, press, says, gone, shot;
-
-function repository(name, files) {
-  const dir = join(root, name);
-  mkdirSync(dir);
-  const run = (...args) =>
-    execFileSync('git', ['-c', 'user.name=A', '-c', 'user.email=a@example.org', ...args], {
-      cwd: dir,
-      env: { ...process.env, GIT_CONFIG_GLOBAL: '/dev/null', GIT_CONFIG_NOSYSTEM: '1' },
-    });
-  run('init', '-q', '-b', 'main');
-  for (const [file, content] of Object.entries(files)) {
-    mkdirSync(dirname(join(dir, file)), { recursive: true });
-    writeFileSync(join(dir, file), content);
-  }
-  run('add', '-A');
-  run('commit', '-q', '-m', 'one');
-}
 
 before(async () => {
   if (skip) return;
-  process.env.SVC_BIN = process.env.SVC_FAILPOINTS_BIN;
-  root = mkdtempSync(join(tmpdir(), 'svc-git-'));
-  const program = join(dirname(given('SVC_SIM_BIN')), 'svc-git-server');
-  git = spawn(program, [root], { stdio: ['pipe', 'pipe', 'inherit'] });
-  const [port] = await once(createInterface({ input: git.stdout }), 'line');
+  git = await gitServer();
   let bytes = '';
   for (let n = 1; n < 60_000; n += 1) bytes += `${(Math.imul(n, 2654435761) >>> 0).toString(16)}\n`;
   const hooks = { PostToolUse: [{ hooks: [{ type: 'command', command: 'npm run format' }] }] };
-  repository('ledger.git', {
+  git.repository('ledger.git', {
     'CLAUDE.md': 'Be brief.\n',
     '.claude/settings.json': JSON.stringify({ hooks }),
     '.mcp.json': JSON.stringify({ mcpServers: { jira: { command: 'jira-mcp' } } }),
     large: bytes,
   });
-  const points = `clone.dns=git.test:1.1.1.1/inside.test:10.0.0.1;clone.dial=1.1.1.1:443>127.0.0.1:${port}`;
-  const authority = fileURLToPath(new URL('../git-server/ca.pem', import.meta.url));
-  machine = await world({}, {}, undefined, 0, {
-    SVC_FAILPOINTS: points,
-    GIT_SSL_CAINFO: authority,
-  });
+  machine = await world({}, {}, undefined, 0, git.variables);
   browser = await launch();
   ({ page, complaints } = await tab(browser));
   ({ seen, press, says, gone, shot } = person(page));
@@ -67,8 +32,7 @@ before(async () => {
 after(async () => {
   await browser?.close();
   await machine?.close();
-  git?.stdin.end();
-  if (root) rmSync(root, { recursive: true, force: true });
+  git?.close();
 });
 
 const retype = async (field, words) => {
@@ -120,7 +84,7 @@ test('a clone shows its progress, can be cancelled and tried again', { skip }, a
 });
 
 test('what the clone brings is reviewed before it is trusted, and a session runs in it', { skip }, async () => {
-  writeFileSync(join(root, 'open'), '');
+  git.open();
   await retype('new-url', 'https://git.test/plain/ledger.git');
   await press(part('new-submit'));
   await seen(part('new-review'));
