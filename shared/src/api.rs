@@ -1,5 +1,6 @@
 //! Records and bodies of the public routes.
 
+pub mod activity;
 pub mod approvals;
 pub mod health;
 pub mod instances;

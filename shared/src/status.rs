@@ -430,14 +430,30 @@ words! {
 }
 
 words! {
-    /// What the sessions of a bridge do (`agent-cli` §3.5).
+    /// What a session does (`agent-cli` §3.5).
     ActivityState {
-        /// A session works.
+        /// It works.
         Working = "working",
-        /// A session waits for a permission.
+        /// It waits for a permission.
         Blocked = "blocked",
-        /// Sessions are attached, and none works.
+        /// It asks a person something.
+        Question = "question",
+        /// It does nothing, and nothing is in its way.
         Idle = "idle",
+        /// It stopped at a plan limit.
+        Limit = "limit",
+        /// The agent is signed out of its account.
+        LoggedOut = "logged_out",
+    }
+}
+
+words! {
+    /// How sure a value is.
+    Confidence {
+        /// The agent says so itself, or waits for us.
+        Certain = "certain",
+        /// It follows from what else is known.
+        Likely = "likely",
     }
 }
 
@@ -452,6 +468,16 @@ words! {
         Silence = "silence",
         /// A record of the agent's transcript.
         Transcript = "transcript",
+        /// What the agent of a Direct Session writes to us.
+        Stream = "stream",
+        /// The agent's hook asked us.
+        Hook = "hook",
+        /// The entry of the process in the agent's registry of sessions.
+        Process = "process",
+        /// The file of a background job.
+        Job = "job",
+        /// What the agent answers about its account.
+        Account = "account",
     }
 }
 

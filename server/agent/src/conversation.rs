@@ -9,7 +9,7 @@ pub mod pages;
 mod record;
 pub(crate) mod turn;
 
-pub use index::{Index, Updated};
+pub use index::{Index, Updated, Waits};
 pub use pages::{Pages, Span, TAIL_TURNS};
 
 use crate::home::AgentHome;

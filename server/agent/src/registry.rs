@@ -51,6 +51,8 @@ pub struct Entry {
     pub status: Option<String>,
     /// What it waits for.
     pub waiting_for: Option<String>,
+    /// Since when it has this status; an older agent tells only its start.
+    pub status_since: Timestamp,
 }
 
 /// Leaves out session and title.
@@ -197,12 +199,14 @@ fn parse(bytes: &[u8]) -> Option<Entry> {
     if fields.get("peerProtocol").is_some_and(|protocol| protocol.as_i64() != Some(PROTOCOL)) {
         return None;
     }
+    let started_at = Timestamp::from_millis(fields.get("startedAt")?.as_i64()?);
+    let time = |name: &str| Some(Timestamp::from_millis(fields.get(name)?.as_i64()?));
     Some(Entry {
         pid: Pid::new(fields.get("pid")?.as_i64()?)?,
         start_ticks: fields.get("procStart")?.as_str()?.parse().ok()?,
         session_id: text(fields, "sessionId")?,
         cwd: plain_directory(&text(fields, "cwd")?)?,
-        started_at: Timestamp::from_millis(fields.get("startedAt")?.as_i64()?),
+        started_at,
         kind: match text(fields, "kind") {
             Some(kind) if kind == "bg" => "background".to_owned(),
             kind => kind.unwrap_or_default(),
@@ -213,6 +217,7 @@ fn parse(bytes: &[u8]) -> Option<Entry> {
         job_id: text(fields, "jobId"),
         status: text(fields, "status"),
         waiting_for: text(fields, "waitingFor"),
+        status_since: time("statusUpdatedAt").or_else(|| time("updatedAt")).unwrap_or(started_at),
     })
 }
 

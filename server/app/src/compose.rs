@@ -55,12 +55,12 @@ use crate::projects::trusting::{ProjectService, Trust};
 use crate::projects::worktrees::Worktrees;
 use crate::read_model::ReadModel;
 use crate::read_model::facts::FactReader;
-use crate::read_model::limits::PlanLimits;
 use crate::read_model::links::Links;
 use crate::read_model::look::Instances;
 use crate::read_model::project_row::ProjectRows;
 use crate::read_model::publish::{Publisher, Turns};
 use crate::read_model::records::Records;
+use crate::read_model::signs::Signs;
 use crate::read_model::view::View;
 use crate::registry::{Registry, copies::Copies};
 use crate::sessions::{SessionScan, Sessions, pointers::Pointers, seen::SeenSessions};
@@ -92,16 +92,11 @@ impl UseCases {
         let catalog = Arc::new(Catalog(parts.projects));
         let copies = Arc::new(Copies::default());
         let links = Arc::new(Links::new(Arc::clone(&config), is_server));
-        let limits: Arc<PlanLimits> = Arc::default();
+        let signs = Arc::new(Signs::new(is_server));
         let seen: Arc<SeenSessions> = Arc::default();
         let records = Arc::new(Records {
-            facts: FactReader::new(
-                Arc::clone(&config),
-                Arc::clone(&agent),
-                Arc::clone(&host),
-                Arc::clone(&links),
-            ),
-            view: View::new(&config, &refs, &limits),
+            facts: FactReader::new(&config, &agent, &host, &links, &signs),
+            view: View::new(&config, &refs, &signs),
             projects: Arc::clone(&catalog),
             copies: Arc::clone(&copies),
         });
@@ -142,7 +137,7 @@ impl UseCases {
         let served = (!is_server).then(|| config.state_dir.clone());
         let registry =
             Arc::new(Registry::new(store.clone(), Arc::clone(&copies), publisher, served.clone()));
-        let view = HostedView::new(&config, &refs, &catalog, &agent, &limits);
+        let view = HostedView::new(&config, &refs, &catalog, &agent, &signs);
         let readers = is_server.then(|| Arc::clone(&read_model));
         let hosted_rows = Arc::new(HostedRows::new(&store, &clock, &link, view, readers, served));
         let (webhooks, notifications) =
@@ -217,7 +212,7 @@ impl UseCases {
                 refs: Arc::clone(&refs),
                 clock: Arc::clone(&clock),
                 memory: Default::default(),
-                limits: Arc::clone(&limits),
+                signs: Arc::clone(&signs),
             }),
             runs: Arc::clone(&runs),
             locks: Arc::clone(&locks),
@@ -237,6 +232,7 @@ impl UseCases {
             finder: Arc::clone(&finder),
             memory: Default::default(),
             seen: Arc::clone(&seen),
+            signs: Arc::clone(&signs),
         });
         let sessions = Arc::new(Sessions {
             scan: Arc::clone(&scan),
@@ -457,7 +453,7 @@ impl UseCases {
             watcher: watcher.clone(),
             tasks: tasks.clone(),
             files: Default::default(),
-            limits,
+            signs,
         });
         let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
         let history = Arc::new(History::new(&config, &store, &catalog, &transcripts));

@@ -18,7 +18,7 @@ use crate::locks::Locks;
 use crate::projects::catalog::Catalog;
 use crate::projects::trusting::Trust;
 use crate::read_model::ReadModel;
-use crate::read_model::limits::PlanLimits;
+use crate::read_model::signs::{Session, Signs, Told};
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
 use ask::AgentRuns;
@@ -33,6 +33,8 @@ use svc_agent::jobs::roster::{Roster, Unreadable};
 use svc_agent::registry::Entry;
 use svc_agent::session_list::CliSession;
 use svc_config::Config;
+use svc_domain::activity::{Evidence, of_job, together};
+use svc_domain::agent_log::RemoteId;
 use svc_domain::identity::{ProcessIdentity, Verdict};
 use svc_domain::jobs::{LOST_AFTER, Worker, has_ended, is_session_id, shown_state};
 use svc_domain::log_escape::quoted;
@@ -41,7 +43,6 @@ use svc_ports::{Clock, ProcessHost};
 use svc_projects::{Project, Projects};
 use svc_shared::Timestamp;
 use svc_shared::api::jobs::{BackgroundJob, RESULT_CHARS, StopAgentResult};
-use svc_shared::api::limits::PlanLimit;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::JobId;
 use svc_watch::Watcher;
@@ -84,7 +85,7 @@ pub(crate) struct JobScan {
     pub refs: Arc<SessionRefs>,
     pub clock: Arc<dyn Clock>,
     pub memory: ScanMemory,
-    pub limits: Arc<PlanLimits>,
+    pub signs: Arc<Signs>,
 }
 
 /// What is remembered between two scans.
@@ -266,8 +267,24 @@ impl JobScan {
         blocking(look).await
     }
 
-    fn limit(&self, session: Option<&str>) -> Option<PlanLimit> {
-        self.limits.of(&self.refs.session(session?)?)
+    /// What a job does, and the limit that it stopped at.
+    fn told(
+        &self,
+        id: &JobId,
+        session: Option<&str>,
+        cwd: Option<&Path>,
+        said: Option<Evidence>,
+        scene: &Scene,
+    ) -> Told {
+        let is_open = said.is_some();
+        let process = said.as_ref().and_then(|_| self.signs.of_job(id.as_str()));
+        let session = Session {
+            conversation: session.map(RemoteId::new),
+            cwd: cwd.map(Path::to_owned),
+            evidence: said.into_iter().chain(process).collect(),
+        };
+        let told = self.signs.told(&self.refs, Some(&scene.home), &session);
+        Told { does: told.does.filter(|_| is_open), ..told }
     }
 
     fn job_of_file(&self, file: &Arc<JobFile>, scene: &Scene) -> Job {
@@ -280,10 +297,15 @@ impl JobScan {
             }
             _ => false,
         };
+        let state = shown_state(&word(&file.state), &tempo, worker).to_owned();
+        let since = file.updated_at.parse().unwrap_or(file.written_at);
+        let said = of_job(&state, &tempo, file.needs.is_some(), since, process.is_some());
+        let session = file.session_id.as_deref();
+        let told = self.told(&file.id, session, file.cwd.as_deref(), said, scene);
         let record = BackgroundJob {
             id: file.id.clone(),
             project: project.map(|project| project.name.to_string()),
-            state: shown_state(&word(&file.state), &tempo, worker).to_owned(),
+            state,
             detail: redact_text(&file.detail),
             tempo,
             needs: file.needs.as_deref().map(redact_text),
@@ -302,7 +324,8 @@ impl JobScan {
             updated_at: word(&file.updated_at),
             worker_pid: process.as_ref().map(|identity| identity.pid.get()),
             worker_alive: process.is_some(),
-            limit: self.limit(file.session_id.as_deref()),
+            limit: told.limit,
+            activity: together(told.does.as_slice()),
         };
         Job { record, worker, process, file: Some(Arc::clone(file)) }
     }
@@ -313,10 +336,14 @@ impl JobScan {
         let project = project_of(&scene.projects, &item.cwd);
         let state = item.state.as_deref().map(word).unwrap_or_default();
         let at = item.started_at.to_string();
+        let state = shown_state(&state, "", worker).to_owned();
+        let has_needs = item.waiting_for.is_some();
+        let said = of_job(&state, "", has_needs, item.started_at, process.is_some());
+        let told = self.told(id, Some(&item.session_id), Some(&item.cwd), said, scene);
         let record = BackgroundJob {
             id: id.clone(),
             project: project.map(|project| project.name.to_string()),
-            state: shown_state(&state, "", worker).to_owned(),
+            state,
             detail: String::new(),
             tempo: String::new(),
             needs: item.waiting_for.as_deref().map(redact_text),
@@ -332,7 +359,8 @@ impl JobScan {
             updated_at: at,
             worker_pid: process.as_ref().map(|identity| identity.pid.get()),
             worker_alive: process.is_some(),
-            limit: self.limit(Some(&item.session_id)),
+            limit: told.limit,
+            activity: together(told.does.as_slice()),
         };
         Job { record, worker, process, file: None }
     }

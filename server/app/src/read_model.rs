@@ -13,6 +13,7 @@ pub(crate) mod project_row;
 pub(crate) mod publish;
 pub(crate) mod records;
 mod ring;
+pub(crate) mod signs;
 mod subscription;
 pub(crate) mod view;
 

@@ -9,6 +9,7 @@ use crate::bridges::unmanaged::Finder;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
 use crate::read_model::records::Records;
+use crate::read_model::signs::{Session, Sign, Signs};
 use crate::registry::copies::Copies;
 use crate::tasks::blocking;
 use crate::{AppError, Class, registry};
@@ -16,9 +17,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use svc_agent::registry::{Entry, Reading, Registry};
+use svc_agent::registry::{Entry, Reading, Registry, entry_of};
 use svc_agent::session_list::CliSession;
 use svc_config::Config;
+use svc_domain::activity::together;
 use svc_domain::adoption::{Unrecorded, unrecorded};
 use svc_domain::agent_log::RemoteId;
 use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, attribute};
@@ -30,6 +32,7 @@ use svc_domain::stranded::Registered;
 use svc_ports::ProcessHost;
 use svc_ports::process::ProcessFacts;
 use svc_projects::{Project, Projects};
+use svc_shared::api::activity::Activity;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName, SessionRef};
@@ -209,6 +212,7 @@ pub(crate) struct SessionScan {
     pub finder: Arc<Finder>,
     pub memory: SessionMemory,
     pub seen: Arc<seen::SeenSessions>,
+    pub signs: Arc<Signs>,
 }
 
 impl SessionScan {
@@ -249,6 +253,7 @@ impl SessionScan {
         let mut workers: Vec<Worker<'_>> = Vec::new();
         let mut is_anything_live = false;
         let mut seen = owners.nothing_seen();
+        let mut signs = HashMap::new();
         for entry in &entries {
             listed.insert(entry.pid);
             let process = ProcessIdentity {
@@ -277,10 +282,13 @@ impl SessionScan {
                 self.working_session(entry, attribution)
             });
             if verdict == Verdict::Same {
+                let owner = words(attribution).1;
+                signs.insert(entry.pid, Sign::of(entry, owner.as_ref()));
                 workers.push(worker(&entry.session_id, process, &entry.cwd, attribution));
             }
         }
         self.seen.saw(seen);
+        self.signs.set_entries(signs);
         self.memory.saw(is_anything_live, unusable);
         // The CLI decides about existence, where it could be asked of late.
         let period = self.config.claude.agents_json_poll_interval;
@@ -381,7 +389,23 @@ impl SessionScan {
             attribution: word.to_owned(),
             parent_instance: owner,
             also_in: Vec::new(),
+            activity: self.activity(item.pid.and_then(|pid| {
+                let entry = entry_of(&self.agent.sessions_dir()?, pid)?;
+                (entry.session_id == item.session_id).then_some(entry)
+            })),
         })
+    }
+
+    /// What the session of an entry does.
+    fn activity(&self, entry: Option<Entry>) -> Option<Activity> {
+        let sign = Sign::of(&entry?, None);
+        let session = Session {
+            conversation: Some(sign.conversation),
+            cwd: Some(sign.cwd),
+            evidence: sign.evidence.into_iter().collect(),
+        };
+        let told = self.signs.told(&self.refs, self.agent.home().ok().as_ref(), &session);
+        together(told.does.as_slice())
     }
 
     fn working_session(
@@ -402,6 +426,7 @@ impl SessionScan {
             attribution: word.to_owned(),
             parent_instance: owner,
             also_in: Vec::new(),
+            activity: self.activity(Some(entry.clone())),
         })
     }
 }

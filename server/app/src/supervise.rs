@@ -5,6 +5,7 @@
 //! processes and a slow safety tick only wake it. Each live bridge has one watcher task for its
 //! log, its deadline and its exit.
 
+mod activity_watch;
 mod bridge_watch;
 pub(crate) mod change_watch;
 mod foreign_ends;
@@ -31,6 +32,7 @@ use crate::outbound::{Notifications, Webhooks};
 use crate::projects::clones::Clones;
 use crate::stranded::StrandedSessions;
 use crate::transcripts::Transcripts;
+use activity_watch::ActivityWatch;
 use change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
 use healer::Healer;
 use limit_waits::LimitWaits;
@@ -100,6 +102,8 @@ impl Supervision {
         tasks.spawn(Arc::clone(&self.transcripts).run());
         let limit_waits = LimitWaits::new(self);
         tasks.spawn(async move { limit_waits.run().await });
+        let activities = ActivityWatch::new(self);
+        tasks.spawn(async move { activities.run().await });
         let of = this();
         tasks.spawn(async move { of.sampler.run().await });
         let of = this();

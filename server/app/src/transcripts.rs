@@ -16,7 +16,7 @@ use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
-use crate::read_model::limits::PlanLimits;
+use crate::read_model::signs::Signs;
 use crate::registry::copies::Copies;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
@@ -69,7 +69,7 @@ pub struct Transcripts {
     pub(crate) watcher: Watcher,
     pub(crate) tasks: Tasks,
     pub(crate) files: Files,
-    pub(crate) limits: Arc<PlanLimits>,
+    pub(crate) signs: Arc<Signs>,
 }
 
 impl Transcripts {

@@ -1,5 +1,6 @@
 //! Pure decisions: no I/O, no clock, no async.
 pub mod accounts;
+pub mod activity;
 pub mod admission;
 pub mod adoption;
 pub mod agent_config;

@@ -9,11 +9,12 @@ use crate::cli::work::look;
 use crate::compose;
 use serde_json::{Value, json};
 use svc_shared::Timestamp;
+use svc_shared::api::activity::Activity;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::cause;
-use svc_shared::status::{ActivityState, BridgeStatus, Channel, ResumeMode, TrustState};
+use svc_shared::status::{BridgeStatus, Channel, ResumeMode, TrustState};
 
 /// `svc projects`.
 pub(crate) fn projects(call: &Call, listing: &Listing) -> Result<Exit, End> {
@@ -116,21 +117,27 @@ fn link_and_work(instance: &Instance, now: Timestamp) -> String {
         let reason = instance.link.reason.as_deref().unwrap_or("no reason is known");
         known.push(format!("link lost {since} ago: {reason}"));
     }
-    let blocked = instance.activity.as_ref();
-    if let Some(waits) = blocked.filter(|now| now.state.is(&ActivityState::Blocked)) {
-        known.push(match &waits.tool {
-            Some(tool) => format!("waiting for permission: {tool}"),
-            None => "waiting for permission".to_owned(),
-        });
-    }
     if let Some(asked) = instance.pending_permissions.first() {
         let tool = asked.tool.as_deref().unwrap_or(&asked.subtype);
         known.push(format!("waiting for permission: {tool} (svc approvals)"));
+    } else if let Some(activity) = &instance.activity {
+        known.extend(does(activity, now));
+    }
+    if let Some(limit) = &instance.limit {
+        known.push(limit.sentence());
     }
     if instance.stranded > 0 {
         known.push(format!("{} stranded (svc stranded)", instance.stranded));
     }
     if known.is_empty() { "-".to_owned() } else { known.join("; ") }
+}
+
+/// What a session does, since when, and how that is known.
+fn does(activity: &Activity, now: Timestamp) -> Option<String> {
+    let mut words = activity.words()?;
+    words.get_mut(..1)?.make_ascii_lowercase();
+    let (since, known) = (age(now, activity.since), activity.provenance());
+    Some(format!("{words} for {since} ({known})"))
 }
 
 /// Why it ended or is held, in the words of the page.

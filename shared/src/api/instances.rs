@@ -1,7 +1,8 @@
 //! The instance record and the bodies that launch, resume and change it.
 
+use crate::api::activity::Activity;
 use crate::api::limits::PlanLimit;
-use crate::api::link::{Activity, Link};
+use crate::api::link::Link;
 use crate::ids::{InstanceId, SessionRef};
 use crate::status::{
     BridgeStatus, Channel, ConnectKind, ExitReason, LaunchMode, NotCreated, Origin, PermissionMode,
@@ -183,7 +184,7 @@ pub struct Instance {
     pub has_log: bool,
     /// The remote link. It never decides about `status`.
     pub link: Link,
-    /// What its sessions do; null without one.
+    /// What it does; null while nothing is known, and after its end.
     pub activity: Option<Activity>,
     /// The plan limit that its conversation stopped at; null without one.
     pub limit: Option<PlanLimit>,

@@ -1,5 +1,6 @@
 //! Background jobs of the agent, and the bodies that start, stop and resume them.
 
+use crate::api::activity::Activity;
 use crate::api::limits::PlanLimit;
 use crate::ids::{JobId, SessionRef};
 use serde::{Deserialize, Serialize};
@@ -55,6 +56,8 @@ pub struct BackgroundJob {
     pub worker_alive: bool,
     /// The plan limit that its conversation stopped at; null without one.
     pub limit: Option<PlanLimit>,
+    /// What it does; null while nothing is known, and after its end.
+    pub activity: Option<Activity>,
 }
 
 /// Body of a dispatch.

@@ -19,3 +19,26 @@ pub struct PlanLimit {
     /// When the conversation goes on by itself; null when it waits for a person.
     pub continues_at: Option<Timestamp>,
 }
+
+impl PlanLimit {
+    /// What the limit is called.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self.kind.known() {
+            Some(PlanLimitKind::Session) => "Session limit reached",
+            Some(PlanLimitKind::Weekly) => "Weekly limit reached",
+            Some(PlanLimitKind::Other) | None => "Usage limit reached",
+        }
+    }
+
+    /// The limit with its reset, in UTC.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let name = self.name();
+        match (self.continues_at, self.resets_at) {
+            (Some(at), _) => format!("{name}, continues by itself at {at}"),
+            (None, Some(at)) => format!("{name}, resets at {at}"),
+            (None, None) => name.to_owned(),
+        }
+    }
+}

@@ -1,6 +1,6 @@
-//! Remote link and activity of a bridge, as its log tells (`agent-cli` §3.5).
+//! Remote link of a bridge, as its log tells (`agent-cli` §3.5).
 
-use crate::status::{ActivityState, EvidenceSource, LinkState};
+use crate::status::{EvidenceSource, LinkState};
 use crate::{Timestamp, Word};
 use serde::{Deserialize, Serialize};
 
@@ -30,24 +30,4 @@ impl Link {
     pub fn is_down(&self) -> bool {
         self.state.is(&LinkState::Down)
     }
-}
-
-/// What the sessions of a bridge do, taken together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(poem_openapi::Object))]
-pub struct Activity {
-    /// `blocked` if any session waits, else `working` if any works, else `idle`.
-    pub state: Word<ActivityState>,
-    /// Since when the first of them is in this state.
-    pub since: Timestamp,
-    /// The tool that a blocked session asks for; null otherwise.
-    pub tool: Option<String>,
-    /// Where this was read.
-    pub source: Word<EvidenceSource>,
-    /// Attached sessions that work.
-    pub working: u32,
-    /// Attached sessions that wait for a permission.
-    pub blocked: u32,
-    /// Attached sessions that do neither.
-    pub idle: u32,
 }

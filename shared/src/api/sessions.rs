@@ -1,5 +1,6 @@
 //! Working sessions of the agent.
 
+use crate::api::activity::Activity;
 use crate::ids::{InstanceId, SessionRef};
 use serde::{Deserialize, Serialize};
 
@@ -32,4 +33,6 @@ pub struct WorkingSession {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "openapi", oai(default, skip_serializing_if_is_empty))]
     pub also_in: Vec<i32>,
+    /// What it does; null while nothing is known.
+    pub activity: Option<Activity>,
 }

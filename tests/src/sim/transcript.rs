@@ -110,6 +110,10 @@ impl Transcript {
             fields.insert("isApiErrorMessage".into(), json!(true));
             fields.insert("error".into(), json!("rate_limit"));
         }
+        if let (true, Some(fields)) = (is_sign_out(turn), record.as_object_mut()) {
+            fields.insert("isApiErrorMessage".into(), json!(true));
+            fields.insert("error".into(), json!("authentication_failed"));
+        }
         let _ = files::append(&self.file, format!("{record}\n").as_bytes());
         self.parent = Some(uuid);
         message
@@ -120,6 +124,11 @@ impl Transcript {
 fn is_limit(turn: &Turn) -> bool {
     turn.role == Role::Assistant
         && (turn.text.starts_with("You've hit your ") || turn.text.contains("limit reached|"))
+}
+
+/// So is this one, when the account is signed out.
+fn is_sign_out(turn: &Turn) -> bool {
+    turn.role == Role::Assistant && turn.text.ends_with("Please run /login")
 }
 
 fn message(turn: &Turn, draw: &mut Draw) -> Value {
@@ -144,6 +153,6 @@ fn message(turn: &Turn, draw: &mut Draw) -> Value {
     });
     json!({
         "id": draw.id("msg_"), "type": "message", "role": "assistant",
-        "model": if is_limit(turn) { "<synthetic>" } else { "claude-sim-1" }, "content": content, "usage": usage,
+        "model": if is_limit(turn) || is_sign_out(turn) { "<synthetic>" } else { "claude-sim-1" }, "content": content, "usage": usage,
     })
 }

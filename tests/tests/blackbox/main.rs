@@ -11,6 +11,7 @@
 )]
 
 mod accounts;
+mod activity;
 mod adoption;
 mod agent_sign_in;
 mod audit;

@@ -269,7 +269,7 @@ async fn an_exit_with_code_0_is_restarted_by_always_only() {
     }
 }
 
-fn auth(world: &World, verb: &str) {
+pub fn auth(world: &World, verb: &str) {
     let mut agent = Command::new(simulator())
         .args(["auth", verb])
         .env_clear()

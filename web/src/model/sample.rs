@@ -58,6 +58,7 @@ pub fn inside(state: &str) -> WorkingSession {
         parent_instance: None,
         attribution: "tracked".into(),
         also_in: Vec::new(),
+        activity: None,
     }
 }
 
@@ -109,6 +110,7 @@ pub fn job(state: &str) -> BackgroundJob {
         worker_pid: Some(12),
         worker_alive: true,
         limit: None,
+        activity: None,
     }
 }
 

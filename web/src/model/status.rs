@@ -161,6 +161,11 @@ pub fn asks(bridge: &Instance) -> bool {
     bridge.is_live() && !bridge.pending_permissions.is_empty()
 }
 
+/// Whether one of its sessions works.
+fn works(bridge: &Instance) -> bool {
+    bridge.activity.as_ref().is_some_and(|activity| activity.working > 0 && !activity.stale)
+}
+
 /// Since when it stands as its word says.
 #[must_use]
 pub fn since(bridge: &Instance) -> Timestamp {
@@ -193,7 +198,7 @@ fn base(bridge: &Instance, inside: &[WorkingSession]) -> Face {
         BridgeStatus::Running if asks(bridge) => {
             Face::new(Glyph::Question, words::WAITING, Tone::Warn)
         }
-        BridgeStatus::Running if inside.iter().any(|s| s.state == "working") => {
+        BridgeStatus::Running if works(bridge) || inside.iter().any(|s| s.state == "working") => {
             Face::new(Glyph::DotBar, words::RUNNING_WORKING, Tone::Ok)
         }
         BridgeStatus::Running => Face::new(Glyph::Dot, words::RUNNING, Tone::Ok),

@@ -305,6 +305,8 @@ pub mod session {
         /// Field.
         pub const SINCE: &str = "Since";
         /// Field.
+        pub const ACTIVITY: &str = "Does";
+        /// Field.
         pub const STARTED: &str = "Started";
         /// Field.
         pub const ENDED: &str = "Ended";

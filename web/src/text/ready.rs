@@ -92,36 +92,24 @@ pub mod stranded {
 }
 /// The remote link of a bridge.
 pub mod link {
-    use svc_shared::status::PlanLimitKind;
-
     /// Before how long the link has been lost.
     pub const LOST: &str = "Link lost ";
     /// After it.
     pub const AGO: &str = " ago";
+    /// After an activity that may have changed.
+    pub const STALE: &str = " (may be out of date)";
+    /// From where an activity is known, and since when.
+    #[must_use]
+    pub fn known(provenance: &str, since: &str) -> String {
+        format!("{provenance}, since {since}")
+    }
     /// A conversation stopped at a plan limit.
     #[must_use]
-    pub fn limit(
-        kind: Option<&PlanLimitKind>,
-        resets: Option<&str>,
-        continues: Option<&str>,
-    ) -> String {
-        let name = match kind {
-            Some(PlanLimitKind::Session) => "Session limit reached",
-            Some(PlanLimitKind::Weekly) => "Weekly limit reached",
-            Some(PlanLimitKind::Other) | None => "Usage limit reached",
-        };
+    pub fn limit(name: &str, resets: Option<&str>, continues: Option<&str>) -> String {
         match (continues, resets) {
             (Some(at), _) => format!("{name}, continues by itself {at}"),
             (None, Some(at)) => format!("{name}, resets {at}"),
             (None, None) => name.to_owned(),
-        }
-    }
-    /// A session asks for a permission.
-    #[must_use]
-    pub fn waits(tool: Option<&str>) -> String {
-        match tool {
-            Some(tool) => format!("Waiting for permission: {tool}"),
-            None => "Waiting for permission".to_owned(),
         }
     }
 }

@@ -8,10 +8,12 @@ use crate::text::page::session::field as words;
 use crate::text::{past, status};
 use crate::views::activity::Few;
 use crate::views::copy::Copyable;
+use crate::views::remote::provenance;
 use crate::views::restart::PolicyField;
 use crate::views::times::absolute;
 use leptos::prelude::*;
 use std::sync::Arc;
+use svc_shared::api::activity::Activity;
 use svc_shared::api::instances::Instance;
 
 /// The tab.
@@ -70,6 +72,7 @@ fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String
         (words::STATUS, Some(bridge.status.to_string())),
         (words::PHASE, Some(bridge.phase.to_string())),
         (words::SINCE, Some(absolute(bridge.status_since))),
+        (words::ACTIVITY, bridge.activity.as_ref().map(activity)),
         (words::STARTED, bridge.started_at.map(absolute)),
         (words::ENDED, bridge.ended_at.map(absolute)),
         (words::REASON, bridge.exit_reason.as_ref().map(ToString::to_string)),
@@ -100,6 +103,12 @@ fn fields(bridge: &Instance, may_do: String) -> Vec<(&'static str, Option<String
         }
     }
     fields
+}
+
+/// What it does, from where that is known, and since when.
+fn activity(now: &Activity) -> String {
+    let words = now.words().unwrap_or_else(|| now.state.to_string());
+    format!("{words}: {}", provenance(now))
 }
 
 fn said(is: bool) -> Option<String> {

@@ -15,7 +15,7 @@ use crate::text::page::link;
 use crate::text::session::{act, named};
 use crate::views::act_button::ActButton;
 use crate::views::copy::copy;
-use crate::views::remote::LimitFact;
+use crate::views::remote::{ActivityFact, LimitFact};
 use crate::views::report::ReportCard;
 use crate::views::row::{Row, fact};
 use crate::views::times::When;
@@ -44,6 +44,7 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
     let facts = memo(move || job.with(|job| job.facts()));
     let remote = memo(move || job.with(|job| job.remote_registered));
     let limit = derived(move || job.with(|job| job.limit.clone()));
+    let activity = derived(move || job.with(|job| job.activity.clone()));
     let answer = memo(move || job.with(|job| job.answer()));
     let end = memo(move || {
         job.with(|job| (!job.is_live()).then(|| format!("{} {}", job.state, job.updated_at)))
@@ -68,7 +69,7 @@ pub fn job_row(id: String, open: Option<bool>) -> AnyView {
                 <span class="fact only-phone"><bdi>{label}</bdi></span>
             }))}
             {dynamic(move || facts.get().iter().map(|text| fact(text)).collect_view())}
-            <LimitFact limit=limit />
+            <ActivityFact activity=activity /> <LimitFact limit=limit />
             {dynamic(move || updated.get().map(|at| view! {
                 <span class="fact"><When at=Signal::stored(at) /></span>
             }))}

@@ -11,11 +11,12 @@ use crate::text::ready::{link, stranded as words};
 use crate::text::session::named;
 use crate::views::act_button::ActButton;
 use crate::views::row::fact;
-use crate::views::times::Age;
+use crate::views::times::{Age, absolute};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
 use svc_shared::Timestamp;
+use svc_shared::api::activity::Activity;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::limits::PlanLimit;
 use svc_shared::api::stranded::StrandedSession;
@@ -36,29 +37,53 @@ pub fn RemoteFacts(
         let bridge = bridge.get();
         bridge.link.since.unwrap_or(bridge.status_since)
     });
-    let waits = memo(move || {
-        let bridge = bridge.get();
-        let activity = bridge.activity.as_ref();
-        let blocked = activity.filter(|now| now.state.is(&ActivityState::Blocked))?;
-        Some(link::waits(blocked.tool.as_deref()))
-    });
+    let activity = derived(move || bridge.get().activity.clone());
     let count = memo(move || bridge.get().stranded);
     let limit = derived(move || bridge.get().limit.clone());
     view! {
-        <LimitFact limit=limit />
+        <ActivityFact activity=activity /> <LimitFact limit=limit />
         {dynamic(move || lost.get().map(|reason| view! {
             <span class="fact fact-notice" data-testid="link-lost">
                 {link::LOST} <Age since=since /> {link::AGO}
                 {(!reason.is_empty()).then(|| view! { ": " <bdi>{shown(&reason).into_owned()}</bdi> })}
             </span>
         }))}
-        {dynamic(move || waits.get().map(|text| view! {
-            <span class="fact fact-notice" data-testid="waits-for-permission"><bdi>{text}</bdi></span>
-        }))}
         {dynamic(move || (count.get() > 0).then(|| view! {
             <span class="fact fact-notice" data-testid="stranded-count">{words::count(count.get())}</span>
         }))}
     }
+}
+
+/// What a session does, with the source in its title.
+///
+/// A plan limit is left to [`LimitFact`], which says more about it.
+#[component]
+pub fn ActivityFact(
+    /// What is known; none where nothing is.
+    activity: Signal<Option<Activity>>,
+) -> impl IntoView {
+    let known = memo(move || {
+        let of_limit = |now: &Activity| now.state.is(&ActivityState::Limit);
+        activity.get().filter(|now| !of_limit(now))
+    });
+    dynamic(move || {
+        let activity = known.get()?;
+        let words = activity.words().unwrap_or_else(|| activity.state.to_string());
+        let needs_person = activity.asks() || activity.state.is(&ActivityState::LoggedOut);
+        let class = if needs_person { "fact fact-notice" } else { "fact" };
+        Some(view! {
+            <span class=class title=provenance(&activity) data-testid="activity" data-state=activity.state.to_string()>
+                <bdi>{shown(&words).into_owned()}</bdi>
+                {activity.stale.then_some(link::STALE)}
+                " " <Age since=Signal::stored(activity.since) />
+            </span>
+        })
+    })
+}
+
+/// From where something is known, and since when.
+pub fn provenance(activity: &Activity) -> String {
+    link::known(&activity.provenance(), &absolute(activity.since))
 }
 
 /// The plan limit that a conversation stopped at.
@@ -75,7 +100,7 @@ pub fn LimitFact(
             time::clock_or_date(at, page.clock.now(), zone) + &prefs::zone_mark()
         };
         let (resets, continues) = (limit.resets_at.map(time), limit.continues_at.map(time));
-        Some(link::limit(limit.kind.known(), resets.as_deref(), continues.as_deref()))
+        Some(link::limit(limit.name(), resets.as_deref(), continues.as_deref()))
     });
     dynamic(move || {
         text.get().map(|text| {

@@ -12,6 +12,7 @@ use crate::parts::window::Listed;
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::store::EXTERNAL;
 use crate::views::bulk::pick;
+use crate::views::remote::provenance;
 use crate::views::times::Age;
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -181,7 +182,7 @@ impl Inside {
                 let (face, name, waits) = line(session);
                 let since = Timestamp::from_millis(session.started_at);
                 view! {
-                    <li class=face.tone.class() data-testid="inside-session">
+                    <li class=face.tone.class() title=session.activity.as_ref().map(provenance) data-testid="inside-session">
                         {glyph(face.glyph)} <bdi>{shown(&name).into_owned()}</bdi>
                         <span><span class="word">{face.word}</span> {waits.as_deref().map(fact)}
                         <span class="fact"><Age since=Signal::stored(since) /></span></span>

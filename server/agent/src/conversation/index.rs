@@ -14,10 +14,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use svc_domain::activity::{QUESTION_TOOL, tells_sign_out};
 use svc_domain::plan_limit::told;
 use svc_domain::token_cost::Tokens;
 use svc_shared::Timestamp;
 use svc_shared::api::limits::PlanLimit;
+use svc_shared::status::ActivityState;
 
 /// The offset of every so many turns is remembered.
 pub(crate) const STRIDE: u64 = 32;
@@ -109,6 +111,18 @@ pub struct Index {
     /// The plan limit that the last turn tells.
     #[serde(default)]
     pub limit: Option<PlanLimit>,
+    /// What the last turn waits for besides a limit.
+    #[serde(default)]
+    pub waits: Option<Waits>,
+}
+
+/// Why a conversation waits for a person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waits {
+    /// `question` or `logged_out`.
+    pub state: ActivityState,
+    /// When it was written.
+    pub since: Timestamp,
 }
 
 /// How an update ended.
@@ -129,6 +143,25 @@ impl Index {
     /// It is missing, unreadable or no regular file.
     pub fn open(path: &Path) -> io::Result<File> {
         open_regular(path)
+    }
+
+    /// Reads the end of a transcript, for what its last turn says. Blocks.
+    ///
+    /// `None` if it cannot be read.
+    #[must_use]
+    pub fn of_end(path: &Path, bytes: u64) -> Option<Self> {
+        let file = Self::open(path).ok()?;
+        let begin = file.metadata().ok()?.len().saturating_sub(bytes);
+        let mut index = Self::default();
+        // The first line is incomplete, unless it is the first of the file.
+        let mut lines = Lines::new(&file, begin, begin > 0);
+        loop {
+            match lines.next().ok()? {
+                Line::Whole(start, line) => index.take(start, line),
+                Line::TooLong => {}
+                Line::End => return Some(index),
+            }
+        }
     }
 
     /// How often the file was replaced or cut. What was shown before no longer counts.
@@ -219,10 +252,8 @@ impl Index {
         }
         // What a helper of the agent says does not end the wait of the conversation.
         if record.is_turn && record.is_sidechain != Some(true) {
-            self.limit = record.at.filter(|_| record.is_refusal).and_then(|at| {
-                let whole: Value = serde_json::from_slice(line).ok()?;
-                told(prompt(whole.pointer("/message/content")?)?, at)
-            });
+            (self.limit, self.waits) =
+                record.at.map_or((None, None), |at| waits(&record, line, at));
         }
         if self.first_prompt.is_none() && record.is_prompt {
             self.first_prompt = serde_json::from_slice::<Value>(line).ok().and_then(|whole| {
@@ -290,5 +321,36 @@ impl Index {
     pub(crate) fn mark_before(&self, offset: u64) -> Option<(u64, u64)> {
         let at = self.marks.partition_point(|mark| *mark <= offset).checked_sub(1)?;
         self.marks.get(at).map(|mark| (*mark, at as u64 * STRIDE))
+    }
+}
+
+/// What a turn waits for: the reset of a limit, or a person.
+fn waits(record: &Record, line: &[u8], at: Timestamp) -> (Option<PlanLimit>, Option<Waits>) {
+    let content = || {
+        let whole: Value = serde_json::from_slice(line).ok()?;
+        whole.pointer("/message/content").cloned()
+    };
+    let waits = |state| (None, Some(Waits { state, since: at }));
+    if record.is_refusal {
+        let content = content();
+        let Some(text) = content.as_ref().and_then(prompt) else { return (None, None) };
+        return match told(text, at) {
+            Some(limit) => (Some(limit), None),
+            None if tells_sign_out(text) => waits(ActivityState::LoggedOut),
+            None => (None, None),
+        };
+    }
+    // Few lines name the tool; only these are read whole.
+    let names_it = memchr::memmem::find(line, QUESTION_TOOL.as_bytes()).is_some();
+    if record.is_prompt || !names_it {
+        return (None, None);
+    }
+    let is = |block: &Value, name: &str, word: &str| {
+        block.get(name).and_then(Value::as_str) == Some(word)
+    };
+    let asks = |block: &Value| is(block, "type", "tool_use") && is(block, "name", QUESTION_TOOL);
+    match content().as_ref().and_then(Value::as_array) {
+        Some(blocks) if blocks.iter().any(asks) => waits(ActivityState::Question),
+        Some(_) | None => (None, None),
     }
 }

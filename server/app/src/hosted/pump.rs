@@ -13,6 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
+use svc_domain::activity::of_frame;
 use svc_domain::hosted::frame::{self, Lines, Output};
 use svc_domain::hosted::prompt::{self, Answer, Treatment};
 use svc_domain::hosted::{Fact, HostedSession, State};
@@ -319,6 +320,7 @@ impl Pump {
                     self.parts.rows.observe(&self.id, &self.process, fact).await?;
                     self.is_named = true;
                 }
+                self.does(&frame);
                 let frame = self.redacted(frame);
                 self.ring.push(json!({ "type": "frame", "frame": frame }));
             }
@@ -338,6 +340,19 @@ impl Pump {
             Output::Answer | Output::Nothing => {}
         }
         Ok(())
+    }
+
+    /// Shows what the agent does, when that changes.
+    ///
+    /// Nothing is known of the time of frames that are read again: they are of this moment or
+    /// before.
+    fn does(&self, frame: &Value) {
+        let rows = &self.parts.rows;
+        let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
+        let Some(said) = of_frame(kind, rows.clock.now()) else { return };
+        if rows.view.signs.set_stream(&self.id, &self.process, said) {
+            rows.show();
+        }
     }
 
     fn redacted(&self, value: Value) -> Value {

@@ -3,14 +3,16 @@
 use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
 use crate::projects::catalog::Catalog;
-use crate::read_model::limits::PlanLimits;
+use crate::read_model::signs::{Session, Signs, Told};
 use std::sync::Arc;
 use svc_config::Config;
+use svc_domain::activity::{of_request, together};
 use svc_domain::admission::{Trust, bypass_obstacle};
+use svc_domain::agent_log::RemoteId;
 use svc_domain::hosted::{HostedSession, Outcome, State};
 use svc_shared::Word;
 use svc_shared::api::instances::{Instance, PendingPermission};
-use svc_shared::status::{Channel, PermissionMode, Phase, ResumeBlocked};
+use svc_shared::status::{Channel, EvidenceSource, PermissionMode, Phase, ResumeBlocked};
 use svc_store::PromptRow;
 
 /// How Direct Sessions are shown.
@@ -19,7 +21,7 @@ pub(crate) struct View {
     pub refs: Arc<SessionRefs>,
     pub catalog: Arc<Catalog>,
     pub agent: Arc<Agent>,
-    pub limits: Arc<PlanLimits>,
+    pub signs: Arc<Signs>,
 }
 
 impl View {
@@ -29,14 +31,14 @@ impl View {
         refs: &Arc<SessionRefs>,
         catalog: &Arc<Catalog>,
         agent: &Arc<Agent>,
-        limits: &Arc<PlanLimits>,
+        signs: &Arc<Signs>,
     ) -> Self {
         Self {
             config: Arc::clone(config),
             refs: Arc::clone(refs),
             catalog: Arc::clone(catalog),
             agent: Arc::clone(agent),
-            limits: Arc::clone(limits),
+            signs: Arc::clone(signs),
         }
     }
 
@@ -84,12 +86,14 @@ impl View {
         let shows_detail =
             ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
         let session_ref = session.session_uuid.as_deref().and_then(|raw| self.refs.session(raw));
+        let prompts: Vec<&PromptRow> = prompts.collect();
+        let told = self.told(session, &prompts, is_connected);
         Instance {
             label: session.label().to_owned(),
             channel: Channel::Hosted.into(),
             status: session.status().into(),
             permission_mode: session.permission_mode.into(),
-            session_ref: session_ref.clone(),
+            session_ref,
             process_id: Some(session.process_id.clone()),
             agent_pid: session
                 .agent
@@ -111,11 +115,38 @@ impl View {
             notice: notice(session, is_connected),
             resumable: !live && blocked.is_none(),
             resume_blocked: blocked.map(Word::from),
-            limit: session_ref.as_ref().and_then(|of| self.limits.of(of)),
-            pending_permissions: prompts.map(pending).collect(),
+            activity: together(told.does.as_slice()),
+            limit: told.limit,
+            pending_permissions: prompts.into_iter().map(pending).collect(),
             last_event_seq,
             ..Instance::blank(session.id.clone(), session.project.to_string())
         }
+    }
+}
+
+impl View {
+    /// What a session does, and the limit that it stopped at. Blocks in a command.
+    fn told(&self, session: &HostedSession, prompts: &[&PromptRow], is_connected: bool) -> Told {
+        let home = self.agent.home().ok();
+        let process = session.agent.as_ref().filter(|_| session.is_live());
+        let sign = process
+            .and_then(|agent| self.signs.of_process(home.as_ref(), agent.pid, agent.start_ticks));
+        let mut evidence = Vec::new();
+        if session.is_live() {
+            evidence.extend(self.signs.stream(&session.id, &session.process_id));
+            evidence.extend(prompts.iter().map(|prompt| {
+                let (subtype, tool) = (&prompt.subtype, prompt.tool.as_deref());
+                of_request(subtype, tool, prompt.since, EvidenceSource::Stream)
+            }));
+            // Without the daemon nobody hears how it goes on.
+            evidence.iter_mut().for_each(|one| one.is_stale = !is_connected);
+            evidence.extend(sign.and_then(|sign| sign.evidence));
+        }
+        let conversation = session.session_uuid.as_deref().map(RemoteId::new);
+        let cwd = Some(session.cwd.clone());
+        let told =
+            self.signs.told(&self.refs, home.as_ref(), &Session { conversation, cwd, evidence });
+        Told { does: told.does.filter(|_| session.is_live()), ..told }
     }
 }
 

@@ -5,18 +5,26 @@ use crate::agent::Agent;
 use crate::bridges::circumstances::has_terminal;
 use crate::log_files;
 use crate::read_model::links::{Links, Shown};
+use crate::read_model::signs::{Session, Signs};
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use svc_agent::home::AgentHome;
 use svc_config::Config;
+use svc_domain::activity::Evidence;
 use svc_domain::admission::Trust;
 use svc_domain::adoption::Unrecorded;
+use svc_domain::agent_log::RemoteId;
+use svc_domain::agent_log::report::{LoggedSession, Work};
 use svc_domain::bridge::Bridge;
+use svc_domain::identity::{Pid, ProcessIdentity};
 use svc_ports::ProcessHost;
 use svc_ports::process::ProcessFacts;
 use svc_projects::Projects;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_shared::status::{PermissionMode, Phase, ResumeMode};
+use svc_shared::status::{
+    ActivityState, Confidence, EvidenceSource, PermissionMode, Phase, ResumeMode,
+};
 
 /// What is read for one row, once per phase.
 /// Which program a process runs is only known after it has become the agent.
@@ -43,6 +51,10 @@ pub(crate) struct Facts {
     pub unmanaged: HashMap<ProjectName, Unrecorded>,
     /// Links of live rows, as far as they are known.
     pub links: HashMap<InstanceId, Shown>,
+    /// What is known of the sessions of live rows.
+    pub sessions: HashMap<InstanceId, Vec<Session>>,
+    /// Where the agent keeps its files.
+    pub home: Option<AgentHome>,
     /// A terminal can be made; asked only where a session could be resumed.
     pub has_terminal: bool,
 }
@@ -53,6 +65,7 @@ pub(crate) struct FactReader {
     agent: Arc<Agent>,
     host: Arc<dyn ProcessHost>,
     pub links: Arc<Links>,
+    signs: Arc<Signs>,
     rows: Mutex<HashMap<InstanceId, (u32, Phase, RowFacts)>>,
     unmanaged: Mutex<HashMap<ProjectName, Unrecorded>>,
 }
@@ -63,13 +76,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl FactReader {
     pub fn new(
-        config: Arc<Config>,
-        agent: Arc<Agent>,
-        host: Arc<dyn ProcessHost>,
-        links: Arc<Links>,
+        config: &Arc<Config>,
+        agent: &Arc<Agent>,
+        host: &Arc<dyn ProcessHost>,
+        links: &Arc<Links>,
+        signs: &Arc<Signs>,
     ) -> Self {
-        let (rows, unmanaged) = (Mutex::default(), Mutex::default());
-        Self { config, agent, host, links, rows, unmanaged }
+        Self {
+            config: Arc::clone(config),
+            agent: Arc::clone(agent),
+            host: Arc::clone(host),
+            links: Arc::clone(links),
+            signs: Arc::clone(signs),
+            rows: Mutex::default(),
+            unmanaged: Mutex::default(),
+        }
     }
 
     /// The facts of these rows.
@@ -87,6 +108,8 @@ impl FactReader {
             inherits_bypass: HashSet::new(),
             unmanaged: self.unmanaged(),
             links: HashMap::new(),
+            sessions: HashMap::new(),
+            home: self.agent.home().ok(),
             has_terminal: false,
             projects,
             occupied,
@@ -94,8 +117,11 @@ impl FactReader {
         let (mut asked, mut asked_to_inherit) = (HashSet::new(), HashSet::new());
         for bridge in bridges {
             facts.rows.insert(bridge.id.clone(), self.of_row(bridge));
-            if let Some(shown) = self.links.of(bridge) {
-                facts.links.insert(bridge.id.clone(), shown);
+            if bridge.is_live() {
+                let shown = self.links.of(bridge);
+                let sessions = self.sessions_of(bridge, shown.as_ref(), facts.home.as_ref());
+                facts.sessions.insert(bridge.id.clone(), sessions);
+                facts.links.extend(shown.map(|shown| (bridge.id.clone(), shown)));
             }
             let Some(project) = facts.projects.get(&bridge.project).filter(|_| !bridge.is_live())
             else {
@@ -143,6 +169,57 @@ impl FactReader {
         facts
     }
 
+    /// What is known of the sessions of a live row. Blocks in a command.
+    fn sessions_of(
+        &self,
+        bridge: &Bridge,
+        shown: Option<&Shown>,
+        home: Option<&AgentHome>,
+    ) -> Vec<Session> {
+        let logged = shown.map(|shown| shown.sessions.as_slice()).unwrap_or_default();
+        let is_silent =
+            shown.is_some_and(|shown| shown.link.source == Some(EvidenceSource::Silence));
+        let of_process = |process: &ProcessIdentity| {
+            self.signs.of_process(home, process.pid, process.start_ticks)
+        };
+        if bridge.is_interactive() {
+            let sign = bridge.process.as_ref().and_then(of_process);
+            let conversation = bridge.conversation.as_ref().map(|raw| RemoteId::new(raw.expose()));
+            let said = sign.as_ref().and_then(|sign| sign.evidence.clone());
+            let heard = logged.iter().map(|one| of_log(one, is_silent));
+            return vec![Session {
+                conversation: conversation.or_else(|| Some(sign.as_ref()?.conversation.clone())),
+                evidence: said.into_iter().chain(heard).collect(),
+                cwd: Some(sign.map_or_else(|| bridge.cwd.clone(), |sign| sign.cwd)),
+            }];
+        }
+        let mut others = self.signs.of_bridge(&bridge.id);
+        // Its own entry is about no session.
+        others.retain(|pid, _| bridge.process.as_ref().is_none_or(|own| own.pid != *pid));
+        let mut sessions: Vec<Session> = Vec::new();
+        for one in logged {
+            let pid = one.pid.and_then(|pid| Pid::new(i64::from(pid)));
+            let sign = pid.and_then(|pid| {
+                // A command knows no descent: the process itself tells when it began.
+                others.remove(&pid).or_else(|| of_process(&self.host.inspect(pid)?.identity))
+            });
+            let said = sign.as_ref().and_then(|sign| sign.evidence.clone());
+            let heard = of_log(one, is_silent);
+            let named = one.conversation.clone();
+            sessions.push(Session {
+                conversation: named.or_else(|| Some(sign.as_ref()?.conversation.clone())),
+                evidence: said.into_iter().chain([heard]).collect(),
+                cwd: Some(sign.map_or_else(|| bridge.cwd.clone(), |sign| sign.cwd)),
+            });
+        }
+        sessions.extend(others.into_values().map(|sign| Session {
+            conversation: Some(sign.conversation),
+            evidence: sign.evidence.into_iter().collect(),
+            cwd: Some(sign.cwd),
+        }));
+        sessions
+    }
+
     /// The process of a live bridge, if it is there. Blocks.
     pub fn process_of(&self, bridge: &Bridge) -> Option<ProcessFacts> {
         let identity = bridge.process.as_ref().filter(|_| bridge.is_live())?;
@@ -180,4 +257,16 @@ impl FactReader {
         *known = found;
         differing
     }
+}
+
+/// What a line of the log says about a session.
+fn of_log(session: &LoggedSession, is_silent: bool) -> Evidence {
+    let Work { state, since, tool } = session.work.clone();
+    // A line names a permission; work and rest follow from what the session writes.
+    let confidence = match state {
+        ActivityState::Blocked => Confidence::Certain,
+        _ => Confidence::Likely,
+    };
+    let source = EvidenceSource::DebugFile;
+    Evidence { state, since, tool, source, confidence, is_stale: is_silent }
 }

@@ -51,11 +51,14 @@ impl PlanLimits {
     }
 
     /// Sets which conversations are stopped.
-    pub fn set(&self, now: HashMap<SessionRef, Stopped>) {
+    ///
+    /// `others_differ` when something else that transcripts tell has changed with them.
+    pub fn set(&self, now: HashMap<SessionRef, Stopped>, others_differ: bool) {
         let mut stopped = lock(&self.stopped);
-        if stopped.as_ref() != Some(&now) {
-            *stopped = Some(now);
-            drop(stopped);
+        let differs = stopped.as_ref() != Some(&now);
+        *stopped = Some(now);
+        drop(stopped);
+        if differs || others_differ {
             self.changed.send_replace(());
         }
     }

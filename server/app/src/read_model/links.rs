@@ -7,17 +7,25 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_agent::debug_watch::recent_report;
 use svc_config::Config;
-use svc_domain::agent_log::report::{Activity, Link};
+use svc_domain::agent_log::report::{Link, LogReport, LoggedSession, Stage};
 use svc_domain::bridge::Bridge;
 use svc_shared::api;
 use svc_shared::ids::InstanceId;
 use tokio::sync::Notify;
 
-/// Link and activity of a generation.
+/// Link and attached sessions of a generation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub link: Link,
-    pub activity: Option<Activity>,
+    pub sessions: Vec<LoggedSession>,
+}
+
+impl Shown {
+    /// What a log says, with the link as it is to be shown.
+    pub fn of(report: &LogReport, link: &Link) -> Self {
+        let attached = report.sessions().filter(|session| session.stage == Stage::Attached);
+        Self { link: link.clone(), sessions: attached.cloned().collect() }
+    }
 }
 
 /// The links that are known, and the bridges whose link wants a restart.
@@ -65,14 +73,14 @@ impl Links {
         }
     }
 
-    /// Link and activity of a live bridge. Blocks in a process that does not watch.
+    /// Link and sessions of a live bridge. Blocks in a process that does not watch.
     pub fn of(&self, bridge: &Bridge) -> Option<Shown> {
         if !bridge.is_live() {
             return None;
         }
         if !self.watches {
             let report = recent_report(&log_files::set_of(&self.config, bridge)?);
-            return Some(Shown { link: report.link().clone(), activity: report.activity() });
+            return Some(Shown::of(&report, report.link()));
         }
         let known = lock(&self.known);
         let (generation, shown) = known.get(&bridge.id)?;
@@ -106,18 +114,4 @@ pub(crate) fn link_record(shown: Option<&Shown>) -> api::link::Link {
         reason: link.reason.clone(),
         source: link.source.map(Into::into),
     }
-}
-
-/// The activity as the record shows it.
-pub(crate) fn activity_record(shown: Option<&Shown>) -> Option<api::link::Activity> {
-    let activity = shown?.activity.as_ref()?;
-    Some(api::link::Activity {
-        state: activity.state.into(),
-        since: activity.since,
-        tool: activity.tool.clone(),
-        source: activity.source.into(),
-        working: activity.working,
-        blocked: activity.blocked,
-        idle: activity.idle,
-    })
 }

@@ -4,18 +4,20 @@
 use crate::auth::refs::SessionRefs;
 use crate::bridges::restart_rules::rules;
 use crate::read_model::facts::Facts;
-use crate::read_model::limits::PlanLimits;
-use crate::read_model::links::{activity_record, link_record};
+use crate::read_model::links::link_record;
+use crate::read_model::signs::{Session, Signs, Told};
 use std::sync::Arc;
 use svc_config::Config;
+use svc_domain::activity::{Evidence, of_request, together};
 use svc_domain::admission::bypass_obstacle;
 use svc_domain::adoption::Unrecorded;
 use svc_domain::bridge::{Bridge, Outcome};
 use svc_domain::restart::{Restarts, policy};
 use svc_shared::Word;
-use svc_shared::api::instances::{ConnectInfo, Instance, Quarantine, Restart};
+use svc_shared::api::instances::{ConnectInfo, Instance, PendingPermission, Quarantine, Restart};
 use svc_shared::status::{
-    BridgeStatus, ConnectKind, Origin, QuarantineCode, QuarantineKind, RestartState, ResumeBlocked,
+    ActivityState, BridgeStatus, ConnectKind, EvidenceSource, Origin, QuarantineCode,
+    QuarantineKind, RestartState, ResumeBlocked,
 };
 use svc_store::{Content, Stored};
 
@@ -23,13 +25,13 @@ use svc_store::{Content, Stored};
 pub(crate) struct View {
     pub config: Arc<Config>,
     pub refs: Arc<SessionRefs>,
-    pub limits: Arc<PlanLimits>,
+    pub signs: Arc<Signs>,
 }
 
 impl View {
     /// Shares these parts.
-    pub fn new(config: &Arc<Config>, refs: &Arc<SessionRefs>, limits: &Arc<PlanLimits>) -> Self {
-        Self { config: Arc::clone(config), refs: Arc::clone(refs), limits: Arc::clone(limits) }
+    pub fn new(config: &Arc<Config>, refs: &Arc<SessionRefs>, signs: &Arc<Signs>) -> Self {
+        Self { config: Arc::clone(config), refs: Arc::clone(refs), signs: Arc::clone(signs) }
     }
 
     /// Why a Resume would be declined or refused now.
@@ -73,6 +75,21 @@ impl View {
     }
 
     pub fn of_bridge(&self, bridge: &Bridge, stranded: u32, facts: &Facts) -> Instance {
+        let mut record = self.without_activity(bridge, stranded, facts);
+        let asked = record.pending_permissions.iter().map(of_hook).collect();
+        let sessions = facts.sessions.get(&bridge.id).cloned().unwrap_or_default();
+        let told = sessions_of(bridge, sessions, asked).into_iter();
+        let told: Vec<Told> =
+            told.map(|one| self.signs.told(&self.refs, facts.home.as_ref(), &one)).collect();
+        let does: Vec<Evidence> = told.iter().filter_map(|one| one.does.clone()).collect();
+        record.activity = together(&does);
+        let limits = told.into_iter().filter_map(|one| one.limit);
+        // Of several conversations the one that waits longest.
+        record.limit = limits.max_by_key(|limit| (limit.resets_at, limit.since));
+        record
+    }
+
+    fn without_activity(&self, bridge: &Bridge, stranded: u32, facts: &Facts) -> Instance {
         let read = facts.rows.get(&bridge.id).cloned().unwrap_or_default();
         let blocked = self.blocked(bridge, facts);
         let ended = bridge.ended();
@@ -81,7 +98,6 @@ impl View {
             ended.is_some_and(|ended| matches!(ended.outcome, Outcome::Crashed | Outcome::Failed));
         let shown = facts.links.get(&bridge.id);
         let environment = bridge.anchor.environment_id.as_deref();
-        let conversation = bridge.conversation.as_ref();
         Instance {
             label: bridge.label().to_owned(),
             status: bridge.status().into(),
@@ -115,8 +131,6 @@ impl View {
             reuse_expires_at: read.reuse_expires_at,
             has_log: read.has_log,
             link: link_record(shown),
-            activity: activity_record(shown),
-            limit: conversation.and_then(|raw| self.limits.of(&self.refs.session(raw.expose())?)),
             stranded,
             ..Instance::blank(bridge.id.clone(), bridge.project.to_string())
         }
@@ -155,6 +169,25 @@ impl View {
             },
         )
     }
+}
+
+/// The sessions of a row, with what the agent's hook asked for.
+fn sessions_of(bridge: &Bridge, mut sessions: Vec<Session>, asked: Vec<Evidence>) -> Vec<Session> {
+    if asked.is_empty() {
+        return sessions;
+    }
+    let waits =
+        |session: &Session| session.evidence.iter().any(|one| one.state == ActivityState::Blocked);
+    let at = sessions.iter().position(|one| bridge.is_interactive() || waits(one));
+    match at.and_then(|at| sessions.get_mut(at)) {
+        Some(session) => session.evidence.extend(asked),
+        None => sessions.push(Session { evidence: asked, ..Session::default() }),
+    }
+    sessions
+}
+
+fn of_hook(asked: &PendingPermission) -> Evidence {
+    of_request(&asked.subtype, asked.tool.as_deref(), asked.since, EvidenceSource::Hook)
 }
 
 fn connect_info(bridge: &Bridge) -> ConnectInfo {

@@ -11,7 +11,8 @@ use crate::hosted::HostedSessions;
 use crate::jobs::Jobs;
 use crate::nudge::SAFETY_TICK;
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
-use crate::read_model::limits::{PlanLimits, Stopped};
+use crate::read_model::limits::Stopped;
+use crate::read_model::signs::Signs;
 use crate::registry::Registry;
 use crate::supervise::Supervision;
 use crate::tasks::Tasks;
@@ -43,7 +44,7 @@ const KEPT: i64 = 30 * 24 * 3600 * 1000;
 /// Goes on with conversations after their plan limit was reset.
 pub(crate) struct LimitWaits {
     config: Arc<Config>,
-    limits: Arc<PlanLimits>,
+    signs: Arc<Signs>,
     transcripts: Arc<Transcripts>,
     registry: Arc<Registry>,
     hosted: HostedSessions,
@@ -63,10 +64,10 @@ enum Session {
 impl LimitWaits {
     /// Shares the parts of the supervisor.
     pub fn new(of: &Supervision) -> Self {
-        let Transcripts { config, limits, clock, tasks, .. } = &*of.transcripts;
+        let Transcripts { config, signs, clock, tasks, .. } = &*of.transcripts;
         Self {
             config: Arc::clone(config),
-            limits: Arc::clone(limits),
+            signs: Arc::clone(signs),
             transcripts: Arc::clone(&of.transcripts),
             registry: Arc::clone(&of.writes.registry),
             hosted: HostedSessions { parts: Arc::clone(&of.hosted) },
@@ -80,7 +81,7 @@ impl LimitWaits {
 
     /// Runs until the service ends.
     pub async fn run(&self) {
-        let mut changes = self.limits.changes();
+        let mut changes = self.signs.limits.changes();
         let before = Timestamp::from_millis(self.clock.now().as_millis() - KEPT);
         if let Err(error) = self.registry.store.drop_limit_waits(before).await {
             tracing::debug!(%error, "old waits for a plan limit stay in the store");
@@ -111,7 +112,7 @@ impl LimitWaits {
 
     /// Does what is due, and tells how long nothing else is.
     async fn look(&self) -> Result<Option<Duration>, AppError> {
-        let Some(stopped) = self.limits.all() else { return Ok(None) };
+        let Some(stopped) = self.signs.limits.all() else { return Ok(None) };
         let is_wanted = self.config.instance_defaults.on_limit == OnLimit::Continue;
         let now = self.clock.now();
         if is_wanted {
@@ -141,7 +142,7 @@ impl LimitWaits {
                 shown.insert(reference.clone(), wait.due_at);
             }
         }
-        self.limits.set_due(shown);
+        self.signs.limits.set_due(shown);
         Ok(next)
     }
 

@@ -92,7 +92,7 @@ impl LinkWatch {
             link = link.silenced(now);
         }
         self.remember(this, &link).await;
-        let shown = Shown { link: link.clone(), activity: report.activity() };
+        let shown = Shown::of(&report, &link);
         self.show(this, shown).await;
         loop {
             let mode = this.config.claude.heal;

@@ -125,15 +125,25 @@ impl Transcripts {
         }
     }
 
-    /// Tells which conversations stopped at a plan limit.
+    /// Tells which conversations stopped at a plan limit or wait for a person.
     fn tell_limits(&self) {
         let files = self.files.by_project().into_iter().flat_map(|(_, files)| files);
-        let stopped = files.filter_map(|file| {
-            let limit = file.index().limit.clone()?;
-            let conversation = file.listed().id;
-            Some((file.reference.clone()?, Stopped { conversation, limit }))
-        });
-        self.limits.set(stopped.collect());
+        let (mut stopped, mut waits) = (HashMap::new(), HashMap::new());
+        for file in files {
+            let Some(reference) = file.reference.clone() else { continue };
+            let (limit, wait) = {
+                let index = file.index();
+                (index.limit.clone(), index.waits.clone())
+            };
+            if let Some(limit) = limit {
+                let conversation = file.listed().id;
+                stopped.insert(reference, Stopped { conversation, limit });
+            } else if let Some(wait) = wait {
+                waits.insert(reference, wait);
+            }
+        }
+        let differs = self.signs.set_waits(waits);
+        self.signs.limits.set(stopped, differs);
     }
 
     /// The limit that a conversation is stopped at now, read from its file.

@@ -270,6 +270,7 @@ async fn jobs_are_listed_by_their_last_change_and_by_project() {
         worker_pid: None,
         worker_alive: false,
         limit: None,
+        activity: None,
     };
     let jobs = [
         job("00000001", Some("api"), "2026-01-01T00:00:00.000Z"),
