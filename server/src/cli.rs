@@ -155,6 +155,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Resume(resume) => write::resume(call, resume),
         Command::RestoreSessions(wanted) => restore::restore_sessions(call, wanted),
         Command::RestartPolicy(wanted) => write::restart_policy(call, wanted),
+        Command::OnLimit(wanted) => write::on_limit(call, wanted),
         Command::Heal(named) => write::heal(call, named),
         Command::Forget(named) => write::forget(call, named),
         Command::Logs(logs) => logs::logs(call, logs),

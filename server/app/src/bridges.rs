@@ -172,8 +172,8 @@ impl Bridges {
         request: PatchInstance,
     ) -> Result<Instance, AppError> {
         if let Some(id) = self.hosted_of(reference, Wanted::Live).await? {
-            let name = change::label_only(&request)?;
-            return self.complete(|hosted| async move { hosted.rename(&id, name).await }).await;
+            let what = change::of_direct_session(&request)?;
+            return self.complete(|hosted| async move { hosted.change(&id, what).await }).await;
         }
         self.change.change(reference, request).await
     }

@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
 use svc_shared::status::{
-    BridgeStatus, ExitReason, Origin, PermissionMode, Phase, QuarantineCode, ResumeMode, SpawnMode,
+    BridgeStatus, ExitReason, OnLimit, Origin, PermissionMode, Phase, QuarantineCode, ResumeMode,
+    SpawnMode,
 };
 
 /// One bridge over all its generations.
@@ -61,6 +62,8 @@ pub struct Bridge {
     pub restarts: Restarts,
     /// What is done after a reboot.
     pub reboot: Reboot,
+    /// What it does after a plan limit; `None` follows the configuration.
+    pub on_limit: Option<OnLimit>,
 }
 
 /// One start of the agent.
@@ -208,6 +211,7 @@ impl Bridge {
             quarantine: None,
             restarts: Restarts::default(),
             reboot: Reboot::default(),
+            on_limit: None,
         }
     }
 

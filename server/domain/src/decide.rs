@@ -5,7 +5,7 @@ use crate::effect::Step;
 use crate::identity::Verdict;
 use crate::restart::{Reboot, Restarts, is_ended_by_reboot};
 use svc_shared::Timestamp;
-use svc_shared::status::{AfterReboot, Origin, QuarantineCode, RestartPolicy};
+use svc_shared::status::{AfterReboot, OnLimit, Origin, QuarantineCode, RestartPolicy};
 
 /// What somebody wants of a bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub enum Command {
     SetRestart(Option<RestartPolicy>),
     /// Set what is done with the row after a reboot; `None` follows the configuration.
     SetAfterReboot(Option<AfterReboot>),
+    /// Set what it does after a plan limit; `None` follows the configuration.
+    SetOnLimit(Option<OnLimit>),
     /// Do not offer to restore this generation again.
     DeclineRestore,
     /// Start once more after a poisoned session, without its remote session.
@@ -119,6 +121,7 @@ pub fn decide(bridge: &Bridge, command: Command, now: Timestamp) -> Result<Step,
             let reboot = Reboot { choice, ..bridge.reboot.clone() };
             Ok(changed(bridge, Bridge { reboot, ..bridge.clone() }))
         }
+        Command::SetOnLimit(on_limit) => Ok(changed(bridge, Bridge { on_limit, ..bridge.clone() })),
         Command::DeclineRestore => Ok(decline_restore(bridge)),
         Command::Relaunch { launch, deadline } => relaunch(bridge, launch, deadline, now),
         Command::Withdraw { generation, before } => Ok(withdraw(bridge, generation, *before)),

@@ -9,7 +9,7 @@ use crate::identity::ProcessIdentity;
 use std::path::PathBuf;
 use svc_shared::Timestamp;
 use svc_shared::ids::{InstanceId, ProjectName};
-use svc_shared::status::{BridgeStatus, ExitReason, PermissionMode};
+use svc_shared::status::{BridgeStatus, ExitReason, OnLimit, PermissionMode};
 
 /// A Direct Session as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub struct HostedSession {
     pub started_at: Option<Timestamp>,
     /// When the row was made.
     pub created_at: Timestamp,
+    /// What it does after a plan limit; `None` follows the configuration.
+    pub on_limit: Option<OnLimit>,
 }
 
 /// Where a session stands.

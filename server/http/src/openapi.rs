@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use svc_shared::error::ErrorCode;
 use svc_shared::status::{
-    AfterReboot, Channel, LaunchMode, PermissionMode, RestartPolicy, ResumeMode, SandboxMode,
-    SpawnMode,
+    AfterReboot, Channel, LaunchMode, OnLimit, PermissionMode, RestartPolicy, ResumeMode,
+    SandboxMode, SpawnMode,
 };
 
 /// Schemas of bodies that callers send: open, every optional member may be null.
@@ -190,6 +190,7 @@ fn limits(schemas: &mut Map<String, Value>) {
         ("SpawnRequest", "sandbox", words(SandboxMode::ALL, SandboxMode::as_str)),
         ("SpawnRequest", "restart", words(RestartPolicy::ALL, RestartPolicy::as_str)),
         ("SpawnRequest", "after_reboot", words(AfterReboot::ALL, AfterReboot::as_str)),
+        ("SpawnRequest", "on_limit", words(OnLimit::ALL, OnLimit::as_str)),
         ("SpawnRequest", "conversation", reference.clone()),
         ("SpawnRequest", "resume_session_id", json!({"pattern": uuid})),
         ("DispatchRequest", "project", json!({"minLength": 1, "maxLength": 255})),

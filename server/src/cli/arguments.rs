@@ -30,7 +30,7 @@ use crate::cli::upgrade::{self, Upgrade};
 use crate::cli::usage::Usage;
 use crate::cli::webhooks::{TestWebhooks, Webhooks};
 use crate::cli::worktrees::Worktrees;
-use crate::cli::write::{RestartPolicy, Resume, Start};
+use crate::cli::write::{AfterLimit, RestartPolicy, Resume, Start};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -244,6 +244,18 @@ Examples:
   svc restart-policy api --after-reboot resume"
     )]
     RestartPolicy(RestartPolicy),
+    /// Set what a session does that stopped at a plan limit.
+    #[command(
+        name = "on-limit",
+        after_help = "\
+`continue` tells a Direct or Interactive Session once, after the reset, to go on; a person who
+goes on before ends that. `svc status` shows the limit.
+
+Examples:
+  svc on-limit api continue
+  svc on-limit 3f2a inherit                 follow the configuration again"
+    )]
+    OnLimit(AfterLimit),
     /// Restore sessions that a reboot of the machine ended.
     #[command(
         name = "restore-sessions",
@@ -543,6 +555,7 @@ impl Command {
             | Self::Resume(Resume { json, .. })
             | Self::RestoreSessions(RestoreSessions { json, .. })
             | Self::RestartPolicy(RestartPolicy { json, .. })
+            | Self::OnLimit(AfterLimit { json, .. })
             | Self::Heal(Named { json, .. })
             | Self::Forget(Named { json, .. })
             | Self::Logs(Logs { json, .. })

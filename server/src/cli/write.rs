@@ -54,6 +54,9 @@ pub(crate) struct Start {
     /// What happens after a reboot: `offer`, `resume` or `never`.
     #[arg(long, value_name = "CHOICE")]
     pub(crate) after_reboot: Option<String>,
+    /// After a plan limit: `wait` for a person, or `continue` once after the reset.
+    #[arg(long, value_name = "CHOICE")]
+    pub(crate) on_limit: Option<String>,
     /// Trust the directory first, if it is not trusted.
     #[arg(long)]
     pub(crate) trust: bool,
@@ -103,6 +106,7 @@ fn request(start: &Start) -> SpawnRequest {
         sandbox: start.sandbox.clone(),
         restart: start.restart.clone(),
         after_reboot: start.after_reboot.clone(),
+        on_limit: start.on_limit.clone(),
         trust: start.trust.then_some(true),
         ..SpawnRequest::default()
     }
@@ -253,6 +257,32 @@ pub(crate) fn restart_policy(call: &Call, wanted: &RestartPolicy) -> Result<Exit
     } else {
         let (id, project) = (instance.instance_id.short(), &instance.project);
         call.output.line(&format!("{id} ({project}) restart={}", instance.restart.policy))?;
+    }
+    Ok(Exit::Done)
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AfterLimit {
+    /// Instance id, project name, or unique beginning of an id.
+    pub(crate) instance: String,
+    /// `wait`, `continue`, or `inherit` for what the configuration says.
+    pub(crate) choice: String,
+    /// Print one JSON document.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// `svc on-limit`.
+pub(crate) fn on_limit(call: &Call, wanted: &AfterLimit) -> Result<Exit, End> {
+    let choice = Some(wanted.choice.clone()).filter(|word| word != "inherit");
+    let request = PatchInstance { on_limit: Some(choice), ..PatchInstance::default() };
+    let instance =
+        act(call, async |app| Ok(app.bridges().change(&wanted.instance, request).await?))?;
+    if wanted.json {
+        call.output.json(&instance)?;
+    } else {
+        let (id, project) = (instance.instance_id.short(), &instance.project);
+        call.output.line(&format!("{id} ({project}) on_limit={}", instance.on_limit))?;
     }
     Ok(Exit::Done)
 }

@@ -14,22 +14,22 @@ use svc_domain::hosted::{Ended, HostedSession, Outcome, State};
 use svc_domain::identity::{Pid, ProcessIdentity};
 use svc_shared::Timestamp;
 use svc_shared::ids::InstanceId;
-use svc_shared::status::BridgeStatus;
+use svc_shared::status::{BridgeStatus, OnLimit};
 
 const LIST: &str = "SELECT instance_id, process_id, project, cwd, label, permission_mode, \
      session_uuid, status, status_since, generation, agent_pid, agent_start_ticks, agent_boot_id, \
      started_at, ended_at, exit_reason, exit_code, exit_signal, error_detail, intentional_stop, \
-     is_orphan, created_at, revision FROM hosted_sessions ORDER BY created_at, instance_id";
+     is_orphan, created_at, on_limit, revision FROM hosted_sessions ORDER BY created_at, instance_id";
 const INSERT: &str = "INSERT INTO hosted_sessions (instance_id, process_id, project, cwd, label, \
      permission_mode, session_uuid, status, status_since, generation, agent_pid, \
      agent_start_ticks, agent_boot_id, started_at, ended_at, exit_reason, exit_code, exit_signal, \
-     error_detail, intentional_stop, is_orphan, created_at) \
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
+     error_detail, intentional_stop, is_orphan, created_at, on_limit) \
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) \
      ON CONFLICT DO NOTHING";
 const SAVE: &str = "UPDATE hosted_sessions SET process_id = ?, label = ?, session_uuid = ?, \
      status = ?, status_since = ?, generation = ?, agent_pid = ?, agent_start_ticks = ?, \
      agent_boot_id = ?, started_at = ?, ended_at = ?, exit_reason = ?, exit_code = ?, \
-     exit_signal = ?, error_detail = ?, intentional_stop = ?, is_orphan = ?, \
+     exit_signal = ?, error_detail = ?, intentional_stop = ?, is_orphan = ?, on_limit = ?, \
      revision = revision + 1 WHERE instance_id = ? AND revision = ?";
 const DELETE: &str = "DELETE FROM hosted_sessions WHERE instance_id = ? AND revision = ?";
 /// Whatever an ended process asked is over with it.
@@ -209,6 +209,10 @@ impl FromRow<'_, SqliteRow> for StoredHosted {
                 agent: agent(),
                 started_at: at("started_at")?,
                 created_at: at("created_at")?.ok_or_else(|| bad("created_at"))?,
+                on_limit: row
+                    .try_get::<Option<String>, _>("on_limit")?
+                    .map(|word| word.parse().map_err(|_| bad("on_limit")))
+                    .transpose()?,
             },
         })
     }
@@ -287,7 +291,9 @@ impl Store {
             .bind(session.label.as_deref())
             .bind(session.permission_mode.as_str())
             .bind(session.session_uuid.as_deref());
-        let query = bind_state(query, session).bind(session.created_at.as_millis());
+        let query = bind_state(query, session)
+            .bind(session.created_at.as_millis())
+            .bind(session.on_limit.map(OnLimit::as_str));
         let done = query.execute(&mut *transaction).await?;
         transaction.commit().await?;
         Ok(done.rows_affected() == 1)
@@ -321,7 +327,10 @@ impl Store {
             .bind(&session.process_id)
             .bind(session.label.as_deref())
             .bind(session.session_uuid.as_deref());
-        let query = bind_state(query, session).bind(session.id.as_str()).bind(revision);
+        let query = bind_state(query, session)
+            .bind(session.on_limit.map(OnLimit::as_str))
+            .bind(session.id.as_str())
+            .bind(revision);
         if query.execute(&mut *transaction).await?.rows_affected() == 0 {
             transaction.rollback().await?;
             return Ok(false);

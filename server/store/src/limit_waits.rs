@@ -13,9 +13,11 @@ const BEGIN: &str = "UPDATE limit_waits SET state = 'begun' \
      WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
 const CALL_OFF: &str = "UPDATE limit_waits SET state = 'called_off' \
      WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
+const WITHDRAW: &str = "DELETE FROM limit_waits \
+     WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
 const DROP: &str = "DELETE FROM limit_waits WHERE state <> 'waiting' AND since < ?1";
 
-pub(crate) const STATEMENTS: &[&str] = &[ADD, WAITING, BEGIN, CALL_OFF, DROP];
+pub(crate) const STATEMENTS: &[&str] = &[ADD, WAITING, BEGIN, CALL_OFF, WITHDRAW, DROP];
 
 /// A conversation that waits for the reset of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,6 +74,15 @@ impl Store {
     pub async fn call_off_limit_wait(&self, wait: &LimitWait) -> Result<(), StoreError> {
         let since = [wait.since.as_millis()];
         self.change_waits(CALL_OFF, Some(&wait.conversation), &since).await.map(drop)
+    }
+
+    /// Forgets that a conversation waits: it may wait again.
+    ///
+    /// # Errors
+    /// Nothing was written.
+    pub async fn withdraw_limit_wait(&self, wait: &LimitWait) -> Result<(), StoreError> {
+        let since = [wait.since.as_millis()];
+        self.change_waits(WITHDRAW, Some(&wait.conversation), &since).await.map(drop)
     }
 
     /// Forgets what was decided about limits before a time.

@@ -74,6 +74,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "limit waits",
         sql: include_str!("../../../migrations/0014_limit_waits.sql"),
     },
+    Script {
+        version: 15,
+        description: "on limit",
+        sql: include_str!("../../../migrations/0015_on_limit.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

@@ -10,7 +10,7 @@ use svc_domain::identity::{Pid, ProcessIdentity};
 use svc_domain::restart::{Reboot, Restarts};
 use svc_shared::Timestamp;
 use svc_shared::status::{
-    AfterReboot, BridgeStatus, ExitReason, Phase, QuarantineCode, RestartPolicy,
+    AfterReboot, BridgeStatus, ExitReason, OnLimit, Phase, QuarantineCode, RestartPolicy,
 };
 
 /// Declares the row of a bridge and every statement that names all of its columns.
@@ -124,6 +124,7 @@ bridge_row! {
     crash_times: String,
     after_reboot: Option<String>,
     restore_declined: bool,
+    on_limit: Option<String>,
 }
 
 pub(crate) const SELECT_ALL: &str = select!("ORDER BY number");
@@ -183,6 +184,7 @@ impl TryFrom<BridgeRow> for Bridge {
             quarantine: maybe::<QuarantineCode>("quarantine_code", row.quarantine_code.as_deref())?,
             restarts,
             reboot,
+            on_limit: maybe::<OnLimit>("on_limit", row.on_limit.as_deref())?,
         })
     }
 }
@@ -360,6 +362,7 @@ impl TryFrom<&Bridge> for BridgeRow {
             },
             after_reboot: bridge.reboot.choice.map(|choice| choice.to_string()),
             restore_declined: bridge.reboot.declined,
+            on_limit: bridge.on_limit.map(|choice| choice.to_string()),
         })
     }
 }

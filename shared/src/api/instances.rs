@@ -5,9 +5,9 @@ use crate::api::limits::PlanLimit;
 use crate::api::link::Link;
 use crate::ids::{InstanceId, SessionRef};
 use crate::status::{
-    BridgeStatus, Channel, ConnectKind, ExitReason, LaunchMode, NotCreated, Origin, PermissionMode,
-    Phase, QuarantineKind, RestartPolicy, RestartState, ResumeBlocked, ResumeMode, SandboxMode,
-    SpawnMode,
+    BridgeStatus, Channel, ConnectKind, ExitReason, LaunchMode, NotCreated, OnLimit, Origin,
+    PermissionMode, Phase, QuarantineKind, RestartPolicy, RestartState, ResumeBlocked, ResumeMode,
+    SandboxMode, SpawnMode,
 };
 use crate::{Timestamp, Word};
 use serde::{Deserialize, Serialize};
@@ -188,6 +188,8 @@ pub struct Instance {
     pub activity: Option<Activity>,
     /// The plan limit that its conversation stopped at; null without one.
     pub limit: Option<PlanLimit>,
+    /// What it does after a plan limit; a Server Mode bridge always waits.
+    pub on_limit: Word<OnLimit>,
     /// Conversations of dead generations that nobody has continued or dismissed.
     pub stranded: u32,
     /// Direct Sessions; empty for bridges.
@@ -250,6 +252,7 @@ impl Instance {
             link: Link::unknown(),
             activity: None,
             limit: None,
+            on_limit: OnLimit::Wait.into(),
             stranded: 0,
             pending_permissions: Vec::new(),
             last_event_seq: 0,
@@ -312,6 +315,9 @@ pub struct SpawnRequest {
     /// `offer`, `resume` or `never`; null follows the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after_reboot: Option<String>,
+    /// `wait` or `continue` after a plan limit; null follows the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_limit: Option<String>,
 }
 
 /// Optional body of a resume.
@@ -335,6 +341,9 @@ pub struct PatchInstance {
     /// What is done after a reboot; null follows the configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub after_reboot: Option<Option<String>>,
+    /// What it does after a plan limit; null follows the configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_limit: Option<Option<String>>,
 }
 
 /// Optional body of a release.

@@ -49,13 +49,13 @@ async fn no_limit(events: &mut Events, id: &str) {
 }
 
 /// How often the agent was told to go on.
-fn told(file: &Path) -> usize {
+pub fn told(file: &Path) -> usize {
     let text = fs::read_to_string(file).unwrap_or_default();
     let turns = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     turns.filter(|turn| turn["message"]["content"] == GO_ON).count()
 }
 
-async fn until_written(file: &Path, words: &str) {
+pub async fn until_written(file: &Path, words: &str) {
     let look = async {
         while !fs::read_to_string(file).is_ok_and(|text| text.contains(words)) {
             tokio::time::sleep(Duration::from_millis(50)).await;
@@ -165,4 +165,90 @@ async fn an_interactive_session_is_told_in_its_terminal() {
     let audit = fs::read_to_string(world.state_dir().join("config_audit.log")).unwrap();
     assert!(audit.contains("\"continue\"") && audit.contains("\"service\""), "{audit}");
     server.client.stop(row.instance_id.as_str()).await.expect(200);
+}
+
+/// When the session goes on by itself.
+async fn continues(events: &mut Events, id: &str) -> i64 {
+    let when = |one: &Instance| one.limit.clone()?.continues_at;
+    let when =
+        events.until("a time", |state| state.instances.get(id).and_then(|one| when(one))).await;
+    when.as_millis()
+}
+
+/// Waits until the session waits for a person.
+async fn waits(events: &mut Events, id: &str) {
+    let free = |one: &Instance| one.limit.clone()?.continues_at.is_none().then_some(());
+    events.until("no time", |state| state.instances.get(id).and_then(|one| free(one))).await;
+}
+
+#[tokio::test]
+async fn a_session_has_its_own_choice_and_every_change_counts_at_once() {
+    let (text, reset) = resets_in(3600);
+    let (world, file) = limited(&text, "wait");
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let body = json!({ "project": "app", "channel": "hosted", "on_limit": "continue" });
+    let one = server.client.launch_with(body).await.expect(201).instance();
+    assert_eq!(one.on_limit.to_string(), "continue");
+    let id = one.instance_id.as_str();
+    say(&server, id, "work").await;
+    assert!(continues(&mut events, id).await > reset);
+    let told_as = |told: &str| told.contains("Usage limit reached");
+    assert!(told_as(&world.cli(&["status"]).await.ok().stdout));
+    // A command, which the service hears of.
+    let said = world.cli(&["on-limit", "app", "wait"]).await.ok().stdout;
+    assert!(said.trim_end().ends_with("on_limit=wait"), "{said}");
+    waits(&mut events, id).await;
+    // The page or a program.
+    let path = format!("/api/v1/instances/{id}");
+    let patch = async |choice: Value| {
+        let request = server.client.request(reqwest::Method::PATCH, &path);
+        server.client.send(request.json(&json!({ "on_limit": choice }))).await
+    };
+    patch(json!("continue")).await.expect(200);
+    continues(&mut events, id).await;
+    patch(json!("sometimes")).await.expect(422);
+    // The configuration, which it follows from now on.
+    assert_eq!(patch(Value::Null).await.expect(200).instance().on_limit.to_string(), "wait");
+    waits(&mut events, id).await;
+    world.cli(&["config", "set", "instance_defaults.on_limit", "continue"]).await.ok();
+    continues(&mut events, id).await;
+    world.cli(&["config", "set", "instance_defaults.on_limit", "wait"]).await.ok();
+    waits(&mut events, id).await;
+    assert_eq!(told(&file), 0);
+    server.client.stop(id).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_server_mode_bridge_shows_the_limit_of_its_session_and_is_told_nothing() {
+    let (text, reset) = resets_in(3600);
+    let world = World::with(json!({ "instance_defaults": { "on_limit": "continue" } }));
+    let dir = world.project_with(
+        "app",
+        json!({ "turns": [
+            { "role": "user", "text": "build it" },
+            { "role": "assistant", "text": text },
+        ] }),
+    );
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let body = json!({ "project": "app", "on_limit": "continue" });
+    let launched = server.client.launch_with(body).await.expect(201);
+    let warned = launched.json()["warnings"][0].as_str().unwrap().to_owned();
+    assert!(warned.contains("no effect on a Server Mode bridge"), "{warned}");
+    let row = launched.instance();
+    let id = row.instance_id.as_str();
+    assert_eq!(row.on_limit.to_string(), "wait");
+    world.remote(&["connect", dir.to_str().unwrap()]);
+    let shown = limit(&mut events, id).await;
+    assert_eq!((shown.resets_at.unwrap().as_millis(), shown.continues_at), (reset, None));
+    let does = |one: &Instance| {
+        one.activity.as_ref().is_some_and(|one| one.state.to_string() == "limit").then_some(())
+    };
+    events.until("its activity", |all| all.instances.get(id).and_then(|one| does(one))).await;
+    let said = world.cli(&["status"]).await.ok().stdout;
+    assert!(said.contains("Usage limit reached, resets at "), "{said}");
+    let refused = world.cli(&["on-limit", "app", "continue"]).await;
+    assert!(refused.stderr.contains("Server Mode"), "{refused:?}");
+    server.client.stop(id).await.expect(200);
 }

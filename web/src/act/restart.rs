@@ -27,6 +27,22 @@ impl Page {
         });
     }
 
+    /// Changes what a session does after a plan limit; `None` follows the configuration.
+    pub fn set_on_limit(self, target: Target, choice: Option<String>) {
+        let path = paths::instance(&target.id);
+        let done: Done = |write, text| {
+            let now = wire::read::<Instance>(text)?.on_limit.to_string();
+            said(words::limit_changed(&write.object, launch::on_limit(&now)))
+        };
+        let word = choice.as_deref().unwrap_or_default();
+        let about = format!("limit-{}-{word}", target.id);
+        let body = PatchInstance { on_limit: Some(choice), ..PatchInstance::default() };
+        self.write(Write {
+            body: Some(wire::written(&body)),
+            ..Write::new(about, words::CHANGE, target.project, Method::PATCH, path, done)
+        });
+    }
+
     /// Cancels the scheduled restart of an ended bridge.
     pub fn stop_trying(self, target: Target) {
         let path = paths::instance(&target.id);

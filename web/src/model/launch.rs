@@ -89,6 +89,15 @@ impl Kind {
         }
     }
 
+    /// Whether the session takes text from the service, so that it can be told to go on.
+    #[must_use]
+    pub fn takes_text(self) -> bool {
+        match self {
+            Self::Interactive | Self::Direct => true,
+            Self::ServerMode | Self::Background => false,
+        }
+    }
+
     /// Where its sessions can work.
     #[must_use]
     pub fn places(self) -> &'static [SpawnMode] {
@@ -119,6 +128,8 @@ pub struct Form {
     pub name: String,
     /// Word of the restart policy of a bridge; blank follows the configuration.
     pub restart: String,
+    /// What a session does after a plan limit; blank follows the configuration.
+    pub on_limit: String,
     /// The box of the trust gate.
     pub trusts: bool,
     /// The service has refused for want of trust, whatever the record says.
@@ -411,6 +422,8 @@ impl Ground<'_> {
             name: session_name(&form.name).ok().flatten(),
             restart: Some(form.restart.clone())
                 .filter(|policy| form.kind.is_bridge() && !policy.is_empty()),
+            on_limit: Some(form.on_limit.clone())
+                .filter(|choice| form.kind.takes_text() && !choice.is_empty()),
             ..SpawnRequest::default()
         }
     }

@@ -95,7 +95,7 @@ pub const USE_WORKTREE: &str = "Use a worktree";
 pub const MCP_ASKS: &str =
     "The session would wait in its terminal until somebody approves or rejects them.";
 /// Opens the choices that few need.
-pub const MORE: &str = "More: restart policy";
+pub const MORE: &str = "More: restarts, plan limits";
 /// Label of the restart policy.
 pub const RESTART: &str = "Restarts";
 /// The policy of the configuration.
@@ -116,6 +116,33 @@ pub fn restart(policy: &str) -> &str {
         other => other,
     }
 }
+/// Label of what a session does after a plan limit.
+pub const ON_LIMIT: &str = "After a plan limit";
+/// What the configuration says.
+pub const ON_LIMIT_INHERIT: &str = "As configured";
+/// What a session does after a plan limit.
+#[must_use]
+pub fn on_limit(choice: &str) -> &str {
+    match choice {
+        "wait" => "Waits for a person",
+        "continue" => "Continues once after the reset",
+        other => other,
+    }
+}
+/// What that means.
+#[must_use]
+pub fn on_limit_effect(choice: &str) -> &'static str {
+    match choice {
+        "wait" => "After the reset, somebody has to tell the session to go on.",
+        "continue" => {
+            "One to three minutes after the reset, the session is told once to go on, unless a person did before."
+        }
+        _ => "",
+    }
+}
+/// Why a bridge has no choice.
+pub const ON_LIMIT_NONE: &str =
+    "A person goes on in the remote client: a Server Mode bridge takes no text from here.";
 /// What a restart policy means.
 #[must_use]
 pub fn restart_effect(policy: &str) -> &'static str {

@@ -343,6 +343,8 @@ pub mod session {
         /// Field.
         pub const WORKTREE: &str = "Worktree";
         /// Field.
+        pub const ON_LIMIT: &str = "After a plan limit";
+        /// Field.
         pub const RESTART: &str = "Auto-restart";
         /// Field.
         pub const NOTICE: &str = "Notice";

@@ -64,6 +64,11 @@ pub fn released(project: &str) -> String {
 pub fn released_and_started(project: &str) -> String {
     format!("Released and started {project}")
 }
+/// What happens after a plan limit was changed.
+#[must_use]
+pub fn limit_changed(project: &str, choice: &str) -> String {
+    format!("{project} after a plan limit: {choice}")
+}
 /// The policy was changed.
 #[must_use]
 pub fn changed(project: &str, policy: &str) -> String {

@@ -9,7 +9,7 @@ use crate::text::{past, status};
 use crate::views::activity::Few;
 use crate::views::copy::Copyable;
 use crate::views::remote::provenance;
-use crate::views::restart::PolicyField;
+use crate::views::restart::{OnLimitField, PolicyField};
 use crate::views::times::absolute;
 use leptos::prelude::*;
 use std::sync::Arc;
@@ -37,6 +37,8 @@ pub fn Details(
         <dl class="card details" data-testid="details">
             <dt>{words::RESTART}</dt>
             <dd><PolicyField bridge=bridge /></dd>
+            <dt>{words::ON_LIMIT}</dt>
+            <dd><OnLimitField bridge=bridge /></dd>
             {dynamic(move || rows
                 .get()
                 .into_iter()

@@ -3,7 +3,7 @@
 use crate::act::Target;
 use crate::browser;
 use crate::model::restart::{self as rules, Stage};
-use crate::model::status::{Glyph, Tone};
+use crate::model::status::{Glyph, Tone, is_direct};
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::confirm::Confirm;
@@ -16,7 +16,7 @@ use crate::views::act_button::ActButton;
 use leptos::prelude::*;
 use std::sync::Arc;
 use svc_shared::api::instances::Instance;
-use svc_shared::status::RestartPolicy;
+use svc_shared::status::{OnLimit, RestartPolicy, ResumeMode};
 use wasm_bindgen::JsCast as _;
 use web_sys::HtmlSelectElement;
 
@@ -146,46 +146,102 @@ pub fn PolicyField(
     bridge: Signal<Arc<Instance>>,
 ) -> impl IntoView {
     let page = page();
-    let policy = memo(move || bridge.get().restart.policy.to_string());
+    let words = RestartPolicy::ALL.iter().map(|one| one.as_str());
+    view! {
+        <Choice
+            id="restart-policy" label=field::RESTART
+            chosen=memo(move || bridge.get().restart.policy.to_string())
+            options=words.map(|word| (word, launch::restart(word))).collect()
+            effect=launch::restart_effect
+            on_change=Callback::new(move |word| {
+                page.set_restart(Target::of(&bridge.get_untracked()), word);
+            })
+        />
+    }
+}
+
+/// What a session does after a plan limit, and its change.
+#[component]
+pub fn OnLimitField(
+    /// The record.
+    bridge: Signal<Arc<Instance>>,
+) -> impl IntoView {
+    let page = page();
+    let takes_text = memo(move || {
+        let bridge = bridge.get();
+        is_direct(&bridge) || bridge.resume_mode.is(&ResumeMode::Pty)
+    });
+    dynamic(move || {
+        if !takes_text.get() {
+            return view! { <p class="help">{launch::ON_LIMIT_NONE}</p> }.into_any();
+        }
+        let words = OnLimit::ALL.iter().map(|one| one.as_str());
+        view! {
+            <Choice
+                id="on-limit" label=field::ON_LIMIT
+                chosen=memo(move || bridge.get().on_limit.to_string())
+                options=words.map(|word| (word, launch::on_limit(word))).collect()
+                effect=launch::on_limit_effect
+                on_change=Callback::new(move |word| {
+                    page.set_on_limit(Target::of(&bridge.get_untracked()), word);
+                })
+            />
+        }
+        .into_any()
+    })
+}
+
+/// A choice of a row that may follow the configuration.
+#[component]
+fn Choice(
+    id: &'static str,
+    label: &'static str,
+    /// The word in force.
+    chosen: Memo<String>,
+    /// Words with what they are called.
+    options: Vec<(&'static str, &'static str)>,
+    /// What a word means.
+    effect: fn(&str) -> &'static str,
+    /// Told of another word; none follows the configuration.
+    on_change: Callback<Option<String>>,
+) -> impl IntoView {
+    let page = page();
     let option = move |word: &'static str, label: &str| {
-        let is_on = derived(move || policy.get() == word);
+        let is_on = derived(move || chosen.get() == word);
         view! { <option value=word selected=is_on>{label.to_owned()}</option> }.into_any()
     };
-    let mut options = vec![option("", words::INHERIT)];
-    options.extend(RestartPolicy::ALL.iter().map(|one| {
-        let word = one.as_str();
-        option(word, launch::restart(word))
-    }));
+    let mut all = vec![option("", words::INHERIT)];
+    all.extend(options.into_iter().map(|(word, label)| option(word, label)));
     let change = move |event: web_sys::Event| {
-        let chosen = event_target_value(&event);
-        // The record says what the policy is; it changes when the service has changed it.
+        let wanted = event_target_value(&event);
+        // The record says what is in force; it changes when the service has changed it.
         if let Some(select) = event.target().and_then(|at| at.dyn_into::<HtmlSelectElement>().ok())
         {
-            select.set_value(&policy.get_untracked());
+            select.set_value(&chosen.get_untracked());
         }
         if page.live.is_offline.get_untracked() {
             page.say.politely(link::OFFLINE);
             return;
         }
-        let target = Target::of(&bridge.get_untracked());
-        page.set_restart(target, Some(chosen).filter(|word| !word.is_empty()));
+        on_change.run(Some(wanted).filter(|word| !word.is_empty()));
     };
+    let help = format!("{id}-help");
     view! {
         <span class="select policy">
             <select
-                id="restart-policy"
-                aria-label=field::RESTART
-                aria-describedby="restart-policy-help"
-                data-testid="restart-policy"
-                prop:value=policy
+                id=id
+                aria-label=label
+                aria-describedby=help.clone()
+                data-testid=id
+                prop:value=chosen
                 on:change=change
             >
-                {options}
+                {all}
             </select>
             {icon("chevron-down", 16)}
         </span>
-        <p class="help" id="restart-policy-help">
-            {dynamic(move || launch::restart_effect(&policy.get()))}
+        <p class="help" id=help>
+            {dynamic(move || effect(&chosen.get()))}
         </p>
     }
 }

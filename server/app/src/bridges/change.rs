@@ -2,12 +2,13 @@
 
 use crate::AppError;
 use crate::bridges::lookup::Wanted;
-use crate::bridges::options::own_word;
+use crate::bridges::options::{NO_WORDS, own_word};
 use crate::bridges::requests::Requests;
 use crate::bridges::restarting::Restarting;
 use std::sync::Arc;
 use svc_domain::decide::Command;
 use svc_shared::api::instances::{Instance, PatchInstance};
+use svc_shared::status::OnLimit;
 use svc_shared::text::session_name;
 
 /// Changes rows.
@@ -51,29 +52,51 @@ impl ChangeRow {
         if let Some(choice) = request.after_reboot {
             commands.push(Command::SetAfterReboot(own_word("after_reboot", choice.as_deref())?));
         }
+        let on_limit = on_limit(&request.on_limit)?;
+        commands.extend(on_limit.map(Command::SetOnLimit));
         if commands.is_empty() {
             return Err(AppError::invalid(
                 "nothing to change was named; give `label` (the new name of the session), \
-                 `restart` (never, on-crash, always or null) or `after_reboot` (offer, resume, \
-                 never or null)",
+                 `restart` (never, on-crash, always or null), `after_reboot` (offer, resume, never \
+                 or null) or `on_limit` (wait, continue or null)",
             ));
         }
         let target = self.requests.lookup.bridge(reference, Wanted::Live).await?;
+        if on_limit == Some(Some(OnLimit::Continue)) && !target.is_interactive() {
+            return Err(AppError::invalid(NO_WORDS));
+        }
         self.restarting.change_all(&target, commands).await
     }
 }
 
-/// The new name of a Direct Session, which is all that can be changed of one.
-pub(super) fn label_only(request: &PatchInstance) -> Result<Option<String>, AppError> {
+/// What of a Direct Session is to be changed.
+pub(crate) struct OfDirectSession {
+    /// The new name; none means the project's.
+    pub label: Option<Option<String>>,
+    /// What it does after a plan limit; none follows the configuration.
+    pub on_limit: Option<Option<OnLimit>>,
+}
+
+/// What can be changed of a Direct Session.
+pub(super) fn of_direct_session(request: &PatchInstance) -> Result<OfDirectSession, AppError> {
     if request.restart.is_some() || request.after_reboot.is_some() {
         return Err(AppError::invalid(
             "a Direct Session is never restarted by itself; leave `restart` and `after_reboot` out",
         ));
     }
-    let Some(label) = request.label.as_deref() else {
+    let label = request.label.as_deref().map(session_name).transpose();
+    let label = label.map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))?;
+    let on_limit = on_limit(&request.on_limit)?;
+    if label.is_none() && on_limit.is_none() {
         return Err(AppError::invalid(
-            "nothing to change was named; give `label` (the new name of the session)",
+            "nothing to change was named; give `label` (the new name of the session) or \
+             `on_limit` (wait, continue or null)",
         ));
-    };
-    session_name(label).map_err(|bad| AppError::invalid(format!("`label` cannot be used: {bad}")))
+    }
+    Ok(OfDirectSession { label, on_limit })
+}
+
+#[expect(clippy::option_option, reason = "absent, null, a word")]
+fn on_limit(asked: &Option<Option<String>>) -> Result<Option<Option<OnLimit>>, AppError> {
+    asked.as_ref().map(|word| own_word("on_limit", word.as_deref())).transpose()
 }

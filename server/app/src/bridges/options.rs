@@ -6,12 +6,16 @@ use svc_config::Config;
 use svc_domain::log_escape::quoted;
 use svc_shared::api::instances::{Kind, SpawnRequest};
 use svc_shared::status::{
-    AfterReboot, Channel, LaunchMode, PermissionMode, RestartPolicy, ResumeMode, SandboxMode,
-    SpawnMode, UnknownWord,
+    AfterReboot, Channel, LaunchMode, OnLimit, PermissionMode, RestartPolicy, ResumeMode,
+    SandboxMode, SpawnMode, UnknownWord,
 };
 use svc_shared::text::session_name;
 
 /// What a launch says that could not have its terminal.
+/// Nobody can go on for a person who drives the sessions of a bridge remotely.
+pub(super) const NO_WORDS: &str = "`on_limit` has no effect on a Server Mode bridge: its sessions take text from their remote \
+     client only, so a person goes on after a plan limit";
+
 const NO_TERMINAL: &str = "no terminal can be made on this machine, so it was started in Server \
                            Mode instead; check /dev/ptmx and `svc doctor`";
 
@@ -26,6 +30,7 @@ pub(crate) struct Options {
     pub trust: bool,
     pub restart: Option<RestartPolicy>,
     pub after_reboot: Option<AfterReboot>,
+    pub on_limit: Option<OnLimit>,
     pub warnings: Vec<String>,
 }
 
@@ -85,6 +90,10 @@ pub(crate) fn options(
     {
         warnings.push("`sandbox` has no effect in this version; it stays at `default`".to_owned());
     }
+    let on_limit = own_word("on_limit", request.on_limit.as_deref())?;
+    if on_limit == Some(OnLimit::Continue) && kind == Kind::Bridge(ResumeMode::Standard) {
+        warnings.push(NO_WORDS.to_owned());
+    }
     Ok(Options {
         kind,
         spawn_mode,
@@ -94,6 +103,7 @@ pub(crate) fn options(
         trust: request.trust.unwrap_or(false),
         restart: own_word("restart", request.restart.as_deref())?,
         after_reboot: own_word("after_reboot", request.after_reboot.as_deref())?,
+        on_limit,
         warnings,
     })
 }

@@ -156,6 +156,7 @@ impl Starter {
             launch: Some(prepared.launch.clone()),
             restarts: Restarts { policy: options.restart, ..Restarts::default() },
             reboot: Reboot { choice: options.after_reboot, ..Reboot::default() },
+            on_limit: options.on_limit,
             ..Bridge::begin(Beginning {
                 id,
                 project: project.name.clone(),

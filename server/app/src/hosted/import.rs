@@ -100,6 +100,7 @@ impl HostedParts {
             agent,
             started_at: number("started_at").map(Timestamp::from_millis),
             created_at: now,
+            on_limit: None,
             project,
         })
     }

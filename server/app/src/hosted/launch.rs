@@ -171,6 +171,7 @@ impl HostedSessions {
             agent: None,
             started_at: Some(now),
             created_at: now,
+            on_limit: options.on_limit,
         };
         crate::failpoint::hit("hosted.before_record").await;
         parts.rows.insert(&session).await?;

@@ -1,5 +1,6 @@
 //! Use-cases: end, forget and rename a Direct Session.
 
+use crate::bridges::change::OfDirectSession;
 use crate::hosted::rows::Changed;
 use crate::hosted::{HostedParts, HostedSessions};
 use crate::ops::reserve;
@@ -195,16 +196,16 @@ impl HostedSessions {
         Ok(Forgotten { id: session.id.to_string(), forgotten: true })
     }
 
-    /// Gives a session another name; none means the project's.
+    /// Changes what a person may change.
     ///
     /// # Errors
     /// The row cannot be written.
-    pub(crate) async fn rename(
+    pub(crate) async fn change(
         &self,
         id: &InstanceId,
-        label: Option<String>,
+        what: OfDirectSession,
     ) -> Result<Instance, AppError> {
-        match self.parts.rows.rename(id, label).await? {
+        match self.parts.rows.change_own(id, &what).await? {
             Changed::Now(session) => Ok(self.parts.record(&session)),
             Changed::Late | Changed::Refused(_) => Err(unknown(id)),
         }

@@ -4,6 +4,7 @@
 
 use crate::AppError;
 use crate::auth::refs::SessionRefs;
+use crate::bridges::change::OfDirectSession;
 use crate::hosted::link::Link;
 use crate::hosted::ring::Rings;
 use crate::hosted::view::View;
@@ -222,13 +223,15 @@ impl HostedRows {
     }
 
     /// Changes what a person may change.
-    pub async fn rename(
+    pub async fn change_own(
         &self,
         id: &InstanceId,
-        label: Option<String>,
+        what: &OfDirectSession,
     ) -> Result<Changed, AppError> {
         self.change(id, |session, _| {
-            let next = HostedSession { label: label.clone(), ..session.clone() };
+            let label = what.label.clone().unwrap_or_else(|| session.label.clone());
+            let on_limit = what.on_limit.unwrap_or(session.on_limit);
+            let next = HostedSession { label, on_limit, ..session.clone() };
             Ok(Some(Step::Becomes(Box::new(next))))
         })
         .await

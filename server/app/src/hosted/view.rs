@@ -117,6 +117,7 @@ impl View {
             resume_blocked: blocked.map(Word::from),
             activity: together(told.does.as_slice()),
             limit: told.limit,
+            on_limit: session.on_limit.unwrap_or(self.config.instance_defaults.on_limit).into(),
             pending_permissions: prompts.into_iter().map(pending).collect(),
             last_event_seq,
             ..Instance::blank(session.id.clone(), session.project.to_string())

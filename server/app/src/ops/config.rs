@@ -22,7 +22,7 @@ use svc_config::{
 };
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::settings::{ConfigReport, ConfigSpec, FileOnlyKey};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, watch};
 
 /// Which keys an editor is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +57,16 @@ pub struct ConfigEditor {
     tasks: Tasks,
     /// The values of now with their sources, once they were compared with the file.
     running: Mutex<Option<Loaded>>,
+    /// Told when values were replaced.
+    replaced: watch::Sender<()>,
 }
 
 impl ConfigEditor {
+    /// Tells when values were replaced that need no restart.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.replaced.subscribe()
+    }
+
     /// An editor of the file that `origin` tells.
     pub(crate) fn new(
         config: &Arc<Config>,
@@ -73,6 +80,7 @@ impl ConfigEditor {
             audit: Arc::clone(audit),
             tasks: tasks.clone(),
             running: Mutex::default(),
+            replaced: watch::Sender::new(()),
         }
     }
 

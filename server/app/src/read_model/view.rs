@@ -16,7 +16,7 @@ use svc_domain::restart::{Restarts, policy};
 use svc_shared::Word;
 use svc_shared::api::instances::{ConnectInfo, Instance, PendingPermission, Quarantine, Restart};
 use svc_shared::status::{
-    ActivityState, BridgeStatus, ConnectKind, EvidenceSource, Origin, QuarantineCode,
+    ActivityState, BridgeStatus, ConnectKind, EvidenceSource, OnLimit, Origin, QuarantineCode,
     QuarantineKind, RestartState, ResumeBlocked,
 };
 use svc_store::{Content, Stored};
@@ -131,6 +131,7 @@ impl View {
             reuse_expires_at: read.reuse_expires_at,
             has_log: read.has_log,
             link: link_record(shown),
+            on_limit: on_limit(bridge, &self.config).into(),
             stranded,
             ..Instance::blank(bridge.id.clone(), bridge.project.to_string())
         }
@@ -169,6 +170,12 @@ impl View {
             },
         )
     }
+}
+
+/// What a row does after a plan limit: only a session in a terminal takes text from here.
+pub(crate) fn on_limit(bridge: &Bridge, config: &Config) -> OnLimit {
+    let configured = || bridge.on_limit.unwrap_or(config.instance_defaults.on_limit);
+    if bridge.is_interactive() { configured() } else { OnLimit::Wait }
 }
 
 /// The sessions of a row, with what the agent's hook asked for.

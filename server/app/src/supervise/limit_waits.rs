@@ -10,9 +10,11 @@ use crate::bridges::transition::chance;
 use crate::hosted::HostedSessions;
 use crate::jobs::Jobs;
 use crate::nudge::SAFETY_TICK;
+use crate::ops::ConfigEditor;
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
 use crate::read_model::limits::Stopped;
 use crate::read_model::signs::Signs;
+use crate::read_model::view::on_limit;
 use crate::registry::Registry;
 use crate::supervise::Supervision;
 use crate::tasks::Tasks;
@@ -25,6 +27,7 @@ use svc_domain::bridge::Bridge;
 use svc_domain::plan_limit::due;
 use svc_ports::Clock;
 use svc_shared::Timestamp;
+use svc_shared::api::instances::Instance;
 use svc_shared::ids::{InstanceId, SessionRef};
 use svc_shared::status::OnLimit;
 use svc_store::LimitWait;
@@ -51,14 +54,27 @@ pub(crate) struct LimitWaits {
     keepers: Arc<Keepers>,
     audit: Arc<Audit>,
     jobs: Arc<Jobs>,
+    settings: Arc<ConfigEditor>,
     clock: Arc<dyn Clock>,
     tasks: Tasks,
 }
 
 /// A session that can be told to go on.
 enum Session {
-    Direct(InstanceId),
+    /// With what it does after a limit.
+    Direct(InstanceId, OnLimit),
     Interactive(Box<Bridge>),
+}
+
+impl Session {
+    /// Whether it goes on by itself.
+    fn goes_on(&self, config: &Config) -> bool {
+        let on_limit = match self {
+            Self::Direct(_, on_limit) => *on_limit,
+            Self::Interactive(bridge) => on_limit(bridge, config),
+        };
+        on_limit == OnLimit::Continue
+    }
 }
 
 impl LimitWaits {
@@ -74,6 +90,7 @@ impl LimitWaits {
             keepers: Arc::clone(&of.writes.watchers.keepers),
             audit: Arc::clone(&of.jobs.trust.audit),
             jobs: Arc::clone(&of.jobs),
+            settings: Arc::clone(&of.writes.config),
             clock: Arc::clone(clock),
             tasks: tasks.clone(),
         }
@@ -82,12 +99,18 @@ impl LimitWaits {
     /// Runs until the service ends.
     pub async fn run(&self) {
         let mut changes = self.signs.limits.changes();
+        let mut rows = self.registry.copies.changes();
+        let mut direct = self.hosted.parts.rows.changes();
+        let mut settings = self.settings.changes();
         let before = Timestamp::from_millis(self.clock.now().as_millis() - KEPT);
         if let Err(error) = self.registry.store.drop_limit_waits(before).await {
             tracing::debug!(%error, "old waits for a plan limit stay in the store");
         }
         loop {
             changes.mark_unchanged();
+            rows.mark_unchanged();
+            direct.mark_unchanged();
+            settings.mark_unchanged();
             let next = match self.look().await {
                 Ok(next) => next,
                 Err(error) => {
@@ -105,19 +128,28 @@ impl LimitWaits {
             tokio::select! {
                 () = self.tasks.shutdown().cancelled() => return,
                 Ok(()) = changes.changed() => self.show().await,
+                // Only while somebody waits or could: rows change all the time.
+                _ = rows.changed(), if self.is_anybody_stopped() => {}
+                _ = direct.changed(), if self.is_anybody_stopped() => {}
+                _ = settings.changed() => self.show().await,
                 () = timer => {}
             }
         }
     }
 
+    fn is_anybody_stopped(&self) -> bool {
+        self.signs.limits.all().is_some_and(|stopped| !stopped.is_empty())
+    }
+
     /// Does what is due, and tells how long nothing else is.
     async fn look(&self) -> Result<Option<Duration>, AppError> {
         let Some(stopped) = self.signs.limits.all() else { return Ok(None) };
-        let is_wanted = self.config.instance_defaults.on_limit == OnLimit::Continue;
         let now = self.clock.now();
-        if is_wanted {
-            for (reference, one) in &stopped {
-                self.add(reference, one, now).await?;
+        let sessions = self.hosted.all().await?;
+        for (reference, one) in &stopped {
+            let session = self.session(reference, one, &sessions);
+            if session.is_some_and(|session| session.goes_on(&self.config)) {
+                self.add(one, now).await?;
             }
         }
         let mut shown = HashMap::new();
@@ -126,11 +158,17 @@ impl LimitWaits {
             let found = stopped.iter().find(|(_, one)| {
                 one.conversation == wait.conversation && one.limit.since == wait.since
             });
-            let Some((reference, _)) = found.filter(|_| is_wanted) else {
-                // Somebody went on with it, or the setting was changed.
+            let Some((reference, one)) = found else {
+                // Somebody went on with it.
                 self.registry.store.call_off_limit_wait(&wait).await?;
                 continue;
             };
+            let session = self.session(reference, one, &sessions);
+            if session.is_some_and(|session| !session.goes_on(&self.config)) {
+                // Somebody wants that it waits; they may change their mind before the reset.
+                self.registry.store.withdraw_limit_wait(&wait).await?;
+                continue;
+            }
             if wait.due_at > now {
                 let later = wait.due_at.since(now);
                 next = Some(next.map_or(later, |next| next.min(later)));
@@ -146,45 +184,40 @@ impl LimitWaits {
         Ok(next)
     }
 
-    /// Records that a session waits, where it can be told to go on.
-    async fn add(
-        &self,
-        reference: &SessionRef,
-        one: &Stopped,
-        now: Timestamp,
-    ) -> Result<(), AppError> {
+    /// Records that a session waits.
+    async fn add(&self, one: &Stopped, now: Timestamp) -> Result<(), AppError> {
         let Some(due_at) = due(&one.limit, now, chance()?) else { return Ok(()) };
-        if self.session(reference, one).await?.is_none() {
-            return Ok(());
-        }
         let (conversation, since) = (one.conversation.clone(), one.limit.since);
         Ok(self.registry.store.add_limit_wait(&LimitWait { conversation, since, due_at }).await?)
     }
 
-    async fn session(
+    /// The live session that holds a conversation.
+    fn session(
         &self,
         reference: &SessionRef,
         one: &Stopped,
-    ) -> Result<Option<Session>, AppError> {
+        sessions: &[Instance],
+    ) -> Option<Session> {
         let is_it = |bridge: &Bridge| {
             bridge.is_live()
                 && bridge.is_interactive()
                 && bridge.conversation.as_ref() == Some(&one.conversation)
         };
         if let Some(bridge) = self.registry.copies.find(is_it) {
-            return Ok(Some(Session::Interactive(Box::new(bridge))));
+            return Some(Session::Interactive(Box::new(bridge)));
         }
-        let direct =
-            self.hosted.all().await?.into_iter().find(|session| {
-                session.is_live() && session.session_ref.as_ref() == Some(reference)
-            });
-        Ok(direct.map(|session| Session::Direct(session.instance_id)))
+        let holds = |session: &&Instance| {
+            session.is_live() && session.session_ref.as_ref() == Some(reference)
+        };
+        let direct = sessions.iter().find(holds)?;
+        let on_limit = direct.on_limit.known().copied().unwrap_or(OnLimit::Wait);
+        Some(Session::Direct(direct.instance_id.clone(), on_limit))
     }
 
     /// Whether what is said now can arrive: after a start everything is connected one by one.
     fn is_reached(&self, session: &Session) -> bool {
         match session {
-            Session::Direct(_) => self.hosted.parts.link.connected().is_some(),
+            Session::Direct(..) => self.hosted.parts.link.connected().is_some(),
             Session::Interactive(bridge) => self.keepers.controller(&bridge.id).is_some(),
         }
     }
@@ -197,7 +230,7 @@ impl LimitWaits {
             .filter(|limit| limit.since == wait.since)
             .map(|limit| Stopped { conversation: wait.conversation.clone(), limit });
         let session = match &stopped {
-            Some(stopped) => self.session(reference, stopped).await?,
+            Some(stopped) => self.session(reference, stopped, &self.hosted.all().await?),
             None => None,
         };
         let Some(session) = session else {
@@ -211,7 +244,7 @@ impl LimitWaits {
             return Ok(true);
         }
         let (id, told) = match &session {
-            Session::Direct(id) => (id.clone(), self.hosted.message(id, GO_ON).await),
+            Session::Direct(id, _) => (id.clone(), self.hosted.message(id, GO_ON).await),
             Session::Interactive(bridge) => (bridge.id.clone(), self.type_in(bridge).await),
         };
         match told {

@@ -22,6 +22,7 @@ fn session(state: State) -> HostedSession {
         agent: None,
         started_at: Some(at(1)),
         created_at: at(1),
+        on_limit: None,
     }
 }
 

@@ -193,6 +193,7 @@ impl FromFields for SpawnRequest {
             resume_session_id: fields.text("resume_session_id"),
             restart: fields.text("restart"),
             after_reboot: fields.text("after_reboot"),
+            on_limit: fields.text("on_limit"),
         }
     }
 }
@@ -209,6 +210,7 @@ impl FromFields for PatchInstance {
             label: fields.text("label"),
             restart: fields.nullable_text("restart"),
             after_reboot: fields.nullable_text("after_reboot"),
+            on_limit: fields.nullable_text("on_limit"),
         }
     }
 }

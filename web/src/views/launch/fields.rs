@@ -7,7 +7,7 @@ use crate::reactive::{derived, dynamic, live, memo};
 use crate::text::{launch as words, status as status_words};
 use leptos::prelude::*;
 use svc_shared::api::jobs::PROMPT_BYTES;
-use svc_shared::status::{RestartPolicy, SpawnMode};
+use svc_shared::status::{OnLimit, RestartPolicy, SpawnMode};
 
 /// Every field, those of the chosen kind only.
 #[component]
@@ -25,7 +25,8 @@ pub fn Fields(launch: LaunchForm) -> impl IntoView {
             kind.is_bridge().then(|| view! { <RunsIn launch=launch kind=kind /> <Collision launch=launch /> })
         })}
         {dynamic(move || has_name.get().then(|| view! { <SessionName launch=launch kind=kind.get() /> }))}
-        {dynamic(move || kind.get().is_bridge().then(|| view! { <More launch=launch /> }))}
+        {dynamic(move || (kind.get().is_bridge() || kind.get().takes_text())
+            .then(|| view! { <More launch=launch /> }))}
         {dynamic(move || is_job.get().then(|| view! { <Model launch=launch /> }))}
     }
 }
@@ -228,7 +229,10 @@ fn Collision(launch: LaunchForm) -> impl IntoView {
 /// What few need to choose.
 #[component]
 fn More(launch: LaunchForm) -> impl IntoView {
-    let is_open = RwSignal::new(launch.form.with_untracked(|form| !form.restart.is_empty()));
+    let is_open = RwSignal::new(
+        launch.form.with_untracked(|form| !form.restart.is_empty() || !form.on_limit.is_empty()),
+    );
+    let kind = memo(move || launch.form.with(|form| form.kind));
     view! {
         <button
             type="button"
@@ -239,7 +243,10 @@ fn More(launch: LaunchForm) -> impl IntoView {
         >
             {icon("chevron-right", 14)} {words::MORE}
         </button>
-        {dynamic(move || is_open.get().then(|| view! { <RestartChoice launch=launch /> }))}
+        {dynamic(move || (is_open.get() && kind.get().is_bridge())
+            .then(|| view! { <RestartChoice launch=launch /> }))}
+        {dynamic(move || (is_open.get() && kind.get().takes_text())
+            .then(|| on_limit_choice(launch)))}
     }
 }
 
@@ -270,6 +277,25 @@ fn RestartChoice(launch: LaunchForm) -> impl IntoView {
         |form| form.restart.clone(),
         |form, policy| form.restart = policy,
         effect,
+        ().into_any(),
+    )
+}
+
+/// What the session does after a plan limit.
+fn on_limit_choice(launch: LaunchForm) -> impl IntoView {
+    let mut options = vec![("", words::ON_LIMIT_INHERIT.to_owned(), false)];
+    options.extend(OnLimit::ALL.iter().map(|choice| {
+        let word = choice.as_str();
+        (word, words::on_limit(word).to_owned(), false)
+    }));
+    select_field(
+        launch,
+        "launch-on-limit",
+        words::ON_LIMIT,
+        options,
+        |form| form.on_limit.clone(),
+        |form, choice| form.on_limit = choice,
+        derived(move || launch.form.with(|form| words::on_limit_effect(&form.on_limit).to_owned())),
         ().into_any(),
     )
 }

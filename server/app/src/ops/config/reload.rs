@@ -83,6 +83,7 @@ impl ConfigEditor {
         *running = Some(known);
         if let Ok(applied) = &applied {
             tell(applied);
+            self.replaced.send_replace(());
         }
         applied
     }
