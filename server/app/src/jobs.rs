@@ -38,6 +38,7 @@ use svc_domain::agent_log::RemoteId;
 use svc_domain::identity::{ProcessIdentity, Verdict};
 use svc_domain::jobs::{LOST_AFTER, Worker, has_ended, is_session_id, shown_state};
 use svc_domain::log_escape::quoted;
+use svc_domain::plan_limit::NOT_BY_JOB;
 use svc_domain::redact::redact_text;
 use svc_ports::{Clock, ProcessHost};
 use svc_projects::{Project, Projects};
@@ -283,7 +284,10 @@ impl JobScan {
             cwd: cwd.map(Path::to_owned),
             evidence: said.into_iter().chain(process).collect(),
         };
-        let told = self.signs.told(&self.refs, Some(&scene.home), &session);
+        let mut told = self.signs.told(&self.refs, Some(&scene.home), &session);
+        if let Some(limit) = told.limit.as_mut().filter(|_| is_open) {
+            limit.hint = Some(NOT_BY_JOB.to_owned());
+        }
         Told { does: told.does.filter(|_| is_open), ..told }
     }
 

@@ -19,6 +19,14 @@ use svc_shared::status::{EvidenceSource, PlanLimitKind};
 /// Only the start of a reply is looked at: a limit is told in one sentence.
 const LONGEST: usize = 400;
 
+/// Why nobody goes on with a session of a bridge.
+pub const NOT_BY_BRIDGE: &str =
+    "a Server Mode bridge takes no text from here; go on in the remote client after the reset";
+
+/// Why nobody goes on with a job whose process runs.
+pub const NOT_BY_JOB: &str = "the process of this job still runs and takes no text from here; \
+    attach to it with the agent after the reset";
+
 /// A conversation goes on this long after the reset: clocks differ.
 const MARGIN: Duration = Duration::from_secs(60);
 
@@ -72,6 +80,7 @@ pub fn told(text: &str, at: Timestamp) -> Option<PlanLimit> {
         since: at,
         source: EvidenceSource::Transcript.into(),
         continues_at: None,
+        hint: None,
     })
 }
 

@@ -15,9 +15,12 @@ const CALL_OFF: &str = "UPDATE limit_waits SET state = 'called_off' \
      WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
 const WITHDRAW: &str = "DELETE FROM limit_waits \
      WHERE conversation_id = ?1 AND since = ?2 AND state = 'waiting'";
+/// A copy of a transcript tells the same limit again.
+const BEGUN: &str =
+    "SELECT EXISTS (SELECT 1 FROM limit_waits WHERE since = ?1 AND state = 'begun')";
 const DROP: &str = "DELETE FROM limit_waits WHERE state <> 'waiting' AND since < ?1";
 
-pub(crate) const STATEMENTS: &[&str] = &[ADD, WAITING, BEGIN, CALL_OFF, WITHDRAW, DROP];
+pub(crate) const STATEMENTS: &[&str] = &[ADD, WAITING, BEGIN, CALL_OFF, WITHDRAW, BEGUN, DROP];
 
 /// A conversation that waits for the reset of a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,6 +86,15 @@ impl Store {
     pub async fn withdraw_limit_wait(&self, wait: &LimitWait) -> Result<(), StoreError> {
         let since = [wait.since.as_millis()];
         self.change_waits(WITHDRAW, Some(&wait.conversation), &since).await.map(drop)
+    }
+
+    /// Whether somebody went on by itself after a limit that was told at this time.
+    ///
+    /// # Errors
+    /// The database cannot be read.
+    pub async fn has_begun_after(&self, since: Timestamp) -> Result<bool, StoreError> {
+        let query = sqlx::query(BEGUN).bind(since.as_millis());
+        Ok(query.fetch_one(&self.readers).await?.try_get(0)?)
     }
 
     /// Forgets what was decided about limits before a time.

@@ -18,6 +18,9 @@ pub struct PlanLimit {
     pub source: Word<EvidenceSource>,
     /// When the conversation goes on by itself; null when it waits for a person.
     pub continues_at: Option<Timestamp>,
+    /// Why it cannot go on by itself, and what to do; null where it can.
+    #[serde(default)]
+    pub hint: Option<String>,
 }
 
 impl PlanLimit {
@@ -35,10 +38,14 @@ impl PlanLimit {
     #[must_use]
     pub fn sentence(&self) -> String {
         let name = self.name();
-        match (self.continues_at, self.resets_at) {
+        let told = match (self.continues_at, self.resets_at) {
             (Some(at), _) => format!("{name}, continues by itself at {at}"),
             (None, Some(at)) => format!("{name}, resets at {at}"),
             (None, None) => name.to_owned(),
+        };
+        match &self.hint {
+            Some(hint) => format!("{told}: {hint}"),
+            None => told,
         }
     }
 }

@@ -94,9 +94,9 @@ async fn h107_a_lost_link_is_shown_and_told_once_and_the_status_stays() {
     assert_eq!(activity.tool.as_deref(), Some("Bash"));
     let known = (activity.source.to_string(), activity.confidence.to_string(), activity.stale);
     assert_eq!(known, ("debug_file".into(), "certain".into(), false));
-    let told = world.cli(&["status"]).await.ok().stdout;
-    assert!(told.contains("waiting for permission: Bash for "), "{told}");
-    assert!(told.contains("(from the agent's log, certain)"), "{told}");
+    let said = world.cli(&["status"]).await.ok().stdout;
+    assert!(said.contains("waiting for permission: Bash for "), "{said}");
+    assert!(said.contains("(from the agent's log, certain)"), "{said}");
     assert_eq!(blocked.link.state.to_string(), "down");
 
     append(&debug, &line("[bridge:poll] Reconnected after 30s"));

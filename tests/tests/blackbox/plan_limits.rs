@@ -3,6 +3,7 @@
 use crate::conversations::transcript;
 use crate::direct_sessions::{launch, say};
 use crate::harness::{Events, World, service, within};
+use crate::jobs;
 use crate::sessions_in_terminals::{ready, session};
 use serde_json::{Value, json};
 use std::fs;
@@ -251,4 +252,41 @@ async fn a_server_mode_bridge_shows_the_limit_of_its_session_and_is_told_nothing
     let refused = world.cli(&["on-limit", "app", "continue"]).await;
     assert!(refused.stderr.contains("Server Mode"), "{refused:?}");
     server.client.stop(id).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_ended_job_goes_on_once_as_a_new_job_and_a_stopped_one_does_not() {
+    let (text, _) = resets_in(-600);
+    let world = World::with(json!({ "instance_defaults": { "on_limit": "continue" } }));
+    let knobs = |state: &str| {
+        json!({
+            "turns": [
+                { "role": "user", "text": "build it" },
+                { "role": "assistant", "text": text },
+            ],
+            "job_script": [[0, { "state": "working" }], [1500, { "state": state }]],
+        })
+    };
+    world.project_with("fails", knobs("failed"));
+    world.project_with("ends", knobs("stopped"));
+    let server = world.serve().await;
+    let mut events = server.events().await;
+    let stopped = jobs::start(&server, "ends").await;
+    let failed = jobs::start(&server, "fails").await;
+    let go_on = async || {
+        let told = |words: &Vec<String>| words.iter().any(|word| word == GO_ON);
+        jobs::dispatches(&world).into_iter().filter(told).count()
+    };
+    let look = async {
+        while go_on().await == 0 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    within("the new job", look).await;
+    jobs::until_state(&mut events, &failed, "failed").await;
+    jobs::until_state(&mut events, &stopped, "stopped").await;
+    events.until("the new job", |state| (state.jobs.len() > 2).then_some(())).await;
+    let query = "SELECT count(*) FROM limit_waits";
+    assert_eq!(world.sql_text(query).await.as_deref(), Some("1"));
+    assert_eq!(go_on().await, 1);
 }

@@ -104,7 +104,8 @@ pub fn LimitFact(
     });
     dynamic(move || {
         text.get().map(|text| {
-            view! { <span class="fact fact-notice" data-testid="plan-limit">{text}</span> }
+            let hint = limit.get().and_then(|limit| limit.hint);
+            view! { <span class="fact fact-notice" title=hint data-testid="plan-limit">{text}</span> }
         })
     })
 }

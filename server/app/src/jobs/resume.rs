@@ -14,6 +14,7 @@ use svc_domain::jobs::{Candidate, Dispatch, NotResumable, StartedWith, check_mod
 use svc_shared::api::instances::ResumeRequest;
 use svc_shared::api::jobs::ResumeAgentResult;
 use svc_shared::error::ErrorCode;
+use svc_shared::ids::JobId;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -28,13 +29,25 @@ impl Jobs {
         request: ResumeRequest,
     ) -> Result<ResumeAgentResult, AppError> {
         let (this, id) = (Arc::clone(self), id.to_owned());
-        self.tasks.complete(async move { this.resume_now(&id, &request).await }).await
+        self.tasks.complete(async move { this.resume_now(&id, &request, None).await }).await
+    }
+
+    /// The same, with something to do at once.
+    pub(crate) async fn go_on(
+        self: &Arc<Self>,
+        id: &JobId,
+        prompt: &'static str,
+    ) -> Result<ResumeAgentResult, AppError> {
+        let (this, id) = (Arc::clone(self), id.to_string());
+        let request = ResumeRequest::default();
+        self.tasks.complete(async move { this.resume_now(&id, &request, Some(prompt)).await }).await
     }
 
     async fn resume_now(
         &self,
         raw: &str,
         request: &ResumeRequest,
+        prompt: Option<&str>,
     ) -> Result<ResumeAgentResult, AppError> {
         let id = job_id(raw)?;
         if !self.has_job(&id).await? {
@@ -75,15 +88,10 @@ impl Jobs {
         let mode = with.mode().map_err(|why| not_resumable(&why.to_string()))?;
         self.permitted(&project, &at, mode).await?;
         let model = with.model.as_deref().filter(|model| check_model(model).is_ok());
-        let args = Dispatch {
-            resume: Some(session),
-            rc_name: None,
-            model,
-            permission_mode: mode,
-            prompt: None,
-        }
-        .args()
-        .map_err(|why| not_resumable(&why.to_string()))?;
+        let args =
+            Dispatch { resume: Some(session), rc_name: None, model, permission_mode: mode, prompt }
+                .args()
+                .map_err(|why| not_resumable(&why.to_string()))?;
         if at.cwd != project.path && request.trust.unwrap_or(false) {
             // A grant is for the project's own directory; it may not be what counts here.
             let is_covered = at.git_root == project.git_root;

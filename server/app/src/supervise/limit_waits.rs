@@ -8,7 +8,7 @@ use crate::AppError;
 use crate::bridges::keepers::Keepers;
 use crate::bridges::transition::chance;
 use crate::hosted::HostedSessions;
-use crate::jobs::Jobs;
+use crate::jobs::{Job, Jobs};
 use crate::nudge::SAFETY_TICK;
 use crate::ops::ConfigEditor;
 use crate::ops::audit::{self, Actor, Audit, Change, Scope, Surface};
@@ -24,11 +24,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use svc_config::Config;
 use svc_domain::bridge::Bridge;
+use svc_domain::hosted::HostedSession;
 use svc_domain::plan_limit::due;
 use svc_ports::Clock;
 use svc_shared::Timestamp;
-use svc_shared::api::instances::Instance;
-use svc_shared::ids::{InstanceId, SessionRef};
+use svc_shared::ids::{JobId, SessionRef};
 use svc_shared::status::OnLimit;
 use svc_store::LimitWait;
 use tracing::{info, warn};
@@ -61,17 +61,19 @@ pub(crate) struct LimitWaits {
 
 /// A session that can be told to go on.
 enum Session {
-    /// With what it does after a limit.
-    Direct(InstanceId, OnLimit),
+    Direct(Box<HostedSession>),
     Interactive(Box<Bridge>),
+    /// An ended background job: a new job goes on with its transcript.
+    Job(JobId),
 }
 
 impl Session {
     /// Whether it goes on by itself.
     fn goes_on(&self, config: &Config) -> bool {
         let on_limit = match self {
-            Self::Direct(_, on_limit) => *on_limit,
+            Self::Direct(session) => session.on_limit.unwrap_or(config.instance_defaults.on_limit),
             Self::Interactive(bridge) => on_limit(bridge, config),
+            Self::Job(_) => config.instance_defaults.on_limit,
         };
         on_limit == OnLimit::Continue
     }
@@ -145,10 +147,13 @@ impl LimitWaits {
     async fn look(&self) -> Result<Option<Duration>, AppError> {
         let Some(stopped) = self.signs.limits.all() else { return Ok(None) };
         let now = self.clock.now();
-        let sessions = self.hosted.all().await?;
+        let jobs = self.ended_jobs(&stopped).await;
         for (reference, one) in &stopped {
-            let session = self.session(reference, one, &sessions);
-            if session.is_some_and(|session| session.goes_on(&self.config)) {
+            let Some(session) = self.session(reference, one, &jobs) else { continue };
+            // A job that went on works with a copy of the transcript.
+            let is_copy = matches!(session, Session::Job(_))
+                && self.registry.store.has_begun_after(one.limit.since).await?;
+            if session.goes_on(&self.config) && !is_copy {
                 self.add(one, now).await?;
             }
         }
@@ -163,7 +168,7 @@ impl LimitWaits {
                 self.registry.store.call_off_limit_wait(&wait).await?;
                 continue;
             };
-            let session = self.session(reference, one, &sessions);
+            let session = self.session(reference, one, &jobs);
             if session.is_some_and(|session| !session.goes_on(&self.config)) {
                 // Somebody wants that it waits; they may change their mind before the reset.
                 self.registry.store.withdraw_limit_wait(&wait).await?;
@@ -191,13 +196,26 @@ impl LimitWaits {
         Ok(self.registry.store.add_limit_wait(&LimitWait { conversation, since, due_at }).await?)
     }
 
-    /// The live session that holds a conversation.
-    fn session(
-        &self,
-        reference: &SessionRef,
-        one: &Stopped,
-        sessions: &[Instance],
-    ) -> Option<Session> {
+    /// The jobs that have ended at a limit, and that nobody stopped.
+    async fn ended_jobs(&self, stopped: &HashMap<SessionRef, Stopped>) -> Vec<Job> {
+        let is_wanted = self.config.instance_defaults.on_limit == OnLimit::Continue;
+        if stopped.is_empty() || !is_wanted {
+            return Vec::new();
+        }
+        let mut jobs = self.jobs.scan.now().await.unwrap_or_default();
+        jobs.retain(|job| {
+            let is_at_limit =
+                job.record.session_ref.as_ref().is_some_and(|of| stopped.contains_key(of));
+            is_at_limit
+                && !job.is_open()
+                && !job.record.worker_alive
+                && job.record.state != "stopped"
+        });
+        jobs
+    }
+
+    /// The session that holds a conversation and can be told to go on.
+    fn session(&self, reference: &SessionRef, one: &Stopped, jobs: &[Job]) -> Option<Session> {
         let is_it = |bridge: &Bridge| {
             bridge.is_live()
                 && bridge.is_interactive()
@@ -206,18 +224,24 @@ impl LimitWaits {
         if let Some(bridge) = self.registry.copies.find(is_it) {
             return Some(Session::Interactive(Box::new(bridge)));
         }
-        let holds = |session: &&Instance| {
-            session.is_live() && session.session_ref.as_ref() == Some(reference)
-        };
-        let direct = sessions.iter().find(holds)?;
-        let on_limit = direct.on_limit.known().copied().unwrap_or(OnLimit::Wait);
-        Some(Session::Direct(direct.instance_id.clone(), on_limit))
+        let conversation = Some(one.conversation.expose());
+        // The copies: reading the rows again would count as a change of them.
+        let direct =
+            self.hosted.parts.rows.all().into_iter().find(|session| {
+                session.is_live() && session.session_uuid.as_deref() == conversation
+            });
+        if let Some(direct) = direct {
+            return Some(Session::Direct(Box::new(direct)));
+        }
+        let job = jobs.iter().find(|job| job.record.session_ref.as_ref() == Some(reference))?;
+        Some(Session::Job(job.record.id.clone()))
     }
 
     /// Whether what is said now can arrive: after a start everything is connected one by one.
     fn is_reached(&self, session: &Session) -> bool {
         match session {
-            Session::Direct(..) => self.hosted.parts.link.connected().is_some(),
+            Session::Job(_) => true,
+            Session::Direct(_) => self.hosted.parts.link.connected().is_some(),
             Session::Interactive(bridge) => self.keepers.controller(&bridge.id).is_some(),
         }
     }
@@ -230,7 +254,10 @@ impl LimitWaits {
             .filter(|limit| limit.since == wait.since)
             .map(|limit| Stopped { conversation: wait.conversation.clone(), limit });
         let session = match &stopped {
-            Some(stopped) => self.session(reference, stopped, &self.hosted.all().await?),
+            Some(stopped) => {
+                let alone = HashMap::from([(reference.clone(), stopped.clone())]);
+                self.session(reference, stopped, &self.ended_jobs(&alone).await)
+            }
             None => None,
         };
         let Some(session) = session else {
@@ -243,17 +270,19 @@ impl LimitWaits {
         if !self.registry.store.begin_limit_wait(wait).await? {
             return Ok(true);
         }
-        let (id, told) = match &session {
-            Session::Direct(id, _) => (id.clone(), self.hosted.message(id, GO_ON).await),
-            Session::Interactive(bridge) => (bridge.id.clone(), self.type_in(bridge).await),
+        let (name, told) = match &session {
+            Session::Direct(direct) => {
+                (direct.id.short().to_owned(), self.hosted.message(&direct.id, GO_ON).await)
+            }
+            Session::Interactive(bridge) => {
+                (bridge.id.short().to_owned(), self.type_in(bridge).await)
+            }
+            Session::Job(id) => (id.to_string(), self.jobs.go_on(id, GO_ON).await.map(drop)),
         };
         match told {
-            Ok(()) => {
-                info!(bridge.id = %id, "{} goes on after its plan limit was reset", id.short())
-            }
+            Ok(()) => info!("{name} goes on after its plan limit was reset"),
             Err(error) => warn!(
-                bridge.id = %id, %error,
-                "{} did not go on after its plan limit was reset; tell it yourself", id.short()
+                %error, "{name} did not go on after its plan limit was reset; tell it yourself"
             ),
         }
         Ok(true)
