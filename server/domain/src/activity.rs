@@ -41,10 +41,12 @@ enum Weight {
 impl Evidence {
     fn weight(&self) -> Weight {
         use ActivityState::{Blocked, Idle, Limit, LoggedOut, Question, Working};
-        use EvidenceSource::{Hook, Stream, Transcript};
+        use EvidenceSource::{Hook, Job, Stream, Transcript};
         match (self.state, self.source) {
             (Blocked | Question, Hook | Stream) => Weight::AsksUs,
-            (Limit | LoggedOut, _) | (Question, Transcript) => Weight::InTheWay,
+            (Limit | LoggedOut, _) | (Question, Transcript) | (Blocked | Question, Job) => {
+                Weight::InTheWay
+            }
             (Working | Blocked | Question | Idle, _) => Weight::Does,
         }
     }
@@ -55,7 +57,8 @@ impl Evidence {
             ActivityState::Working => true,
             // A question in the transcript makes the session wait.
             ActivityState::Blocked | ActivityState::Question => {
-                obstacle.state != ActivityState::Question
+                obstacle.source != EvidenceSource::Transcript
+                    || obstacle.state != ActivityState::Question
             }
             ActivityState::Idle | ActivityState::Limit | ActivityState::LoggedOut => false,
         };

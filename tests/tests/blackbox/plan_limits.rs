@@ -201,7 +201,7 @@ async fn a_session_has_its_own_choice_and_every_change_counts_at_once() {
     assert!(said.trim_end().ends_with("on_limit=wait"), "{said}");
     waits(&mut events, id).await;
     // The page or a program.
-    let path = format!("/api/v1/instances/{id}");
+    let path = format!("/api/instances/{id}");
     let patch = async |choice: Value| {
         let request = server.client.request(reqwest::Method::PATCH, &path);
         server.client.send(request.json(&json!({ "on_limit": choice }))).await

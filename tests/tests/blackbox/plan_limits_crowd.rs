@@ -42,26 +42,32 @@ fn clock_time(at: i64, (zone, offset): (&str, i64)) -> String {
     format!("You've hit your session limit · resets {hour}:{minute:02}{half} ({zone})")
 }
 
-/// Starts the sessions, and has each of them stop at its limit.
-async fn limited(world: &World, server: &Server<'_>, resets: [i64; 3]) -> Vec<One> {
-    let start = async |n: usize| {
-        let project = format!("p{n:02}");
+/// Projects whose agents stop at a limit when they are told to work; the transcripts to come.
+fn projects(world: &World, resets: [i64; 3]) -> Vec<PathBuf> {
+    let project = |n: usize| {
         let uuid = format!("22222222-2222-4333-8444-0000000000{n:02}");
-        let reset = resets[n % 3];
         let cwd = world.project_with(
-            &project,
+            &format!("p{n:02}"),
             json!({ "hosted": { "uuid": uuid, "replies": [
-                { "match": "^work", "chunks": [clock_time(reset, ZONES[n % 3])] },
+                { "match": "^work", "chunks": [clock_time(resets[n % 3], ZONES[n % 3])] },
                 { "chunks": ["Plain talk"] },
             ]}}),
         );
-        let body = json!({ "project": project, "channel": "hosted" });
+        transcript(world, &cwd, &uuid)
+    };
+    (0..SESSIONS).map(project).collect()
+}
+
+/// Starts the sessions, and has each of them stop at its limit.
+async fn limited(server: &Server<'_>, files: Vec<PathBuf>, resets: [i64; 3]) -> Vec<One> {
+    let start = async |(n, file): (usize, PathBuf)| {
+        let body = json!({ "project": format!("p{n:02}"), "channel": "hosted" });
         let row = server.client.launch_with(body).await.expect(201).instance();
         let id = row.instance_id.to_string();
         say(server, &id, "work").await;
-        One { id, file: transcript(world, &cwd, &uuid), reset }
+        One { id, file, reset: resets[n % 3] }
     };
-    join_all((0..SESSIONS).map(start)).await
+    join_all(files.into_iter().enumerate().map(start)).await
 }
 
 /// Waits until these sessions wait, and tells until when each does.
@@ -88,9 +94,10 @@ async fn twenty_sessions_in_three_zones_go_on_once_each_over_kills_and_a_clock_t
     let begun = now();
     let next_minute = begun + MINUTE - begun % MINUTE;
     let resets = [1, 2, 3].map(|hours| next_minute + hours * 3600);
+    let files = projects(&world, resets);
     let server = serve().await;
     let mut events = server.events().await;
-    let all = limited(&world, &server, resets).await;
+    let all = limited(&server, files, resets).await;
     let everybody: Vec<&One> = all.iter().collect();
     let due = all_wait(&mut events, &everybody).await;
     for (one, due) in all.iter().zip(&due) {

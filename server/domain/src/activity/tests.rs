@@ -92,6 +92,14 @@ fn a_question_of_the_transcript_explains_why_the_session_waits() {
 }
 
 #[test]
+fn a_job_needs_its_answer_until_its_process_works() {
+    let needs = likely(Question, Job, 10);
+    check(&[says(Idle, Process, 11), needs.clone()], Question, Job);
+    check(&[says(Working, Process, 9), needs.clone()], Working, Process);
+    check(&[says(Blocked, Process, 9), needs], Blocked, Process);
+}
+
+#[test]
 fn an_agent_that_says_it_works_is_believed_over_a_sign_out() {
     let account = likely(LoggedOut, Account, 10);
     check(&[says(Working, Process, 5), account.clone()], Working, Process);

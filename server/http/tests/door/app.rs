@@ -131,6 +131,7 @@ fn ended(id: &str, project: &str, outcome: Outcome, tree: &Path) -> Bridge {
         quarantine: None,
         restarts: Default::default(),
         reboot: Default::default(),
+        on_limit: None,
     }
 }
 

@@ -139,7 +139,7 @@ pub fn instance(id: &str, project: &str, status: &str) -> Instance {
         "intentional_stop": false, "adopted": false, "is_orphan": false, "resumable": false,
         "resume_blocked": "still_live", "has_log": false,
         "link": { "state": "unknown", "since": null, "reason": null, "source": null },
-        "activity": null, "limit": null,
+        "activity": null, "limit": null, "on_limit": "wait",
         "stranded": 0, "pending_permissions": [],
         "last_event_seq": 0
     }))
