@@ -52,6 +52,8 @@ const SAMPLES = {
   "has_log": true,
   "link": { "state": "up", "since": "2026-03-01T10:20:30.000Z", "reason": null, "source": "debug_file" },
   "activity": null,
+  "limit": null,
+  "on_limit": "wait",
   "stranded": 0,
   "pending_permissions": [],
   "last_event_seq": 0

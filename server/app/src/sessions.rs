@@ -9,7 +9,7 @@ use crate::bridges::unmanaged::Finder;
 use crate::projects::catalog::Catalog;
 use crate::read_model::ReadModel;
 use crate::read_model::records::Records;
-use crate::read_model::signs::{Session, Sign, Signs};
+use crate::read_model::signs::{Sign, Signs};
 use crate::registry::copies::Copies;
 use crate::tasks::blocking;
 use crate::{AppError, Class, registry};
@@ -20,7 +20,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use svc_agent::registry::{Entry, Reading, Registry, entry_of};
 use svc_agent::session_list::CliSession;
 use svc_config::Config;
-use svc_domain::activity::together;
 use svc_domain::adoption::{Unrecorded, unrecorded};
 use svc_domain::agent_log::RemoteId;
 use svc_domain::attribution::{Attribution, Candidate, Descent, SessionFacts, attribute};
@@ -32,7 +31,6 @@ use svc_domain::stranded::Registered;
 use svc_ports::ProcessHost;
 use svc_ports::process::ProcessFacts;
 use svc_projects::{Project, Projects};
-use svc_shared::api::activity::Activity;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::{InstanceId, ProjectName, SessionRef};
@@ -282,8 +280,7 @@ impl SessionScan {
                 self.working_session(entry, attribution)
             });
             if verdict == Verdict::Same {
-                let owner = words(attribution).1;
-                signs.insert(entry.pid, Sign::of(entry, owner.as_ref()));
+                signs.insert(entry.pid, Sign::of(entry, words(attribution).1.as_ref()));
                 workers.push(worker(&entry.session_id, process, &entry.cwd, attribution));
             }
         }
@@ -389,23 +386,15 @@ impl SessionScan {
             attribution: word.to_owned(),
             parent_instance: owner,
             also_in: Vec::new(),
-            activity: self.activity(item.pid.and_then(|pid| {
-                let entry = entry_of(&self.agent.sessions_dir()?, pid)?;
-                (entry.session_id == item.session_id).then_some(entry)
-            })),
+            activity: self
+                .entry_of(item)
+                .and_then(|entry| self.signs.of_entry(&self.refs, &self.agent, &entry)),
         })
     }
 
-    /// What the session of an entry does.
-    fn activity(&self, entry: Option<Entry>) -> Option<Activity> {
-        let sign = Sign::of(&entry?, None);
-        let session = Session {
-            conversation: Some(sign.conversation),
-            cwd: Some(sign.cwd),
-            evidence: sign.evidence.into_iter().collect(),
-        };
-        let told = self.signs.told(&self.refs, self.agent.home().ok().as_ref(), &session);
-        together(told.does.as_slice())
+    fn entry_of(&self, item: &CliSession) -> Option<Entry> {
+        let entry = entry_of(&self.agent.sessions_dir()?, item.pid?)?;
+        (entry.session_id == item.session_id).then_some(entry)
     }
 
     fn working_session(
@@ -426,7 +415,7 @@ impl SessionScan {
             attribution: word.to_owned(),
             parent_instance: owner,
             also_in: Vec::new(),
-            activity: self.activity(Some(entry.clone())),
+            activity: self.signs.of_entry(&self.refs, &self.agent, entry),
         })
     }
 }

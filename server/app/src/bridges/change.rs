@@ -5,6 +5,7 @@ use crate::bridges::lookup::Wanted;
 use crate::bridges::options::{NO_WORDS, own_word};
 use crate::bridges::requests::Requests;
 use crate::bridges::restarting::Restarting;
+use crate::hosted::rows::OwnChange;
 use std::sync::Arc;
 use svc_domain::decide::Command;
 use svc_shared::api::instances::{Instance, PatchInstance};
@@ -69,16 +70,8 @@ impl ChangeRow {
     }
 }
 
-/// What of a Direct Session is to be changed.
-pub(crate) struct OfDirectSession {
-    /// The new name; none means the project's.
-    pub label: Option<Option<String>>,
-    /// What it does after a plan limit; none follows the configuration.
-    pub on_limit: Option<Option<OnLimit>>,
-}
-
 /// What can be changed of a Direct Session.
-pub(super) fn of_direct_session(request: &PatchInstance) -> Result<OfDirectSession, AppError> {
+pub(super) fn of_direct_session(request: &PatchInstance) -> Result<OwnChange, AppError> {
     if request.restart.is_some() || request.after_reboot.is_some() {
         return Err(AppError::invalid(
             "a Direct Session is never restarted by itself; leave `restart` and `after_reboot` out",
@@ -93,7 +86,7 @@ pub(super) fn of_direct_session(request: &PatchInstance) -> Result<OfDirectSessi
              `on_limit` (wait, continue or null)",
         ));
     }
-    Ok(OfDirectSession { label, on_limit })
+    Ok(OwnChange { label, on_limit })
 }
 
 #[expect(clippy::option_option, reason = "absent, null, a word")]

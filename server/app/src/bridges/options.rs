@@ -11,11 +11,11 @@ use svc_shared::status::{
 };
 use svc_shared::text::session_name;
 
-/// What a launch says that could not have its terminal.
 /// Nobody can go on for a person who drives the sessions of a bridge remotely.
 pub(super) const NO_WORDS: &str = "`on_limit` has no effect on a Server Mode bridge: its sessions take text from their remote \
      client only, so a person goes on after a plan limit";
 
+/// What a launch says that could not have its terminal.
 const NO_TERMINAL: &str = "no terminal can be made on this machine, so it was started in Server \
                            Mode instead; check /dev/ptmx and `svc doctor`";
 

@@ -1,7 +1,6 @@
 //! Use-cases: end, forget and rename a Direct Session.
 
-use crate::bridges::change::OfDirectSession;
-use crate::hosted::rows::Changed;
+use crate::hosted::rows::{Changed, OwnChange};
 use crate::hosted::{HostedParts, HostedSessions};
 use crate::ops::reserve;
 use crate::tasks::blocking;
@@ -203,7 +202,7 @@ impl HostedSessions {
     pub(crate) async fn change(
         &self,
         id: &InstanceId,
-        what: OfDirectSession,
+        what: OwnChange,
     ) -> Result<Instance, AppError> {
         match self.parts.rows.change_own(id, &what).await? {
             Changed::Now(session) => Ok(self.parts.record(&session)),

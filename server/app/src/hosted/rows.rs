@@ -4,7 +4,6 @@
 
 use crate::AppError;
 use crate::auth::refs::SessionRefs;
-use crate::bridges::change::OfDirectSession;
 use crate::hosted::link::Link;
 use crate::hosted::ring::Rings;
 use crate::hosted::view::View;
@@ -20,7 +19,7 @@ use svc_ports::Clock;
 use svc_shared::api::instances::Instance;
 use svc_shared::events::{BridgeEvent, Event, Payload};
 use svc_shared::ids::InstanceId;
-use svc_shared::status::{BridgeStatus, ResumeMode, SpawnMode};
+use svc_shared::status::{BridgeStatus, OnLimit, ResumeMode, SpawnMode};
 use svc_shared::stream::Record;
 use svc_store::{EndFacts, PromptRow, Store, StoredHosted};
 use tokio::sync::watch;
@@ -37,6 +36,14 @@ pub(crate) enum Changed {
     Late,
     /// The command is refused.
     Refused(Refusal),
+}
+
+/// What of a session a person changes.
+pub(crate) struct OwnChange {
+    /// The new name; none means the project's.
+    pub label: Option<Option<String>>,
+    /// What it does after a plan limit; none follows the configuration.
+    pub on_limit: Option<Option<OnLimit>>,
 }
 
 #[derive(Debug, Default)]
@@ -223,11 +230,7 @@ impl HostedRows {
     }
 
     /// Changes what a person may change.
-    pub async fn change_own(
-        &self,
-        id: &InstanceId,
-        what: &OfDirectSession,
-    ) -> Result<Changed, AppError> {
+    pub async fn change_own(&self, id: &InstanceId, what: &OwnChange) -> Result<Changed, AppError> {
         self.change(id, |session, _| {
             let label = what.label.clone().unwrap_or_else(|| session.label.clone());
             let on_limit = what.on_limit.unwrap_or(session.on_limit);

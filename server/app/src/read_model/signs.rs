@@ -1,5 +1,6 @@
 //! What says something about the activity of sessions. Kept in memory only.
 
+use crate::agent::Agent;
 use crate::auth::refs::SessionRefs;
 use crate::read_model::limits::PlanLimits;
 use std::collections::{HashMap, HashSet};
@@ -8,10 +9,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use svc_agent::conversation::{Index, Waits};
 use svc_agent::home::AgentHome;
 use svc_agent::registry::{Entry, entry_of};
-use svc_domain::activity::{Evidence, merge, of_registry};
+use svc_domain::activity::{Evidence, merge, of_registry, together};
 use svc_domain::agent_log::RemoteId;
 use svc_domain::identity::Pid;
 use svc_shared::Timestamp;
+use svc_shared::api::activity::Activity;
 use svc_shared::api::limits::PlanLimit;
 use svc_shared::ids::{InstanceId, SessionRef};
 use svc_shared::status::{ActivityState, Confidence, EvidenceSource};
@@ -214,6 +216,17 @@ impl Signs {
             ..said(ActivityState::LoggedOut, since)
         }));
         Told { does: merge(&evidence), limit }
+    }
+
+    /// What the session of an entry does. Blocks in a command.
+    pub fn of_entry(&self, refs: &SessionRefs, agent: &Agent, entry: &Entry) -> Option<Activity> {
+        let sign = Sign::of(entry, None);
+        let session = Session {
+            conversation: Some(sign.conversation),
+            cwd: Some(sign.cwd),
+            evidence: sign.evidence.into_iter().collect(),
+        };
+        together(self.told(refs, agent.home().ok().as_ref(), &session).does.as_slice())
     }
 
     /// What the last turn of the transcript says. Blocks in a command.

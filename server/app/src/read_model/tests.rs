@@ -18,7 +18,7 @@ fn instance(id: u8, status: BridgeStatus) -> Instance {
         "origin": "spawned",
         "restart": {"policy": "never", "state": "idle", "attempt": 0, "crashes_in_window": 0},
         "intentional_stop": false, "adopted": false, "is_orphan": false, "resumable": false,
-        "has_log": false, "link": {"state": "unknown"}, "limit": null, "stranded": 0, "pending_permissions": [], "last_event_seq": 0
+        "has_log": false, "link": {"state": "unknown"}, "limit": null, "on_limit": "wait", "stranded": 0, "pending_permissions": [], "last_event_seq": 0
     }))
     .unwrap()
 }
