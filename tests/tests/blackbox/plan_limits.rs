@@ -2,7 +2,7 @@
 
 use crate::conversations::transcript;
 use crate::direct_sessions::{launch, say};
-use crate::harness::{Events, World, service, within};
+use crate::harness::{Clock, Events, Start, World, service, within};
 use crate::jobs;
 use crate::sessions_in_terminals::{ready, session};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use svc_shared::api::instances::Instance;
 use svc_shared::api::limits::PlanLimit;
+use svc_shared::internal::State;
 
 const UUID: &str = "22222222-2222-4333-8444-555555555555";
 const GO_ON: &str = "The usage limit was reset. Continue where you stopped.";
@@ -256,37 +257,32 @@ async fn a_server_mode_bridge_shows_the_limit_of_its_session_and_is_told_nothing
 
 #[tokio::test]
 async fn an_ended_job_goes_on_once_as_a_new_job_and_a_stopped_one_does_not() {
-    let (text, _) = resets_in(-600);
+    let (text, reset) = resets_in(3600);
     let world = World::with(json!({ "instance_defaults": { "on_limit": "continue" } }));
-    let knobs = |state: &str| {
-        json!({
-            "turns": [
-                { "role": "user", "text": "build it" },
-                { "role": "assistant", "text": text },
-            ],
-            "job_script": [[0, { "state": "working" }], [1500, { "state": state }]],
-        })
+    let clock = Clock::new(&world);
+    let env = clock.env();
+    let script = |state: &str| {
+        let last = json!({ "state": state, "result": text });
+        json!({ "job_script": [[0, { "state": "working" }], [20, last]] })
     };
-    world.project_with("fails", knobs("failed"));
-    world.project_with("ends", knobs("stopped"));
-    let server = world.serve().await;
+    world.project_with("fails", script("failed"));
+    world.project_with("ends", script("stopped"));
+    let server = world.serve_as(Start { env: &env, ..Start::default() }).await;
     let mut events = server.events().await;
     let stopped = jobs::start(&server, "ends").await;
     let failed = jobs::start(&server, "fails").await;
-    let go_on = async || {
-        let told = |words: &Vec<String>| words.iter().any(|word| word == GO_ON);
-        jobs::dispatches(&world).into_iter().filter(told).count()
-    };
-    let look = async {
-        while go_on().await == 0 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    within("the new job", look).await;
-    jobs::until_state(&mut events, &failed, "failed").await;
-    jobs::until_state(&mut events, &stopped, "stopped").await;
+    let limit_of = |state: &State, id: &str| jobs::job(state, id)?.limit;
+    let at = events
+        .until("a time", |state| limit_of(state, &failed).and_then(|limit| limit.continues_at))
+        .await;
+    assert!(at.as_millis() > reset);
+    let other = events.until("a limit", |state| limit_of(state, &stopped)).await;
+    assert_eq!((other.continues_at, other.hint), (None, None), "somebody stopped it");
+    world.set_knobs("fails", jobs::endless());
+    clock.set(3600 + 200);
     events.until("the new job", |state| (state.jobs.len() > 2).then_some(())).await;
-    let query = "SELECT count(*) FROM limit_waits";
-    assert_eq!(world.sql_text(query).await.as_deref(), Some("1"));
-    assert_eq!(go_on().await, 1);
+    let told = |words: &&Vec<String>| words.iter().any(|word| word == GO_ON);
+    assert_eq!(jobs::dispatches(&world).iter().filter(told).count(), 1);
+    let query = "SELECT group_concat(state) FROM limit_waits";
+    assert_eq!(world.sql_text(query).await.as_deref(), Some("begun"));
 }

@@ -150,10 +150,12 @@ impl LimitWaits {
         let jobs = self.ended_jobs(&stopped).await;
         for (reference, one) in &stopped {
             let Some(session) = self.session(reference, one, &jobs) else { continue };
-            // A job that went on works with a copy of the transcript.
-            let is_copy = matches!(session, Session::Job(_))
-                && self.registry.store.has_begun_after(one.limit.since).await?;
-            if session.goes_on(&self.config) && !is_copy {
+            // A job that went on works with a copy of the transcript, and one that stops at once
+            // again, at a limit that was reset before, would be started for ever.
+            let is_told_late = one.limit.resets_at.is_some_and(|reset| reset <= one.limit.since);
+            let is_again = matches!(session, Session::Job(_))
+                && (is_told_late || self.registry.store.has_begun_after(one.limit.since).await?);
+            if session.goes_on(&self.config) && !is_again {
                 self.add(one, now).await?;
             }
         }
