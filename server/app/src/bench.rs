@@ -60,6 +60,7 @@ pub(crate) fn bridge(tree: &Path) -> Bridge {
         quarantine: None,
         restarts: Default::default(),
         reboot: Default::default(),
+        on_limit: None,
     }
 }
 

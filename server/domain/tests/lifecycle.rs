@@ -61,6 +61,7 @@ fn bridge(stage: Stage) -> Bridge {
         quarantine: None,
         restarts: Default::default(),
         reboot: Default::default(),
+        on_limit: None,
     }
 }
 

@@ -116,5 +116,6 @@ fn bridge(number: u32) -> Result<Bridge, Box<dyn Error>> {
         quarantine: None,
         restarts: Default::default(),
         reboot: Default::default(),
+        on_limit: None,
     })
 }

@@ -81,6 +81,7 @@ fn bridge(number: u32, project: &str, state: State) -> Result<Bridge, Box<dyn Er
         quarantine: None,
         restarts: Default::default(),
         reboot: Default::default(),
+        on_limit: None,
     })
 }
 

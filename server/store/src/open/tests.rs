@@ -54,6 +54,7 @@ fn bridge(number: u32) -> Bridge {
         quarantine: None,
         restarts: Default::default(),
         reboot: Default::default(),
+        on_limit: None,
     }
 }
 

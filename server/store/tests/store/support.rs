@@ -91,6 +91,7 @@ pub fn bridge(number: u32, project: &str, state: State) -> Bridge {
         quarantine: None,
         restarts: Default::default(),
         reboot: Default::default(),
+        on_limit: None,
     }
 }
 
