@@ -50,11 +50,13 @@ test('H107: the row says that the link is lost, and what a session waits for', a
   await says(row('web', 'running'), 'HTTP 503');
   line('[bridge:perm] sessionId=session_1 tool=Bash request_id=r1 (not auto-approving)');
   await says(row('web', 'running'), 'Waiting for permission: Bash');
+  const from = await page.$eval(part('activity'), (fact) => fact.title);
+  assert.match(from, /^from the agent's log, certain, since /);
   await shot('link-lost-phone');
   line('[bridge:poll] Reconnected after 4s');
   await gone(part('link-lost'));
   line('[bridge:session] sessionId=session_1 completed exit_code=0 pid=4');
-  await gone(part('waits-for-permission'));
+  await gone(part('activity'));
 });
 
 test('the conversations of a killed bridge are named, and continue or go', async () => {
