@@ -4,7 +4,7 @@ use crate::status::{ActivityState, Confidence, EvidenceSource};
 use crate::{Timestamp, Word};
 use serde::{Deserialize, Serialize};
 
-/// What a session does; of a bridge with several sessions, what they do taken together.
+/// What a session does, or several sessions of a bridge taken together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(poem_openapi::Object))]
 pub struct Activity {

@@ -42,7 +42,9 @@ fn clock_time(at: i64, (zone, offset): (&str, i64)) -> String {
     format!("You've hit your session limit · resets {hour}:{minute:02}{half} ({zone})")
 }
 
-/// Projects whose agents stop at a limit when they are told to work; the transcripts to come.
+/// Makes projects whose agents stop at a limit when they are told to work.
+///
+/// The transcripts to come.
 fn projects(world: &World, resets: [i64; 3]) -> Vec<PathBuf> {
     let project = |n: usize| {
         let uuid = format!("22222222-2222-4333-8444-0000000000{n:02}");

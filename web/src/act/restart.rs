@@ -27,7 +27,9 @@ impl Page {
         });
     }
 
-    /// Changes what a session does after a plan limit; `None` follows the configuration.
+    /// Changes what a session does after a plan limit.
+    ///
+    /// `None` follows the configuration.
     pub fn set_on_limit(self, target: Target, choice: Option<String>) {
         let path = paths::instance(&target.id);
         let done: Done = |write, text| {

@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Whether the session takes text from the service, so that it can be told to go on.
+    /// Whether the session takes text from the service.
     #[must_use]
     pub fn takes_text(self) -> bool {
         match self {

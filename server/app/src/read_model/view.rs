@@ -176,7 +176,9 @@ impl View {
     }
 }
 
-/// What a row does after a plan limit: only a session in a terminal takes text from here.
+/// What a row does after a plan limit.
+///
+/// Only a session in a terminal takes text from here.
 pub(crate) fn on_limit(bridge: &Bridge, config: &Config) -> OnLimit {
     let configured = || bridge.on_limit.unwrap_or(config.instance_defaults.on_limit);
     if bridge.is_interactive() { configured() } else { OnLimit::Wait }

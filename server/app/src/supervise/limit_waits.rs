@@ -239,7 +239,9 @@ impl LimitWaits {
         Some(Session::Job(job.record.id.clone()))
     }
 
-    /// Whether what is said now can arrive: after a start everything is connected one by one.
+    /// Whether what is said now can arrive.
+    ///
+    /// After a start everything is connected one by one.
     fn is_reached(&self, session: &Session) -> bool {
         match session {
             Session::Job(_) => true,

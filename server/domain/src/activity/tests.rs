@@ -4,7 +4,9 @@ use super::*;
 use proptest::prelude::*;
 use svc_shared::status::ActivityState::{Blocked, Idle, Limit, LoggedOut, Question, Working};
 use svc_shared::status::Confidence::{Certain, Likely};
-use svc_shared::status::EvidenceSource::{Account, DebugFile, Hook, Process, Stream, Transcript};
+use svc_shared::status::EvidenceSource::{
+    Account, DebugFile, Hook, Job, Process, Stream, Transcript,
+};
 
 fn at(seconds: i64) -> Timestamp {
     Timestamp::from_millis(seconds * 1_000)

@@ -143,13 +143,13 @@ fn shared_types_write_what_the_document_says() {
         "WorkingSession",
         &json!({"pid": 1, "cwd": "/p", "kind": "interactive", "state": "", "name": null,
             "waiting_for": null, "started_at": 1, "session_ref": null, "parent_instance": null,
-            "attribution": "external"}),
+            "attribution": "external", "activity": null}),
     );
     check(
         "WorkingSession",
         &json!({"pid": 1, "cwd": "/p", "kind": "interactive", "state": "", "name": null,
             "waiting_for": null, "started_at": 1, "session_ref": null, "parent_instance": null,
-            "attribution": "external", "also_in": [7]}),
+            "attribution": "external", "also_in": [7], "activity": null}),
     );
 }
 
