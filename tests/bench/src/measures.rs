@@ -1,5 +1,6 @@
 //! The measures: what is set up, what is asked for, and what it may cost.
 
+mod conversations;
 mod credentials;
 mod cycles;
 mod idle;
@@ -31,6 +32,7 @@ pub const MEASURES: &[(&str, Measure)] = &[
     ("lifecycle", lifecycle::measure),
     ("prompt-agent", prompt_agent::measure),
     ("logs", logs::measure),
+    ("conversations", conversations::measure),
     ("stream", stream::measure),
     ("cycles", cycles::measure),
     ("page", page::measure),

@@ -106,6 +106,15 @@ impl World {
         Ok(fs::write(self.projects.join(project).join(".agent-sim.json"), knobs.to_string())?)
     }
 
+    /// Where the agent keeps the conversations of a project.
+    pub fn conversations(&self, project: &str) -> Result<PathBuf> {
+        let dir = self.projects.join(project).to_string_lossy().into_owned();
+        let name = dir.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+        let place = self.agent_home.join("projects").join(name);
+        fs::create_dir_all(&place)?;
+        Ok(place)
+    }
+
     /// Deletes what the agent of a project remembers of its last environment.
     /// With it the next start would be a reattachment, which the service watches for seconds before
     /// it counts as running.
