@@ -76,7 +76,9 @@ cargo xtask COMMAND
                           an image for containers, a list of what is inside, and SHA256SUMS; the
                           same bytes from the same commit (--out DIR; --release-url URL: where the
                           files will be, for `svc deps install`; --shared: link the C library of
-                          this machine; --sign KEY: gpg signs the digests)
+                          this machine; --sign KEY: gpg signs the digests; --twice: built again
+                          elsewhere and compared; --check: builds nothing, unpacks, installs and
+                          uses what lies there, as root)
   redaction               a corpus of planted secrets, judged by our redaction, secretlint and
                           detect-secrets; writes the table of docs/security.md, prints the speed
   times                   release build, then how long the page takes, as a table; only printed

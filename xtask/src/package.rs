@@ -3,12 +3,14 @@
 //! Static programs where the compiler has the musl target, an archive of both, a Debian package,
 //! an image for containers, a list of what is inside (`CycloneDX`) and the digests of all of these.
 
+mod check;
 mod debian;
 mod image;
 mod tree;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -30,7 +32,8 @@ const PLATFORM: &str = "linux-x86_64";
 /// Where a build finds what another version may install as its daemon.
 const PIN: &str = "SVC_PIN_HOSTED_LINUX_X86_64";
 
-const USAGE: &str = "package [--out DIR] [--release-url URL] [--shared] [--sign KEY]";
+const USAGE: &str =
+    "package [--out DIR] [--release-url URL] [--shared] [--sign KEY] [--twice], or package --check";
 
 /// What the caller wants.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -43,6 +46,10 @@ pub(crate) struct Options {
     shared: bool,
     /// The key that gpg signs the digests with.
     sign: Option<String>,
+    /// Build it again elsewhere and compare.
+    twice: bool,
+    /// Nothing is built: what lies there is unpacked, installed and used.
+    check: bool,
 }
 
 impl Options {
@@ -60,13 +67,28 @@ impl Options {
                 Some("--release-url") => options.release_url = Some(value()?),
                 Some("--shared") => options.shared = true,
                 Some("--sign") => options.sign = Some(value()?),
+                Some("--twice") => options.twice = true,
+                Some("--check") => options.check = true,
                 _ => bail!("usage: {USAGE}"),
             }
         }
         if let Some(url) = &options.release_url {
             ensure!(url.starts_with("https://"), "--release-url must begin with https://");
         }
+        ensure!(!(options.check && options.twice), "--check builds nothing; leave --twice out");
         Ok(options)
+    }
+
+    /// What the second build is made with.
+    fn again(&self) -> Vec<OsString> {
+        let mut args = Vec::new();
+        if let Some(url) = &self.release_url {
+            args.extend(["--release-url".into(), url.into()]);
+        }
+        if self.shared {
+            args.push("--shared".into());
+        }
+        args
     }
 }
 
@@ -86,6 +108,9 @@ pub(crate) fn run(progress: &Progress, workspace: &Workspace, options: &Options)
         Some(out) => env::current_dir()?.join(out),
         None => workspace.target.join("package"),
     };
+    if options.check {
+        return check::run(progress, workspace, &out);
+    }
     let target = if options.shared { SHARED } else { STATIC };
     if !has_target(workspace, target) {
         return Err(Stop::prerequisite(format!(
@@ -112,12 +137,22 @@ pub(crate) fn run(progress: &Progress, workspace: &Workspace, options: &Options)
     let sums = sums(&out)?;
     fs::write(out.join("SHA256SUMS"), &sums)?;
     if let Some(key) = &options.sign {
-        let mut gpg = workspace.command("gpg");
-        gpg.args(["--batch", "--yes", "--armor", "--detach-sign", "--local-user", key]);
-        ensure!(gpg.arg(out.join("SHA256SUMS")).status()?.success(), "gpg did not sign");
+        sign(&mut workspace.command("gpg"), key, &out)?;
     }
     progress.print(&sums);
     progress.say(format_args!("packages are in {}", out.display()));
+    if options.twice {
+        check::again(progress, workspace, &out, &options.again())?;
+    }
+    Ok(())
+}
+
+/// Signs the digests of a folder.
+fn sign(gpg: &mut Command, key: &str, folder: &Path) -> Result<()> {
+    gpg.args(["--batch", "--yes", "--armor", "--detach-sign", "--local-user", key]);
+    let done = gpg.arg(folder.join("SHA256SUMS")).output().context("cannot start gpg")?;
+    let words = String::from_utf8_lossy(&done.stderr).into_owned();
+    ensure!(done.status.success(), "gpg did not sign: {words}");
     Ok(())
 }
 
@@ -245,7 +280,7 @@ fn without_chance(text: &str, epoch: u64, root: &Path) -> String {
 
 /// What a program prints when it goes well.
 fn said(program: &Path, args: &[&str]) -> Result<Vec<u8>> {
-    let mut asked = std::process::Command::new(program);
+    let mut asked = Command::new(program);
     workspace::forget_cargo(&mut asked);
     let done = asked.args(args).output().with_context(|| format!("{}", program.display()))?;
     ensure!(done.status.success(), "{} {} failed", program.display(), args.join(" "));
@@ -289,6 +324,7 @@ fn sums(folder: &Path) -> Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
     fn arguments_are_read_and_anything_else_is_a_usage_error() {
@@ -299,7 +335,7 @@ mod tests {
         let options = parse("--out x --release-url https://h/r --shared --sign me").unwrap();
         assert_eq!((options.out, options.shared), (Some("x".into()), true));
         assert_eq!(parse("").unwrap(), Options::default());
-        for bad in ["--out", "x", "--release-url http://h"] {
+        for bad in ["--out", "x", "--release-url http://h", "--check --twice"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }
@@ -312,5 +348,36 @@ mod tests {
         assert!(!clean.contains("serialNumber"), "{clean}");
         assert!(clean.contains("    \"timestamp\": \"1970-01-02T00:00:00Z\","), "{clean}");
         assert!(clean.contains("file:///svc/svc"), "{clean}");
+    }
+
+    #[test]
+    fn h141_the_digests_are_signed_so_that_anybody_can_verify_it() {
+        let folder = env::temp_dir().join(format!("xtask-sign-{}", std::process::id()));
+        let (home, out) = (folder.join("keys"), folder.join("out"));
+        for dir in [&folder, &home, &out] {
+            fs::create_dir(dir).unwrap();
+        }
+        fs::set_permissions(&home, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(out.join("SHA256SUMS"), "digests").unwrap();
+        let gpg = || {
+            let mut gpg = Command::new("gpg");
+            gpg.env("GNUPGHOME", &home);
+            gpg
+        };
+        let passed = |command: &mut Command| {
+            command.output().unwrap_or_else(|error| panic!("{command:?}: {error}")).status.success()
+        };
+        let mut key = gpg();
+        key.args(["--batch", "--passphrase", "", "--quick-gen-key", "us@example.org", "ed25519"]);
+        assert!(passed(&mut key));
+        sign(&mut gpg(), "us@example.org", &out).unwrap();
+        let signature = out.join("SHA256SUMS.asc");
+        let verify = |name: &str| passed(gpg().arg("--verify").arg(&signature).arg(out.join(name)));
+        assert!(verify("SHA256SUMS"));
+        fs::write(out.join("others"), "digest").unwrap();
+        assert!(!verify("others"));
+        assert!(sign(&mut gpg(), "nobody@example.org", &out).is_err());
+        let _ = Command::new("gpgconf").args(["--kill", "all"]).env("GNUPGHOME", &home).status();
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
