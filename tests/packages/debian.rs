@@ -13,7 +13,7 @@ const UNIT: &str = "svc@me.service";
 const ENV: [(&str, &str); 2] = [("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C.UTF-8")];
 /// What the account of the service has; the unit has the last three by a drop-in.
 const OF_ME: [(&str, &str); 6] = [
-    ENV[0],
+    ("PATH", "/home/me/.local/bin:/usr/bin:/bin"),
     ENV[1],
     ("HOME", "/home/me"),
     ("CLAUDE_CONFIG_DIR", "/home/me/agent"),
@@ -43,8 +43,8 @@ fn machine() -> TempDir {
     let drop_in = root.join("etc/systemd/system/svc@.service.d");
     fs::create_dir(&drop_in).unwrap();
     fs::write(drop_in.join("agent.conf"), format!("[Service]\n{environment}")).unwrap();
-    crate::room::install(&simulator(), root, "usr/local/bin/claude");
     good(Command::new("chroot").arg(root).args(["useradd", "-m", "-u", "1000", "me"]).env_clear());
+    crate::room::install(&simulator(), root, "home/me/.local/bin/claude");
     fs::create_dir_all(root.join("home/me/projects/app")).unwrap();
     run(path(&simulator()), &["init", path(&root.join("home/me/agent"))]);
     run("chown", &["-R", "1000:1000", path(&root.join("home/me"))]);
@@ -120,7 +120,7 @@ fn h141_the_debian_package_is_installed_runs_is_upgraded_and_removed() {
 
     // Enabled and started as the unit says, it does the main job.
     let config = "projects_root: /home/me/projects\n\
-                  claude: {binary: /usr/local/bin/claude, node_from_nvm: false}\n";
+                  claude: {node_from_nvm: false}\n";
     fs::write(root.join("etc/svc/me.yml"), config).unwrap();
     run("chown", &["1000:1000", path(&root.join("etc/svc/me.yml"))]);
     room.does(&["systemctl", "enable", "--now", UNIT], &ENV);

@@ -3,13 +3,14 @@
 //! They are read by the same use-cases as the page's, which redact what they return.
 
 use crate::calls::with_reader;
-use crate::options::Options;
+use crate::options::{Options, Purpose};
 use crate::summary::escaped;
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use svc_app::{App, AppError, LogQuery, PageQuery};
-use svc_domain::log_escape::strip_controls;
+use svc_domain::log_escape::{escape, quoted, strip_controls};
+use svc_domain::redact::redact_text;
 use svc_shared::internal::conversations::Conversation;
 
 /// Last bytes of a log, as `svc logs` shows them.
@@ -43,16 +44,46 @@ pub(crate) struct Content {
 }
 
 /// The resources that exist now.
-pub(crate) async fn list(options: &Options) -> Result<Vec<Value>, String> {
-    let mut all = vec![json!({
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) resources: Vec<Value>,
+    /// What is missing, and why.
+    pub(crate) missing: Vec<String>,
+}
+
+impl Listed {
+    fn add(&mut self, what: &str, part: Result<Vec<Value>, AppError>) {
+        match part {
+            Ok(part) => self.resources.extend(part),
+            Err(error) => self.lacks(what, &error.message),
+        }
+    }
+
+    fn lacks(&mut self, what: &str, why: &str) {
+        let why = redact_text(why);
+        self.missing.push(escape(&format!("{what} are not listed: {why}")).into_owned());
+    }
+}
+
+/// Lists what can be listed: a part that fails takes no other along.
+pub(crate) async fn list(options: &Options) -> Listed {
+    let mut listed = Listed::default();
+    listed.resources.push(json!({
         "uri": APPROVALS,
         "name": "approvals",
         "description": "What agents ask their operator and nobody has answered yet.",
         "mimeType": "application/json",
-    })];
-    all.extend(with_reader(options, async |app| logs(app).await).await?);
-    all.extend(with_reader(options, async |app| conversations(app).await).await?);
-    Ok(all.into_iter().map(escaped).collect())
+    }));
+    match options.open.open(Purpose::Look).await {
+        Ok(app) => {
+            listed.add("logs", logs(&app).await);
+            conversations(&app, &mut listed).await;
+            app.close().await;
+        }
+        Err(why) => listed.lacks("logs and conversations", &why),
+    }
+    listed.resources = listed.resources.into_iter().map(escaped).collect();
+    listed
 }
 
 async fn logs(app: &App) -> Result<Vec<Value>, AppError> {
@@ -70,15 +101,19 @@ async fn logs(app: &App) -> Result<Vec<Value>, AppError> {
         .collect())
 }
 
-async fn conversations(app: &App) -> Result<Vec<Value>, AppError> {
+async fn conversations(app: &App, listed: &mut Listed) {
     let mut all: Vec<(String, Conversation)> = Vec::new();
     for project in app.projects().names() {
-        let list = app.transcripts().list(&project).await?;
-        all.extend(list.sessions.into_iter().map(|one| (project.clone(), one)));
+        match app.transcripts().list(&project).await {
+            Ok(list) => all.extend(list.sessions.into_iter().map(|one| (project.clone(), one))),
+            Err(error) => {
+                listed.lacks(&format!("conversations of {}", quoted(&project)), &error.message);
+            }
+        }
     }
     all.sort_by_key(|(_, one)| Reverse(one.last_ts));
     all.truncate(MOST_CONVERSATIONS);
-    Ok(all.iter().map(|(project, one)| of_conversation(project, one)).collect())
+    listed.resources.extend(all.iter().map(|(project, one)| of_conversation(project, one)));
 }
 
 fn of_conversation(project: &str, one: &Conversation) -> Value {
@@ -166,6 +201,18 @@ impl Resource {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_that_fails_is_told_and_takes_no_other_along() {
+        let mut listed = Listed::default();
+        let failed = AppError::internal("no\u{7}daemon");
+        listed.add("logs", Err(failed));
+        listed.add("others", Ok(vec![json!({ "uri": APPROVALS })]));
+        assert_eq!(listed.resources, [json!({ "uri": APPROVALS })]);
+        assert_eq!(listed.missing.len(), 1);
+        let told = &listed.missing[0];
+        assert!(told.starts_with("logs are not listed: no") && !told.contains('\u{7}'), "{told}");
+    }
 
     #[test]
     fn an_address_names_one_resource_or_none() {

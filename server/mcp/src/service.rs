@@ -103,8 +103,12 @@ impl Sessions {
         let Ok(_slot) = self.calls.try_acquire() else {
             return Err(internal("too many calls at once; wait for one to end"));
         };
-        let all = resources::list(&self.options).await.map_err(|why| internal(&why))?;
-        Ok(json!({ "resources": all }))
+        let listed = resources::list(&self.options).await;
+        let mut result = json!({ "resources": listed.resources });
+        if let (Some(members), false) = (result.as_object_mut(), listed.missing.is_empty()) {
+            members.insert("_meta".to_owned(), json!({ "svc/missing": listed.missing }));
+        }
+        Ok(result)
     }
 }
 

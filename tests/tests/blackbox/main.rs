@@ -75,6 +75,7 @@ mod log_files;
 mod lost_keepers;
 mod main_job;
 mod mcp;
+mod mcp_client;
 mod monitoring;
 mod notifications;
 mod odd_agents;
