@@ -12,6 +12,7 @@ use crate::tls;
 use crate::trial::{self, Verdict};
 use crate::twin::Twin;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use rustix::net::sockopt::socket_acceptconn;
 use sd_notify::NotifyState;
 use std::ffi::OsString;
 use std::net::TcpListener;
@@ -39,8 +40,8 @@ const LONGEST_REASON: usize = 600;
 
 /// The sockets that whoever started this process opened for it.
 pub(crate) struct Inherited {
-    /// It listens for this service.
-    pub(crate) listener: Option<TcpListener>,
+    /// They listen; one of them is for this service.
+    pub(crate) listeners: Vec<TcpListener>,
     /// It keeps the other loopback address from others, and does not listen.
     pub(crate) twin: Option<TcpListener>,
 }
@@ -51,15 +52,44 @@ pub(crate) struct Inherited {
 pub(crate) fn inherited() -> Inherited {
     let mut sockets = listenfd::ListenFd::from_env();
     // What is no socket of TCP is none that this service could serve.
-    let mut take = |place| sockets.take_tcp_listener(place).ok().flatten();
-    Inherited { listener: take(0), twin: take(1) }
+    let all = (0..sockets.len()).filter_map(|at| sockets.take_tcp_listener(at).ok().flatten());
+    let mut listeners = Vec::new();
+    let mut twin = None;
+    for socket in all {
+        // Only the program before this one keeps a socket that does not listen.
+        match socket_acceptconn(&socket) {
+            Ok(false) => twin = Some(socket),
+            Ok(true) | Err(_) => listeners.push(socket),
+        }
+    }
+    Inherited { listeners, twin }
 }
 
-/// A socket that was inherited, if it listens at the configured address.
+/// The socket that listens at the configured address.
 ///
-/// Who may reach the service is judged by the configuration, so a socket that listens elsewhere
-/// is not served.
-pub(crate) async fn fitting(config: &Config, inherited: TcpListener) -> Option<TcpListener> {
+/// Who may reach the service is judged by the configuration, and the service has one address: a
+/// socket that listens elsewhere is closed, and the log says so.
+pub(crate) async fn fitting(config: &Config, all: Vec<TcpListener>) -> Option<TcpListener> {
+    let mut chosen = None;
+    for inherited in all {
+        match chosen {
+            None => chosen = fits(config, inherited).await,
+            Some(_) => {
+                let at = inherited.local_addr().map(|at| at.to_string()).unwrap_or_default();
+                tracing::warn!(
+                    "a second socket for {}:{} was handed over ({at}); svc serves one, and this \
+                     one is closed: leave it out of the socket unit",
+                    config.host,
+                    config.port
+                );
+            }
+        }
+    }
+    chosen
+}
+
+/// The socket, if it listens at the configured address.
+async fn fits(config: &Config, inherited: TcpListener) -> Option<TcpListener> {
     let own = inherited.local_addr().ok()?;
     let wanted = tokio::net::lookup_host((config.host.as_str(), config.port)).await.ok()?;
     let is_there = wanted.into_iter().any(|address| {
@@ -67,7 +97,8 @@ pub(crate) async fn fitting(config: &Config, inherited: TcpListener) -> Option<T
     });
     if !is_there {
         tracing::warn!(
-            "the socket that was handed over listens at {own} and not at {}:{}; it is closed",
+            "a socket that was handed over listens at {own} and not at {}:{}; it is closed: svc \
+             serves the address of its configuration and no other",
             config.host,
             config.port
         );

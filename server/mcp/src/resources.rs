@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn a_part_that_fails_is_told_and_takes_no_other_along() {
         let mut listed = Listed::default();
-        let failed = AppError::internal("no\u{7}daemon");
+        let failed = AppError::busy("no\u{7}daemon");
         listed.add("logs", Err(failed));
         listed.add("others", Ok(vec![json!({ "uri": APPROVALS })]));
         assert_eq!(listed.resources, [json!({ "uri": APPROVALS })]);

@@ -57,8 +57,8 @@ pub enum FileError {
     },
     /// The directory belongs to another user, who could read and change its files.
     #[error(
-        "the directory {path} belongs to user {owner}, not to user {user} who runs this: change \
-         its owner or choose another directory"
+        "the directory {path} belongs to another user ({owner}, and this runs as {user}): run this \
+         as its owner (`sudo -u '#{owner}' svc ...`), or choose another directory"
     )]
     ForeignDirectory {
         /// The directory.

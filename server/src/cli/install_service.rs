@@ -57,6 +57,13 @@ pub(crate) fn run(call: &Call, options: &InstallService) -> Result<Exit, End> {
         let text = format!("warning: {} does not exist yet; the service needs it", unit.config);
         call.output.note(&text);
     }
+    if is_of_root(options) {
+        call.output.note(&format!(
+            "warning: without --user the service and every session it starts run as root; add \
+             `--user {}`, or --user-unit for a manager of your own",
+            suggested_user()
+        ));
+    }
     let text = match options.manager {
         Manager::Systemd => unit.systemd(),
         Manager::Launchd => unit.launchd(LABEL),
@@ -82,6 +89,20 @@ pub(crate) fn run(call: &Call, options: &InstallService) -> Result<Exit, End> {
     Ok(Exit::Done)
 }
 
+/// Whether the service would run as root, because nobody said as whom.
+fn is_of_root(options: &InstallService) -> bool {
+    options.manager == Manager::Systemd && !options.user_unit && options.user.is_none()
+}
+
+/// Who runs this by `sudo`, else a name to be replaced.
+fn suggested_user() -> String {
+    let name = std::env::var("SUDO_USER").unwrap_or_default();
+    let is_plain =
+        |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+    let is_somebody = !name.is_empty() && name != "root" && is_plain(&name);
+    if is_somebody { name } else { "NAME".to_owned() }
+}
+
 fn refused(text: impl Into<String>) -> End {
     Failure::new(Exit::Refused, "invalid_value", text).into()
 }
@@ -93,6 +114,8 @@ fn unit(call: &Call, options: &InstallService) -> Result<ServiceUnit, End> {
     let program = svc_process::own_program::path().map_err(End::of_machine)?;
     let home = match &options.user {
         Some(user) => home_of(user)?,
+        // Nothing of the account that writes it may come first on the path of a service of root.
+        None if is_of_root(options) => home_of("root").unwrap_or_else(|_| PathBuf::from("/root")),
         None => std::env::var_os("HOME").map_or_else(|| PathBuf::from("/root"), PathBuf::from),
     };
     let hardening = match (&loaded, options.harden) {
@@ -151,8 +174,8 @@ fn usual(options: &InstallService, home: &str) -> Result<PathBuf, End> {
 fn write(path: &Path, text: &str) -> Result<(), End> {
     let failed = |reason: String| {
         let text = format!(
-            "{} cannot be written ({reason}); run this as a user who may, or name another file \
-             with --write PATH",
+            "{} cannot be written ({reason}); run this as a user who may (by sudo, with --user), \
+             name another file with --write PATH, or take --user-unit for a manager of your own",
             path.display()
         );
         End::from(Failure::new(Exit::Failed, "io", text))

@@ -45,11 +45,8 @@ fn served(call: &Call, inherited: Inherited) -> Result<Option<Handover>, End> {
     crate::safety::report_panics();
     block_on(async {
         let mut signals = Signals::of_server().map_err(End::of_machine)?;
-        let Inherited { listener, twin } = inherited;
-        let listener = match listener {
-            Some(inherited) => successor::fitting(&loaded.config, inherited).await,
-            None => None,
-        };
+        let Inherited { listeners, twin } = inherited;
+        let listener = successor::fitting(&loaded.config, listeners).await;
         let listener = listener.map(TcpListener::from_std).transpose().map_err(End::of_machine)?;
         start(call, &loaded, listener, twin, &mut signals).await
     })

@@ -52,6 +52,9 @@ const NOTADB: u32 = 26;
 /// Values of a row are counted too, so one is not enough to see whether the file itself is sound.
 const LISTED: u32 = 100;
 
+/// Begin of the name of a directory that a restore stages in.
+pub const RESTORING: &str = ".svc-restore-";
+
 /// What is in the place of the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -127,6 +130,7 @@ impl Subject<'_> {
                     )));
                 }
             }
+            self.refuse_half_restored()?;
             return Ok(Found::Nothing);
         };
         if meta.is_symlink() {
@@ -135,11 +139,25 @@ impl Subject<'_> {
         if !meta.is_file() {
             return Err(self.unusable("it is not a regular file"));
         }
-        if meta.uid() != rustix::process::geteuid().as_raw() {
-            return Err(self.unusable("it belongs to another user"));
+        let user = rustix::process::geteuid().as_raw();
+        if meta.uid() != user {
+            return Err(OpenError::Foreign { path: self.path.to_owned(), owner: meta.uid(), user });
         }
         let page_size = self.page_size().await?;
         self.look_beside(page_size).map(Found::Database)
+    }
+
+    /// Refuses where a restore took the old database away and did not come to the new one.
+    fn refuse_half_restored(&self) -> Result<(), OpenError> {
+        let beside = self.path.parent().and_then(|directory| directory.read_dir().ok());
+        let mut names = beside.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        match names.any(|name| name.to_string_lossy().starts_with(RESTORING)) {
+            false => Ok(()),
+            true => Err(self.unusable(
+                "it is missing, and a restore into this directory was interrupted: run \
+                 `svc restore` again with --force",
+            )),
+        }
     }
 
     /// The page size of the database, if it is ours and not newer than this program.

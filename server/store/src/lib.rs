@@ -38,6 +38,7 @@ pub use error::StoreError;
 pub use health::Health;
 pub use history::{HistoryFilter, HistoryRow, PastEvent};
 pub use hosted::{Decision, NewPrompt, Parked, PromptRow, StoredHosted};
+pub use inspect::RESTORING;
 pub use limit_waits::LimitWait;
 pub use open::Access;
 pub use open_error::OpenError;

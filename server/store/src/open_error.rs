@@ -19,6 +19,20 @@ pub enum OpenError {
         /// The newest snapshot that this version can use.
         snapshot: Option<PathBuf>,
     },
+    /// It belongs to another user, who alone may open it: who else did would leave files behind
+    /// that its owner cannot use.
+    #[error(
+        "{path} belongs to another user ({owner}, and this runs as {user}): run this as its owner \
+         (`sudo -u '#{owner}' svc ...`)"
+    )]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// User id of its owner.
+        owner: u32,
+        /// User id of this process.
+        user: u32,
+    },
     /// Written by a newer version.
     #[error(
         "{path} has schema {found}, this version knows {known}: start the newer version again; or, to go back, {}",

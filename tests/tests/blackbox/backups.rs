@@ -122,6 +122,29 @@ async fn h119_a_backup_beside_a_running_service_comes_back_whole() {
 
 /// What is written in one statement is in a copy as a whole or not at all.
 #[tokio::test]
+async fn h119_backups_below_the_state_directory_do_not_hold_those_before() {
+    let world = World::new();
+    world.cli(&["api-token", "issue", "phone"]).await.ok();
+    let own = world.state.join("saved");
+    let names = |archive: &Path| {
+        let listed = std::process::Command::new("tar").arg("-tzf").arg(archive).output().unwrap();
+        String::from_utf8(listed.stdout).unwrap()
+    };
+    for output in [world.state.clone(), own.clone(), own.join("mine.tar.gz")] {
+        for _ in 0..2 {
+            fs::create_dir_all(&own).unwrap();
+            world.cli(&["backup", "--force", "-o", text(&output)]).await.ok();
+        }
+    }
+    fs::write(own.join("note"), "kept").unwrap();
+    let last = own.join("last.tar.gz");
+    world.cli(&["backup", "-o", text(&last)]).await.ok();
+    let held = names(&last);
+    assert!(held.contains("state/svc.db") && held.contains("state/saved/note"), "{held}");
+    assert!(!held.contains(".tar.gz"), "an archive holds those before it: {held}");
+}
+
+#[tokio::test]
 async fn h119_a_backup_under_writes_is_consistent() {
     let world = World::new();
     let server = world.serve().await;

@@ -222,8 +222,39 @@ async fn h114_a_socket_that_listens_elsewhere_is_not_served() {
     let program = Some(activated(&world));
     let stdin = Some(held.try_clone().unwrap().into());
     let server = world.serve_as(Start { program, stdin, ..Start::default() }).await;
-    server.says("the socket that was handed over listens at").await;
+    server.says("a socket that was handed over listens at").await;
     server.client.get("/healthz").await.expect(200);
+}
+
+/// A socket unit with several `ListenStream=`: the one of the configuration is served, wherever
+/// it stands, and the log names the others.
+#[tokio::test]
+async fn h114_of_several_sockets_the_one_that_is_configured_is_served() {
+    let world = World::new();
+    let held = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    world.configure(json!({ "port": held.local_addr().unwrap().port() }));
+    let script = world.root.join("several");
+    svc_programs::write(
+        &script,
+        format!(
+            "#!/usr/bin/env python3\nimport os, socket, sys\n\
+             one = socket.socket()\none.bind(('127.0.0.1', 0))\none.listen()\n\
+             os.dup2(0, 20)\nos.dup2(one.fileno(), 3)\nos.dup2(20, 4)\nos.close(20)\nos.set_inheritable(3, True)\n\
+             os.dup2(os.open('/dev/null', os.O_RDONLY), 0)\n\
+             os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='2')\n\
+             os.execv('{0}', ['{0}', *sys.argv[1:]])\n",
+            service().display()
+        ),
+    )
+    .unwrap();
+    let stdin = Some(held.try_clone().unwrap().into());
+    let start = Start { program: Some(script), stdin, ..Start::default() };
+    let server = world.try_serve(&start).await.expect("it serves, although its address is taken");
+    server.says("a socket that was handed over listens at").await;
+    server.client.get("/healthz").await.expect(200);
+    restart(&world, &server.client).await;
+    server.client.get("/healthz").await.expect(200);
+    drop(held);
 }
 
 #[tokio::test]

@@ -200,6 +200,71 @@ fn owners(dir: &Path) -> Vec<(PathBuf, u32, u32)> {
     found
 }
 
+/// A directory for a state that its owner may fill, and nothing beside it.
+#[tokio::test]
+async fn h119_a_restore_needs_no_right_to_write_beside_the_state_directory() {
+    if !rustix::process::geteuid().is_root() {
+        skip!("only root can start a command of another user");
+    }
+    let world = World::inside(Path::new("/tmp"), json!({}));
+    world.project("app");
+    let user = 63_273;
+    let program = brought(&world.root, &service());
+    let locked = world.root.join("locked");
+    let state = locked.join("state");
+    fs::create_dir_all(&state).unwrap();
+    give(&world.root, user);
+    std::os::unix::fs::chown(&locked, Some(0), Some(0)).unwrap();
+    world.configure(json!({ "state_dir": state }));
+    give(&world.config, user);
+    let run = |args: &[&str]| {
+        let mut command = std::process::Command::new(&program);
+        command.args(args).env_clear().envs(world.environment()).current_dir(&world.root);
+        let ran = command.uid(user).gid(user).stdin(Stdio::null()).output().unwrap();
+        (ran.status.code(), String::from_utf8_lossy(&ran.stderr).into_owned())
+    };
+    let config = world.config.to_str().unwrap();
+    let issued = |label| run(&["api-token", "issue", label, "--config", config]);
+    assert_eq!(issued("before").0, Some(0));
+    let archive = world.root.join("backup.tar.gz");
+    let archive = archive.to_str().unwrap();
+    assert_eq!(run(&["backup", "-o", archive, "--config", config]).0, Some(0));
+    assert_eq!(issued("after").0, Some(0));
+    fs::write(state.join("session.epoch"), "7").unwrap();
+
+    let at = state.to_str().unwrap();
+    let (code, words) = run(&["restore", archive, "--state-dir", at, "--force"]);
+    assert_eq!(code, Some(0), "{words}");
+    let labels = || {
+        let mut command = std::process::Command::new(&program);
+        command.args(["api-token", "list", "--json", "--config", config]).env_clear();
+        command.envs(world.environment()).uid(user).gid(user);
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    assert!(labels().contains("before") && !labels().contains("after"), "{}", labels());
+    assert_eq!(fs::read_to_string(state.join("session.epoch")).unwrap(), "8");
+    let hidden = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with('.');
+    let left: Vec<_> = fs::read_dir(&state).unwrap().flatten().filter(hidden).collect();
+    assert!(left.is_empty(), "{left:?}");
+
+    // Nothing there at all: it says what has to be made.
+    let none = locked.join("none");
+    let (code, words) = run(&["restore", archive, "--state-dir", none.to_str().unwrap()]);
+    assert_eq!(code, Some(2), "{words}");
+    assert!(words.contains("may not write into") && words.contains("install -d"), "{words}");
+
+    // Interrupted after the old database was taken away: no service begins with nothing.
+    fs::create_dir(state.join(".svc-restore-x")).unwrap();
+    give(&state, user);
+    fs::rename(state.join("svc.db"), state.join(".svc-restore-x/svc.db")).unwrap();
+    let (code, words) = issued("again");
+    assert_eq!(code, Some(1), "{words}");
+    assert!(words.contains("a restore into this directory was interrupted"), "{words}");
+    let (code, words) = run(&["restore", archive, "--state-dir", at, "--force"]);
+    assert_eq!(code, Some(0), "{words}");
+    assert!(labels().contains("before"), "{}", labels());
+}
+
 #[tokio::test]
 async fn h139_another_user_than_the_owner_of_the_state_is_refused_and_changes_no_owner() {
     if !rustix::process::geteuid().is_root() {
@@ -215,7 +280,13 @@ async fn h139_another_user_than_the_owner_of_the_state_is_refused_and_changes_no
     let before = owners(&world.root);
     // Root may do everything, and makes nothing its own.
     for uid in [0, other] {
-        for args in [&["run"][..], &["start", "app"]] {
+        for args in [
+            &["run"][..],
+            &["start", "app"],
+            &["status"],
+            &["api-token", "issue", "ci"],
+            &["backup", "-o", "made/"],
+        ] {
             let mut command = std::process::Command::new(&program);
             command.args(args).arg("--config").arg(&world.config).env_clear();
             command.envs(world.environment()).current_dir("/").stdin(Stdio::null());
@@ -224,6 +295,11 @@ async fn h139_another_user_than_the_owner_of_the_state_is_refused_and_changes_no
             assert!(matches!(ran.status.code(), Some(1 | 2)), "{uid} {args:?}: {words}");
             assert!(!words.contains("panicked"), "{uid} {args:?}: {words}");
             let about = words.lines().filter(|line| !line.contains("WARN")).count();
+            let advice = match args[0] {
+                "backup" => "run this as that user".to_owned(),
+                _ => format!("sudo -u '#{one}' svc"),
+            };
+            assert!(uid != 0 || words.contains(&advice), "{uid} {args:?}: {words}");
             assert_eq!(about, 1, "{uid} {args:?}: one line: {words}");
             assert_eq!(owners(&world.root), before, "{uid} {args:?} changed an owner or a mode");
         }

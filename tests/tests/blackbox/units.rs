@@ -30,6 +30,22 @@ async fn h113_every_unit_that_is_made_is_valid() {
             Err(error) => skip!("systemd-analyze does not run: {error}"),
         }
     }
+    // Nobody said as whom it runs: root, with nothing of this account on its path.
+    let unit = world.cli(&["install-service", "systemd"]).await.ok();
+    assert!(unit.stderr.contains("run as root; add `--user NAME`"), "{}", unit.stderr);
+    assert!(!unit.stdout.contains("User="), "{}", unit.stdout);
+    let home = world.root.join("home");
+    let path = |unit: &str| unit.lines().find(|line| line.contains("\"PATH=")).unwrap().to_owned();
+    assert!(!path(&unit.stdout).contains(home.to_str().unwrap()), "{}", unit.stdout);
+    for form in [&["--user", "root"][..], &["--user-unit"]] {
+        let unit = world.cli(&[&["install-service", "systemd"], form].concat()).await.ok();
+        assert!(!unit.stderr.contains("run as root"), "{form:?}: {}", unit.stderr);
+    }
+    let ran = world.cli(&["install-service", "systemd", "--write", "/proc/svc.service"]).await;
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    for advice in ["--write PATH", "--user-unit", "by sudo, with --user"] {
+        assert!(ran.stderr.contains(advice), "{}", ran.stderr);
+    }
     let list = world.cli(&["install-service", "launchd"]).await.ok().stdout;
     assert!(list.contains("<key>RunAtLoad</key><true/>"), "{list}");
     assert!(world.cli(&["install-service", "windows"]).await.ok().stdout.contains("shawl add"));

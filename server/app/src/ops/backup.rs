@@ -13,7 +13,7 @@ pub use restore::{Plan, RestoreRequest, Restored, plan, restore};
 pub use svc_archive::Stop;
 
 use crate::ops::status::VERSION;
-use collect::{Collected, Found, Wanted, collect};
+use collect::{ARCHIVE, Collected, Found, Wanted, collect};
 use error::{at, database_in};
 use rustix::fs::{Mode, OFlags};
 use serde::Serialize;
@@ -147,6 +147,8 @@ fn prepare(
     if !state_dir.is_dir() {
         return Err(BackupError::NoState(state_dir.to_owned()));
     }
+    let of_state = std::fs::metadata(state_dir).map_err(|cause| at("read", state_dir, cause))?;
+    refuse_foreign(state_dir, &of_state)?;
     if let Output::File(path) = output
         && !force
         && std::fs::symlink_metadata(path).is_ok()
@@ -161,6 +163,17 @@ fn prepare(
         }
     }
     exclusive.then(|| lock(state_dir, now)).transpose()
+}
+
+/// Refuses a state directory of somebody else.
+///
+/// Root could open it, and would leave files behind that its owner cannot use.
+fn refuse_foreign(path: &Path, meta: &Metadata) -> Result<(), BackupError> {
+    if meta.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    let reason = "belongs to another user; run this as that user, who runs the service";
+    Err(BackupError::Target { path: path.to_owned(), reason: reason.into() })
 }
 
 /// Takes the lock of a server, so that none runs or starts.
@@ -182,7 +195,7 @@ fn write(
     let directory = request.output.directory();
     let failed = |cause| at("write the archive in", directory, cause);
     let state_dir = &request.state_dir;
-    let wanted = Wanted { logs: request.logs, deps: request.deps };
+    let wanted = Wanted { logs: request.logs, deps: request.deps, output: directory };
     let Collected { found, mut warnings } =
         collect(state_dir, wanted).map_err(|cause| at("read", state_dir, cause))?;
     let mut writer = Writer::begin(directory, request.stop.clone()).map_err(failed)?;
@@ -311,11 +324,12 @@ fn publish(finished: &mut Finished, request: &BackupRequest) -> Result<PathBuf, 
         }
         Output::Directory(directory) => directory,
     };
-    let stem = format!("svc-backup-{}", stamp(request.now));
+    let (begin, end) = ARCHIVE;
+    let stem = format!("{begin}{}", stamp(request.now));
     for number in 0..NAMES {
         let name = match number {
-            0 => format!("{stem}.tar.gz"),
-            number => format!("{stem}-{number}.tar.gz"),
+            0 => format!("{stem}{end}"),
+            number => format!("{stem}-{number}{end}"),
         };
         let path = directory.join(name);
         match finished.publish(&path, false) {
@@ -324,7 +338,7 @@ fn publish(finished: &mut Finished, request: &BackupRequest) -> Result<PathBuf, 
             Err(error) => return Err(at("write", &path, error)),
         }
     }
-    Err(BackupError::InTheWay(directory.join(format!("{stem}.tar.gz"))))
+    Err(BackupError::InTheWay(directory.join(format!("{stem}{end}"))))
 }
 
 /// `20250131T235959Z`.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use svc_archive::MemberPath;
 
@@ -14,11 +15,33 @@ const OF_THIS_MACHINE: [&str; 3] = ["locks", "run.lock", "reserve"];
 /// The copy of the database has everything in itself.
 const NEVER: [&str; 4] = [".db-wal", ".db-shm", ".db-journal", ".tmp"];
 
+/// Begin and end of the names of archives that `svc backup` makes up.
+pub(super) const ARCHIVE: (&str, &str) = ("svc-backup-", ".tar.gz");
+
 /// What to take beside the records.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
     pub logs: bool,
     pub deps: bool,
+    /// The directory that the archive goes into.
+    pub output: &'a Path,
+}
+
+impl Wanted<'_> {
+    /// Whether a file is an archive of before.
+    ///
+    /// With those in it, each archive would be as large as all before it together. In the directory
+    /// of the new one others were given their names by whoever made them.
+    fn is_archive(self, path: &Path, name: &str) -> bool {
+        let (begin, end) = ARCHIVE;
+        name.ends_with(end)
+            && (name.starts_with(begin) || path.parent().is_some_and(|dir| self.is_output(dir)))
+    }
+
+    fn is_output(self, directory: &Path) -> bool {
+        let id = |path: &Path| fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+        id(directory).is_some_and(|own| id(self.output) == Some(own))
+    }
 }
 
 /// A file or directory to archive.
@@ -40,7 +63,7 @@ pub(super) struct Collected {
 ///
 /// # Errors
 /// The state directory itself cannot be listed. Anything else is a warning.
-pub(super) fn collect(state_dir: &Path, wanted: Wanted) -> io::Result<Collected> {
+pub(super) fn collect(state_dir: &Path, wanted: Wanted<'_>) -> io::Result<Collected> {
     let mut collected = Collected::default();
     let mut waiting = Vec::new();
     for (path, name) in listed(state_dir)? {
@@ -55,7 +78,7 @@ pub(super) fn collect(state_dir: &Path, wanted: Wanted) -> io::Result<Collected>
     // The last one is next.
     waiting.reverse();
     while let Some((path, name)) = waiting.pop() {
-        if let Some(directory) = collected.take(path, &name) {
+        if let Some(directory) = collected.take(path, &name, wanted) {
             match listed(&directory) {
                 Ok(inner) => waiting.extend(
                     inner.into_iter().rev().map(|(path, inner)| (path, format!("{name}/{inner}"))),
@@ -84,7 +107,7 @@ impl Collected {
     }
 
     /// Takes an entry; returns it when it is a directory to go into.
-    fn take(&mut self, path: PathBuf, name: &str) -> Option<PathBuf> {
+    fn take(&mut self, path: PathBuf, name: &str, wanted: Wanted<'_>) -> Option<PathBuf> {
         if NEVER.iter().any(|end| name.ends_with(end)) {
             return None;
         }
@@ -101,6 +124,10 @@ impl Collected {
         }
         if !kind.is_file() && !kind.is_dir() {
             return None; // sockets and pipes mean nothing elsewhere
+        }
+        let own_name = name.rsplit('/').next().unwrap_or_default();
+        if kind.is_file() && wanted.is_archive(&path, own_name) {
+            return None;
         }
         if path.to_str().is_none() {
             self.warn(&path, "its name is not UTF-8");
@@ -126,7 +153,7 @@ mod tests {
 
     #[test]
     fn h119_only_what_means_something_elsewhere_is_archived() {
-        let dir = tempfile::tempdir().unwrap();
+        let (dir, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let root = dir.path();
         for directory in ["locks", "logs", "deps/bin", "hosted", "backups", "reserve", "run"] {
             fs::create_dir_all(root.join(directory)).unwrap();
@@ -157,7 +184,7 @@ mod tests {
                 collected.found.iter().map(|found| found.name.to_string()).collect();
             (names, collected.warnings)
         };
-        let (all, warnings) = names(Wanted { logs: true, deps: true });
+        let (all, warnings) = names(Wanted { logs: true, deps: true, output: elsewhere.path() });
         assert_eq!(
             all,
             [
@@ -176,7 +203,7 @@ mod tests {
             ]
         );
         assert_eq!(warnings.len(), 2, "the link and the odd name: {warnings:?}");
-        let (few, _) = names(Wanted { logs: false, deps: false });
+        let (few, _) = names(Wanted { logs: false, deps: false, output: elsewhere.path() });
         assert!(!few.iter().any(|name| name.contains("logs") || name.contains("deps")), "{few:?}");
     }
 }

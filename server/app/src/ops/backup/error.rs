@@ -24,7 +24,7 @@ pub enum BackupError {
         /// The path.
         path: PathBuf,
         /// What is wrong with it, and what to do.
-        reason: &'static str,
+        reason: String,
     },
     /// A service runs on the state directory, or its lock cannot be used.
     #[error(transparent)]

@@ -3,8 +3,8 @@
 //! Until the swap nothing but the staging directory is written, and a failure removes that.
 
 use super::error::{BackupError, at, of_archive};
-use super::swap::{SwapError, is_free, swap};
-use super::{DATABASE, blocking, lock, process_table};
+use super::swap::{SwapError, is_free, swap, swap_inside};
+use super::{DATABASE, blocking, lock, process_table, refuse_foreign};
 use crate::auth::epoch_on_disk;
 use crate::ops::audit::{self, AuditLog, Change, Surface};
 use rustix::fs::{Mode, OFlags};
@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use svc_archive::{Area, Contents, Facts, Limits, MemberPath, ReadError, Sink, Stop, read};
 use svc_process::files;
-use svc_process::run_lock::{RunLock, RunLockError};
+use svc_process::run_lock::{RUN_LOCK_FILE, RunLock, RunLockError};
 use svc_shared::Timestamp;
 use tempfile::TempDir;
 
-/// Begin of the name of a staging directory, beside the target.
-const STAGING: &str = ".svc-restore-";
+/// Begin of the name of a staging directory, beside the target or in it.
+const STAGING: &str = svc_store::RESTORING;
 /// What would change the database when it is opened.
 const BESIDE_DATABASE: [&str; 3] = ["svc.db-wal", "svc.db-shm", "svc.db-journal"];
 /// Largest configuration that is brought back; the service reads no larger one.
@@ -153,7 +153,10 @@ struct Target {
 
 impl Target {
     fn examined(request: &RestoreRequest) -> Result<Self, BackupError> {
-        let refused = |path: &Path, reason| BackupError::Target { path: path.to_owned(), reason };
+        let refused = |path: &Path, reason: &str| {
+            let reason = reason.to_owned();
+            BackupError::Target { path: path.to_owned(), reason }
+        };
         let named = &request.state_dir;
         let absolute = std::path::absolute(named).map_err(|cause| at("find", named, cause))?;
         // A link, for example to another disk, stays: the directory behind it is replaced.
@@ -166,13 +169,7 @@ impl Target {
             Ok(meta) if !meta.is_dir() => {
                 return Err(refused(&path, "is no directory; name another one"));
             }
-            Ok(meta) if meta.uid() != rustix::process::geteuid().as_raw() => {
-                return Err(refused(
-                    &path,
-                    "belongs to another user; run this as that user, who runs the service",
-                ));
-            }
-            Ok(_) => {}
+            Ok(meta) => refuse_foreign(&path, &meta)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(at("examine", &path, error)),
         }
@@ -189,6 +186,41 @@ impl Target {
         Ok(Self { path, parent, is_free })
     }
 
+    /// A new directory to stage in, and whether it lies in the target.
+    ///
+    /// Beside the target everything is swapped in one step. Where that cannot be written, or is
+    /// another file system, as for a volume of a container, the target itself has to do.
+    fn staging(&self) -> Result<(TempDir, bool), BackupError> {
+        let make = |place: &Path| {
+            let mut builder = tempfile::Builder::new();
+            builder.prefix(STAGING);
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+            builder.tempdir_in(place)
+        };
+        let device = |path: &Path| fs::metadata(path).ok().map(|meta| meta.dev());
+        let is_there = self.path.is_dir();
+        if is_there && device(&self.path) != device(&self.parent) {
+            let made = make(&self.path).map_err(|cause| at("write into", &self.path, cause))?;
+            return Ok((made, true));
+        }
+        match make(&self.parent) {
+            Ok(made) => Ok((made, false)),
+            Err(error) if !is_refusal(&error) => Err(at("write beside", &self.path, error)),
+            Err(_) if is_there => {
+                let made = make(&self.path).map_err(|cause| at("write into", &self.path, cause))?;
+                Ok((made, true))
+            }
+            Err(_) => Err(BackupError::Target {
+                path: self.path.clone(),
+                reason: format!(
+                    "cannot be made: this user may not write into {}; make it for this user first \
+                     (`sudo install -d -m 700 -o USER DIR`), then try again",
+                    self.parent.display()
+                ),
+            }),
+        }
+    }
+
     /// Refuses while a service runs here, without taking its lock.
     fn refuse_if_served(&self) -> Result<(), BackupError> {
         let record = RunLock::read(&self.path).map_err(BackupError::Lock)?;
@@ -197,9 +229,14 @@ impl Target {
         if record.is_alive(&table) == Some(false) {
             return Ok(());
         }
-        let path = self.path.join(svc_process::run_lock::RUN_LOCK_FILE);
+        let path = self.path.join(RUN_LOCK_FILE);
         Err(BackupError::Lock(RunLockError::Held { path, record: Some(record) }))
     }
+}
+
+/// Whether it is not for this user to write there.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
 fn read_archive(request: &RestoreRequest, sink: &mut dyn Sink) -> Result<Contents, BackupError> {
@@ -291,9 +328,10 @@ async fn announce(request: &RestoreRequest, state: &Path) -> Result<(), BackupEr
     announced.map_err(|error| at("write the audit log in", state, io::Error::other(error.message)))
 }
 
-/// An archive in a directory beside its target.
+/// An archive in a directory beside its target, or in it.
 struct Staged {
     directory: TempDir,
+    is_inside: bool,
     contents: Contents,
     target: Target,
     /// No service starts on what is replaced.
@@ -319,23 +357,20 @@ impl Staged {
             .mode(0o700)
             .create(parent)
             .map_err(|cause| at("create", parent, cause))?;
+        let (directory, is_inside) = target.staging()?;
+        let place = directory.path();
         let bytes: u64 = contents.manifest.files.iter().map(|file| file.size).sum();
-        let free = files::free_bytes(parent).map_err(|cause| at("examine", parent, cause))?;
-        if free < bytes || !files::is_above_floor(parent).unwrap_or(true) {
+        let free = files::free_bytes(place).map_err(|cause| at("examine", place, cause))?;
+        if free < bytes || !files::is_above_floor(place).unwrap_or(true) {
             return Err(BackupError::Full(parent.clone()));
         }
-        let directory = tempfile::Builder::new()
-            .prefix(STAGING)
-            .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700))
-            .tempdir_in(parent)
-            .map_err(|cause| at("write beside", &target.path, cause))?;
         let mut sink = Extract { root: directory.path(), only: None };
         // The file may have been exchanged since: what counts is what was staged.
         let contents = read_archive(request, &mut sink)?;
         check_config(request, &contents)?;
         let state = directory.path().join("state");
         files::private_directory(&state).map_err(|e| at("use", &state, io::Error::other(e)))?;
-        Ok(Self { directory, contents, target, _lock: lock })
+        Ok(Self { directory, is_inside, contents, target, _lock: lock })
     }
 
     fn state(&self) -> PathBuf {
@@ -354,9 +389,17 @@ impl Staged {
         let synced = File::open(&state).and_then(|dir| Ok(rustix::fs::syncfs(&dir)?));
         synced.map_err(|cause| at("write", &state, cause))?;
         request.stop.check().map_err(|cause| at("replace", &self.target.path, cause))?;
-        let Self { directory, contents, target, _lock } = self;
+        let Self { directory, is_inside, contents, target, _lock } = self;
         let aside = directory.path().join("previous");
-        let swapped = match swap(&state, &target.path, &aside, target.is_free) {
+        let swapped = match is_inside {
+            false => swap(&state, &target.path, &aside, target.is_free),
+            true => {
+                let places = (state.as_path(), target.path.as_path(), aside.as_path());
+                // The lock that is held is the one that a service would look at.
+                swap_inside(places, target.is_free, RUN_LOCK_FILE, DATABASE)
+            }
+        };
+        let swapped = match swapped {
             Ok(swapped) => swapped,
             Err(error) => return Err(after(error, directory, &target.path)),
         };

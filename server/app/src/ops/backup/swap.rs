@@ -22,6 +22,8 @@ enum How {
     Exchanged,
     /// In two: what was there is here.
     Aside(PathBuf),
+    /// Entry by entry: from where to where each was moved.
+    Moved(Vec<(PathBuf, PathBuf)>),
 }
 
 /// Why a swap failed.
@@ -70,6 +72,56 @@ fn in_two_steps(staged: &Path, target: &Path, aside: &Path) -> Result<(), SwapEr
     })
 }
 
+/// Puts what is in `staged` into `target`, entry by entry, and what was there into `aside`.
+///
+/// Both lie in a directory of `target`, which stays meanwhile. The entry `last` comes last: where it
+/// is missing beside that directory, the swap was interrupted. The entry `keep` stays.
+///
+/// # Errors
+/// As [`SwapError`] says.
+pub(super) fn swap_inside(
+    (staged, target, aside): (&Path, &Path, &Path),
+    was_free: bool,
+    keep: &str,
+    last: &str,
+) -> Result<Swapped, SwapError> {
+    let own = staged.parent().unwrap_or(target);
+    let is_moved = |path: &PathBuf| path != own && !path.ends_with(keep);
+    let old: Vec<PathBuf> = listed(target)?.into_iter().filter(is_moved).collect();
+    if was_free && !old.is_empty() {
+        return Err(SwapError::Nothing(io::ErrorKind::DirectoryNotEmpty.into()));
+    }
+    let mut new = listed(staged)?;
+    new.sort_by_key(|path| path.ends_with(last));
+    fs::create_dir(aside).map_err(SwapError::Nothing)?;
+    let mut moved = Vec::new();
+    for (paths, into) in [(old, aside), (new, target)] {
+        for from in paths {
+            let to = into.join(from.file_name().unwrap_or_default());
+            if let Err(error) = fs::rename(&from, &to) {
+                return match back(&moved) {
+                    Ok(()) => Err(SwapError::Nothing(error)),
+                    Err(_) => Err(SwapError::Stranded(own.to_owned(), error)),
+                };
+            }
+            moved.push((from, to));
+        }
+    }
+    let how = How::Moved(moved);
+    Ok(Swapped { staged: staged.to_owned(), target: target.to_owned(), how })
+}
+
+fn listed(directory: &Path) -> Result<Vec<PathBuf>, SwapError> {
+    let entries = fs::read_dir(directory).map_err(SwapError::Nothing)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+    paths.collect::<io::Result<_>>().map_err(SwapError::Nothing)
+}
+
+/// Takes moves back, the last one first.
+fn back(moved: &[(PathBuf, PathBuf)]) -> io::Result<()> {
+    moved.iter().rev().try_for_each(|(from, to)| fs::rename(to, from))
+}
+
 /// Whether there is nothing, or a directory with nothing in it.
 pub(super) fn is_free(target: &Path) -> io::Result<bool> {
     match fs::read_dir(target) {
@@ -95,6 +147,7 @@ impl Swapped {
             }
             How::Exchanged => renameat_with(CWD, &staged, CWD, &target, RenameFlags::EXCHANGE)
                 .map_err(|errno| SwapError::Stranded(staged, errno.into())),
+            How::Moved(moved) => back(&moved).map_err(|error| SwapError::Stranded(staged, error)),
             How::Aside(aside) => {
                 let back = fs::rename(&target, &staged).and_then(|()| fs::rename(&aside, &target));
                 back.map_err(|error| SwapError::Stranded(aside, error))
@@ -134,6 +187,28 @@ mod tests {
             Swapped { staged: staged.clone(), target: target.clone(), how: How::Aside(aside) };
         undo.undo().unwrap();
         assert_eq!((content(&target), content(&staged)), ("old".into(), "new".into()));
+    }
+
+    #[test]
+    fn h40_a_swap_inside_the_target_replaces_each_entry_and_is_taken_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = tree(dir.path(), "target", "old");
+        fs::write(target.join("only old"), "").unwrap();
+        fs::write(target.join("run.lock"), "ours").unwrap();
+        let own = target.join(".staging");
+        fs::create_dir(&own).unwrap();
+        let staged = tree(&own, "staged", "new");
+        fs::create_dir(staged.join("logs")).unwrap();
+        let places = (staged.as_path(), target.as_path(), &*own.join("aside"));
+        let full = swap_inside(places, true, "run.lock", "file");
+        assert!(matches!(full, Err(SwapError::Nothing(_))), "{full:?}");
+        let swapped = swap_inside(places, false, "run.lock", "file").unwrap();
+        assert_eq!(content(&target), "new");
+        assert!(target.join("logs").is_dir() && !target.join("only old").exists());
+        assert_eq!(fs::read_to_string(target.join("run.lock")).unwrap(), "ours");
+        swapped.undo().unwrap();
+        assert_eq!((content(&target), content(&staged)), ("old".into(), "new".into()));
+        assert!(target.join("only old").exists() && !target.join("logs").exists());
     }
 
     #[test]
