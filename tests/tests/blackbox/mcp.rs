@@ -554,6 +554,42 @@ async fn resources_are_listed_and_read_masked() {
 }
 
 #[tokio::test]
+async fn h137_what_cannot_be_listed_is_named_beside_the_rest() {
+    let world = World::new();
+    world.project("app");
+    let mut agent = world.writer();
+    agent.hello(VERSION).await;
+    let spawned = agent.call("spawn_session", json!({ "project": "app" })).await;
+    let log = format!("svc://logs/{}", spawned["session"]["id"].as_str().unwrap());
+    agent.call("stop_session", json!({ "id": "app" })).await;
+
+    // Logs that are gone, and a daemon that nobody reaches.
+    for entry in std::fs::read_dir(world.state.join("logs")).unwrap().flatten() {
+        std::fs::remove_file(entry.path()).unwrap();
+    }
+    world.configure(json!({ "hosted": { "enabled": true } }));
+    let mut agent = world.agent();
+    agent.hello(VERSION).await;
+    let listed = agent.ask("resources/list", json!({})).await;
+    assert_eq!(listed["result"]["resources"][0]["uri"], "svc://approvals", "{listed}");
+    assert!(listed["result"]["_meta"].is_null(), "{listed}");
+    agent.ask("resources/read", json!({ "uri": log })).await;
+    agent.ask("resources/read", json!({ "uri": "svc://approvals" })).await;
+    agent.end().await;
+
+    let database = world.state.join("svc.db");
+    std::fs::write(&database, "no database").unwrap();
+    let mut agent = world.agent();
+    agent.hello(VERSION).await;
+    let listed = agent.ask("resources/list", json!({})).await;
+    assert_eq!(listed["result"]["resources"][0]["uri"], "svc://approvals", "{listed}");
+    let missing = listed["result"]["_meta"]["svc/missing"].as_array().unwrap();
+    assert!(missing[0].as_str().unwrap().contains("are not listed"), "{listed}");
+    agent.pings().await;
+    agent.end().await;
+}
+
+#[tokio::test]
 async fn h99_calls_at_the_same_time_start_one_bridge() {
     let world = World::new();
     world.project("app");
