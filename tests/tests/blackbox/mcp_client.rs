@@ -61,7 +61,7 @@ async fn h137_the_reference_client_calls_every_tool_beside_a_service_and_without
     let world = World::with(json!({ "mcp": { "allow_writes": true } }));
     world.project("web");
     assert_eq!(runs(&world, &modules, EXAMPLE, &["web"]).await, WRITES);
-    let id = world.agree().await.rows[0].id.to_string();
+    let id = world.agree().await.rows[0].instance_id.clone();
     world.cli(&["forget", &id]).await.ok();
     let server = world.serve().await;
     assert_eq!(runs(&world, &modules, EXAMPLE, &["web"]).await, WRITES);
