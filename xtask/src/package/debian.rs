@@ -27,7 +27,7 @@ pub(super) fn write(release: &Release<'_>, installed: &Tree, out: &Path) -> Resu
     tree.directory("etc/svc", 0o755);
     let text = |name: &str| fs::read(workspace.root.join(name));
     tree.file("usr/share/doc/svc/copyright", 0o644, text("LICENSE")?);
-    tree.file("usr/share/doc/svc/changelog.gz", 0o644, gzip(&text("CHANGELOG.md")?)?);
+    tree.file("usr/share/doc/svc/CHANGELOG.md.gz", 0o644, gzip(&text("CHANGELOG.md")?)?);
     tree.file("DEBIAN/control", 0o644, control(version, tree.kib(), *target == SHARED));
     for name in SCRIPTS {
         tree.file(&format!("DEBIAN/{name}"), 0o755, fs::read(own.join(name))?);
@@ -56,7 +56,7 @@ fn control(version: &str, kib: usize, is_shared: bool) -> String {
          Maintainer: The svc authors <svc@localhost>\nInstalled-Size: {kib}\n{depends}\
          Recommends: ca-certificates, git\n\
          Description: remote-control bridges of coding agents\n \
-         Starts, tracks and shows Claude Code processes that are driven from a phone or another\n \
-         computer: in the browser, in the terminal and over a JSON API.\n"
+         Starts, tracks and shows Claude Code processes that are driven from a phone\n \
+         or another computer: in the browser, in the terminal and over a JSON API.\n"
     )
 }
