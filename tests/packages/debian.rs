@@ -43,7 +43,9 @@ fn machine() -> TempDir {
     let drop_in = root.join("etc/systemd/system/svc@.service.d");
     fs::create_dir(&drop_in).unwrap();
     fs::write(drop_in.join("agent.conf"), format!("[Service]\n{environment}")).unwrap();
-    good(Command::new("chroot").arg(root).args(["useradd", "-m", "-u", "1000", "me"]).env_clear());
+    let mut add = Command::new("/usr/sbin/chroot");
+    add.arg(root).args(["useradd", "-m", "-u", "1000", "me"]).env_clear().envs(ENV);
+    good(&mut add);
     crate::room::install(&simulator(), root, "home/me/.local/bin/claude");
     fs::create_dir_all(root.join("home/me/projects/app")).unwrap();
     run(path(&simulator()), &["init", path(&root.join("home/me/agent"))]);

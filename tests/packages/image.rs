@@ -38,7 +38,7 @@ fn the_image_is_known_to_skopeo_and_umoci_and_its_program_runs() {
     // As an engine starts it: its user, its folder, its variables and nothing else.
     let as_user = ["--userspec=1000:1000", path(&root)];
     let program = ["/usr/bin/svc", "--version"];
-    let mut chroot = Command::new("chroot");
+    let mut chroot = Command::new("/usr/sbin/chroot");
     chroot.args(as_user).args(program).env_clear().envs(env.iter().copied());
     assert!(good(&mut chroot).starts_with("svc "));
     let home = fs::metadata(root.join("home/svc")).unwrap();

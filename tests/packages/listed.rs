@@ -25,8 +25,11 @@ fn h141_the_list_of_what_is_inside_is_valid_and_whole() {
     let text = fs::read_to_string(&file).unwrap();
     let list: Value = serde_json::from_str(&text).unwrap();
     let components = list["components"].as_array().unwrap();
+    // The program itself is what the list is about.
+    let own = &list["metadata"]["component"];
     let names: BTreeSet<String> = components
         .iter()
+        .chain([own])
         .map(|one| {
             let text = |key: &str| one[key].as_str().unwrap_or_default().to_owned();
             format!("{} {}", text("name"), text("version"))

@@ -35,7 +35,7 @@ ln -s /proc/self/fd \"$root/dev/fd\"
 mount -t tmpfs -o mode=755 run \"$root/run\"
 mount -t tmpfs -o mode=1777 tmp \"$root/tmp\"
 busybox ip link set lo up
-exec chroot --userspec=\"$user\" \"$root\" \"$@\"
+exec /usr/sbin/chroot --userspec=\"$user\" \"$root\" \"$@\"
 ";
 
 /// A process that is the first of its namespaces, and everything that was started beside it.
@@ -49,8 +49,7 @@ pub(crate) struct Room {
 
 impl Drop for Room {
     fn drop(&mut self) {
-        // As process 1 of its namespace it takes everything inside with it.
-        let _ = Command::new("kill").args(["-KILL", &self.init.to_string()]).status();
+        // It takes process 1 of its namespace along, and that everything inside.
         let _ = self.outside.kill();
         let _ = self.outside.wait();
     }
@@ -60,7 +59,8 @@ impl Room {
     /// Starts a program as process 1 of a root.
     pub(crate) fn enter(root: &Path, words: &[&str], env: &[(&str, &str)], user: u32) -> Self {
         let mut unshare = Command::new("unshare");
-        unshare.args(["--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup", "--fork", "--"]);
+        unshare.args(["--pid", "--mount", "--uts", "--ipc", "--net", "--cgroup", "--fork"]);
+        unshare.args(["--kill-child=KILL", "--"]);
         unshare
             .args(["sh", "-c", FURNISH, "sh", path(root), &format!("{user}:{user}")])
             .args(words);
