@@ -95,7 +95,7 @@ fn h141_the_debian_package_is_installed_runs_is_upgraded_and_removed() {
     let parts = tempfile::tempdir().unwrap();
     let before = files(root);
     let mut room = Room::enter(root, &BOOT, &[ENV[0], ("container", "docker")], 0);
-    room.until("Reached target");
+    room.boots();
     for (from, to) in [(package(".deb"), "svc.deb"), (later(parts.path()), "later.deb")] {
         fs::copy(from, root.join("root").join(to)).unwrap();
     }

@@ -14,8 +14,8 @@ const ENV: [(&str, &str); 5] = [
     ("AGENT_SIM_READY_MS", "20"),
 ];
 
-/// Collects what is orphaned, as the first process of a container should.
-const INIT: &str = "svc -c /svc.yml run & wait";
+/// A shell may have an `svc` of its own. It collects what is orphaned, as the first process of a container should.
+const INIT: &str = "/bin/svc -c /svc.yml run & wait";
 
 #[test]
 fn the_static_program_does_the_main_job_in_a_root_with_nothing_else() {

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Long enough for a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -97,11 +97,38 @@ impl Room {
                 break;
             }
         }
-        let children = format!("/proc/{0}/task/{0}/children", self.outside.id());
-        let children = fs::read_to_string(children).expect("it has children");
-        let init = children.split_whitespace().next().expect("a first process");
-        self.init = init.parse().expect("a number");
+        assert!(self.finds_init(), "it has no first process: {heard}");
         heard
+    }
+
+    fn finds_init(&mut self) -> bool {
+        let children = format!("/proc/{0}/task/{0}/children", self.outside.id());
+        let children = fs::read_to_string(children).unwrap_or_default();
+        let init = children.split_whitespace().next().and_then(|pid| pid.parse().ok());
+        self.init = init.unwrap_or_default();
+        self.init != 0
+    }
+
+    /// Waits until a systemd answers. Nothing that can be watched tells when.
+    #[track_caller]
+    pub(crate) fn boots(&mut self) {
+        let deadline = Instant::now() + DEADLINE;
+        let env = [("PATH", "/usr/bin:/bin")];
+        while Instant::now() < deadline {
+            if self.finds_init() && self.is_entered() {
+                let asked = self.tries(&["systemctl", "is-system-running"], &env);
+                if asked.status.success() || said(&asked).contains("degraded") {
+                    return;
+                }
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("systemd did not come up: {:?}", self.lines.try_iter().collect::<Vec<_>>());
+    }
+
+    /// Whether its first process is in its own root already.
+    fn is_entered(&self) -> bool {
+        fs::read_link(format!("/proc/{}/root", self.init)).is_ok_and(|root| root != Path::new("/"))
     }
 
     fn inside(&self, words: &[&str], env: &[(&str, &str)]) -> Command {
