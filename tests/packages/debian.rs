@@ -13,7 +13,7 @@ const UNIT: &str = "svc@me.service";
 const ENV: [(&str, &str); 2] = [("PATH", "/usr/sbin:/usr/bin:/sbin:/bin"), ("LANG", "C.UTF-8")];
 /// What the account of the service has; the unit has the last three by a drop-in.
 const OF_ME: [(&str, &str); 6] = [
-    ("PATH", "/home/me/.local/bin:/usr/bin:/bin"),
+    ("PATH", "/home/me/.local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
     ENV[1],
     ("HOME", "/home/me"),
     ("CLAUDE_CONFIG_DIR", "/home/me/agent"),
