@@ -14,7 +14,9 @@ const ENV: [(&str, &str); 5] = [
     ("AGENT_SIM_READY_MS", "20"),
 ];
 
-/// A shell may have an `svc` of its own. It collects what is orphaned, as the first process of a container should.
+/// A shell may have an `svc` of its own.
+///
+/// It collects what is orphaned, as the first process of a container should.
 const INIT: &str = "/bin/svc -c /svc.yml run & wait";
 
 #[test]

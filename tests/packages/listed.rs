@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Reads a document as its own library does, by the schema that was published for it.
+/// Reads a document by the schema that was published for it.
 const VALIDATOR: &str = "\
 import sys
 from cyclonedx.schema import SchemaVersion

@@ -1,4 +1,4 @@
-//! What `cargo xtask package` made is looked at, unpacked, installed and used (H141).
+//! What `cargo xtask package` made is unpacked, installed and used (H141).
 //!
 //! `cargo xtask package --check` runs these tests: it says where the packages lie and what to
 //! check them with. They need root, because they enter roots of their own.

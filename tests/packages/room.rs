@@ -38,7 +38,7 @@ busybox ip link set lo up
 exec /usr/sbin/chroot --userspec=\"$user\" \"$root\" \"$@\"
 ";
 
-/// A process that is the first of its namespaces, and everything that was started beside it.
+/// A process that is the first of its namespaces, and everything beside it.
 pub(crate) struct Room {
     outside: Child,
     init: u32,

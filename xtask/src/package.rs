@@ -29,7 +29,9 @@ const STATIC: &str = "x86_64-unknown-linux-musl";
 const SHARED: &str = "x86_64-unknown-linux-gnu";
 /// System and processor in the names of files.
 const PLATFORM: &str = "linux-x86_64";
-/// The day that C code may name; the same for every commit, so that nothing is compiled again.
+/// The day that C code may name.
+///
+/// It is the same for every commit, so that nothing is compiled again.
 const DAY: &str = "315532800";
 /// Where a build finds what another version may install as its daemon.
 const PIN: &str = "SVC_PIN_HOSTED_LINUX_X86_64";
@@ -266,7 +268,7 @@ impl Release<'_> {
     }
 }
 
-/// A list without what differs between two runs: number, time, our folders and our name.
+/// A list without what differs between two runs: number, time, folders, our name.
 fn without_chance(text: &str, epoch: u64, root: &Path) -> String {
     let mut is_author = false;
     let lines = text.lines().filter(|line| {

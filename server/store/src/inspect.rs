@@ -147,7 +147,7 @@ impl Subject<'_> {
         self.look_beside(page_size).map(Found::Database)
     }
 
-    /// Refuses where a restore took the old database away and did not come to the new one.
+    /// Refuses where a restore stopped between the old database and the new one.
     fn refuse_half_restored(&self) -> Result<(), OpenError> {
         let beside = self.path.parent().and_then(|directory| directory.read_dir().ok());
         let mut names = beside.into_iter().flatten().flatten().map(|entry| entry.file_name());

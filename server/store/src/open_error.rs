@@ -19,8 +19,9 @@ pub enum OpenError {
         /// The newest snapshot that this version can use.
         snapshot: Option<PathBuf>,
     },
-    /// It belongs to another user, who alone may open it: who else did would leave files behind
-    /// that its owner cannot use.
+    /// It belongs to another user, who alone may open it.
+    ///
+    /// Who else did would leave files behind that its owner cannot use.
     #[error(
         "{path} belongs to another user ({owner}, and this runs as {user}): run this as its owner \
          (`sudo -u '#{owner}' svc ...`)"

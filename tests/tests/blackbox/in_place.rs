@@ -226,8 +226,7 @@ async fn h114_a_socket_that_listens_elsewhere_is_not_served() {
     server.client.get("/healthz").await.expect(200);
 }
 
-/// A socket unit with several `ListenStream=`: the one of the configuration is served, wherever
-/// it stands, and the log names the others.
+/// A socket unit may have several `ListenStream=`.
 #[tokio::test]
 async fn h114_of_several_sockets_the_one_that_is_configured_is_served() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! `svc mcp` and the client of the protocol's authors (`@modelcontextprotocol/sdk`).
+//! `svc mcp` and the client of the protocol's authors.
 
 use crate::harness::{World, service};
 use serde_json::json;

@@ -45,7 +45,7 @@ pub(super) fn run(progress: &Progress, workspace: &Workspace, out: &Path) -> Res
     Ok(())
 }
 
-/// Builds the commit again in another folder and compares with the packages in `out`.
+/// Builds the commit again in another folder and compares the packages.
 pub(super) fn again(
     progress: &Progress,
     workspace: &Workspace,
