@@ -38,7 +38,9 @@ fn send(state_dir: &Path, message: &[u8]) {
     let _ = sender.send_to(message, socket(state_dir)); // nobody serves: fine
 }
 
-/// Answers a command at its own socket. Never waits; a command that is gone misses nothing.
+/// Answers a command at its own socket.
+///
+/// Never waits; a command that is gone misses nothing.
 pub(crate) async fn answer<T: Serialize>(command: PathBuf, answer: &T, asked_for: &'static str) {
     let message = serde_json::to_vec(answer);
     let sent = blocking(move || {

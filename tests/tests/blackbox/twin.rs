@@ -77,7 +77,9 @@ async fn h146_the_other_loopback_address_cannot_be_taken_later() {
     }
 }
 
-/// Moves the service to a free port; to another one when somebody took that meanwhile.
+/// Moves the service to a free port.
+///
+/// To another one when somebody took that meanwhile.
 async fn move_and_restart(world: &World) {
     loop {
         world.move_port();

@@ -1,5 +1,6 @@
-//! What reading conversations costs: 5,000 files, one of 500 MB, one with a line of 50 MB, one that
-//! grows meanwhile (`hardening` H128).
+//! What reading conversations costs (`hardening` H128).
+//!
+//! 5,000 files, one of 500 MB, one with a line of 50 MB, one that grows meanwhile.
 
 use crate::http::{Connection, word};
 use crate::machine::memory;
