@@ -23,8 +23,8 @@ use socket::Socket;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::Future;
-use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::io::{self, Read as _, Write as _};
+use std::net::{IpAddr, Shutdown, SocketAddr};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -238,10 +238,11 @@ impl Connections {
         true
     }
 
-    fn shed(&self) {
+    /// Drops some connections that nobody uses; whether there was one.
+    fn shed(&self) -> bool {
         let mut open = self.lock();
-        let dropped = (0..SHED).map(|_| drop_awaiting(&mut open, |_| true)).sum::<usize>();
-        drop_idle(&mut open, SHED.saturating_sub(dropped));
+        let awaiting = (0..SHED).map(|_| drop_awaiting(&mut open, |_| true)).sum::<usize>();
+        awaiting + drop_idle(&mut open, SHED.saturating_sub(awaiting)) > 0
     }
 }
 
@@ -303,8 +304,11 @@ pub(crate) async fn run(
             Ok(accepted) => accepted,
             Err(error) => {
                 if error.raw_os_error().is_some_and(|code| OUT_OF_DESCRIPTORS.contains(&code)) {
-                    connections.shed();
-                    spare.turn_one_away(&listener).await;
+                    // Who waits first may be somebody whom we know: as long as others can make
+                    // room, nobody who waits is turned away.
+                    if !connections.shed() {
+                        spare.turn_one_away(&listener).await;
+                    }
                     tokio::time::sleep(BACK_OFF).await;
                 }
                 // Every other error is that of one connection, gone before it was taken.
@@ -317,7 +321,7 @@ pub(crate) async fn run(
         if !connections.admit(id, &facts, &options) {
             // In clear text it would only confuse a client that speaks TLS.
             if tls.is_none() {
-                turn_away(&socket);
+                turn_away(socket);
             }
             continue;
         }
@@ -444,15 +448,20 @@ impl Spare {
         self.0 = None;
         let waiting = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
         if let Ok(Ok((socket, _))) = waiting {
-            turn_away(&socket);
+            turn_away(socket);
         }
         *self = Self::new();
     }
 }
 
-fn turn_away(socket: &TcpStream) {
+fn turn_away(socket: TcpStream) {
+    // The runtime does not know yet that a new socket can be written, so it would not try.
+    let Ok(mut socket) = socket.into_std() else { return };
     // The send buffer of a new socket is empty. If the answer does not fit, the socket just closes.
-    let _ = socket.try_write(NO_ROOM.as_bytes());
+    let _ = socket.write(NO_ROOM.as_bytes());
+    let _ = socket.shutdown(Shutdown::Write);
+    // A socket that is closed with unread bytes is reset, and the answer may be lost with it.
+    let _ = socket.read(&mut [0; 16 * 1024]);
 }
 
 #[cfg(test)]
@@ -524,6 +533,27 @@ mod tests {
         }
         assert!(connections.admit(11, &facts([10, 0, 0, 1]), &options), "it replaced number 10");
         assert!(!connections.admit(12, &facts([10, 0, 0, 1]), &options));
+    }
+
+    #[tokio::test]
+    async fn h79_who_is_turned_away_reads_why() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+        let mut client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.write_all(b"GET /api/state HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        turn_away(listener.accept().await.unwrap().0);
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).unwrap();
+        assert_eq!(answer, *NO_ROOM);
+    }
+
+    #[test]
+    fn h79_nobody_is_turned_away_while_somebody_can_make_room() {
+        let (connections, options) = (Connections::default(), options(100, 256));
+        let (busy, idle) = (facts([127, 0, 0, 1]), facts([127, 0, 0, 1]));
+        let _flight = busy.begin();
+        assert!(connections.admit(1, &busy, &options) && connections.admit(2, &idle, &options));
+        assert!(connections.shed() && idle.shared.drop_now.is_cancelled());
+        assert!(!connections.shed() && !busy.shared.drop_now.is_cancelled());
     }
 
     #[test]
