@@ -68,6 +68,17 @@ impl StartError {
     }
 }
 
+/// What there is to listen with before a service starts.
+#[derive(Default)]
+pub(crate) struct Sockets {
+    /// It listens already.
+    pub(crate) listener: Option<TcpListener>,
+    /// It has the other loopback address, if a program before this one kept it.
+    pub(crate) twin: Option<std::net::TcpListener>,
+    /// Another process serves them when this one ends.
+    pub(crate) is_lent: bool,
+}
+
 /// A service that serves.
 pub(crate) struct Running {
     composed: Composed,
@@ -80,18 +91,18 @@ pub(crate) struct Running {
     twin: Twin,
     /// Held until everything else has ended.
     lock: RunLock,
+    /// Another process serves the socket when this one ends.
+    is_lent: bool,
 }
 
 impl Running {
     /// Starts the service on an existing listener or on the configured address.
-    ///
-    /// `kept_twin` has the other loopback address, if a program before this one kept it.
     pub(crate) async fn start(
         around: &Surroundings,
-        listener: Option<TcpListener>,
-        kept_twin: Option<std::net::TcpListener>,
+        sockets: Sockets,
         successor: Option<Successor>,
     ) -> Result<Self, StartError> {
+        let Sockets { listener, twin: kept_twin, is_lent } = sockets;
         let mut lock = lock(around).await?;
         crate::logging::keep_in(&around.config.state_dir);
         // The port is settled only when it is bound, and that is done last: nobody may be told of
@@ -139,7 +150,7 @@ impl Running {
             }));
         }
         notify(&[NotifyState::Ready]);
-        Ok(Self { composed, url, serving, kept, successor, twin, lock })
+        Ok(Self { composed, url, serving, kept, successor, twin, lock, is_lent })
     }
 
     /// Address of the page.
@@ -195,10 +206,13 @@ impl Running {
     /// At a restart the socket stays open: who connects waits for the successor.
     pub(crate) async fn end(self) -> Option<Handover> {
         let is_restarting = self.is_restarting();
-        let Self { composed, serving, kept, successor, twin, lock, url: _ } = self;
+        let Self { composed, serving, kept, successor, twin, lock, is_lent, url: _ } = self;
         let next = successor.filter(|_| is_restarting).map(|successor| (successor, kept, twin));
-        if next.is_none() {
-            composed.app.shutdown().cancel();
+        match (&next, is_lent) {
+            (Some(_), _) => {}
+            // Who comes now is served by the other process, so nobody needs to be sent away.
+            (None, true) => composed.app.service_restart().leaving().cancel(),
+            (None, false) => composed.app.shutdown().cancel(),
         }
         if !serving.is_finished() {
             // Its own deadline is inside.

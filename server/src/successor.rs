@@ -44,12 +44,16 @@ pub(crate) struct Inherited {
     pub(crate) listeners: Vec<TcpListener>,
     /// It keeps the other loopback address from others, and does not listen.
     pub(crate) twin: Option<TcpListener>,
+    /// Who opened them serves them again when this process ends.
+    pub(crate) is_lent: bool,
 }
 
 /// Takes the sockets that were handed over.
 ///
 /// Call it before the first thread: it changes the environment.
 pub(crate) fn inherited() -> Inherited {
+    // A service that tries another version starts it without this; see `Start::child`.
+    let is_lent = std::env::var_os("LISTEN_PID").is_none();
     let mut sockets = listenfd::ListenFd::from_env();
     // What is no socket of TCP is none that this service could serve.
     let all = (0..sockets.len()).filter_map(|at| sockets.take_tcp_listener(at).ok().flatten());
@@ -62,7 +66,7 @@ pub(crate) fn inherited() -> Inherited {
             Ok(true) | Err(_) => listeners.push(socket),
         }
     }
-    Inherited { listeners, twin }
+    Inherited { is_lent: is_lent && !listeners.is_empty(), listeners, twin }
 }
 
 /// The socket that listens at the configured address.

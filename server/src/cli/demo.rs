@@ -7,7 +7,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::compose::Surroundings;
 use crate::logging::{self, Shape};
-use crate::serve::Running;
+use crate::serve::{Running, Sockets};
 use crate::signals::Signals;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -110,7 +110,12 @@ impl Stage<'_> {
         // Bound first: the configuration then names a port that nobody else can take.
         let listener = self.listen().await?;
         let around = self.surroundings(&listener)?;
-        let mut running = Running::start(&around, Some(listener), None, None).await?;
+        let mut running = Running::start(
+            &around,
+            Sockets { listener: Some(listener), ..Sockets::default() },
+            None,
+        )
+        .await?;
         let told = self.tell(running.url());
         if told.is_ok() {
             start_samples(running.app()).await;

@@ -6,7 +6,7 @@ use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::setup::{FirstRun, Outcome};
 use crate::logging;
-use crate::serve::{Running, feed_watchdog};
+use crate::serve::{Running, Sockets, feed_watchdog};
 use crate::signals::Signals;
 use crate::successor::{self, Handover, Inherited, Successor};
 use svc_config::{Config, FindError, Loaded};
@@ -34,7 +34,8 @@ fn served(call: &Call, inherited: Inherited) -> Result<Option<Handover>, End> {
             match first.serve(call, &mut signals).await? {
                 Outcome::Asked => Ok(None),
                 Outcome::Configured(loaded, listener) => {
-                    start(call, &loaded, listener, None, &mut signals).await
+                    let sockets = Sockets { listener, twin: None, is_lent: false };
+                    start(call, &loaded, sockets, &mut signals).await
                 }
             }
         });
@@ -45,10 +46,11 @@ fn served(call: &Call, inherited: Inherited) -> Result<Option<Handover>, End> {
     crate::safety::report_panics();
     block_on(async {
         let mut signals = Signals::of_server().map_err(End::of_machine)?;
-        let Inherited { listeners, twin } = inherited;
+        let Inherited { listeners, twin, is_lent } = inherited;
         let listener = successor::fitting(&loaded.config, listeners).await;
         let listener = listener.map(TcpListener::from_std).transpose().map_err(End::of_machine)?;
-        start(call, &loaded, listener, twin, &mut signals).await
+        let sockets = Sockets { listener, twin, is_lent };
+        start(call, &loaded, sockets, &mut signals).await
     })
 }
 
@@ -56,14 +58,13 @@ fn served(call: &Call, inherited: Inherited) -> Result<Option<Handover>, End> {
 async fn start(
     call: &Call,
     loaded: &Loaded,
-    listener: Option<TcpListener>,
-    twin: Option<std::net::TcpListener>,
+    sockets: Sockets,
     signals: &mut Signals,
 ) -> Result<Option<Handover>, End> {
     let around = call.surroundings(loaded);
     let successor = Successor::of_this_process(call.umask);
     let running = tokio::select! {
-        running = Running::start(&around, listener, twin, successor) => running?,
+        running = Running::start(&around, sockets, successor) => running?,
         _ = signals.asked() => return Ok(None),
     };
     Ok(serve(call, running, &around.config, signals).await)
