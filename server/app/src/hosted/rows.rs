@@ -22,7 +22,7 @@ use svc_shared::ids::InstanceId;
 use svc_shared::status::{BridgeStatus, OnLimit, ResumeMode, SpawnMode};
 use svc_shared::stream::Record;
 use svc_store::{EndFacts, PromptRow, Store, StoredHosted};
-use tokio::sync::watch;
+use tokio::sync::{Mutex as AsyncMutex, watch};
 
 /// Tries against a row that others write at the same time.
 const TRIES: u32 = 20;
@@ -68,6 +68,8 @@ pub(crate) struct HostedRows {
     readers: Option<Arc<ReadModel>>,
     served: Option<PathBuf>,
     known: Mutex<Known>,
+    /// One reading at a time: an older one must not take the place of a newer one.
+    reading: AsyncMutex<()>,
     /// Counts up whenever the rows were read again.
     changes: watch::Sender<u64>,
 }
@@ -91,6 +93,7 @@ impl HostedRows {
             readers,
             served,
             known: Mutex::default(),
+            reading: AsyncMutex::default(),
             changes: watch::Sender::new(0),
         }
     }
@@ -119,6 +122,7 @@ impl HostedRows {
     /// # Errors
     /// The database cannot be read.
     pub async fn refresh(&self) -> Result<(), AppError> {
+        let reading = self.reading.lock().await;
         let sessions = self.store.hosted_sessions().await?;
         let prompts = self.store.open_prompts().await?;
         let ended = {
@@ -130,6 +134,7 @@ impl HostedRows {
             known.prompts = prompts;
             ended_between(&before, &known.sessions)
         };
+        drop(reading);
         self.show();
         self.changes.send_modify(|count| *count += 1);
         // Commands record ends too, and have nobody to tell.
