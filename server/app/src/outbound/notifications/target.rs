@@ -168,10 +168,11 @@ impl Target {
             Errand::Tell(notice) => {
                 self.stands(&notice.delivery, DeliveryState::Sent, None, None);
                 let attempt = self.attempt(notice).await;
-                self.log(notice.event, &attempt);
                 let state = attempt.state();
                 let reason = attempt.failure.clone();
                 self.stands(&notice.delivery, state, attempt.status, reason);
+                // After the report, so that whoever follows the log finds it there.
+                self.log(notice.event, &attempt);
                 if let Some(handle) = attempt.handle.filter(|_| notice.is_question) {
                     self.handles().insert(notice.delivery.clone(), handle);
                 }
