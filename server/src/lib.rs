@@ -4,6 +4,7 @@
 //! What the service does is in the crates below this one.
 
 pub mod cli;
+pub mod permission_hook;
 pub mod recap_hook;
 pub mod safety;
 

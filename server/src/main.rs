@@ -9,7 +9,11 @@ fn main() -> ExitCode {
     }
     svc_process::signal_state::settle();
     svc_process::own_program::remember();
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == svc_domain::recap::COMMAND) {
+    let first = std::env::args_os().nth(1);
+    if first.as_ref().is_some_and(|argument| argument == svc_domain::approval_hook::COMMAND) {
+        return svc_server::permission_hook::run();
+    }
+    if first.is_some_and(|argument| argument == svc_domain::recap::COMMAND) {
         return svc_server::recap_hook::run();
     }
     if std::env::args_os().nth(1).is_some_and(|argument| argument == "__keeper__") {

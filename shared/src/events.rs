@@ -128,10 +128,10 @@ impl Event {
         Self { instance_id: None, payload: Payload::BgSettled(told) }
     }
 
-    /// An agent waits for a permission.
+    /// An agent waits for a permission; without an instance where nobody manages the session.
     #[must_use]
     pub fn permission_needed(
-        id: InstanceId,
+        id: Option<InstanceId>,
         process_id: String,
         subtype: &str,
         request_id: String,
@@ -139,7 +139,7 @@ impl Event {
         let event = EventName::PermissionNeeded;
         let subtype = if subtype.is_empty() { "unknown" } else { subtype }.to_owned();
         let told = PermissionNeeded { event, event_type: event, process_id, subtype, request_id };
-        Self { instance_id: Some(id), payload: Payload::PermissionNeeded(told) }
+        Self { instance_id: id, payload: Payload::PermissionNeeded(told) }
     }
 
     /// A clone is over.
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_request_without_a_kind_is_unknown() {
         let id: InstanceId = "3f2a91c0-1111-4222-8333-444455556666".parse().unwrap();
-        let event = Event::permission_needed(id.clone(), "p1".into(), "", "r1".into());
+        let event = Event::permission_needed(Some(id.clone()), "p1".into(), "", "r1".into());
         assert_eq!(
             text(&event),
             r#"{"event":"permission-needed","event_type":"permission-needed","process_id":"p1","subtype":"unknown"}"#

@@ -19,6 +19,7 @@ pub mod strays;
 pub mod support;
 pub mod usage;
 
+use crate::api::approvals::Approval;
 use crate::api::health::Health;
 use crate::api::instances::Instance;
 use crate::api::jobs::BackgroundJob;
@@ -383,6 +384,8 @@ pub struct State {
     pub tracked: BTreeMap<String, Vec<WorkingSession>>,
     /// Names of projects whose external bridge can be adopted.
     pub adoptable: Vec<String>,
+    /// What sessions that nobody manages ask, by the name of the request.
+    pub questions: BTreeMap<String, Approval>,
     /// Clones by job id.
     pub clones: BTreeMap<String, clones::CloneJob>,
     /// Readiness by project.

@@ -220,6 +220,12 @@ pub fn hosted(reference: &str) -> String {
     format!("{WS_HOSTED}/{}", segment(reference))
 }
 
+/// `/api/approvals/{request}`
+#[must_use]
+pub fn approval(request: &str) -> String {
+    format!("{API}/approvals/{}", segment(request))
+}
+
 /// `/api/instances/{reference}/permissions/{request}`
 #[must_use]
 pub fn permission(reference: &str, request: &str) -> String {

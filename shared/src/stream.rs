@@ -7,6 +7,7 @@
 mod envelope;
 
 use crate::Timestamp;
+use crate::api::approvals::Approval;
 use crate::api::health::Health;
 use crate::api::instances::Instance;
 use crate::api::jobs::BackgroundJob;
@@ -165,6 +166,8 @@ pub enum Record {
     Tracked(Vec<WorkingSession>),
     /// The project has an adoptable bridge.
     Adoptable(bool),
+    /// A question of a session that nobody manages.
+    Question(Box<Approval>),
     /// A clone that runs or has just ended.
     Clone(CloneJob),
     /// Readiness of a project.
@@ -193,6 +196,7 @@ impl Record {
             Self::External(_) => "external",
             Self::Tracked(_) => "tracked",
             Self::Adoptable(_) => "adoptable",
+            Self::Question(_) => "question",
             Self::Clone(_) => "clone",
             Self::Preflight(_) => "preflight",
             Self::Health(_) => "health",
@@ -289,6 +293,7 @@ fn put(state: &mut State, id: String, record: Record) {
                 state.adoptable.insert(at, id);
             }
         }
+        Record::Question(v) => drop(state.questions.insert(id, *v)),
         Record::Clone(v) => drop(state.clones.insert(id, v)),
         Record::Preflight(v) => drop(state.preflight.insert(id, v)),
         Record::Health(v) => state.health = Some(*v),
@@ -311,6 +316,7 @@ fn delete(state: &mut State, kind: &str, id: &str) {
         "external" => drop(state.external.remove(id)),
         "tracked" => drop(state.tracked.remove(id)),
         "adoptable" => state.adoptable.retain(|name| name != id),
+        "question" => drop(state.questions.remove(id)),
         "clone" => drop(state.clones.remove(id)),
         "preflight" => drop(state.preflight.remove(id)),
         "health" => state.health = None,

@@ -23,6 +23,7 @@ mod link;
 mod load;
 mod login;
 mod mcp;
+mod permission;
 mod plugin;
 mod pointer;
 mod print;

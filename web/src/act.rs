@@ -14,6 +14,7 @@ use crate::model::outcome::{self, Level, Notice, Then};
 use crate::model::problem::Problem;
 use crate::model::wire::{self, Unreadable};
 use crate::page::Page;
+use crate::store::Asked;
 use crate::text::direct;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
@@ -286,9 +287,14 @@ impl Page {
     }
 
     /// Answers a question of an agent.
-    pub fn answer(self, id: &str, request: &str, project: &str, is_allowed: bool, reason: &str) {
+    pub fn answer(self, of: &Asked, is_allowed: bool, reason: &str) {
         let reason = Some(reason.trim()).filter(|text| !is_allowed && !text.is_empty());
-        let (about, path) = (format!("question-{request}"), paths::permission(id, request));
+        let (request, project) = (&of.asked.request_id, of.project.clone());
+        let about = format!("question-{request}");
+        let path = match &of.id {
+            Some(id) => paths::permission(id, request),
+            None => paths::approval(request),
+        };
         let (act, done): (_, Done) = if is_allowed {
             (direct::ALLOW, |write, _| said(direct::answered(true, &write.object)))
         } else {
@@ -299,7 +305,7 @@ impl Page {
             decision: decision.to_owned(),
             message: reason.map(str::to_owned),
         });
-        let write = Write::new(about, act, project.to_owned(), Method::POST, path, done);
+        let write = Write::new(about, act, project, Method::POST, path, done);
         self.write(Write { body: Some(body), ..write });
     }
 

@@ -43,6 +43,12 @@ pub fn session_href(id: &str) -> String {
     href(&format!("/ui/s/{}", svc_shared::paths::segment(id)))
 }
 
+/// Path of the page of a conversation.
+pub fn conversation_href(project: &str, conversation: &str) -> String {
+    use svc_shared::paths::segment;
+    href(&format!("/ui/projects/{}/c/{}", segment(project), segment(conversation)))
+}
+
 /// Path of the page of a project.
 pub fn project_href(name: &str) -> String {
     href(&format!("/ui/projects/{}", svc_shared::paths::segment(name)))

@@ -16,6 +16,7 @@ use crate::reactive::memo;
 use leptos::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use svc_shared::api::approvals::Approval;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::{Instance, PendingPermission};
 use svc_shared::api::projects::Project;
@@ -38,8 +39,45 @@ const MOST_DISMISSED: usize = 200;
 /// Reads all projects.
 type Around<'a, R> = &'a dyn Fn(&mut dyn Iterator<Item = &Project>, &projects::Around<'_>) -> R;
 
-/// A question of an agent, with the session that asks.
-pub type Asked = (Arc<Instance>, PendingPermission);
+/// A question of an agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// The session that asks; `None` where nobody manages it.
+    pub id: Option<String>,
+    /// Its project.
+    pub project: String,
+    /// Its conversation, where no session is known.
+    pub conversation: Option<String>,
+    /// What it asks.
+    pub asked: PendingPermission,
+}
+
+impl Asked {
+    /// What a session of the list asks.
+    pub fn of(row: &Instance, asked: &PendingPermission) -> Self {
+        Self {
+            id: Some(row.instance_id.to_string()),
+            project: row.project.clone(),
+            conversation: None,
+            asked: asked.clone(),
+        }
+    }
+
+    /// What a session asks that nobody manages.
+    fn unmanaged(one: &Approval) -> Self {
+        let asked = PendingPermission {
+            request_id: one.request_id.clone(),
+            subtype: one.subtype.clone(),
+            since: one.since,
+            tool: one.tool.clone(),
+            summary: one.summary.clone(),
+            truncated: one.truncated,
+            expires_at: one.expires_at,
+        };
+        let conversation = one.conversation.as_ref().map(ToString::to_string);
+        Self { id: None, project: one.project.clone(), conversation, asked }
+    }
+}
 
 type Records<T> = StoredValue<HashMap<String, ArcRwSignal<Arc<T>>>>;
 
@@ -186,8 +224,8 @@ impl Store {
                 self.restore.set(state.restore.clone());
             }
             self.place(&changed.instances, &state.instances);
-            if !changed.instances.is_empty() {
-                self.ask(&state.instances);
+            if changed.questions || !changed.instances.is_empty() {
+                self.ask(state);
             }
             self.forget_selected(|key| match key.strip_prefix(JOB) {
                 Some(id) => state.jobs.contains_key(id),
@@ -204,16 +242,14 @@ impl Store {
         }
     }
 
-    fn ask(self, rows: &BTreeMap<String, Arc<Instance>>) {
-        let of = |row: &Arc<Instance>| -> Vec<Asked> {
-            row.pending_permissions.iter().map(|asked| (Arc::clone(row), asked.clone())).collect()
-        };
-        let mut all: Vec<Asked> = rows.values().flat_map(of).collect();
-        all.sort_by_key(|(_, asked)| asked.since);
-        let same = self.questions.with_untracked(|known| {
-            known.len() == all.len() && known.iter().zip(&all).all(|(a, b)| a.1 == b.1)
-        });
-        if !same {
+    fn ask(self, state: &State) {
+        let rows = state.instances.values();
+        let mut all: Vec<Asked> = rows
+            .flat_map(|row| row.pending_permissions.iter().map(|asked| Asked::of(row, asked)))
+            .chain(state.questions.values().map(Asked::unmanaged))
+            .collect();
+        all.sort_by_key(|one| one.asked.since);
+        if self.questions.with_untracked(|known| *known != all) {
             self.questions.set(all);
         }
     }

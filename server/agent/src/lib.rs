@@ -1,5 +1,6 @@
 //! The agent CLI: probes, its files, its logs.
 
+pub mod answered_call;
 pub mod binary;
 pub mod cli;
 mod config_file;

@@ -5,6 +5,7 @@
 
 pub(crate) mod backups;
 mod copies;
+mod hooks;
 mod overview;
 mod parts;
 mod plugins;

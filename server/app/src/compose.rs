@@ -7,6 +7,7 @@ pub(crate) use use_cases::UseCases;
 
 use crate::agent_config::{AgentConfigEditor, backups::Backups};
 use crate::agent_sign_in::AgentSignIn;
+use crate::asked::Asked;
 use crate::auth::{Auth, Devices, Tokens, refs::SessionRefs};
 use crate::bridges::Bridges;
 use crate::bridges::admissions::Admissions;
@@ -41,12 +42,11 @@ use crate::logs::{Logs, colour, retention::Retention};
 use crate::ops::audit::Audit;
 use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
-use crate::ops::legacy::LegacyImport;
 use crate::ops::restart::Restart as ServiceRestart;
-use crate::ops::temporaries::Temporaries;
 use crate::ops::{
     AccessReport, Accounts, ConfigEditor, History, Metrics, Preferences, Reports, Status, Support,
 };
+use crate::ops::{legacy::LegacyImport, temporaries::Temporaries};
 use crate::outbound;
 use crate::projects::catalog::Catalog;
 use crate::projects::changes::ChangesReader;
@@ -55,23 +55,16 @@ use crate::projects::trusting::{ProjectService, Trust};
 use crate::projects::worktrees::Worktrees;
 use crate::read_model::ReadModel;
 use crate::read_model::facts::FactReader;
-use crate::read_model::links::Links;
-use crate::read_model::look::Instances;
-use crate::read_model::project_row::ProjectRows;
 use crate::read_model::publish::{Publisher, Turns};
-use crate::read_model::records::Records;
-use crate::read_model::signs::Signs;
-use crate::read_model::view::View;
+use crate::read_model::{links::Links, look::Instances, project_row::ProjectRows};
+use crate::read_model::{records::Records, signs::Signs, view::View};
 use crate::registry::{Registry, copies::Copies};
 use crate::sessions::{SessionScan, Sessions, pointers::Pointers, seen::SeenSessions};
 use crate::stranded::StrandedSessions;
-use crate::supervise::Supervision;
 use crate::supervise::change_watch::{Housekeeping, SessionWatch, Surroundings, WriteWatch};
-use crate::supervise::healer::Healer;
-use crate::supervise::reconcile::Reconciler;
 use crate::supervise::restarter::{Progress, Restarter};
-use crate::supervise::sampler::Sampler;
-use crate::supervise::watchers::Watchers;
+use crate::supervise::{Supervision, watchers::Watchers};
+use crate::supervise::{healer::Healer, reconcile::Reconciler, sampler::Sampler};
 use crate::tasks::Tasks;
 use crate::terminal::Terminals;
 use crate::transcripts::Transcripts;
@@ -93,10 +86,10 @@ impl UseCases {
         let copies = Arc::new(Copies::default());
         let links = Arc::new(Links::new(Arc::clone(&config), is_server));
         let signs = Arc::new(Signs::new(is_server));
-        let seen: Arc<SeenSessions> = Arc::default();
+        let (seen, asked): (Arc<SeenSessions>, Arc<_>) = Default::default();
         let records = Arc::new(Records {
             facts: FactReader::new(&config, &agent, &host, &links, &signs),
-            view: View::new(&config, &refs, &signs),
+            view: View::new(&config, &refs, &signs, &asked),
             projects: Arc::clone(&catalog),
             copies: Arc::clone(&copies),
         });
@@ -140,8 +133,9 @@ impl UseCases {
         let view = HostedView::new(&config, &refs, &catalog, &agent, &signs);
         let readers = is_server.then(|| Arc::clone(&read_model));
         let hosted_rows = Arc::new(HostedRows::new(&store, &clock, &link, view, readers, served));
+        let sources = (&hosted_rows, &asked, &copies);
         let (webhooks, notifications) =
-            outbound::fed_by(&read_model, &config, port, (&clock, &tasks), &hosted_rows);
+            outbound::fed_by(&read_model, &config, port, (&clock, &tasks), sources);
         let lookup = Arc::new(Lookup {
             registry: Arc::clone(&registry),
             catalog: Arc::clone(&catalog),
@@ -154,6 +148,9 @@ impl UseCases {
         let agent_sign_in = AgentSignIn::new(&config, &agent, &audit, &read_model, &clock, &tasks);
         let environments = Environments::new(&finder, &registry, &records, &audit, &tasks);
         let deps = Deps::new(&config, &agent, &audit);
+        let reads = (&config, &registry, &catalog, &agent, &refs, &watcher);
+        let around = (&read_model, &agent_config, &clock, &tasks);
+        let questions = Arc::new(Asked::new(asked, reads, around));
         let config_editor = Arc::new(ConfigEditor::new(&config, &parts.origin, &audit, &tasks));
         let tokens = Arc::new(Tokens {
             auth: Arc::clone(&auth),
@@ -491,6 +488,8 @@ impl UseCases {
             clones: Arc::clone(&clones),
             webhooks: Arc::clone(&webhooks),
             notifications: Arc::clone(&notifications),
+            asked: Arc::clone(&questions),
+            applied: config_editor.changes(),
             hosted: Arc::clone(&hosted_parts),
             reconciler: Arc::new(Reconciler {
                 host,
@@ -549,7 +548,7 @@ impl UseCases {
             preferences: Preferences { store },
             hosted: Arc::clone(&hosted),
             bridges: Bridges { starter, stop, adopter, forget, change, restarting, heal, hosted },
-            approvals: Approvals { parts: hosted_parts },
+            approvals: Approvals { parts: hosted_parts, asked: questions },
             config,
             role,
             registry,

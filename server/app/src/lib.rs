@@ -9,6 +9,7 @@ mod agent;
 mod agent_config;
 mod agent_sign_in;
 mod app;
+mod asked;
 pub mod auth;
 #[cfg(test)]
 mod bench;
@@ -43,6 +44,7 @@ pub use agent_config::{
 };
 pub use agent_sign_in::AgentSignIn;
 pub use app::App;
+pub use asked::ask_service;
 pub use auth::refs;
 pub use bridges::restore::MOST_AT_ONCE;
 pub use environments::Environments;

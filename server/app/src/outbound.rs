@@ -14,10 +14,10 @@ pub use notifications::Notifications;
 pub(crate) use sender::trusting_this_machine;
 
 use crate::AppError;
-use crate::hosted::rows::HostedRows;
 use crate::read_model::ReadModel;
 use crate::tasks::Tasks;
 use message::Message;
+use notifications::Sources;
 use rule::Rule;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -56,10 +56,10 @@ pub(crate) fn fed_by(
     config: &Config,
     port: u16,
     (clock, tasks): (&Arc<dyn Clock>, &Tasks),
-    rows: &Arc<HostedRows>,
+    sources: Sources<'_>,
 ) -> (Arc<Webhooks>, Arc<Notifications>) {
     let webhooks = Arc::new(Webhooks::new(config, port, Arc::clone(clock), tasks.clone()));
-    let notifications = Arc::new(Notifications::new(config, port, clock, tasks, rows));
+    let notifications = Arc::new(Notifications::new(config, port, clock, tasks, sources));
     let (posted, shown) = (Arc::clone(&webhooks), Arc::clone(&notifications));
     read_model.tell(move |event| {
         posted.offer(event);

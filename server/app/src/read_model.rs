@@ -28,6 +28,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::SystemTime;
 use svc_shared::Timestamp;
+use svc_shared::api::approvals::Approval;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::jobs::BackgroundJob;
@@ -289,6 +290,12 @@ impl ReadModel {
         });
     }
 
+    /// Sets what sessions that nobody manages ask, by the name of the request.
+    pub fn replace_questions(&self, questions: BTreeMap<String, Approval>) {
+        let record = |asked| Record::Question(Box::new(asked));
+        self.write(|state| diff(&state.questions, questions, "question", record));
+    }
+
     /// Sets the health report.
     pub fn set_health(&self, health: Health) {
         self.put(vec![("health".into(), Record::Health(health.into()))]);
@@ -454,6 +461,7 @@ fn is_current(state: &State, id: &str, record: &Record) -> bool {
         Record::External(v) => state.external.get(id) == Some(v),
         Record::Tracked(v) => state.tracked.get(id) == Some(v),
         Record::Adoptable(_) => contains(state, "adoptable", id),
+        Record::Question(v) => state.questions.get(id) == Some(v),
         Record::Clone(v) => state.clones.get(id) == Some(v),
         Record::Preflight(v) => state.preflight.get(id) == Some(v),
         Record::Health(v) => state.health.as_ref() == Some(v),
@@ -472,6 +480,7 @@ fn contains(state: &State, kind: &str, id: &str) -> bool {
         "external" => state.external.contains_key(id),
         "tracked" => state.tracked.contains_key(id),
         "adoptable" => state.adoptable.iter().any(|name| name == id),
+        "question" => state.questions.contains_key(id),
         "clone" => state.clones.contains_key(id),
         "preflight" => state.preflight.contains_key(id),
         "health" => state.health.is_some(),

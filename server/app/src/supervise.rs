@@ -24,6 +24,7 @@ mod session_watch;
 pub(crate) mod watchers;
 
 use crate::AppError;
+use crate::asked::Asked;
 use crate::bridges::restore::Restore;
 use crate::hosted::HostedParts;
 use crate::jobs::Jobs;
@@ -40,6 +41,7 @@ use reconcile::Reconciler;
 use restarter::Restarter;
 use sampler::Sampler;
 use std::sync::Arc;
+use tokio::sync::watch;
 
 /// The standing tasks of the service.
 pub(crate) struct Supervision {
@@ -57,6 +59,9 @@ pub(crate) struct Supervision {
     pub clones: Arc<Clones>,
     pub webhooks: Arc<Webhooks>,
     pub notifications: Arc<Notifications>,
+    pub asked: Arc<Asked>,
+    /// Tells when values of the configuration were replaced.
+    pub applied: watch::Receiver<()>,
     pub hosted: Arc<HostedParts>,
     pub transcripts: Arc<Transcripts>,
 }
@@ -77,6 +82,7 @@ impl Supervision {
         self.reconciler.first_pass().await?;
         // Before anybody is answered: a list without them would look as if they were lost.
         self.hosted.load().await?;
+        self.asked.refresh().await?;
         if let Some(publisher) = &registry.publisher {
             publisher.publish_projects().await;
         }
@@ -87,6 +93,7 @@ impl Supervision {
         tasks.spawn(async move { of.reconciler.run().await });
         let transitions = Arc::clone(&self.reconciler.ends.transitions);
         tasks.spawn(foreign_ends::run(transitions, tasks.clone()));
+        tasks.spawn(Arc::clone(&self.asked).run(self.hosted.rows.changes(), self.applied.clone()));
         let restore = Arc::clone(&self.restore);
         tasks.spawn(async move { restore.run().await });
         let restarter = Arc::clone(&self.restarter);

@@ -29,12 +29,13 @@ const SECTIONS: [(&str, &str); 18] = [
 ];
 
 /// Names for people, where the last name of a key says too little.
-const NAMES: [(&str, &str); 53] = [
+const NAMES: [(&str, &str); 54] = [
     ("api.openapi_enabled", "API description"),
     ("ceilings.action", "Above a limit"),
     ("ceilings.memory_mb", "Memory"),
     ("claude.after_reboot", "After a reboot"),
     ("claude.agents_json_poll_interval_seconds", "Cross-check of sessions"),
+    ("claude.approval_hook", "Approvals here"),
     ("claude.auto_enable_remote_control", "Allow remote control"),
     ("claude.heal", "Lost remote link"),
     ("claude.launch_mode", "Kind of new sessions"),

@@ -4,6 +4,7 @@
 //! to the session (`agent-cli` §6.5). What stands here decides what is printed and how the hook is
 //! written into the settings.
 
+use crate::agent_hook::Hook;
 use serde_json::{Value, json};
 
 /// The hidden command of the hook, by which its entry is found again.
@@ -21,8 +22,9 @@ pub const FEWEST: usize = 500;
 /// Characters of a recap where nothing else is said.
 pub const USUAL: usize = 8_000;
 
-/// Seconds that the agent waits for the hook.
-const PATIENCE: u64 = 5;
+/// The entry in the settings.
+pub const HOOK: Hook =
+    Hook { event: "SessionStart", place: "hooks.SessionStart", command: COMMAND, patience: 5 };
 
 /// Head of each recap, so that no recap is told again in the next one.
 const SENTINEL: &str = "[svc: recap of the previous conversation in this directory]";
@@ -99,46 +101,6 @@ pub fn output(recap: &str) -> Value {
     } })
 }
 
-/// Why settings were left as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("its `{0}` has another form than the agent's")]
-pub struct OddSettings(&'static str);
-
-/// The settings with the hook in them; `None` if it is there already.
-///
-/// An entry of an earlier program is brought up to date where it stands.
-///
-/// # Errors
-/// The settings have another form.
-pub fn with_hook(settings: &Value, command: &str) -> Result<Option<Value>, OddSettings> {
-    let mut wanted = settings.clone();
-    let hooks = member(&mut wanted, "hooks", json!({})).ok_or(OddSettings("hooks"))?;
-    let odd = OddSettings("hooks.SessionStart");
-    let groups = member(hooks, "SessionStart", json!([])).and_then(Value::as_array_mut);
-    let groups = groups.ok_or(odd)?;
-    let own = groups
-        .iter_mut()
-        .filter_map(|group| group.get_mut("hooks")?.as_array_mut())
-        .flatten()
-        .filter_map(|hook| hook.get_mut("command"))
-        .find(|command| command.as_str().is_some_and(|text| text.contains(COMMAND)));
-    match own {
-        Some(known) if known == command => return Ok(None),
-        Some(known) => *known = command.into(),
-        None => groups.push(json!({ "hooks": [
-            { "type": "command", "command": command, "timeout": PATIENCE },
-        ] })),
-    }
-    Ok(Some(wanted))
-}
-
-/// A member of an object, made where it is missing.
-///
-/// `None` where there is no object.
-fn member<'v>(value: &'v mut Value, name: &str, usual: Value) -> Option<&'v mut Value> {
-    Some(value.as_object_mut()?.entry(name).or_insert(usual))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,22 +148,22 @@ mod tests {
     fn the_hook_is_written_once_and_beside_those_of_others() {
         let other = json!({ "hooks": [{ "type": "command", "command": "date" }] });
         let settings = json!({ "model": "x", "hooks": { "SessionStart": [other], "Stop": [] } });
-        let first = with_hook(&settings, "/a/svc __recap-hook__").unwrap().unwrap();
+        let first = HOOK.with(&settings, "/a/svc __recap-hook__").unwrap().unwrap();
         assert_eq!(first["hooks"]["SessionStart"][0], other);
         assert_eq!(first["hooks"]["SessionStart"].as_array().unwrap().len(), 2);
-        assert_eq!(with_hook(&first, "/a/svc __recap-hook__"), Ok(None));
-        let moved = with_hook(&first, "/b/svc __recap-hook__").unwrap().unwrap();
+        assert_eq!(HOOK.with(&first, "/a/svc __recap-hook__"), Ok(None));
+        let moved = HOOK.with(&first, "/b/svc __recap-hook__").unwrap().unwrap();
         let own = &moved["hooks"]["SessionStart"][1]["hooks"][0];
         assert_eq!(own["command"], "/b/svc __recap-hook__");
         assert_eq!(moved["hooks"]["SessionStart"].as_array().unwrap().len(), 2);
-        let new = with_hook(&json!({}), "x __recap-hook__").unwrap().unwrap();
-        assert_eq!(new["hooks"]["SessionStart"][0]["hooks"][0]["timeout"], PATIENCE);
+        let new = HOOK.with(&json!({}), "x __recap-hook__").unwrap().unwrap();
+        assert_eq!(new["hooks"]["SessionStart"][0]["hooks"][0]["timeout"], HOOK.patience);
     }
 
     #[test]
     fn settings_of_another_form_are_left_alone() {
         for odd in [json!([]), json!({"hooks": 1}), json!({"hooks": {"SessionStart": {}}})] {
-            assert!(with_hook(&odd, "svc __recap-hook__").is_err(), "{odd}");
+            assert!(HOOK.with(&odd, "svc __recap-hook__").is_err(), "{odd}");
         }
     }
 }

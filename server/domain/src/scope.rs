@@ -132,6 +132,7 @@ fn need(method: &str, pattern: &str) -> Need {
         (true, true) if pattern.ends_with("/qr") && OPERABLE.contains(&first) => Need::Operate,
         (true, true) if READABLE.contains(&first) => Need::Read,
         (false, true) if first == "ws" || PAGES.contains(&first) => Need::Read,
+        (true, false) if first == "approvals" => Need::Approve,
         (true, false) if OPERABLE.contains(&first) => {
             if pattern.contains("/permissions/") {
                 Need::Approve
@@ -166,6 +167,7 @@ mod tests {
             ("PATCH", "/api/instances/{id}", false, true, false),
             ("DELETE", "/api/agents/{job_id}", false, true, false),
             ("POST", "/api/instances/{id}/permissions/{request_id}", false, false, true),
+            ("POST", "/api/approvals/{request_id}", false, false, true),
             ("GET", "/api/instances/{id}/changes/file", true, true, true),
             ("GET", "/api/projects/{name}/worktrees", true, true, true),
             ("POST", "/api/projects/{name}/worktrees/{worktree}/remove", false, true, false),

@@ -10,7 +10,7 @@ use crate::cli::work::{act, look};
 use clap::{Args, Subcommand};
 use std::io::Read as _;
 use svc_app::App;
-use svc_shared::api::approvals::{AnswerRequest, Approval};
+use svc_shared::api::approvals::{AnswerRequest, Approval, because};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Approvals {
@@ -94,12 +94,19 @@ fn show(call: &Call, named: &NamedApproval) -> Result<Exit, End> {
         call.output.json(&one)?;
         return Ok(Exit::Done);
     }
-    call.output.line(&format!("{} of {} ({})", one.request_id, one.project, one.instance_id))?;
+    let session = match &one.instance_id {
+        Some(id) => id.as_str(),
+        None => "a session of this machine that svc did not start",
+    };
+    call.output.line(&format!("{} of {} ({session})", one.request_id, one.project))?;
     let tool = one.tool.as_deref().unwrap_or(&one.subtype);
     let cut = if one.truncated { " (shortened)" } else { "" };
     call.output.line(&format!("{tool}: {}{cut}", one.summary))?;
     let state = match (&one.decision, one.answered_at) {
-        (None, _) => format!("waiting since {}", one.since),
+        (None, _) => {
+            let until = one.expires_at.map(|at| format!(", until {at}")).unwrap_or_default();
+            format!("waiting since {}{until}", one.since)
+        }
         (Some(decision), at) => {
             let at = at.map(|at| format!(" at {at}")).unwrap_or_default();
             let by = one.actor.as_ref().map(|actor| format!(" by {actor}")).unwrap_or_default();
@@ -107,6 +114,9 @@ fn show(call: &Call, named: &NamedApproval) -> Result<Exit, End> {
         }
     };
     call.output.line(&state)?;
+    if let Some(reason) = &one.reason {
+        call.output.line(because(reason))?;
+    }
     Ok(Exit::Done)
 }
 
@@ -134,7 +144,7 @@ fn found(all: Vec<Approval>, id: &str) -> Result<Approval, End> {
 
 async fn answered(app: &App, id: &str, request: &AnswerRequest) -> Result<Approval, End> {
     let one = found(app.approvals().open().await?, id)?;
-    app.approvals().answer(&one.instance_id, &one.request_id, request).await?;
+    app.approvals().answer(one.instance_id.as_ref(), &one.request_id, request).await?;
     Ok(one)
 }
 

@@ -48,15 +48,17 @@ const WITHDRAW: &str = "UPDATE hosted_prompts SET decision = 'cancelled', answer
      WHERE process_id = ?2 AND request_id = ?3 AND decision IS NULL";
 const DELIVERED: &str = "UPDATE hosted_prompts SET delivered_at = ?1 \
      WHERE process_id = ?2 AND request_id = ?3 AND delivered_at IS NULL";
-const OPEN: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.project, p.subtype, \
-     p.tool, p.summary, p.truncated, p.since, p.decision, p.message, p.actor, p.answered_at, \
+const OPEN: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.project, \
+     NULL AS conversation, p.subtype, p.tool, p.summary, p.truncated, p.since, \
+     NULL AS expires_at, p.decision, NULL AS reason, p.message, p.actor, p.answered_at, \
      p.delivered_at FROM hosted_prompts AS p \
      JOIN hosted_sessions AS s ON s.instance_id = p.instance_id \
      WHERE p.decision IS NULL OR (p.delivered_at IS NULL AND p.decision IN ('allow', 'deny') \
      AND p.process_id = s.process_id AND s.status IN ('running', 'stopping')) \
      ORDER BY p.since, p.request_id";
-const ANSWERED: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.project, p.subtype, \
-     p.tool, p.summary, p.truncated, p.since, p.decision, p.message, p.actor, p.answered_at, \
+const ANSWERED: &str = "SELECT p.instance_id, p.process_id, p.request_id, s.project, \
+     NULL AS conversation, p.subtype, p.tool, p.summary, p.truncated, p.since, \
+     NULL AS expires_at, p.decision, NULL AS reason, p.message, p.actor, p.answered_at, \
      p.delivered_at FROM hosted_prompts AS p \
      JOIN hosted_sessions AS s ON s.instance_id = p.instance_id \
      WHERE p.decision IS NOT NULL ORDER BY p.answered_at DESC, p.request_id LIMIT 200";
@@ -78,7 +80,7 @@ pub struct StoredHosted {
 /// A question of an agent, and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptRow {
-    /// The session, as text.
+    /// The session, as text; empty for one that nobody manages.
     pub instance_id: String,
     /// The process that asked.
     pub process_id: String,
@@ -86,6 +88,8 @@ pub struct PromptRow {
     pub request_id: String,
     /// The session's project.
     pub project: String,
+    /// Token of the session's own id, where no bridge is known.
+    pub conversation: Option<String>,
     /// What kind it is.
     pub subtype: String,
     /// The tool.
@@ -96,8 +100,12 @@ pub struct PromptRow {
     pub truncated: bool,
     /// Since when it waits.
     pub since: Timestamp,
+    /// Until when it waits; `None` where it waits for ever.
+    pub expires_at: Option<Timestamp>,
     /// `allow`, `deny`, `interrupted` or `cancelled`; `None` while it waits.
     pub decision: Option<String>,
+    /// Why it was withdrawn, or why an answer did not arrive.
+    pub reason: Option<String>,
     /// Text beside a refusal.
     pub message: Option<String>,
     /// Who decided.
@@ -225,12 +233,15 @@ impl FromRow<'_, SqliteRow> for PromptRow {
             process_id: row.try_get("process_id")?,
             request_id: row.try_get("request_id")?,
             project: row.try_get("project")?,
+            conversation: row.try_get("conversation")?,
             subtype: row.try_get("subtype")?,
             tool: row.try_get("tool")?,
             summary: row.try_get("summary")?,
             truncated: row.try_get("truncated")?,
             since: time(row, "since")?.ok_or_else(|| bad("since"))?,
+            expires_at: time(row, "expires_at")?,
             decision: row.try_get("decision")?,
+            reason: row.try_get("reason")?,
             message: row.try_get("message")?,
             actor: row.try_get("actor")?,
             answered_at: time(row, "answered_at")?,

@@ -5,6 +5,7 @@
 
 mod access;
 mod addresses;
+mod bridge_prompts;
 mod bridges;
 mod connection;
 mod copy;
@@ -31,6 +32,7 @@ mod ui_prefs;
 
 pub use access::{SignInRow, TokenRow};
 pub use addresses::{AddressRow, Use};
+pub use bridge_prompts::{NewBridgePrompt, PromptEnd};
 pub use bridges::{Along, Cap, Changes, Content, Inserted, Saved, Stored};
 pub use copy::{Withdrawn, carry_withdrawn_tokens, check_copy, copy_registry, withdrawn_tokens};
 pub use end_facts::{EndFacts, LastUse};

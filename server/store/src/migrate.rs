@@ -79,6 +79,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "on limit",
         sql: include_str!("../../../migrations/0015_on_limit.sql"),
     },
+    Script {
+        version: 16,
+        description: "bridge prompts",
+        sql: include_str!("../../../migrations/0016_bridge_prompts.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

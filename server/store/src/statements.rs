@@ -1,8 +1,8 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
 use crate::{
-    access, addresses, bridges, end_facts, history, hosted, limit_waits, stranded, transcripts,
-    ui_prefs,
+    access, addresses, bridge_prompts, bridges, end_facts, history, hosted, limit_waits, stranded,
+    transcripts, ui_prefs,
 };
 
 /// Every statement on our tables.
@@ -15,6 +15,7 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     bridges::STATEMENTS,
     end_facts::STATEMENTS,
     history::STATEMENTS,
+    bridge_prompts::STATEMENTS,
     hosted::STATEMENTS,
     limit_waits::STATEMENTS,
     stranded::STATEMENTS,

@@ -1,14 +1,16 @@
 //! What agents ask their operator, and the answers.
 
 use crate::Timestamp;
-use crate::ids::InstanceId;
+use crate::ids::{InstanceId, SessionRef};
 use serde::{Deserialize, Serialize};
 
 /// A question of an agent, and what became of it. Every member is always present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// The session that asks.
-    pub instance_id: InstanceId,
+    /// The session that asks; null when nobody manages it: it was started in a terminal.
+    pub instance_id: Option<InstanceId>,
+    /// Token of the session's own id, where it came through the agent's hook.
+    pub conversation: Option<SessionRef>,
     /// Names the question within its session.
     pub request_id: String,
     /// The session's project.
@@ -23,14 +25,36 @@ pub struct Approval {
     pub truncated: bool,
     /// Since when it waits.
     pub since: Timestamp,
+    /// Until when it waits here; null when it waits for ever.
+    pub expires_at: Option<Timestamp>,
     /// `allow`, `deny`, `interrupted` or `cancelled`; null while it waits.
     pub decision: Option<String>,
+    /// Why it was withdrawn, or why an answer did not arrive; see [`because`].
+    pub reason: Option<String>,
     /// Text beside a refusal.
     pub message: Option<String>,
     /// When it was decided; null while it waits.
     pub answered_at: Option<Timestamp>,
     /// Who decided; null when nobody did.
     pub actor: Option<String>,
+}
+
+/// What a reason means, in a sentence.
+///
+/// An unknown word is given back as it is.
+#[must_use]
+pub fn because(reason: &str) -> &str {
+    match reason {
+        "answered-elsewhere" => "It was answered in the session's own client.",
+        "asker-gone" => {
+            "The session stopped waiting: it was answered in its own client, or it has ended."
+        }
+        "expired" => "Nobody answered in time, so the session asks in its own client.",
+        "not-renewed" => "The service was restarted, and the session did not ask again.",
+        "switched-off" => "Approvals here were switched off (claude.approval_hook).",
+        "undelivered" => "The session had stopped waiting before the answer arrived.",
+        other => other,
+    }
 }
 
 /// Answer of the list.

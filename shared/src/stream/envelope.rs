@@ -117,6 +117,7 @@ fn record(kind: &str, v: &str) -> serde_json::Result<Record> {
         "external" => Record::External(read(v)?),
         "tracked" => Record::Tracked(read(v)?),
         "adoptable" => Record::Adoptable(read(v)?),
+        "question" => Record::Question(read(v)?),
         "clone" => Record::Clone(read(v)?),
         "preflight" => Record::Preflight(read(v)?),
         "health" => Record::Health(read(v)?),

@@ -70,7 +70,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     let raw = tty::Raw::enter();
     tty::read(sender.clone(), Event::Typed);
     if let Some(pipe) = &double.knobs.tui.feed {
-        tty::follow(pipe.clone(), sender, Event::Fed);
+        tty::follow(pipe.clone(), sender.clone(), Event::Fed);
     }
     load::burn(double.knobs.cpu);
     let _memory = load::hold_memory(double.knobs.memory_mb);
@@ -97,7 +97,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         }
     }
     let found = conversation::open(double, &args).inspect_err(|_| screen.close(None))?;
-    let mut session = Session::begin(double, args, log, screen, found);
+    let mut session = Session::begin(double, args, log, screen, found, sender);
     let end = session.run(&receiver);
     session.close();
     drop(raw);

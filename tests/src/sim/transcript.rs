@@ -88,6 +88,22 @@ impl Transcript {
         Ok(())
     }
 
+    /// Appends the result of a call.
+    pub(crate) fn append_result(&mut self, double: &Double, call: &str, text: &str, failed: bool) {
+        let uuid = self.draw.uuid();
+        let record = json!({
+            "parentUuid": self.parent, "isSidechain": false, "userType": "external",
+            "cwd": double.cwd, "sessionId": self.session, "version": double.profile.version(),
+            "gitBranch": self.branch, "type": "user", "uuid": uuid, "timestamp": timestamp(),
+            "entrypoint": if self.source == Source::Remote { "sdk-cli" } else { "cli" },
+            "message": { "role": "user", "content": [{
+                "type": "tool_result", "tool_use_id": call, "content": text, "is_error": failed,
+            }] },
+        });
+        let _ = files::append(&self.file, format!("{record}\n").as_bytes());
+        self.parent = Some(uuid);
+    }
+
     /// Appends a turn and returns its message as it goes to the stream as well.
     pub(crate) fn append(&mut self, double: &Double, turn: &Turn) -> Value {
         let message = message(turn, &mut self.draw);
@@ -131,6 +147,14 @@ fn is_sign_out(turn: &Turn) -> bool {
     turn.role == Role::Assistant && turn.text.ends_with("Please run /login")
 }
 
+/// The call of a message that `append` returned: its name and its input.
+pub(crate) fn call_of(message: &Value) -> (String, Value) {
+    let parts = message.get("content").and_then(Value::as_array);
+    let call = parts.into_iter().flatten().find(|part| part.get("id").is_some());
+    let id = call.and_then(|call| call.get("id")?.as_str()).unwrap_or_default();
+    (id.to_owned(), call.and_then(|call| call.get("input")).cloned().unwrap_or_default())
+}
+
 fn message(turn: &Turn, draw: &mut Draw) -> Value {
     if turn.role == Role::User {
         return json!({ "role": "user", "content": turn.text });
@@ -139,7 +163,12 @@ fn message(turn: &Turn, draw: &mut Draw) -> Value {
     if !turn.text.is_empty() {
         content.push(json!({ "type": "text", "text": turn.text }));
     }
-    if let Some(tool) = &turn.tool {
+    if turn.role == Role::Permission {
+        content.push(json!({
+            "type": "tool_use", "id": draw.id("toolu_"),
+            "name": turn.tool.as_deref().unwrap_or("Bash"), "input": { "command": turn.text },
+        }));
+    } else if let Some(tool) = &turn.tool {
         content.push(json!({
             "type": "tool_use", "id": draw.id("toolu_"), "name": tool,
             "input": { "command": "ls", "file_path": "README.md" },

@@ -17,15 +17,18 @@ use super::debug_log::DebugLog;
 use super::double::Double;
 use super::failure::Failure;
 use super::ids::Draw;
+use super::permission::{self, Call, Decision};
 use super::registry::{Entry, Status};
 use super::signals;
-use super::transcript::{Source, Transcript};
+use super::transcript::{Source, Transcript, call_of};
 use super::values::{ExitSignal, Role, Turn};
 
 enum Event {
     Line(String),
     StarterGone,
     Signal(i32),
+    /// A hook decided about a call.
+    Decided(String, Decision),
 }
 
 /// Runs the worker to its end.
@@ -40,7 +43,7 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
     // 64: the script and a few control lines; a full channel only makes the sender wait.
     let (sender, receiver) = sync_channel(64);
     signals::forward(&[SIGINT, SIGTERM], sender.clone(), Event::Signal)?;
-    read_stdin(sender);
+    read_stdin(sender.clone());
     let entry = Entry::register(double, &uuid, "sdk-cli", "Remote session");
     emit(&json!({
         "type": "system", "subtype": "init", "session_id": uuid, "cwd": double.cwd,
@@ -54,6 +57,8 @@ pub(crate) fn run(double: &Double) -> Result<u8, Failure> {
         script: double.knobs.turns.clone().unwrap_or_else(usual_script).into(),
         turn_at: None,
         end_at: double.knobs.session_ms.map(later),
+        waiting: 0,
+        sender,
     };
     play.plan_next();
     Ok(play.run(&receiver))
@@ -67,6 +72,9 @@ struct Play<'a> {
     script: VecDeque<Turn>,
     turn_at: Option<Instant>,
     end_at: Option<Instant>,
+    /// How many calls wait for a permission.
+    waiting: usize,
+    sender: SyncSender<Event>,
 }
 
 impl Play<'_> {
@@ -75,6 +83,7 @@ impl Play<'_> {
             match next(receiver, self.turn_at.into_iter().chain(self.end_at).min()) {
                 Some(Event::Line(line)) if asks_to_end(&line) => break,
                 Some(Event::Line(_)) => {}
+                Some(Event::Decided(call, decision)) => self.decided(&call, &decision),
                 Some(Event::StarterGone) => break,
                 Some(Event::Signal(signal)) => {
                     self.entry.remove();
@@ -99,6 +108,16 @@ impl Play<'_> {
         self.turn_at = self.script.front().map(|turn| later(turn.after_ms));
     }
 
+    /// A call was allowed or refused in the place of the remote client.
+    fn decided(&mut self, call: &str, decision: &Decision) {
+        match decision {
+            Decision::Allow => self.transcript.append_result(self.double, call, "done", false),
+            Decision::Deny(why) => self.transcript.append_result(self.double, call, why, true),
+        }
+        self.waiting = self.waiting.saturating_sub(1);
+        self.entry.set(if self.waiting == 0 { Status::Idle } else { Status::Waiting });
+    }
+
     fn turn(&mut self) {
         if let Some(turn) = self.script.pop_front() {
             let message = self.transcript.append(self.double, &turn);
@@ -115,6 +134,19 @@ impl Play<'_> {
                 }
                 Role::Permission => {
                     self.entry.set(Status::Waiting);
+                    self.waiting += 1;
+                    let (id, input) = call_of(&message);
+                    let tool = turn.tool.as_deref().unwrap_or("Bash");
+                    let call = Call {
+                        session: &self.uuid,
+                        transcript: self.transcript.file(),
+                        tool,
+                        input: &input,
+                    };
+                    let sender = self.sender.clone();
+                    permission::ask(self.double, &call, move |decision| {
+                        let _ = sender.send(Event::Decided(id, decision)); // it has ended
+                    });
                     emit(&json!({
                         "type": "control_request", "request_id": self.uuid,
                         "request": {

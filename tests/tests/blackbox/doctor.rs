@@ -298,8 +298,7 @@ async fn untrusted_projects_and_none_at_all_warn() {
 }
 
 /// Takes back what the last migration did.
-const BEFORE_THE_LAST_MIGRATION: &str = "ALTER TABLE bridges DROP COLUMN on_limit; \
-     ALTER TABLE hosted_sessions DROP COLUMN on_limit; PRAGMA user_version = 14";
+const BEFORE_THE_LAST_MIGRATION: &str = "DROP TABLE bridge_prompts; PRAGMA user_version = 15";
 
 #[tokio::test]
 async fn a_damaged_older_or_newer_database_is_told_apart() {

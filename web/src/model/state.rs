@@ -21,6 +21,8 @@ pub struct Changed {
     pub jobs: bool,
     /// Sessions started elsewhere.
     pub external: bool,
+    /// What sessions ask that nobody manages.
+    pub questions: bool,
     /// Readiness of projects.
     pub refused: bool,
     /// Clones.
@@ -45,6 +47,7 @@ impl Changed {
             "tracked" => self.tracked.push(id.to_owned()),
             "job" => self.jobs = true,
             "external" | "adoptable" => self.external = true,
+            "question" => self.questions = true,
             "preflight" => self.refused = true,
             "clone" => self.clones = true,
             "shepherd" => self.sign_in = true,
@@ -95,6 +98,7 @@ pub fn replace(state: &mut State, next: State) -> Changed {
         tracked: differing(&state.tracked, &next.tracked),
         jobs: state.jobs != next.jobs,
         external: state.external != next.external || state.adoptable != next.adoptable,
+        questions: state.questions != next.questions,
         refused: state.preflight != next.preflight,
         clones: state.clones != next.clones,
         sign_in: state.shepherd != next.shepherd,

@@ -43,10 +43,19 @@ pub const SHORTENED: &str = "shortened; the conversation has the full text";
 /// The inbox without questions.
 pub const EMPTY: &str = "Nothing is waiting for you.";
 /// What will be there.
-pub const EMPTY_WHY: &str =
-    "Requests of Direct Sessions appear here, and background sessions that wait for you.";
+pub const EMPTY_WHY: &str = "Requests of Direct Sessions appear here, and background sessions that wait for you. With \
+     Approvals here on (Settings, Agent) all sessions of this machine ask here.";
 /// How to get to the session.
 pub const OPEN: &str = "Open session";
+/// How to get to the conversation of a session that nobody manages.
+pub const OPEN_CONVERSATION: &str = "Open conversation";
+/// Beside a question of a session that nobody manages.
+pub const THIS_MACHINE: &str = "started on this machine, not by svc";
+/// Until when a question waits here.
+#[must_use]
+pub fn until(time: &str) -> String {
+    format!("waits here until {time}")
+}
 /// An answer was taken.
 #[must_use]
 pub fn answered(is_allowed: bool, project: &str) -> String {

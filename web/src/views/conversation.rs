@@ -18,7 +18,7 @@ use crate::prefs;
 use crate::reactive::{dynamic, effect, live, memo};
 use crate::talk_feed::{Reading, TalkFeed};
 use crate::text::conversation as words;
-use crate::views::conversations::{failed, href};
+use crate::views::conversations::failed;
 use crate::views::home::Loading;
 use crate::views::prose::{Plain, Prose};
 use crate::views::row::fact;
@@ -332,7 +332,10 @@ fn step(lines: &web_sys::HtmlElement, forwards: bool) {
 fn view_turn(feed: TalkFeed, turn: &Arc<Turn>, is_hit: bool) -> AnyView {
     let index = turn.index;
     let name = feed.project.get_value();
-    let here = format!("{}?turn={index}", href(&name, &feed.conversation.get_value()));
+    let here = format!(
+        "{}?turn={index}",
+        browser::conversation_href(&name, &feed.conversation.get_value())
+    );
     let time = turn.timestamp.map(|at| {
         let zone = prefs::zone(at.as_millis());
         let title = absolute(at);

@@ -15,7 +15,7 @@ use crate::views::times::When;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use svc_shared::internal::conversations::{Conversation, ConversationList};
-use svc_shared::paths::{self, segment};
+use svc_shared::paths;
 
 type Found = Option<Result<ConversationList, Problem>>;
 
@@ -25,11 +25,6 @@ fn read(project: String, found: RwSignal<Found>) {
         let answer = api::get::<ConversationList>(&paths::conversations(&project)).await;
         found.try_set(Some(answer)); // left meanwhile: fine
     });
-}
-
-/// The address of a conversation.
-pub fn href(project: &str, conversation: &str) -> String {
-    browser::href(&format!("/ui/projects/{}/c/{}", segment(project), segment(conversation)))
 }
 
 /// The list of a project.
@@ -107,7 +102,7 @@ fn row(project: &str, one: &Conversation) -> AnyView {
     let last = one.last_ts;
     view! {
         <li class="talk">
-            <a class="talk-prompt" href=href(project, one.conversation.as_str()) data-testid="conversation">
+            <a class="talk-prompt" href=browser::conversation_href(project, one.conversation.as_str()) data-testid="conversation">
                 <bdi>{prompt}</bdi>
             </a>
             <span class="facts">

@@ -7,6 +7,7 @@ use crate::page::page;
 use crate::parts::button::ButtonStyle;
 use crate::parts::icon::icon;
 use crate::reactive::{dynamic, effect, live, memo};
+use crate::store::Asked;
 use crate::text::direct as words;
 use crate::views::question::Question;
 use leptos::prelude::*;
@@ -57,7 +58,7 @@ pub fn DirectPanel(
             <For
                 each=move || asked.get()
                 key=|asked| asked.request_id.clone()
-                children=move |asked| view! { <Question bridge=bridge.get_untracked() asked=asked /> }
+                children=move |asked| view! { <Question of=Asked::of(&bridge.get_untracked(), &asked) /> }
             />
             <Composer bridge=bridge has_question=Signal::derive(move || !asked.get().is_empty()) />
         </div>

@@ -34,8 +34,8 @@ pub fn Inbox() -> impl IntoView {
         })}
         <For
             each=move || asked.get()
-            key=|(bridge, asked)| (bridge.instance_id.clone(), asked.request_id.clone())
-            children=|(bridge, asked)| view! { <Question bridge=bridge asked=asked has_link=true /> }
+            key=|one| (one.id.clone(), one.asked.request_id.clone())
+            children=|one| view! { <Question of=one has_link=true /> }
         />
         <Rows
             title=nav_words::BACKGROUND testid="inbox-jobs" keys=jobs total=jobs

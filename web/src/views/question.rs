@@ -2,22 +2,21 @@
 
 use crate::browser;
 use crate::model::shown::shown;
+use crate::model::time;
 use crate::page::page;
 use crate::parts::button::ButtonStyle;
+use crate::prefs;
 use crate::reactive::derived;
+use crate::store::Asked;
 use crate::text::direct as words;
 use crate::views::times::Age;
 use leptos::prelude::*;
-use std::sync::Arc;
-use svc_shared::api::instances::{Instance, PendingPermission};
 
 /// A question with its answers.
 #[component]
 pub fn Question(
-    /// The session that asks.
-    bridge: Arc<Instance>,
-    /// What it asks.
-    asked: PendingPermission,
+    /// What is asked, and by whom.
+    of: Asked,
     /// It stands in the row of its session.
     #[prop(optional)]
     is_inside: bool,
@@ -27,29 +26,35 @@ pub fn Question(
 ) -> impl IntoView {
     let page = page();
     let reason = RwSignal::new(String::new());
-    let (id, project) = (bridge.instance_id.to_string(), bridge.project.clone());
-    let about = format!("question-{}", asked.request_id);
-    let answer = {
-        let request = asked.request_id.clone();
-        move |is_allowed: bool| {
-            let text = reason.get_untracked();
-            page.answer(&id, &request, &project, is_allowed, &text);
+    let about = format!("question-{}", of.asked.request_id);
+    let href = match (&of.id, &of.conversation) {
+        (Some(id), _) => Some((browser::session_href(id), words::OPEN)),
+        (None, Some(conversation)) => {
+            Some((browser::conversation_href(&of.project, conversation), words::OPEN_CONVERSATION))
         }
+        (None, None) => None,
     };
+    let (asked, project, is_unmanaged) = (of.asked.clone(), of.project.clone(), of.id.is_none());
+    let answer = move |is_allowed: bool| page.answer(&of, is_allowed, &reason.get_untracked());
     let (allow, deny) = (answer.clone(), answer);
     let is_busy = derived(move || page.pending.has(&about).then_some("true"));
     let since = asked.since;
     let since = derived(move || since);
+    let until = asked.expires_at.map(|at| {
+        words::until(&time::clock_or_date(at, page.clock.now(), prefs::zone(at.as_millis())))
+    });
     let tool = asked.tool.clone().unwrap_or_else(|| asked.subtype.clone());
     view! {
         <section class="card question tone-warn" class:inside=is_inside data-testid="question" data-request=asked.request_id.clone()>
             <div class="question-head">
                 <p>
                     <strong>{shown(&tool).into_owned()}</strong>
-                    {(!is_inside).then(|| view! { " · " <bdi>{shown(&bridge.project).into_owned()}</bdi> })}
-                    {(!is_inside).then(|| view! { " · " <Age since=since /> })} " · " {words::ONCE}
+                    {(!is_inside).then(|| view! { " · " <bdi>{shown(&project).into_owned()}</bdi> })}
+                    {is_unmanaged.then(|| view! { " · " {words::THIS_MACHINE} })}
+                    {(!is_inside).then(|| view! { " · " <Age since=since /> })}
+                    {(!is_inside).then(|| until.map(|until| view! { " · " {until} }))} " · " {words::ONCE}
                 </p>
-                {has_link.then(|| view! { <a href=browser::session_href(bridge.instance_id.as_str())>{words::OPEN}</a> })}
+                {href.filter(|_| has_link).map(|(href, text)| view! { <a href=href>{text}</a> })}
             </div>
             <pre class="output" tabindex="0">{shown(&asked.summary).into_owned()}</pre>
             {asked.truncated.then(|| view! { <p class="muted">{words::SHORTENED}</p> })}

@@ -9,6 +9,7 @@ use crate::model::time;
 use crate::page::page;
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
+use crate::store;
 use crate::text::{cause as cause_words, page::link, restart, session as said, status as words};
 use crate::views::actions::{ActionLayout, Actions};
 use crate::views::cause::CauseLine;
@@ -102,7 +103,7 @@ fn Asked(bridge: Signal<Arc<Instance>>) -> impl IntoView {
             each=move || asked.get()
             key=|asked| asked.request_id.clone()
             children=move |asked| view! {
-                <div class="below-row"><Question bridge=bridge.get_untracked() asked=asked is_inside=true /></div>
+                <div class="below-row"><Question of=store::Asked::of(&bridge.get_untracked(), &asked) is_inside=true /></div>
             }
         />
     }

@@ -24,6 +24,7 @@ use svc_agent::environment::Variables;
 use svc_agent::log_set::LogSet;
 use svc_config::Config;
 use svc_config::ScopeUse;
+use svc_domain::approval_hook;
 use svc_domain::argv::{Argv, Interactive, ServerMode};
 use svc_domain::bridge::{Bridge, Launch};
 use svc_domain::conversation::TakeUp;
@@ -194,6 +195,10 @@ impl Launcher {
         for name in [recap::SWITCH, recap::MOST_CHARS] {
             env.remove(OsStr::new(name));
         }
+        env.remove(OsStr::new(approval_hook::SOCKET));
+        if self.config.claude.approval_hook {
+            Box::pin(self.offer_approvals(&mut env)).await;
+        }
         if self.config.claude.resume_recap && !bridge.is_interactive() {
             Box::pin(self.offer_recap(&mut env)).await;
         }
@@ -252,7 +257,7 @@ impl Launcher {
         let most = self.config.claude.resume_recap_max_chars;
         env.insert(recap::SWITCH.into(), "1".into());
         env.insert(recap::MOST_CHARS.into(), most.to_string().into());
-        let installing = self.agent_config.install_recap_hook();
+        let installing = self.agent_config.install_hook(recap::HOOK, None);
         let why = match tokio::time::timeout(HOOK_PATIENCE, installing).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
@@ -261,6 +266,24 @@ impl Launcher {
         tracing::warn!(
             "sessions begin without a recap (claude.resume_recap), because its hook is not in the \
              agent's settings: {why}"
+        );
+    }
+
+    /// Lets sessions of this launch ask for permissions in the inbox.
+    ///
+    /// Without its hook the variable does nothing, so what keeps it away is only told.
+    async fn offer_approvals(&self, env: &mut Variables) {
+        let socket = crate::asked::socket(&self.config.state_dir);
+        env.insert(approval_hook::SOCKET.into(), socket.clone().into());
+        let installing = self.agent_config.install_hook(approval_hook::HOOK, Some(socket));
+        let why = match tokio::time::timeout(HOOK_PATIENCE, installing).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "another change of the agent's configuration takes long".to_owned(),
+        };
+        tracing::warn!(
+            "sessions ask for permissions in their own client alone (claude.approval_hook), because its \
+             hook is not in the agent's settings: {why}"
         );
     }
 

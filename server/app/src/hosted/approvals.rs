@@ -1,20 +1,25 @@
 //! What agents ask their operator, in one list, and the answers.
 
+use crate::asked::Asked;
+use crate::asked::rows::approval;
 use crate::hosted::HostedParts;
 use crate::ops::{audit, reserve};
 use crate::{AppError, Class};
 use std::sync::Arc;
 use svc_domain::hosted::prompt::LONGEST_MESSAGE;
 use svc_domain::log_escape::quoted;
-use svc_domain::redact::redact_text;
 use svc_shared::api::approvals::{AnswerRequest, Approval};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
-use svc_store::{Decision, PromptRow};
+use svc_store::Decision;
+
+/// Most answered questions that are shown.
+const SHOWN: usize = 200;
 
 /// The approval inbox.
 pub struct Approvals {
     pub(crate) parts: Arc<HostedParts>,
+    pub(crate) asked: Arc<Asked>,
 }
 
 impl Approvals {
@@ -23,11 +28,15 @@ impl Approvals {
     /// # Errors
     /// The registry cannot be read.
     pub async fn open(&self) -> Result<Vec<Approval>, AppError> {
-        let rows = if self.parts.rows.has_readers() {
+        let mut rows = if self.parts.rows.has_readers() {
             self.parts.rows.prompts()
         } else {
             self.parts.rows.store.open_prompts().await?
         };
+        rows.extend(self.asked.open().await?);
+        rows.sort_by(|one, other| {
+            (one.since, &one.request_id).cmp(&(other.since, &other.request_id))
+        });
         Ok(rows.into_iter().filter(|row| row.decision.is_none()).filter_map(approval).collect())
     }
 
@@ -36,19 +45,24 @@ impl Approvals {
     /// # Errors
     /// The registry cannot be read.
     pub async fn answered(&self) -> Result<Vec<Approval>, AppError> {
-        let rows = self.parts.rows.store.answered_prompts().await?;
+        let store = &self.parts.rows.store;
+        let mut rows = store.answered_prompts().await?;
+        rows.extend(store.answered_bridge_prompts().await?);
+        rows.sort_by_key(|row| std::cmp::Reverse(row.answered_at));
+        rows.truncate(SHOWN);
         Ok(rows.into_iter().filter_map(approval).collect())
     }
 
     /// Answers a question, once: whoever comes second is told so.
     ///
     /// The decision is recorded; the service carries it out at once, or as soon as it is connected.
+    /// Without a session the name of the request alone must say which question is meant.
     ///
     /// # Errors
     /// It is decided, withdrawn or unknown, or its session does not run.
     pub async fn answer(
         &self,
-        id: &InstanceId,
+        id: Option<&InstanceId>,
         request_id: &str,
         answer: &AnswerRequest,
     ) -> Result<(), AppError> {
@@ -73,44 +87,53 @@ impl Approvals {
             ));
         }
         self.parts.rows.refresh().await?;
-        if self.parts.rows.get(id).is_none() {
-            return Err(crate::bridges::lookup::unknown_instance(id.as_str()));
-        }
         if word == "deny" {
             // An agent that fills the disk must not go unrefused.
             reserve::make_room(&self.parts.config.state_dir).await;
         }
         let actor = audit::current().map(|actor| actor.to_string());
         let decision = Decision { word, message, actor: actor.as_deref() };
-        let now = self.parts.rows.clock.now();
-        if !self.parts.rows.store.decide_prompt(id, request_id, &decision, now).await? {
-            return Err(AppError::new(
+        let over = || {
+            AppError::new(
                 ErrorCode::Stale,
                 Class::Conflict,
                 "this question does not wait any more: it was answered, withdrawn, or its session \
                  has ended; `svc approvals list` shows what waits",
-            ));
+            )
+        };
+        let named = match id {
+            Some(id) => Some(id.clone()),
+            None => self.direct_session_of(request_id)?,
+        };
+        let Some(id) = named.filter(|id| self.parts.rows.get(id).is_some()) else {
+            // Its hook waits.
+            let is_decided = self.asked.decide(id, request_id, &decision).await?;
+            return if is_decided { Ok(()) } else { Err(over()) };
+        };
+        let now = self.parts.rows.clock.now();
+        if !self.parts.rows.store.decide_prompt(&id, request_id, &decision, now).await? {
+            return Err(over());
         }
         self.parts.rows.refresh().await?;
-        self.parts.wake(id);
+        self.parts.wake(&id);
         self.parts.rows.tell_others();
         Ok(())
     }
-}
 
-fn approval(row: PromptRow) -> Option<Approval> {
-    Some(Approval {
-        instance_id: row.instance_id.parse().ok()?,
-        request_id: row.request_id,
-        project: row.project,
-        subtype: row.subtype,
-        tool: row.tool,
-        summary: row.summary,
-        truncated: row.truncated,
-        since: row.since,
-        decision: row.decision,
-        message: row.message.map(|message| redact_text(&message)),
-        answered_at: row.answered_at,
-        actor: row.actor,
-    })
+    /// The Direct Session that asks under this name, if one does.
+    fn direct_session_of(&self, request_id: &str) -> Result<Option<InstanceId>, AppError> {
+        let open = self.parts.rows.prompts();
+        let mut named = open
+            .iter()
+            .filter(|row| row.request_id == request_id && row.decision.is_none())
+            .filter_map(|row| row.instance_id.parse().ok());
+        match (named.next(), named.next()) {
+            (Some(_), Some(_)) => Err(AppError::new(
+                ErrorCode::Ambiguous,
+                Class::Conflict,
+                "several sessions ask under this name; name the session as well",
+            )),
+            (found, _) => Ok(found),
+        }
+    }
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use svc_agent::environment::with_launch_id;
 use svc_domain::admission::{Obstacle, Program, Trust as Trusted, bypass_obstacle, trust_obstacle};
+use svc_domain::approval_hook;
 use svc_domain::argv::hosted_args;
 use svc_domain::hosted::{Command, Fact, HostedSession, Refusal, State};
 use svc_domain::identity::{LaunchId, Pid, ProcessIdentity};
@@ -108,7 +109,10 @@ impl HostedParts {
         // daemon that held it is gone.
         let launch: LaunchId = session.process_id.parse().map_err(AppError::internal)?;
         // What is no text cannot travel in JSON, and no variable of the agent is.
-        let env: Map<String, Value> = with_launch_id(agent.environment(), &launch)
+        let mut env = agent.environment();
+        // What this agent asks comes through its pipes.
+        env.insert(approval_hook::SOCKET.into(), "".into());
+        let env: Map<String, Value> = with_launch_id(env, &launch)
             .into_iter()
             .filter_map(|(name, value)| {
                 Some((name.into_string().ok()?, value.into_string().ok()?.into()))

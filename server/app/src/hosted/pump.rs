@@ -399,7 +399,12 @@ impl Pump {
                 // The daemon tells it again after a restart of the service.
                 if let Some(readers) = self.parts.rows.readers().filter(|_| parked.is_new) {
                     let (session, process) = (self.id.clone(), self.process.clone());
-                    readers.happened(&Event::permission_needed(session, process, subtype, id));
+                    readers.happened(&Event::permission_needed(
+                        Some(session),
+                        process,
+                        subtype,
+                        id,
+                    ));
                 }
             }
             // Decided before the service was restarted, perhaps without the agent being told.

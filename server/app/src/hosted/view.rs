@@ -1,6 +1,7 @@
 //! The record of a Direct Session, made of its row.
 
 use crate::agent::Agent;
+use crate::asked::rows::pending;
 use crate::auth::refs::SessionRefs;
 use crate::projects::catalog::Catalog;
 use crate::read_model::signs::{Session, Signs, Told};
@@ -11,7 +12,7 @@ use svc_domain::admission::{Trust, bypass_obstacle};
 use svc_domain::agent_log::RemoteId;
 use svc_domain::hosted::{HostedSession, Outcome, State};
 use svc_shared::Word;
-use svc_shared::api::instances::{Instance, PendingPermission};
+use svc_shared::api::instances::Instance;
 use svc_shared::status::{Channel, EvidenceSource, PermissionMode, Phase, ResumeBlocked};
 use svc_store::PromptRow;
 
@@ -172,16 +173,4 @@ fn notice(session: &HostedSession, is_connected: bool) -> Option<String> {
          reconnects by itself"
             .to_owned()
     })
-}
-
-fn pending(prompt: &PromptRow) -> PendingPermission {
-    PendingPermission {
-        request_id: prompt.request_id.clone(),
-        subtype: prompt.subtype.clone(),
-        since: prompt.since,
-        tool: prompt.tool.clone(),
-        summary: prompt.summary.clone(),
-        truncated: prompt.truncated,
-        expires_at: None,
-    }
 }

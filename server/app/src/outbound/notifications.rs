@@ -10,7 +10,9 @@ mod target;
 
 use super::message::{delivery_id, fitted};
 use super::rule::Rule;
+use crate::asked::rows::AskedRows;
 use crate::hosted::rows::HostedRows;
+use crate::registry::copies::Copies;
 use crate::tasks::Tasks;
 use crate::{AppError, Class, failpoint};
 use futures_util::future::join_all;
@@ -53,6 +55,9 @@ struct Shown {
     open: BTreeSet<Key>,
 }
 
+/// What is known of questions, and of the sessions that ask.
+pub(super) type Sources<'a> = (&'a Arc<HostedRows>, &'a Arc<AskedRows>, &'a Arc<Copies>);
+
 /// The targets, and what they are told.
 pub struct Notifications {
     is_enabled: bool,
@@ -65,6 +70,8 @@ pub struct Notifications {
     news: Notify,
     gathered: Mutex<Gatherer>,
     rows: Arc<HostedRows>,
+    asked: Arc<AskedRows>,
+    copies: Arc<Copies>,
     clock: Arc<dyn Clock>,
     tasks: Tasks,
 }
@@ -84,7 +91,7 @@ impl Notifications {
         port: u16,
         clock: &Arc<dyn Clock>,
         tasks: &Tasks,
-        rows: &Arc<HostedRows>,
+        (rows, asked, copies): Sources<'_>,
     ) -> Self {
         let settings = &config.notifications;
         let (mut targets, mut unusable) = (Vec::new(), Vec::new());
@@ -124,6 +131,8 @@ impl Notifications {
             news: Notify::new(),
             gathered: Mutex::new(Gatherer::new(settle)),
             rows: Arc::clone(rows),
+            asked: Arc::clone(asked),
+            copies: Arc::clone(copies),
             clock: Arc::clone(clock),
             tasks: tasks.clone(),
         }
@@ -176,8 +185,7 @@ impl Notifications {
                 })
             }
             Payload::PermissionNeeded(told) => {
-                let Some(session) = event.instance_id.clone() else { return };
-                New::Question((session, told.request_id.clone()))
+                New::Question((event.instance_id.clone(), told.request_id.clone()))
             }
             Payload::BgSettled(_) | Payload::CloneDone(_) => return,
         };
@@ -191,7 +199,7 @@ impl Notifications {
 
     /// Gathers and tells, until the service ends.
     async fn run(&self) {
-        let mut changes = self.rows.changes();
+        let (mut changes, mut asked) = (self.rows.changes(), self.asked.changes());
         let mut shown: Vec<Shown> = Vec::new();
         let shutdown = self.tasks.shutdown().clone();
         loop {
@@ -208,6 +216,7 @@ impl Notifications {
                 () = sleep => self.tell(&mut shown, false),
                 // The rows live as long as this.
                 Ok(()) = changes.changed(), if !shown.is_empty() => self.withdraw(&mut shown),
+                Ok(()) = asked.changed(), if !shown.is_empty() => self.withdraw(&mut shown),
                 () = shutdown.cancelled() => break,
             }
         }
@@ -250,8 +259,9 @@ impl Notifications {
     }
 
     fn open_questions(&self) -> BTreeSet<Key> {
-        let open = self.rows.prompts().into_iter().filter(|row| row.decision.is_none());
-        open.filter_map(|row| Some((row.instance_id.parse().ok()?, row.request_id))).collect()
+        let all = self.rows.prompts().into_iter().chain(self.asked.all());
+        let open = all.filter(|row| row.decision.is_none());
+        open.map(|row| (row.instance_id.parse().ok(), row.request_id)).collect()
     }
 
     fn tell(&self, shown: &mut Vec<Shown>, is_end: bool) {
@@ -293,7 +303,7 @@ impl Notifications {
             }
             Told::Questions(keys) => {
                 let mut sessions: Vec<(String, String)> =
-                    keys.iter().map(|(session, _)| self.session(session)).collect();
+                    keys.iter().map(|key| self.session(key)).collect();
                 let text = match (sessions.pop(), sessions.is_empty()) {
                     (Some((label, project)), true) => text::of_question(&label, &project),
                     (last, _) => {
@@ -310,11 +320,16 @@ impl Notifications {
     }
 
     /// Label and project of a session that asks.
-    fn session(&self, id: &svc_shared::ids::InstanceId) -> (String, String) {
-        match self.rows.get(id) {
-            Some(session) => (shown_name(session.label()), shown_name(session.project.as_str())),
-            None => ("A session".to_owned(), "A session".to_owned()),
+    fn session(&self, (id, request): &Key) -> (String, String) {
+        let direct = id.as_ref().and_then(|id| self.rows.get(id));
+        if let Some(session) = direct {
+            return (shown_name(session.label()), shown_name(session.project.as_str()));
         }
+        if let Some(bridge) = id.as_ref().and_then(|id| self.copies.bridge(id)) {
+            return (shown_name(bridge.label()), shown_name(bridge.project.as_str()));
+        }
+        let project = self.asked.get(request).map(|row| shown_name(&row.project));
+        ("A session".to_owned(), project.unwrap_or_else(|| "A session".to_owned()))
     }
 
     /// Takes back what is answered.

@@ -1,6 +1,7 @@
 //! The record that leaves the service, made of a row and the facts around it.
 //! Reads nothing and changes nothing.
 
+use crate::asked::rows::AskedRows;
 use crate::auth::refs::SessionRefs;
 use crate::bridges::restart_rules::rules;
 use crate::read_model::facts::Facts;
@@ -27,12 +28,19 @@ pub(crate) struct View {
     pub config: Arc<Config>,
     pub refs: Arc<SessionRefs>,
     pub signs: Arc<Signs>,
+    pub asked: Arc<AskedRows>,
 }
 
 impl View {
     /// Shares these parts.
-    pub fn new(config: &Arc<Config>, refs: &Arc<SessionRefs>, signs: &Arc<Signs>) -> Self {
-        Self { config: Arc::clone(config), refs: Arc::clone(refs), signs: Arc::clone(signs) }
+    pub fn new(
+        config: &Arc<Config>,
+        refs: &Arc<SessionRefs>,
+        signs: &Arc<Signs>,
+        asked: &Arc<AskedRows>,
+    ) -> Self {
+        let (config, refs) = (Arc::clone(config), Arc::clone(refs));
+        Self { config, refs, signs: Arc::clone(signs), asked: Arc::clone(asked) }
     }
 
     /// Why a Resume would be declined or refused now.
@@ -137,6 +145,7 @@ impl View {
             link: link_record(shown),
             on_limit: on_limit(bridge, &self.config).into(),
             stranded,
+            pending_permissions: if live { self.asked.of(&bridge.id) } else { Vec::new() },
             ..Instance::blank(bridge.id.clone(), bridge.project.to_string())
         }
     }

@@ -383,6 +383,13 @@ impl Copies {
             .sum()
     }
 
+    /// Has rows shown again because of what is shown beside them.
+    pub fn touch(&self, ids: &[String]) {
+        let rows = &mut *lock(&self.rows);
+        let numbers = ids.iter().filter_map(|id| rows.numbers.get(id));
+        rows.changed.extend(numbers);
+    }
+
     /// Has all rows looked at again, because of what surrounds them.
     pub fn recheck_all(&self) {
         let mut rows = lock(&self.rows);

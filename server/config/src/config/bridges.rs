@@ -27,6 +27,8 @@ section! {
             => real(60.0), Basic Live;
         /// Answers the agent's one-time remote-control question before the first spawn.
         auto_enable_remote_control: bool = BOOL => ON, Basic Live;
+        /// Lets all sessions of this machine ask for permissions in the inbox.
+        approval_hook: bool = BOOL => OFF, Basic Live;
         /// Gives new sessions of bridges a recap of the newest earlier conversation.
         resume_recap: bool = BOOL => OFF, Basic Live;
         /// Length of that recap in characters; the newest turns are kept.

@@ -44,9 +44,19 @@ async fn session(call: &Call) -> Result<InstanceId, Refusal> {
 
 pub(crate) async fn answer(mut call: Call) -> Result<Response, Refusal> {
     let (answer, _): (AnswerRequest, _) = fields::read(call.body.take())?;
-    let id = session(&call).await?;
+    let app = &call.context.app;
+    let id = match app.bridges().direct_session(call.param()).await? {
+        Some(id) => id,
+        None => app.instances().get(call.param()).await?.instance_id,
+    };
     let request = call.params.get(1).cloned().unwrap_or_default();
-    call.context.app.approvals().answer(&id, &request, &answer).await?;
+    app.approvals().answer(Some(&id), &request, &answer).await?;
+    Ok(reply::json(StatusCode::ACCEPTED, &Accepted { ok: true }))
+}
+
+pub(crate) async fn answer_any(mut call: Call) -> Result<Response, Refusal> {
+    let (answer, _): (AnswerRequest, _) = fields::read(call.body.take())?;
+    call.context.app.approvals().answer(None, call.param(), &answer).await?;
     Ok(reply::json(StatusCode::ACCEPTED, &Accepted { ok: true }))
 }
 

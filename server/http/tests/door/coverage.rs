@@ -345,6 +345,17 @@ const TABLE: &[Row] = &[
         route: "GET /api/approvals",
         asks: &[(Known, 200), (BadQuery("state=answered"), 200), (BadQuery("state=x"), 422)],
     },
+    // 202 needs an agent that asks: in the black-box tests.
+    Row {
+        route: "POST /api/approvals/{request_id}",
+        asks: &[
+            (Body(r#"{"decision":"allow"}"#), 409),
+            (Body(r#"{"decision":5}"#), 422),
+            (Body("{}"), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
     Row { route: "GET /api/hosted", asks: &[(Known, 200)] },
     // 202 needs an agent that asks: in the black-box tests.
     Row {

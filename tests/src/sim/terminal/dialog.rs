@@ -42,7 +42,7 @@ pub(super) fn ask(
                 continue;
             }
             Event::Signal(_) => return Answer::Leave(0),
-            Event::Fed(_) => continue,
+            Event::Fed(_) | Event::Decided(..) => continue,
             Event::Typed(bytes) if bytes.is_empty() => return Answer::Leave(1),
             Event::Typed(bytes) => keys.feed(&bytes),
         };

@@ -3,7 +3,7 @@
 mod link;
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -21,8 +21,10 @@ use crate::sim::console::{after, pause, say};
 use crate::sim::debug_log::DebugLog;
 use crate::sim::double::Double;
 use crate::sim::files;
+use crate::sim::permission::{self, Call, Decision};
 use crate::sim::registry::{Entry, Status};
 use crate::sim::remote::{Server, SessionState};
+use crate::sim::transcript::call_of;
 use crate::sim::values::{ExitSignal, Role, Turn};
 
 /// Longest wait for the answers to the queries.
@@ -45,6 +47,8 @@ pub(super) enum Event {
     Typed(Vec<u8>),
     /// Bytes of knob `tui.feed`.
     Fed(Vec<u8>),
+    /// A hook decided about a call.
+    Decided(String, Decision),
 }
 
 /// What the session does at a time.
@@ -92,6 +96,9 @@ pub(super) struct Session<'a> {
     turn: Option<Instant>,
     /// The tool a turn waits for.
     asking: Option<String>,
+    /// The call that the tool is asked for.
+    call: String,
+    sender: SyncSender<Event>,
     typed: String,
     hint: bool,
     frames: usize,
@@ -108,6 +115,7 @@ impl<'a> Session<'a> {
         log: DebugLog,
         screen: Screen,
         conversation: Conversation,
+        sender: SyncSender<Event>,
     ) -> Self {
         let name = args.name.clone().unwrap_or_else(|| {
             double.cwd.file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -135,6 +143,8 @@ impl<'a> Session<'a> {
             asked: None,
             turn: None,
             asking: None,
+            call: String::new(),
+            sender,
             typed: String::new(),
             hint: false,
             frames: 0,
@@ -210,6 +220,13 @@ impl<'a> Session<'a> {
             let end = match receiver.recv_timeout(wait) {
                 Ok(Event::Signal(signal)) => self.signalled(signal),
                 Ok(Event::Typed(bytes)) => self.heard(&bytes),
+                Ok(Event::Decided(call, decision)) => {
+                    // Too late where somebody at the terminal was faster.
+                    if self.asking.is_some() && self.call == call {
+                        self.permit(decision == Decision::Allow);
+                    }
+                    None
+                }
                 Ok(Event::Fed(bytes)) => {
                     self.screen.raw(&bytes);
                     None
@@ -417,7 +434,7 @@ impl<'a> Session<'a> {
 
     /// A turn: on the screen, in the transcript, in the registry.
     fn take(&mut self, next: &Turn) {
-        self.conversation.transcript.append(self.double, next);
+        let message = self.conversation.transcript.append(self.double, next);
         self.turned = true;
         match next.role {
             Role::User => {
@@ -439,6 +456,18 @@ impl<'a> Session<'a> {
                 self.turn = self.turn.or_else(|| Some(Instant::now()));
                 self.asking = Some(format!("{tool}: {}", next.text));
                 self.entry.set(Status::Waiting);
+                let (id, input) = call_of(&message);
+                self.call.clone_from(&id);
+                let call = Call {
+                    session: &self.conversation.id,
+                    transcript: self.conversation.transcript.file(),
+                    tool: &tool,
+                    input: &input,
+                };
+                let sender = self.sender.clone();
+                permission::ask(self.double, &call, move |decision| {
+                    let _ = sender.send(Event::Decided(id, decision)); // it has ended
+                });
             }
         }
         self.show();
@@ -447,6 +476,8 @@ impl<'a> Session<'a> {
     fn permit(&mut self, allowed: bool) {
         let tool = self.asking.take().unwrap_or_default();
         let word = if allowed { "Allowed" } else { "Denied" };
+        let call = self.call.clone();
+        self.conversation.transcript.append_result(self.double, &call, word, !allowed);
         self.screen.print([Line::new(DIM, 2, format!("{word} {tool}"))]);
         if self.script.is_empty() || !allowed {
             self.turn = None;

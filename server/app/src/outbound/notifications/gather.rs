@@ -20,8 +20,8 @@ const MANY: usize = 4;
 /// Most events that wait for the end of quiet hours.
 const MOST_HELD: usize = 1_000;
 
-/// Names a question: its session, and the name of the request.
-pub(super) type Key = (InstanceId, String);
+/// Names a question: its session, if somebody manages it, and the name of the request.
+pub(super) type Key = (Option<InstanceId>, String);
 
 /// What is to be told now.
 #[derive(Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn key(request: &str) -> Key {
-        ("3f2a91c0-1111-4222-8333-444455556666".parse().unwrap(), request.into())
+        ("3f2a91c0-1111-4222-8333-444455556666".parse().ok(), request.into())
     }
 
     fn after(start: Instant, millis: u64) -> Instant {

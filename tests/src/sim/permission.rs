@@ -1,0 +1,90 @@
+//! Hooks for permissions: commands of the user's settings that may answer in the agent's place.
+//!
+//! They run while the agent's own question stands; whoever answers first decides. The agent does
+//! not end a hook that is too late (agents 2.1.31 to 2.1.211).
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use regex::Regex;
+use serde_json::{Value, json};
+
+use super::double::Double;
+
+/// What a hook decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    Allow,
+    Deny(String),
+}
+
+/// A call that needs a permission.
+pub(crate) struct Call<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) transcript: &'a Path,
+    pub(crate) tool: &'a str,
+    pub(crate) input: &'a Value,
+}
+
+/// Runs the hooks beside this process. `then` hears the first decision, if one decides.
+pub(crate) fn ask(double: &Double, call: &Call<'_>, then: impl FnOnce(Decision) + Send + 'static) {
+    let commands = commands(double, call.tool);
+    if commands.is_empty() {
+        return;
+    }
+    let told = json!({
+        "session_id": call.session, "transcript_path": call.transcript, "cwd": double.cwd,
+        "permission_mode": "default", "hook_event_name": "PermissionRequest",
+        "tool_name": call.tool, "tool_input": call.input, "permission_suggestions": [],
+    })
+    .to_string();
+    let cwd = double.cwd.clone();
+    std::thread::spawn(move || {
+        if let Some(decision) = commands.iter().find_map(|command| run(command, &cwd, &told)) {
+            then(decision);
+        }
+    });
+}
+
+/// The commands of hooks whose matcher fits the tool.
+fn commands(double: &Double, tool: &str) -> Vec<String> {
+    let read = std::fs::read_to_string(double.home.dir().join("settings.json"));
+    let settings: Value = read.ok().and_then(|t| serde_json::from_str(&t).ok()).unwrap_or_default();
+    let groups = settings.pointer("/hooks/PermissionRequest").and_then(Value::as_array);
+    let fits = |group: &&Value| match group.get("matcher").and_then(Value::as_str) {
+        None | Some("" | "*") => true,
+        Some(pattern) => Regex::new(&format!("^(?:{pattern})$")).is_ok_and(|r| r.is_match(tool)),
+    };
+    let hooks = groups.into_iter().flatten().filter(fits).filter_map(|group| group.get("hooks"));
+    let hooks = hooks.filter_map(Value::as_array).flatten();
+    hooks.filter_map(|hook| Some(hook.get("command")?.as_str()?.to_owned())).collect()
+}
+
+fn run(command: &str, cwd: &Path, told: &str) -> Option<Decision> {
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(cwd)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    // A hook that has nothing to do ends before it has read.
+    let _ = child.stdin.take()?.write_all(told.as_bytes());
+    let done = child.wait_with_output().ok()?;
+    if !done.status.success() {
+        return None;
+    }
+    let answer: Value = serde_json::from_slice(&done.stdout).ok()?;
+    let output = answer.get("hookSpecificOutput")?;
+    if output.get("hookEventName")?.as_str()? != "PermissionRequest" {
+        return None;
+    }
+    let decision = output.get("decision")?;
+    match decision.get("behavior")?.as_str()? {
+        "allow" => Some(Decision::Allow),
+        "deny" => Some(Decision::Deny(decision.get("message")?.as_str()?.to_owned())),
+        _ => None,
+    }
+}
