@@ -128,7 +128,9 @@ impl Event {
         Self { instance_id: None, payload: Payload::BgSettled(told) }
     }
 
-    /// An agent waits for a permission; without an instance where nobody manages the session.
+    /// An agent waits for a permission.
+    ///
+    /// Without an instance where nobody manages its session.
     #[must_use]
     pub fn permission_needed(
         id: Option<InstanceId>,

@@ -16,7 +16,9 @@ pub const COMMAND: &str = "__permission-hook__";
 /// Empty where the hook has nothing to do: what a Direct Session asks comes another way.
 pub const SOCKET: &str = "SVC_APPROVAL_SOCKET";
 
-/// Tools whose question is more than yes or no: only the agent's own client can ask it.
+/// Tools whose question is more than yes or no.
+///
+/// Only the agent's own client can ask it.
 pub const INTERACTIVE: [&str; 2] = ["AskUserQuestion", "ExitPlanMode"];
 
 /// The variable that says which launch a session belongs to.

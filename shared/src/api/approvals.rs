@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// A question of an agent, and what became of it. Every member is always present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approval {
-    /// The session that asks; null when nobody manages it: it was started in a terminal.
+    /// The session that asks; null when nobody manages it.
     pub instance_id: Option<InstanceId>,
     /// Token of the session's own id, where it came through the agent's hook.
     pub conversation: Option<SessionRef>,

@@ -1,5 +1,6 @@
-//! Hooks for permissions: commands of the user's settings that may answer in the agent's place.
+//! Hooks for permissions: commands that may answer in the place of a person.
 //!
+//! They stand in the user's settings.
 //! They run while the agent's own question stands; whoever answers first decides. The agent does
 //! not end a hook that is too late (agents 2.1.31 to 2.1.211).
 
@@ -27,7 +28,9 @@ pub(crate) struct Call<'a> {
     pub(crate) input: &'a Value,
 }
 
-/// Runs the hooks beside this process. `then` hears the first decision, if one decides.
+/// Runs the hooks beside this process.
+///
+/// `then` hears the first decision, if one decides.
 pub(crate) fn ask(double: &Double, call: &Call<'_>, then: impl FnOnce(Decision) + Send + 'static) {
     let commands = commands(double, call.tool);
     if commands.is_empty() {

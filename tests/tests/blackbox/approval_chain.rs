@@ -31,7 +31,7 @@ fn transcripts(world: &World) -> Vec<PathBuf> {
     found
 }
 
-/// The results that the conversations of this world show: text and whether the call failed.
+/// The results that conversations show: text and whether the call failed.
 fn results(world: &World) -> Vec<(String, bool)> {
     let texts = transcripts(world).into_iter().map(|path| fs::read_to_string(path).unwrap());
     let lines: Vec<String> =

@@ -1,4 +1,4 @@
-//! The hook for permissions comes into the agent's settings and goes without a trace.
+//! The hook comes into the agent's settings and goes without a trace.
 
 use crate::approval_hook::{SETTINGS, asking, settings};
 use crate::harness::{Server, World};

@@ -124,7 +124,7 @@ impl AgentConfigEditor {
         Ok(ConfigTarget { scope: ConfigScope::User, project: None, home: self.agent.home()? })
     }
 
-    /// Removes settings that held nothing but the hook, as they were not there before it.
+    /// Removes settings that were not there before the hook.
     async fn remove_settings(
         &self,
         target: &ConfigTarget,
@@ -144,7 +144,9 @@ impl AgentConfigEditor {
     }
 }
 
-/// Keeps what the settings were before the hook came, however often its entry is renewed.
+/// Keeps what the settings were before the hook came.
+///
+/// A renewed entry changes nothing of that.
 fn keep(path: &Path, file: PathBuf, text: Option<String>, written: String) -> Result<(), AppError> {
     let renewed = Earlier::read(path, &file)
         .filter(|earlier| text.as_ref().is_some_and(|text| earlier.written == hash_of(text)));

@@ -20,7 +20,9 @@ const MANY: usize = 4;
 /// Most events that wait for the end of quiet hours.
 const MOST_HELD: usize = 1_000;
 
-/// Names a question: its session, if somebody manages it, and the name of the request.
+/// Names a question: its session and the name of the request.
+///
+/// Without a session where nobody manages it.
 pub(super) type Key = (Option<InstanceId>, String);
 
 /// What is to be told now.
