@@ -14,6 +14,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
 
 use crate::bootstrap;
 use crate::dist;
@@ -263,30 +264,36 @@ impl Release<'_> {
         let words = String::from_utf8_lossy(&done.stderr).into_owned();
         ensure!(done.status.success(), "no list of what is inside: {words}");
         let text = String::from_utf8(done.stdout).context("the list is not UTF-8")?;
-        fs::write(path, without_chance(&text, self.epoch, &self.workspace.root))?;
+        fs::write(path, without_chance(&text, self.epoch, &self.workspace.root)?)?;
         Ok(())
     }
 }
 
-/// A list without what differs between two runs: number, time, folders, our name.
-fn without_chance(text: &str, epoch: u64, root: &Path) -> String {
-    let mut is_author = false;
-    let lines = text.lines().filter(|line| {
-        let line = line.trim();
-        let begins = line == "\"authors\": [";
-        let is_left_out = begins || is_author || line.starts_with("\"serialNumber\"");
-        is_author = (begins || is_author) && !line.starts_with(']');
-        !is_left_out
-    });
-    let kept = lines.map(|line| match line.trim_start().starts_with("\"timestamp\"") {
-        true => {
-            let comma = if line.ends_with(',') { "," } else { "" };
-            let blanks = line.len() - line.trim_start().len();
-            format!("{}\"timestamp\": \"{}\"{comma}", " ".repeat(blanks), tree::time(epoch))
+/// A list without what differs between two runs: number, time, folders, our name, the order.
+fn without_chance(text: &str, epoch: u64, root: &Path) -> Result<String> {
+    let text = text.replace(&*root.to_string_lossy(), "/svc");
+    let mut list: Value = serde_json::from_str(&text).context("the list is not JSON")?;
+    if let Some(list) = list.as_object_mut() {
+        list.remove("serialNumber");
+    }
+    if let Some(about) = list.get_mut("metadata").and_then(Value::as_object_mut) {
+        about.remove("authors");
+        about.insert("timestamp".into(), tree::time(epoch).into());
+    }
+    in_order(&mut list);
+    Ok(serde_json::to_string_pretty(&list)? + "\n")
+}
+
+/// Sorts every array: in such a list no order means anything.
+fn in_order(value: &mut Value) {
+    match value {
+        Value::Array(all) => {
+            all.iter_mut().for_each(in_order);
+            all.sort_by_cached_key(Value::to_string);
         }
-        false => line.replace(&*root.to_string_lossy(), "/svc"),
-    });
-    kept.collect::<Vec<_>>().join("\n") + "\n"
+        Value::Object(members) => members.values_mut().for_each(in_order),
+        _ => {}
+    }
 }
 
 /// What a program prints when it goes well.
@@ -353,14 +360,20 @@ mod tests {
 
     #[test]
     fn h141_a_list_of_what_is_inside_has_no_chance_in_it() {
-        let text = "{\n  \"serialNumber\": \"urn:uuid:1\",\n  \"authors\": [\n {\n\
-                    \"name\": \"me\"\n }\n ],\n    \"timestamp\": \"2020\",\n\
-                    \"x\": \"file:///here/svc\"\n}";
-        let clean = without_chance(text, 86_400, Path::new("/here"));
-        for private in ["serialNumber", "authors", "me\"", "]"] {
+        let made = |number: &str, author: &str, root: &str, components: &str| {
+            let text = format!(
+                r#"{{"serialNumber": "{number}", "components": [{components}],
+                "metadata": {{"authors": [{{"name": "{author}"}}], "timestamp": "{number}"}},
+                "x": "file://{root}/svc"}}"#
+            );
+            without_chance(&text, 86_400, Path::new(root)).unwrap()
+        };
+        let clean = made("1", "me", "/here", r#"{"name": "a"}, {"name": "b"}"#);
+        assert_eq!(clean, made("2", "you", "/there/now", r#"{"name": "b"}, {"name": "a"}"#));
+        for private in ["serialNumber", "authors", "\"me\"", "/here"] {
             assert!(!clean.contains(private), "{private}: {clean}");
         }
-        assert!(clean.contains("    \"timestamp\": \"1970-01-02T00:00:00Z\","), "{clean}");
+        assert!(clean.contains("\"timestamp\": \"1970-01-02T00:00:00Z\""), "{clean}");
         assert!(clean.contains("file:///svc/svc"), "{clean}");
     }
 
