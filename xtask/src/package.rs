@@ -269,7 +269,9 @@ impl Release<'_> {
     }
 }
 
-/// A list without what differs between two runs: number, time, folders, our name, the order.
+/// A list without what differs between two runs.
+///
+/// That is its number, time, folders, our name, and the order.
 fn without_chance(text: &str, epoch: u64, root: &Path) -> Result<String> {
     let text = text.replace(&*root.to_string_lossy(), "/svc");
     let mut list: Value = serde_json::from_str(&text).context("the list is not JSON")?;
