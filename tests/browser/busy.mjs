@@ -109,7 +109,7 @@ export async function busy({ web, talk, words }) {
   /** Address, and what is there once the view is. */
   const views = [
     ['/ui/', part('section-projects')],
-    ['/ui/inbox', part('question')],
+    ['/ui/inbox', part('inbox-item')],
     ['/ui/projects', part('project-row')],
     [`${project}?tab=conversations`, part('conversation')],
     [`${project}?tab=changes`, part('changes')],

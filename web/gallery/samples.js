@@ -1,6 +1,77 @@
 // What the gallery shows: invented records, as the service writes them. A record is its kind's
 // usual members with what is said of it laid over them. A test of the page compares the shapes.
 const SAMPLES = {
+ "approval": {
+  "instance_id": "6f0b3c21-0a3b-4c5d-8e9f-001122334455",
+  "conversation": null,
+  "request_id": "1f2e3d4c-0a3b-4c5d-8e9f-001122334455",
+  "project": "atlas-api",
+  "subtype": "can_use_tool",
+  "tool": "Bash",
+  "summary": "git push origin release/2.4 --follow-tags",
+  "truncated": true,
+  "since": "2026-11-21T08:05:35Z",
+  "expires_at": null,
+  "decision": null,
+  "reason": null,
+  "message": null,
+  "answered_at": null,
+  "actor": null,
+  "request": {
+   "kind": "command",
+   "text": "git push origin release/2.4 --follow-tags",
+   "path": null,
+   "host": null,
+   "note": "Publish the release branch with its tags",
+   "directory": "/home/me/projects/atlas-api",
+   "edits": [],
+   "raw": "{\n  \"command\": \"git push origin release/2.4 --follow-tags\",\n  \"description\": \"Publish the release branch with its tags\"\n}",
+   "masked": false,
+   "left_out": 0
+  }
+ },
+ "approval_edit": {
+  "instance_id": null,
+  "conversation": null,
+  "request_id": "edit",
+  "project": "atlas-api",
+  "subtype": "can_use_tool",
+  "tool": "Edit",
+  "summary": "/home/me/projects/atlas-api/src/retry.rs",
+  "truncated": true,
+  "since": "2026-11-21T08:03:35Z",
+  "expires_at": "2026-11-21T08:13:35Z",
+  "decision": "deny",
+  "reason": null,
+  "message": "Keep the pause before the last attempt, and say in the commit why it is there.",
+  "answered_at": "2026-11-21T08:05:01Z",
+  "actor": "page",
+  "request": {
+   "kind": "edit",
+   "text": "",
+   "path": "/home/me/projects/atlas-api/src/retry.rs",
+   "host": null,
+   "note": "The sleep makes the test slow and hides permanent errors.",
+   "directory": "/home/me/projects/atlas-api",
+   "edits": [
+    {
+     "old": "for attempt in 0..self.limit {\n    match self.call().await {\n        Ok(v) => return Ok(v),\n        Err(_) => sleep(2).await,\n    }\n}\n",
+     "new": "for attempt in 0..self.limit {\n    match self.call().await {\n        Ok(v) => return Ok(v),\n        Err(e) if !e.is_transient() => return Err(e),\n        Err(_) => clock.advance(backoff(attempt)).await,\n    }\n}\n",
+     "line": 38,
+     "everywhere": false
+    },
+    {
+     "old": "use std::thread::sleep;\n",
+     "new": "",
+     "line": null,
+     "everywhere": true
+    }
+   ],
+   "raw": "{\n  \"file_path\": \"/home/me/projects/atlas-api/src/retry.rs\"\n}",
+   "masked": true,
+   "left_out": 20480
+  }
+ },
  "now": "2026-11-21T08:07:35Z",
  "instance": {
   "instance_id": "",

@@ -129,6 +129,9 @@
     preflight: () => SAMPLES.preflight,
     metrics: () => measured(begin, past),
     'ui-prefs': () => prefs,
+    approvals: () => ({ approvals: state === 'empty' ? [] : [SAMPLES.approval_edit] }),
+    'approvals/edit': () => SAMPLES.approval_edit,
+    [`approvals/${SAMPLES.approval.request_id}`]: () => SAMPLES.approval,
     sortmeta: () =>
       Object.fromEntries(
         Object.keys(SAMPLES.projects).map((name, at) => {

@@ -90,6 +90,11 @@ fn App() -> impl IntoView {
                 Route::External => view! { <External /> }.into_any(),
                 Route::Restore => view! { <Restore /> }.into_any(),
                 Route::Inbox => view! { <Inbox /> }.into_any(),
+                Route::Request(session, request) => {
+                    // Not from within a view that reads the address.
+                    browser::after_paint(move || nav.to_request(&session, &request));
+                    ().into_any()
+                }
                 Route::Activity => view! { <Activity /> }.into_any(),
                 Route::Doctor => view! { <Readiness /> }.into_any(),
                 Route::Maintenance => view! { <Maintenance /> }.into_any(),

@@ -8,6 +8,7 @@ pub mod changes;
 pub mod direct;
 pub mod external;
 pub mod find;
+pub mod inbox;
 pub mod job;
 pub mod launch;
 pub mod link;

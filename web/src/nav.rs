@@ -127,6 +127,14 @@ impl Nav {
         self.at.with(|(_, query)| query.get(name).to_owned())
     }
 
+    /// Shows the inbox with one request chosen.
+    pub fn to_request(self, session: &str, request: &str) {
+        let (_, mut query) = self.at.get_untracked();
+        query.set("session", session);
+        query.set("request", request);
+        self.replace(&format!("{}{}", browser::href("/ui/inbox"), query.text()));
+    }
+
     /// Shows the project list with the launch dialog over it.
     pub fn to_launch(self, project: &str) {
         let (_, mut query) = self.at.get_untracked();

@@ -11,6 +11,7 @@ pub mod changes;
 pub mod conversation;
 pub mod direct;
 pub mod gallery;
+pub mod inbox;
 pub mod instructions;
 pub mod job;
 pub mod keepers;

@@ -46,6 +46,7 @@ mod prose;
 pub mod question;
 mod remote;
 mod report;
+pub mod request;
 mod restart;
 pub mod restore;
 mod restore_strip;

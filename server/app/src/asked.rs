@@ -24,18 +24,19 @@ use crate::tasks::Tasks;
 use rows::{AskedRows, approval};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use svc_config::Config;
 use svc_domain::approval_hook::HOOK;
 use svc_ports::Clock;
+use svc_shared::api::approvals::ApprovalRequest;
 use svc_shared::ids::InstanceId;
 use svc_store::{Decision, PromptEnd, PromptRow};
 use svc_watch::Watcher;
 use tokio::net::UnixListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex as AsyncMutex, Semaphore, watch};
 
 /// Most hooks that wait at the same time.
 const MOST: usize = 256;
@@ -76,8 +77,10 @@ struct Answered {
 pub(crate) struct Asked {
     rows: Arc<AskedRows>,
     parts: AskedParts,
-    /// Questions whose hook is connected.
-    connected: Mutex<BTreeSet<String>>,
+    /// Questions whose hook is connected, and what each asks for.
+    connected: Mutex<BTreeMap<String, Arc<ApprovalRequest>>>,
+    /// One reading at a time: an older one must not take the place of a newer one.
+    reading: AsyncMutex<()>,
 }
 
 /// The parts beside the rows that questions need.
@@ -125,11 +128,16 @@ impl Asked {
             clock: Arc::clone(clock),
             tasks: tasks.clone(),
         };
-        Self { rows, parts, connected: Mutex::default() }
+        Self { rows, parts, connected: Mutex::default(), reading: AsyncMutex::default() }
     }
 
-    fn connected(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn connected(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ApprovalRequest>>> {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Everything that a question asks for, while its hook is connected.
+    pub fn requested(&self, request_id: &str) -> Option<Arc<ApprovalRequest>> {
+        self.connected().get(request_id).cloned()
     }
 
     /// Questions that wait, and answers on their way.
@@ -149,6 +157,7 @@ impl Asked {
     /// The database cannot be read.
     pub async fn refresh(&self) -> Result<(), AppError> {
         let registry = &self.parts.registry;
+        let reading = self.reading.lock().await;
         let read = registry.store.open_bridge_prompts().await?;
         let unmanaged = read.iter().filter(|row| row.instance_id.is_empty());
         let unmanaged = unmanaged.filter(|row| row.decision.is_none()).cloned();
@@ -156,6 +165,7 @@ impl Asked {
         let questions = questions.collect();
         let changed = self.rows.take(read);
         self.parts.read_model.replace_questions(questions);
+        drop(reading);
         if !changed.is_empty() {
             registry.copies.touch(&changed);
             registry.publish().await;
@@ -312,7 +322,7 @@ impl Asked {
             () = self.parts.tasks.shutdown().cancelled() => return,
             () = tokio::time::sleep(RENEWAL) => {}
         }
-        let lost = |row: &PromptRow| !self.connected().contains(&row.request_id);
+        let lost = |row: &PromptRow| !self.connected().contains_key(&row.request_id);
         self.end(PromptEnd::NotRenewed, lost).await;
     }
 

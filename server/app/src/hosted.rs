@@ -122,6 +122,11 @@ impl HostedParts {
         self.tasks.spawn(Pump::new(Arc::clone(self), session, shared).run());
     }
 
+    /// What a session asks for, unredacted, while its agent is connected.
+    pub(crate) fn input(&self, id: &InstanceId, request_id: &str) -> Option<serde_json::Value> {
+        self.followed().get(id).and_then(|one| one.shared.input(request_id))
+    }
+
     /// Tells whoever follows a session that an answer waits.
     pub(crate) fn wake(&self, id: &InstanceId) {
         if let Some(one) = self.followed().get(id) {

@@ -31,6 +31,7 @@ mod outbound;
 mod projects;
 pub mod read_model;
 mod registry;
+mod requested;
 mod sessions;
 mod stranded;
 mod supervise;

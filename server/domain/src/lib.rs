@@ -8,6 +8,7 @@ pub mod agent_hook;
 pub mod agent_log;
 pub mod announce;
 pub mod approval_hook;
+pub mod approval_request;
 pub mod argv;
 pub mod attribution;
 pub mod bridge;

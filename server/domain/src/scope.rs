@@ -174,6 +174,7 @@ mod tests {
             ("GET", "/api/projects/{name}/claude-md", true, true, true),
             ("PUT", "/api/projects/{name}/claude-md", false, false, false),
             ("GET", "/api/approvals", true, true, true),
+            ("GET", "/api/approvals/{request_id}", true, true, true),
             ("GET", "/ws/hosted/{id}", true, true, true),
             ("POST", "/api/instances/{id}/message", false, true, false),
             ("POST", "/logout", false, false, false),

@@ -165,6 +165,7 @@ pub fn table() -> Vec<Route> {
         own!(POST "/api/restore/cancel" Guarded None Plain internal::restore::cancel),
         own!(POST "/api/restore/dismiss" Guarded Json Plain internal::restore::dismiss),
         own!(GET "/api/approvals" Guarded None Plain internal::approvals::list),
+        own!(GET "/api/approvals/{request_id}" Guarded None Plain internal::approvals::one),
         own!(POST "/api/approvals/{request_id}" Ui Json Plain internal::approvals::answer_any),
         own!(GET "/api/hosted" Guarded None Plain internal::approvals::hosted),
         own!(POST "/api/instances/{id}/message" Ui Json Plain internal::approvals::message),

@@ -1,8 +1,25 @@
 //! What agents ask their operator, and the answers.
 
-use crate::Timestamp;
 use crate::ids::{InstanceId, SessionRef};
+use crate::status::words;
+use crate::{Timestamp, Word};
 use serde::{Deserialize, Serialize};
+
+words! {
+    /// What an agent wants to do, as far as it matters for showing it.
+    RequestKind {
+        /// Run a command of a shell.
+        Command = "command",
+        /// Change parts of a file.
+        Edit = "edit",
+        /// Write a whole file.
+        Write = "write",
+        /// Open an address.
+        Url = "url",
+        /// Anything else.
+        Other = "other",
+    }
+}
 
 /// A question of an agent, and what became of it. Every member is always present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -62,6 +79,54 @@ pub fn because(reason: &str) -> &str {
 pub struct ApprovalList {
     /// Open ones the oldest first, answered ones the newest first.
     pub approvals: Vec<Approval>,
+}
+
+/// A text that an agent wants to replace in a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestedEdit {
+    /// What is there now, redacted.
+    pub old: String,
+    /// What the agent wants there, redacted.
+    pub new: String,
+    /// Line of the file at which it begins; null when it was not found.
+    pub line: Option<u64>,
+    /// Wherever the text occurs.
+    pub everywhere: bool,
+}
+
+/// Everything that an agent asks for. Every member is always present.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// How it is best shown.
+    pub kind: Word<RequestKind>,
+    /// The command, the content of the file, the address, or all members as JSON; redacted.
+    pub text: String,
+    /// The file that it is about.
+    pub path: Option<String>,
+    /// Host of the address.
+    pub host: Option<String>,
+    /// What the agent says that it is for, redacted.
+    pub note: Option<String>,
+    /// Where the session works, as far as it is known.
+    pub directory: Option<String>,
+    /// What an edit replaces.
+    pub edits: Vec<RequestedEdit>,
+    /// All members as JSON, redacted.
+    pub raw: String,
+    /// Something was masked.
+    pub masked: bool,
+    /// Bytes that are not shown, because there are too many.
+    pub left_out: u64,
+}
+
+/// A question with everything that is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalDetail {
+    /// The question.
+    #[serde(flatten)]
+    pub approval: Approval,
+    /// What is asked for; null once it is over, and while its agent is not connected.
+    pub request: Option<ApprovalRequest>,
 }
 
 /// Body of an answer.

@@ -246,3 +246,38 @@ async fn a_frozen_hook_loses_its_answer_and_the_history_says_so() {
     assert_eq!(history["approvals"][0]["reason"], "undelivered");
     assert_eq!(history["approvals"][0]["decision"], "allow");
 }
+
+#[tokio::test]
+async fn a_request_is_shown_whole_until_it_is_answered() {
+    let world = asking();
+    let server = serve(&world).await;
+    let mut events = server.events().await;
+    let directory = world.projects.join("app");
+    let secret = format!("sk-ant-api03-{}", "Zz9_".repeat(24));
+    fs::write(directory.join("a.rs"), format!("one\ntwo\n{secret}\n")).unwrap();
+    let mut asked = told(&json!({
+        "file_path": "a.rs", "old_string": format!("two\n{secret}"), "new_string": "three",
+    }));
+    asked["cwd"] = json!(directory);
+    asked["tool_name"] = json!("Edit");
+    let mut child = tell(&hook(&world), &world.environment(), &asked).await;
+    let question = unmanaged(&mut events, 1).await.remove(0);
+    let path = format!("/api/approvals/{}", question.request_id);
+    let shown = server.client.get(&path).await.expect(200).json();
+    let request = &shown["request"];
+    assert_eq!((&request["kind"], &request["path"]), (&json!("edit"), &json!("a.rs")));
+    let edit = &request["edits"][0];
+    assert_eq!((&edit["line"], &edit["new"]), (&json!(2), &json!("three")));
+    assert_eq!((&request["masked"], &request["directory"]), (&json!(true), &json!(directory)));
+    assert!(!shown.to_string().contains("Zz9_Zz9_"), "{shown}");
+    // Named with a session it is none of that one's.
+    let (id, _) = bridge(&server).await;
+    server.client.get(&format!("{path}?instance={id}")).await.expect(404);
+    answer(&server, &path, json!({ "decision": "deny", "message": "leave it" })).await;
+    unmanaged(&mut events, 0).await;
+    let over = server.client.get(&path).await.expect(200).json();
+    assert_eq!((&over["request"], &over["decision"]), (&Value::Null, &json!("deny")));
+    assert_eq!(over["message"], "leave it");
+    child.wait().await.unwrap();
+    server.client.stop(&id).await.expect(200);
+}

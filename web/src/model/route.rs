@@ -30,6 +30,8 @@ pub enum Route {
     Restore,
     /// What agents ask.
     Inbox,
+    /// One request of the inbox: the session that asks, and the name of the request.
+    Request(String, String),
     /// What happened.
     Activity,
     /// Readiness.
@@ -74,6 +76,9 @@ impl Route {
             ["ui", "external"] => Self::External,
             ["ui", "restore"] => Self::Restore,
             ["ui", "inbox"] => Self::Inbox,
+            ["ui", "inbox", session, request] => decoded(session)
+                .zip(decoded(request))
+                .map_or(Self::Missing, |(session, request)| Self::Request(session, request)),
             ["ui", "activity"] => Self::Activity,
             ["ui", "doctor"] => Self::Doctor,
             ["ui", "agent-login"] => Self::AgentSignIn,
@@ -172,6 +177,7 @@ mod tests {
             ("/ui/projects/%C3%BCbung%20a%2Fb/launch", Route::Launch("übung a/b".into())),
             ("/ui/projects/new%20one", Route::Project("new one".into())),
             ("/ui/inbox", Route::Inbox),
+            ("/ui/inbox/-/r1", Route::Request("-".into(), "r1".into())),
             ("/ui/projects/a/c/0123", Route::Conversation("a".into(), "0123".into())),
             ("/ui/projects/a/c/", Route::Missing),
             ("/ui/usage", Route::Usage),

@@ -43,7 +43,7 @@ impl NavItem {
             | Route::External
             | Route::Restore => Some(Self::Home),
             Route::Jobs(_) => Some(Self::Background),
-            Route::Inbox => Some(Self::Inbox),
+            Route::Inbox | Route::Request(..) => Some(Self::Inbox),
             Route::Activity => Some(Self::Activity),
             Route::Doctor => Some(Self::Readiness),
             Route::Notifications | Route::Settings | Route::Tokens | Route::AgentConfig(_) => {

@@ -3,17 +3,21 @@
 use super::socket::{decline, is_own, line};
 use super::{Asked, Question};
 use crate::AppError;
+use crate::requested;
 use crate::tasks::blocking;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use serde_json::json;
+use std::collections::btree_map::Entry;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::answered_call::AnsweredCall;
 use svc_domain::approval_hook::PATIENCE;
 use svc_domain::hosted::prompt;
 use svc_shared::Timestamp;
+use svc_shared::api::approvals::ApprovalRequest;
 use svc_shared::events::Event;
 use svc_shared::ids::InstanceId;
 use svc_store::{NewBridgePrompt, PromptEnd};
@@ -78,10 +82,11 @@ impl Asked {
         let Some(question) = question else { return tell(&mut write, "none", None).await };
         drop(said);
         let (id, asker) = (question.request_id.clone(), self.asker(&question));
-        if !self.connected().insert(id.clone()) {
+        let input = question.tool_input.clone();
+        let request = requested::read(&question.tool_name, input, question.cwd.clone()).await?;
+        let Some(connected) = self.connect(&id, request) else {
             return tell(&mut write, "none", None).await;
-        }
-        let connected = Connected { of: self, id: &id };
+        };
         let Some(asker) = asker else { return tell(&mut write, "none", None).await };
         let expires_at = self.park(&question, &asker).await?;
         let mut elsewhere = self.elsewhere(question);
@@ -111,6 +116,14 @@ impl Asked {
         }
         drop(connected);
         self.refresh().await
+    }
+
+    /// One hook at a time waits for a question.
+    fn connect<'a>(&'a self, id: &'a str, request: ApprovalRequest) -> Option<Connected<'a>> {
+        let mut all = self.connected();
+        let Entry::Vacant(place) = all.entry(id.to_owned()) else { return None };
+        place.insert(Arc::new(request));
+        Some(Connected { of: self, id })
     }
 
     /// Whose question it is; `None` where it is none of ours.

@@ -4,11 +4,11 @@ use crate::asked::Asked;
 use crate::asked::rows::approval;
 use crate::hosted::HostedParts;
 use crate::ops::{audit, reserve};
-use crate::{AppError, Class};
+use crate::{AppError, Class, requested};
 use std::sync::Arc;
 use svc_domain::hosted::prompt::LONGEST_MESSAGE;
 use svc_domain::log_escape::quoted;
-use svc_shared::api::approvals::{AnswerRequest, Approval};
+use svc_shared::api::approvals::{AnswerRequest, Approval, ApprovalDetail};
 use svc_shared::error::ErrorCode;
 use svc_shared::ids::InstanceId;
 use svc_store::Decision;
@@ -51,6 +51,50 @@ impl Approvals {
         rows.sort_by_key(|row| std::cmp::Reverse(row.answered_at));
         rows.truncate(SHOWN);
         Ok(rows.into_iter().filter_map(approval).collect())
+    }
+
+    /// One question, with everything it asks for while it waits and its agent is connected.
+    ///
+    /// Without a session the name of the request alone must say which question is meant.
+    ///
+    /// # Errors
+    /// There is no such question, several have this name, or the registry cannot be read.
+    pub async fn detail(
+        &self,
+        id: Option<&InstanceId>,
+        request_id: &str,
+    ) -> Result<ApprovalDetail, AppError> {
+        let mut all = self.open().await?;
+        all.extend(self.answered().await?);
+        let mut named = all.into_iter().filter(|one| {
+            one.request_id == request_id && (id.is_none() || one.instance_id.as_ref() == id)
+        });
+        let Some(approval) = named.next() else {
+            return Err(AppError::new(
+                ErrorCode::NotFound,
+                Class::NotFound,
+                "there is no request of this name, or it was answered long ago; `svc approvals \
+                 list` shows what waits",
+            ));
+        };
+        // One that waits comes before those that are over.
+        if approval.decision.is_none() && named.any(|other| other.decision.is_none()) {
+            return Err(ambiguous());
+        }
+        let waits = approval.decision.is_none();
+        let direct = approval.instance_id.as_ref().and_then(|id| self.parts.rows.get(id));
+        let request = match direct {
+            _ if !waits => None,
+            None => self.asked.requested(request_id).map(|request| (*request).clone()),
+            Some(session) => match self.parts.input(&session.id, request_id) {
+                None => None,
+                Some(input) => {
+                    let tool = approval.tool.as_deref().unwrap_or_default();
+                    Some(requested::read(tool, input, session.cwd).await?)
+                }
+            },
+        };
+        Ok(ApprovalDetail { approval, request })
     }
 
     /// Answers a question, once: whoever comes second is told so.
@@ -128,12 +172,16 @@ impl Approvals {
             .filter(|row| row.request_id == request_id && row.decision.is_none())
             .filter_map(|row| row.instance_id.parse().ok());
         match (named.next(), named.next()) {
-            (Some(_), Some(_)) => Err(AppError::new(
-                ErrorCode::Ambiguous,
-                Class::Conflict,
-                "several sessions ask under this name; name the session as well",
-            )),
+            (Some(_), Some(_)) => Err(ambiguous()),
             (found, _) => Ok(found),
         }
     }
+}
+
+fn ambiguous() -> AppError {
+    AppError::new(
+        ErrorCode::Ambiguous,
+        Class::Conflict,
+        "several sessions ask under this name; name the session as well",
+    )
 }

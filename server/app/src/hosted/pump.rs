@@ -47,6 +47,11 @@ impl Shared {
         self.inputs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What a question asks for, unredacted.
+    pub(super) fn input(&self, id: &str) -> Option<Value> {
+        self.inputs().get(id).cloned()
+    }
+
     /// Tells viewers what became of a question, once.
     fn resolved(&self, ring: &EventRing, id: &str, behavior: &str) {
         if self.told.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned()) {

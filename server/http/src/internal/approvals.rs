@@ -26,6 +26,16 @@ pub(crate) async fn list(call: Call) -> Result<Response, Refusal> {
     Ok(reply::json(StatusCode::OK, &ApprovalList { approvals }))
 }
 
+pub(crate) async fn one(call: Call) -> Result<Response, Refusal> {
+    let app = &call.context.app;
+    let id = match call.query.one("instance")? {
+        Some(reference) => Some(app.instances().get(reference).await?.instance_id),
+        None => None,
+    };
+    let detail = app.approvals().detail(id.as_ref(), call.param()).await?;
+    Ok(reply::json(StatusCode::OK, &detail))
+}
+
 /// The Direct Session of the path.
 async fn session(call: &Call) -> Result<InstanceId, Refusal> {
     let app = &call.context.app;

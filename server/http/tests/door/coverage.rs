@@ -345,6 +345,11 @@ const TABLE: &[Row] = &[
         route: "GET /api/approvals",
         asks: &[(Known, 200), (BadQuery("state=answered"), 200), (BadQuery("state=x"), 422)],
     },
+    // 200 needs an agent that asks: in the black-box tests.
+    Row {
+        route: "GET /api/approvals/{request_id}",
+        asks: &[(Known, 404), (BadQuery("instance=none"), 404)],
+    },
     // 202 needs an agent that asks: in the black-box tests.
     Row {
         route: "POST /api/approvals/{request_id}",
