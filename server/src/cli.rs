@@ -22,6 +22,7 @@ mod failure;
 mod install_service;
 mod jobs;
 mod keepers;
+mod launches;
 mod logs;
 mod manual;
 mod mcp;
@@ -143,6 +144,7 @@ fn dispatch(call: &Call, command: &Command) -> Result<Exit, End> {
         Command::Clone(wanted) => projects::clone(call, wanted),
         Command::Status(listing) => read::status(call, listing),
         Command::Sessions(listing) => read::sessions(call, listing),
+        Command::Launches(options) => launches::launches(call, options),
         Command::Stranded(options) => stranded::stranded(call, options),
         Command::ReapEnvironments(options) => reap_environments::reap_environments(call, options),
         Command::Strays(options) => strays::strays(call, options),

@@ -7,6 +7,7 @@ pub mod instances;
 pub mod jobs;
 pub mod limits;
 pub mod link;
+pub mod planned_launches;
 pub mod projects;
 pub mod sessions;
 pub mod stranded;

@@ -23,6 +23,8 @@ use crate::api::approvals::Approval;
 use crate::api::health::Health;
 use crate::api::instances::Instance;
 use crate::api::jobs::BackgroundJob;
+use crate::api::limits::PlanLimit;
+use crate::api::planned_launches::PlannedLaunch;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
 use crate::status::{
@@ -386,6 +388,10 @@ pub struct State {
     pub adoptable: Vec<String>,
     /// What sessions that nobody manages ask, by the name of the request.
     pub questions: BTreeMap<String, Approval>,
+    /// Launches that wait for a plan limit, or could not be started, by id.
+    pub launches: BTreeMap<String, PlannedLaunch>,
+    /// The plan limit that a launch of now would run into; null where none is known.
+    pub plan_limit: Option<PlanLimit>,
     /// Clones by job id.
     pub clones: BTreeMap<String, clones::CloneJob>,
     /// Readiness by project.

@@ -113,6 +113,15 @@ pub fn instance_action(reference: &str, verb: &str) -> String {
     format!("{API}/instances/{}/{verb}", segment(reference))
 }
 
+/// `/api/launches`: launches that wait for the reset of a plan limit.
+pub const LAUNCHES: &str = "/api/launches";
+
+/// `/api/launches/{id}`
+#[must_use]
+pub fn launch_plan(id: &str) -> String {
+    format!("{API}/launches/{}", segment(id))
+}
+
 /// `/api/stranded`
 #[must_use]
 pub fn stranded() -> String {

@@ -516,6 +516,22 @@ words! {
 }
 
 words! {
+    /// Where a launch stands that waits for the reset of a plan limit.
+    PlannedState {
+        /// It waits.
+        Waiting = "waiting",
+        /// It is being started.
+        Begun = "begun",
+        /// It was started.
+        Started = "started",
+        /// Nothing was started.
+        Failed = "failed",
+        /// Somebody took it back.
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
     /// What became of a conversation whose process died.
     StrandedState {
         /// What is typed into it reaches nobody.

@@ -11,6 +11,8 @@ use crate::api::approvals::Approval;
 use crate::api::health::Health;
 use crate::api::instances::Instance;
 use crate::api::jobs::BackgroundJob;
+use crate::api::limits::PlanLimit;
+use crate::api::planned_launches::PlannedLaunch;
 use crate::api::projects::Project;
 use crate::api::sessions::WorkingSession;
 use crate::internal::agent_sign_in::SignInRecord;
@@ -168,6 +170,10 @@ pub enum Record {
     Adoptable(bool),
     /// A question of a session that nobody manages.
     Question(Box<Approval>),
+    /// A launch that waits for a plan limit, or could not be started after it.
+    Launch(Box<PlannedLaunch>),
+    /// The plan limit that a launch of now would run into.
+    PlanLimit(Box<PlanLimit>),
     /// A clone that runs or has just ended.
     Clone(CloneJob),
     /// Readiness of a project.
@@ -197,6 +203,8 @@ impl Record {
             Self::Tracked(_) => "tracked",
             Self::Adoptable(_) => "adoptable",
             Self::Question(_) => "question",
+            Self::Launch(_) => "launch",
+            Self::PlanLimit(_) => "plan_limit",
             Self::Clone(_) => "clone",
             Self::Preflight(_) => "preflight",
             Self::Health(_) => "health",
@@ -294,6 +302,8 @@ fn put(state: &mut State, id: String, record: Record) {
             }
         }
         Record::Question(v) => drop(state.questions.insert(id, *v)),
+        Record::Launch(v) => drop(state.launches.insert(id, *v)),
+        Record::PlanLimit(v) => state.plan_limit = Some(*v),
         Record::Clone(v) => drop(state.clones.insert(id, v)),
         Record::Preflight(v) => drop(state.preflight.insert(id, v)),
         Record::Health(v) => state.health = Some(*v),
@@ -317,6 +327,8 @@ fn delete(state: &mut State, kind: &str, id: &str) {
         "tracked" => drop(state.tracked.remove(id)),
         "adoptable" => state.adoptable.retain(|name| name != id),
         "question" => drop(state.questions.remove(id)),
+        "launch" => drop(state.launches.remove(id)),
+        "plan_limit" => state.plan_limit = None,
         "clone" => drop(state.clones.remove(id)),
         "preflight" => drop(state.preflight.remove(id)),
         "health" => state.health = None,

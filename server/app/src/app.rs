@@ -12,6 +12,7 @@ use crate::compose::UseCases;
 use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
+use crate::launch_plans::LaunchPlans;
 use crate::logs::Logs;
 use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
@@ -216,6 +217,12 @@ impl App {
     #[must_use]
     pub fn strays(&self) -> &Arc<Strays> {
         &self.0.strays
+    }
+
+    /// Launches that wait for the reset of a plan limit.
+    #[must_use]
+    pub fn launch_plans(&self) -> &LaunchPlans {
+        &self.0.launch_plans
     }
 
     /// Conversations whose bridge died.

@@ -37,6 +37,7 @@ use crate::bridges::wrong_end::WrongEnds;
 use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedParts, HostedRows, HostedSessions, HostedView, Link};
 use crate::jobs::{JobScan, Jobs, ask::AgentRuns};
+use crate::launch_plans::LaunchPlans;
 use crate::locks::Locks;
 use crate::logs::{Logs, colour, retention::Retention};
 use crate::ops::audit::Audit;
@@ -452,6 +453,7 @@ impl UseCases {
             files: Default::default(),
             signs,
         });
+        let launch_plans = LaunchPlans::new(&transcripts, &registry, &jobs, &starter);
         let reports = Reports::new(&config, &instances, &logs, &keepers, &jobs);
         let history = Arc::new(History::new(&config, &store, &catalog, &transcripts));
         let support = Support::new(&doctor, &history, &reports);
@@ -586,6 +588,7 @@ impl UseCases {
             support,
             history,
             metrics,
+            launch_plans,
             legacy,
             webhooks,
             notifications,

@@ -22,6 +22,7 @@ mod error;
 mod failpoint;
 mod hosted;
 mod jobs;
+mod launch_plans;
 mod locks;
 mod log_files;
 mod logs;
@@ -51,6 +52,7 @@ pub use bridges::restore::MOST_AT_ONCE;
 pub use environments::Environments;
 pub use error::{AppError, Class};
 pub use hosted::{Approvals, HostedItem, HostedSessions, HostedViewer};
+pub use launch_plans::LaunchPlans;
 pub use logs::{LogItem, LogQuery, LogStart, LogSubscription};
 pub use ops::reserve::make_room;
 pub use ops::{

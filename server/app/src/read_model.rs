@@ -32,6 +32,8 @@ use svc_shared::api::approvals::Approval;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::jobs::BackgroundJob;
+use svc_shared::api::limits::PlanLimit;
+use svc_shared::api::planned_launches::PlannedLaunch;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::events::Event;
@@ -296,6 +298,20 @@ impl ReadModel {
         self.write(|state| diff(&state.questions, questions, "question", record));
     }
 
+    /// Sets the launches that wait for a plan limit, by id, and the limit.
+    pub fn replace_launches(
+        &self,
+        launches: BTreeMap<String, PlannedLaunch>,
+        limit: Option<PlanLimit>,
+    ) {
+        let record = |launch| Record::Launch(Box::new(launch));
+        self.write(|state| diff(&state.launches, launches, "launch", record));
+        match limit {
+            Some(limit) => self.put(vec![("now".into(), Record::PlanLimit(limit.into()))]),
+            None => self.remove("plan_limit", "now"),
+        }
+    }
+
     /// Sets the health report.
     pub fn set_health(&self, health: Health) {
         self.put(vec![("health".into(), Record::Health(health.into()))]);
@@ -462,6 +478,8 @@ fn is_current(state: &State, id: &str, record: &Record) -> bool {
         Record::Tracked(v) => state.tracked.get(id) == Some(v),
         Record::Adoptable(_) => contains(state, "adoptable", id),
         Record::Question(v) => state.questions.get(id) == Some(v),
+        Record::Launch(v) => state.launches.get(id) == Some(v),
+        Record::PlanLimit(v) => state.plan_limit.as_ref() == Some(v),
         Record::Clone(v) => state.clones.get(id) == Some(v),
         Record::Preflight(v) => state.preflight.get(id) == Some(v),
         Record::Health(v) => state.health.as_ref() == Some(v),
@@ -481,6 +499,8 @@ fn contains(state: &State, kind: &str, id: &str) -> bool {
         "tracked" => state.tracked.contains_key(id),
         "adoptable" => state.adoptable.iter().any(|name| name == id),
         "question" => state.questions.contains_key(id),
+        "launch" => state.launches.contains_key(id),
+        "plan_limit" => state.plan_limit.is_some(),
         "clone" => state.clones.contains_key(id),
         "preflight" => state.preflight.contains_key(id),
         "health" => state.health.is_some(),

@@ -12,6 +12,7 @@ mod foreign_ends;
 pub(crate) mod healer;
 mod job_watch;
 mod keeper_watch;
+mod launch_waits;
 mod limit_waits;
 mod link_watch;
 mod poll;
@@ -28,6 +29,7 @@ use crate::asked::Asked;
 use crate::bridges::restore::Restore;
 use crate::hosted::HostedParts;
 use crate::jobs::Jobs;
+use crate::launch_plans::LaunchPlans;
 use crate::ops::reserve;
 use crate::outbound::{Notifications, Webhooks};
 use crate::projects::clones::Clones;
@@ -83,6 +85,9 @@ impl Supervision {
         // Before anybody is answered: a list without them would look as if they were lost.
         self.hosted.load().await?;
         self.asked.refresh().await?;
+        let (transcripts, starter) = (&self.transcripts, &self.healer.starter);
+        let plans = LaunchPlans::new(transcripts, registry, &self.jobs, starter);
+        plans.publish().await?;
         if let Some(publisher) = &registry.publisher {
             publisher.publish_projects().await;
         }
@@ -109,6 +114,8 @@ impl Supervision {
         tasks.spawn(Arc::clone(&self.transcripts).run());
         let limit_waits = LimitWaits::new(self);
         tasks.spawn(async move { limit_waits.run().await });
+        let transcripts = Arc::clone(&self.transcripts);
+        tasks.spawn(launch_waits::run(plans, transcripts, self.hosted.rows.changes()));
         let activities = ActivityWatch::new(self);
         tasks.spawn(async move { activities.run().await });
         let of = this();

@@ -90,7 +90,7 @@ enum Need {
 }
 
 /// First segments below `/api` that every scope may read.
-const READABLE: [&str; 17] = [
+const READABLE: [&str; 18] = [
     "access",
     "approvals",
     "hosted",
@@ -108,9 +108,10 @@ const READABLE: [&str; 17] = [
     "metrics",
     "usage",
     "keepers",
+    "launches",
 ];
 /// First segments below `/api` whose changes are operation.
-const OPERABLE: [&str; 4] = ["projects", "instances", "agents", "restore"];
+const OPERABLE: [&str; 5] = ["projects", "instances", "agents", "restore", "launches"];
 /// First segments elsewhere that every scope may read.
 const PAGES: [&str; 9] =
     ["", "ui", "static", "login", "logout", "healthz", "metrics", "docs", "openapi.json"];
@@ -189,6 +190,9 @@ mod tests {
             ("POST", "/api/devices/sign-out-others", false, false, false),
             ("GET", "/api/access", true, true, true),
             ("GET", "/api/keepers", true, true, true),
+            ("GET", "/api/launches", true, true, true),
+            ("POST", "/api/launches", false, true, false),
+            ("DELETE", "/api/launches/{id}", false, true, false),
             ("POST", "/api/keepers/{pid}/kill", false, false, false),
             ("GET", "/api/ui-prefs", false, false, false),
             ("GET", "/api/environments/ghosts", false, false, false),

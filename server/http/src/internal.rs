@@ -14,6 +14,7 @@ pub(crate) mod history;
 pub(crate) mod instances;
 pub(crate) mod instructions;
 pub(crate) mod keepers;
+pub(crate) mod launches;
 pub(crate) mod metrics;
 pub(crate) mod notifications;
 pub(crate) mod ops;

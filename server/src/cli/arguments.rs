@@ -13,6 +13,7 @@ use crate::cli::doctor::Doctor;
 use crate::cli::install_service::InstallService;
 use crate::cli::jobs::{Jobs, NamedJob, ResumeJob, StartJob};
 use crate::cli::keepers::Keepers;
+use crate::cli::launches::{self, Launches};
 use crate::cli::logs::Logs;
 use crate::cli::notifications::{Notifications, TestNotifications};
 use crate::cli::open::Open;
@@ -142,6 +143,9 @@ Examples:
     /// List the working sessions of the agent, whoever started them.
     #[command(after_help = "Examples:\n  svc sessions\n  svc sessions --json")]
     Sessions(Listing),
+    /// List launches that wait for the reset of a plan limit, or cancel one.
+    #[command(args_conflicts_with_subcommands = true, after_help = launches::HELP)]
+    Launches(Launches),
     /// List conversations whose bridge died, continue or dismiss one.
     #[command(
         args_conflicts_with_subcommands = true,
@@ -218,6 +222,7 @@ Examples:
   svc start api --spawn-mode worktree --permission-mode acceptEdits
   svc start api --restart on-crash          start it again after a crash
   svc start api --mode hosted               a Direct Session, with `hosted.enabled`
+  svc start api --wait-for-limit            after the reset of a plan limit that is known
   svc start api --trust                     trust the directory first")]
     Start(Start),
     /// Stop a bridge.
@@ -523,6 +528,7 @@ impl Command {
             | Self::Clone(CloneProject { json, .. })
             | Self::Status(Listing { json })
             | Self::Sessions(Listing { json })
+            | Self::Launches(Launches { json, .. })
             | Self::Stranded(Stranded { json, .. })
             | Self::ReapEnvironments(ReapEnvironments { json, .. })
             | Self::Strays(Strays { json, .. })

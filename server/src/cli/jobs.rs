@@ -3,6 +3,7 @@
 use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::launches;
 use crate::cli::options::Listing;
 use crate::cli::output::{Cell, Tone};
 use crate::cli::work::{act, end, look};
@@ -10,6 +11,7 @@ use clap::{Args, Subcommand};
 use std::io::{IsTerminal as _, Read as _};
 use svc_shared::api::instances::ResumeRequest;
 use svc_shared::api::jobs::{BackgroundJob, DispatchRequest, PROMPT_BYTES};
+use svc_shared::api::planned_launches::PlanLaunch;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Jobs {
@@ -80,6 +82,9 @@ pub(crate) struct StartJob {
     /// Permission mode handed to the agent, or `inherit`.
     #[arg(long, value_name = "MODE")]
     pub(crate) permission_mode: Option<String>,
+    /// If a plan limit is known, record the job; it starts once after the reset.
+    #[arg(long)]
+    pub(crate) wait_for_limit: bool,
     /// Trust the directory first, if it is not trusted.
     #[arg(long)]
     pub(crate) trust: bool,
@@ -167,6 +172,14 @@ fn begin(call: &Call, start: &StartJob) -> Result<Exit, End> {
         permission_mode: start.permission_mode.clone(),
         trust: start.trust.then_some(true),
     };
+    if start.wait_for_limit {
+        let wanted = PlanLaunch { session: None, job: Some(request.clone()) };
+        let planned = act(call, async |app| Ok(app.launch_plans().plan(wanted).await?))?;
+        if let Some(planned) = planned {
+            return launches::report(call, start.json, &planned);
+        }
+        call.output.note("No plan limit is known: it starts now.");
+    }
     let result = act(call, async |app| Ok(app.jobs().dispatch(request).await?))?;
     for warning in &result.warnings {
         call.output.note(&format!("warning: {warning}"));

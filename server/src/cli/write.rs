@@ -3,6 +3,7 @@
 use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
+use crate::cli::launches;
 use crate::cli::options::Named;
 use crate::cli::work::{act, end};
 use clap::Args;
@@ -13,6 +14,7 @@ use svc_app::App;
 use svc_shared::api::instances::{
     Instance, PatchInstance, ResumeRequest, SpawnRequest, SpawnResult,
 };
+use svc_shared::api::planned_launches::PlanLaunch;
 use svc_shared::status::{BridgeStatus, NotCreated};
 use tokio::time::Instant;
 
@@ -57,6 +59,9 @@ pub(crate) struct Start {
     /// After a plan limit: `wait` for a person, or `continue` once after the reset.
     #[arg(long, value_name = "CHOICE")]
     pub(crate) on_limit: Option<String>,
+    /// If a plan limit is known, record the launch; it starts once after the reset.
+    #[arg(long)]
+    pub(crate) wait_for_limit: bool,
     /// Trust the directory first, if it is not trusted.
     #[arg(long)]
     pub(crate) trust: bool,
@@ -76,6 +81,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// `svc start`.
 pub(crate) fn start(call: &Call, start: &Start) -> Result<Exit, End> {
+    if start.wait_for_limit {
+        let wanted = PlanLaunch { session: Some(request(start)), job: None };
+        let planned = act(call, async |app| Ok(app.launch_plans().plan(wanted).await?))?;
+        if let Some(planned) = planned {
+            return launches::report(call, start.json, &planned);
+        }
+        call.output.note("No plan limit is known: it starts now.");
+    }
     let result = act(call, async |app| {
         let patience = match start.wait {
             None => PATIENCE,

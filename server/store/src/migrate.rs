@@ -84,6 +84,11 @@ pub(crate) const ALL: &[Script] = &[
         description: "bridge prompts",
         sql: include_str!("../../../migrations/0016_bridge_prompts.sql"),
     },
+    Script {
+        version: 17,
+        description: "planned launches",
+        sql: include_str!("../../../migrations/0017_planned_launches.sql"),
+    },
 ];
 
 /// The schema that a list of migrations ends with.

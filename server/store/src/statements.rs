@@ -1,8 +1,8 @@
 //! All statements on our tables, to compare them with the schema of a database.
 
 use crate::{
-    access, addresses, bridge_prompts, bridges, end_facts, history, hosted, limit_waits, stranded,
-    transcripts, ui_prefs,
+    access, addresses, bridge_prompts, bridges, end_facts, history, hosted, limit_waits,
+    planned_launches, stranded, transcripts, ui_prefs,
 };
 
 /// Every statement on our tables.
@@ -18,6 +18,7 @@ pub(crate) const STATEMENTS: &[&[&str]] = &[
     bridge_prompts::STATEMENTS,
     hosted::STATEMENTS,
     limit_waits::STATEMENTS,
+    planned_launches::STATEMENTS,
     stranded::STATEMENTS,
     transcripts::STATEMENTS,
     ui_prefs::STATEMENTS,

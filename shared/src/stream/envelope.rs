@@ -118,6 +118,8 @@ fn record(kind: &str, v: &str) -> serde_json::Result<Record> {
         "tracked" => Record::Tracked(read(v)?),
         "adoptable" => Record::Adoptable(read(v)?),
         "question" => Record::Question(read(v)?),
+        "launch" => Record::Launch(read(v)?),
+        "plan_limit" => Record::PlanLimit(read(v)?),
         "clone" => Record::Clone(read(v)?),
         "preflight" => Record::Preflight(read(v)?),
         "health" => Record::Health(read(v)?),

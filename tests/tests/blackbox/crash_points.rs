@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use svc_skip::{NO_FAIL_POINTS, skip};
 
 /// Every fail point that a test of this program uses.
-const COVERED: [&str; 30] = [
+const COVERED: [&str; 32] = [
     "spawn.before_record",
     "spawn.after_record",
     "spawn.after_fork",
@@ -43,6 +43,8 @@ const COVERED: [&str; 30] = [
     "hosted.after_record",
     "hosted.after_stop_intent",
     "config.before_write",
+    "planned.after_begin",
+    "planned.before_finish",
 ];
 
 fn sources(dir: &Path, into: &mut Vec<PathBuf>) {

@@ -70,6 +70,7 @@ mod interface;
 mod jobs;
 mod jobs_faults;
 mod keepers;
+mod launch_plans;
 mod launching;
 mod leaks;
 mod legacy;

@@ -8,7 +8,7 @@ use crate::sessions_in_terminals::{ready, session};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::limits::PlanLimit;
 use svc_shared::internal::State;
@@ -57,13 +57,9 @@ pub fn told(file: &Path) -> usize {
     turns.filter(|turn| turn["message"]["content"] == GO_ON).count()
 }
 
-pub async fn until_written(file: &Path, words: &str) {
-    let look = async {
-        while !fs::read_to_string(file).is_ok_and(|text| text.contains(words)) {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    within("words in the transcript", look).await;
+pub async fn until_written(world: &World, file: &Path, words: &str) {
+    let is_there = || fs::read_to_string(file).is_ok_and(|text| text.contains(words)).then_some(());
+    world.until("words in the transcript", is_there).await;
 }
 
 #[tokio::test]
@@ -94,18 +90,13 @@ async fn a_session_goes_on_once_after_the_reset_whatever_happens_to_the_service(
     let one = launch(&server).await;
     let id = one.instance_id.as_str();
     say(&server, id, "work").await;
-    until_written(&file, "Plain talk").await;
+    until_written(&world, &file, "Plain talk").await;
     assert_eq!(told(&file), 1);
     server.kill().await;
     let server = world.serve().await;
     // A second limit of the same conversation is waited for anew.
     say(&server, id, "work").await;
-    let look = async {
-        while told(&file) < 2 {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    within("the second time", look).await;
+    world.until("the second time", || (told(&file) == 2).then_some(())).await;
     server.client.stop(id).await.expect(200);
     assert_eq!(told(&file), 2);
 }

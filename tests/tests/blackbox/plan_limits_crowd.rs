@@ -109,7 +109,7 @@ async fn twenty_sessions_in_three_zones_go_on_once_each_over_kills_and_a_clock_t
     // A person goes on with two of them.
     for at in BY_HAND {
         say(&server, &all[at].id, "hello").await;
-        until_written(&all[at].file, "hello").await;
+        until_written(&world, &all[at].file, "hello").await;
     }
     let rest: Vec<&One> = everybody.iter().take(BY_HAND[0]).copied().collect();
     // Killed while all wait; the next service wakes up a moment before the first reset.
@@ -123,7 +123,7 @@ async fn twenty_sessions_in_three_zones_go_on_once_each_over_kills_and_a_clock_t
     // The clock is set over the first reset while the service runs.
     clock.set(resets[0] - now() + 200);
     for one in rest.iter().filter(|one| one.reset == resets[0]) {
-        until_written(&one.file, "The usage limit was reset").await;
+        until_written(&world, &one.file, "The usage limit was reset").await;
     }
     let later = |one: &&&One| one.reset != resets[0];
     assert!(rest.iter().filter(later).all(|one| told(&one.file) == 0), "the others still wait");
@@ -141,7 +141,7 @@ async fn twenty_sessions_in_three_zones_go_on_once_each_over_kills_and_a_clock_t
     clock.set(resets[2] - now() + 200);
     let server = serve().await;
     for one in &waiting {
-        until_written(&one.file, "The usage limit was reset").await;
+        until_written(&world, &one.file, "The usage limit was reset").await;
     }
     let mut events = server.events().await;
     events

@@ -5,6 +5,7 @@ use crate::bridges::conversations::Pick;
 use svc_config::Config;
 use svc_domain::log_escape::quoted;
 use svc_shared::api::instances::{Kind, SpawnRequest};
+use svc_shared::ids::InstanceId;
 use svc_shared::status::{
     AfterReboot, Channel, LaunchMode, OnLimit, PermissionMode, RestartPolicy, ResumeMode,
     SandboxMode, SpawnMode, UnknownWord,
@@ -31,6 +32,8 @@ pub(crate) struct Options {
     pub restart: Option<RestartPolicy>,
     pub after_reboot: Option<AfterReboot>,
     pub on_limit: Option<OnLimit>,
+    /// The id that a new row gets; `None` for a new one.
+    pub id: Option<InstanceId>,
     pub warnings: Vec<String>,
 }
 
@@ -104,6 +107,7 @@ pub(crate) fn options(
         restart: own_word("restart", request.restart.as_deref())?,
         after_reboot: own_word("after_reboot", request.after_reboot.as_deref())?,
         on_limit,
+        id: None,
         warnings,
     })
 }

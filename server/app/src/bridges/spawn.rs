@@ -50,19 +50,33 @@ impl Starter {
         request: SpawnRequest,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
+        self.spawn_as(request, None, wait).await
+    }
+
+    /// The same, with the id that a new row gets.
+    ///
+    /// # Errors
+    /// As for [`Self::spawn`].
+    pub async fn spawn_as(
+        self: &Arc<Self>,
+        request: SpawnRequest,
+        id: Option<InstanceId>,
+        wait: Duration,
+    ) -> Result<SpawnResult, AppError> {
         let this = Arc::clone(self);
         self.requests
             .tasks
-            .complete(async move { Box::pin(this.spawn_now(request, wait)).await })
+            .complete(async move { Box::pin(this.spawn_now(request, id, wait)).await })
             .await
     }
 
     async fn spawn_now(
         &self,
         request: SpawnRequest,
+        id: Option<InstanceId>,
         wait: Duration,
     ) -> Result<SpawnResult, AppError> {
-        let options = self.options(&request).await?;
+        let options = Options { id, ..self.options(&request).await? };
         let project = self.requests.lookup.catalog.named(&request.project)?;
         let resume_mode = match options.kind {
             Kind::Bridge(mode) => mode,
@@ -129,7 +143,7 @@ impl Starter {
         session: Option<&TakeUp>,
         grant_trust: bool,
     ) -> Result<InstanceId, AppError> {
-        let id = new_instance_id()?;
+        let id = options.id.clone().map_or_else(new_instance_id, Ok)?;
         let label = options.custom_name.as_deref().unwrap_or(project.name.as_str());
         let spawn_mode = options.spawn_mode;
         let worktree =

@@ -12,6 +12,7 @@ use crate::bridges::strays::Strays;
 use crate::environments::Environments;
 use crate::hosted::{Approvals, HostedSessions};
 use crate::jobs::Jobs;
+use crate::launch_plans::LaunchPlans;
 use crate::logs::Logs;
 use crate::ops::deps::Deps;
 use crate::ops::doctor::Examiner;
@@ -78,6 +79,7 @@ pub(crate) struct UseCases {
     pub history: Arc<History>,
     pub preferences: Preferences,
     pub metrics: Arc<Metrics>,
+    pub launch_plans: LaunchPlans,
     pub legacy: LegacyImport,
     pub hosted: Arc<HostedSessions>,
     pub approvals: Approvals,

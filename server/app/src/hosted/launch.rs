@@ -27,7 +27,7 @@ use svc_shared::status::{ExitReason, NotCreated, PermissionMode};
 
 impl HostedParts {
     /// Judges a launch; tells whether trust is to be granted first.
-    async fn admitted(
+    pub(crate) async fn admitted(
         self: &Arc<Self>,
         project: &Project,
         mode: PermissionMode,
@@ -162,7 +162,7 @@ impl HostedSessions {
         let _lock = parts.locks.project(&project.path).await?;
         let now = parts.rows.clock.now();
         let session = HostedSession {
-            id: new_id()?,
+            id: options.id.clone().map_or_else(new_id, Ok)?,
             process_id: new_process_id(),
             project: project.name.clone(),
             cwd: project.path.clone(),

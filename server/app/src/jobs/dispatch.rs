@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use svc_agent::jobs::answer;
 use svc_domain::admission::{Obstacle, Trust, bypass_obstacle, trust_obstacle};
-use svc_domain::jobs::{Dispatch, check_model, check_prompt};
+use svc_domain::jobs::{Dispatch, Unfit, check_model, check_prompt};
 use svc_domain::log_escape::quoted;
 use svc_projects::Project;
 use svc_shared::api::jobs::{DispatchRequest, DispatchResult};
@@ -52,17 +52,7 @@ impl Jobs {
         }
         let at = JobDir { cwd: project.path.clone(), git_root: project.git_root.clone() };
         self.permitted(&project, &at, options.permission_mode).await?;
-        check_prompt(request.prompt.as_deref(), options.rc_name.is_some())
-            .map_err(|unfit| AppError::invalid(unfit.to_string()))?;
-        let args = Dispatch {
-            resume: None,
-            rc_name: options.rc_name.as_deref(),
-            model: options.model.as_deref(),
-            permission_mode: options.permission_mode,
-            prompt: request.prompt.as_deref(),
-        }
-        .args()
-        .map_err(|unfit| AppError::invalid(unfit.to_string()))?;
+        let args = arguments(&request, &options)?;
         let program = self.trusted_program(&project, &at, request.trust.unwrap_or(false)).await?;
         let id = self.accepted(Question { program, args, cwd: at.cwd, timeout: TIMEOUT }).await?;
         tracing::info!(
@@ -90,6 +80,16 @@ impl Jobs {
                 "the agent took the job without naming it; look for it in the list of jobs",
             )
         })
+    }
+
+    /// Checks what the request alone can tell.
+    ///
+    /// # Errors
+    /// A sentence naming the field.
+    pub(crate) fn checked(&self, request: &DispatchRequest) -> Result<PermissionMode, AppError> {
+        let options = self.job_options(request)?;
+        arguments(request, &options)?;
+        Ok(options.permission_mode)
     }
 
     fn job_options(&self, request: &DispatchRequest) -> Result<Options, AppError> {
@@ -175,6 +175,20 @@ impl Jobs {
     pub(super) fn project_at(&self, cwd: &Path) -> Option<Project> {
         project_of(&self.scan.catalog.all(), cwd).cloned()
     }
+}
+
+/// What the agent is called with.
+fn arguments(request: &DispatchRequest, options: &Options) -> Result<Vec<String>, AppError> {
+    let unfit = |unfit: Unfit| AppError::invalid(unfit.to_string());
+    check_prompt(request.prompt.as_deref(), options.rc_name.is_some()).map_err(unfit)?;
+    let dispatch = Dispatch {
+        resume: None,
+        rc_name: options.rc_name.as_deref(),
+        model: options.model.as_deref(),
+        permission_mode: options.permission_mode,
+        prompt: request.prompt.as_deref(),
+    };
+    dispatch.args().map_err(unfit)
 }
 
 /// A real directory and the repository around it.

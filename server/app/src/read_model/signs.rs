@@ -116,6 +116,11 @@ impl Signs {
         }
     }
 
+    /// Whether this process follows files.
+    pub fn follows(&self) -> bool {
+        self.follows
+    }
+
     /// Waits for changes of entries, and takes them.
     pub async fn differing(&self) -> Differing {
         self.changed.notified().await;

@@ -65,6 +65,18 @@ impl Transcripts {
         self.save().await;
     }
 
+    /// Reads what was added since the service last wrote down what it had read.
+    ///
+    /// For a command, and for whoever cannot wait for [`Self::run`].
+    pub(crate) async fn read_once(self: &Arc<Self>) {
+        if self.signs.follows() {
+            return;
+        }
+        self.restore().await;
+        self.pass().await;
+        self.tell_limits();
+    }
+
     /// The transcripts of a project as they are now. Blocks.
     pub(super) fn scan(&self, project: &Project) -> Vec<Arc<File>> {
         let Ok(home) = self.agent.home() else { return Vec::new() };

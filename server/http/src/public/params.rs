@@ -143,20 +143,29 @@ parameter!(
     |request, name| query(request).words(name).map(Filter)
 );
 
-parameter!([] Key, Header, key_schema(), |_| {}, |request, name| {
-    let mut values = request.headers().get_all(name).iter();
-    let key = match (values.next(), values.next()) {
-        (None, _) => None,
-        (Some(value), None) => Some(value.to_str().unwrap_or_default().to_owned()),
-        (Some(_), Some(_)) => Some(String::new()),
-    };
-    match key {
-        Some(key) if key.is_empty() || key.len() > KEY => Err(Refusal::invalid(
-            "`Idempotency-Key` must stand once and have 1 to 128 visible ASCII characters",
-        )),
-        key => Ok(Key(key)),
+parameter!([] Key, Header, key_schema(), |_| {}, |request, name| Key::named(request, name));
+
+impl Key {
+    /// Of a route that is not documented.
+    pub(crate) fn of(request: &poem::Request) -> Result<Self, Refusal> {
+        Self::named(request, "Idempotency-Key")
     }
-});
+
+    fn named(request: &poem::Request, name: &str) -> Result<Self, Refusal> {
+        let mut values = request.headers().get_all(name).iter();
+        let key = match (values.next(), values.next()) {
+            (None, _) => None,
+            (Some(value), None) => Some(value.to_str().unwrap_or_default().to_owned()),
+            (Some(_), Some(_)) => Some(String::new()),
+        };
+        match key {
+            Some(key) if key.is_empty() || key.len() > KEY => Err(Refusal::invalid(
+                "`Idempotency-Key` must stand once and have 1 to 128 visible ASCII characters",
+            )),
+            key => Ok(Self(key)),
+        }
+    }
+}
 
 fn key_schema() -> MetaSchemaRef {
     let mut schema = MetaSchema::new("string");

@@ -391,6 +391,20 @@ const TABLE: &[Row] = &[
         route: "POST /api/strays/{pid}/kill",
         asks: &[(Named("4242"), 409), (Named("1"), 409), (Named("x"), 422)],
     },
+    Row { route: "GET /api/launches", asks: &[(Known, 200)] },
+    // 202 needs an agent at its limit: in the black-box tests.
+    Row {
+        route: "POST /api/launches",
+        asks: &[
+            (Body(r#"{"session":{"project":"x y"}}"#), 404),
+            (Body("{}"), 422),
+            (Body(r#"{"job":5}"#), 422),
+            (PlainBody, 415),
+            (LargeBody, 413),
+        ],
+    },
+    // 200 needs a launch that waits: in the black-box tests.
+    Row { route: "DELETE /api/launches/{id}", asks: &[(Named("x"), 404)] },
     Row { route: "GET /api/stranded", asks: &[(Known, 200)] },
     // 200 needs a bridge that died: in the black-box tests.
     Row {
