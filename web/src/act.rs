@@ -19,7 +19,7 @@ use crate::text::direct;
 use crate::text::job::{self as job_words, external};
 use crate::text::page::projects as project_words;
 use crate::text::ready::{stranded as stranded_words, strays};
-use crate::text::{keepers, launch as launch_words, page as page_words, session as words};
+use crate::text::{keepers, launch as launch_words, page as page_words, planned, session as words};
 use gloo_net::http::Method;
 use leptos::prelude::*;
 use leptos::task::spawn_local;
@@ -27,10 +27,12 @@ use std::collections::HashSet;
 use svc_shared::api::approvals::{AnswerRequest, MessageRequest};
 use svc_shared::api::instances::{Instance, PatchInstance, ResumeRequest, SpawnResult};
 use svc_shared::api::jobs::ResumeAgentResult;
+use svc_shared::api::planned_launches::PlannedLaunch;
 use svc_shared::api::stranded::ContinuedSession;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::TrustAllRequest;
 use svc_shared::paths;
+use svc_shared::status::PlannedState;
 
 /// Requests without an answer yet, by the id of their object.
 ///
@@ -392,6 +394,18 @@ impl Page {
         self.write(Write::new(about, act, object, Method::POST, path, |write, _| {
             said(stranded_words::dismissed(&write.object))
         }));
+    }
+
+    /// Takes back a launch that waits, or takes one that failed off the list.
+    pub fn cancel_launch(self, one: &PlannedLaunch, act: &'static str) {
+        let (about, path) = (one.id.to_string(), paths::launch_plan(one.id.as_str()));
+        let done: Done = |write, text| {
+            let left = wire::read::<PlannedLaunch>(text)?;
+            let is_off = left.state.is(&PlannedState::Failed);
+            said(if is_off { planned::removed } else { planned::cancelled }(&write.object))
+        };
+        let project = one.project.clone();
+        self.write(Write::new(about, act, project, Method::DELETE, path, done));
     }
 
     /// Takes over the bridge of a project that was started elsewhere.

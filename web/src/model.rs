@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod pace;
 pub mod palette;
 pub mod past;
+pub mod planned;
 pub mod prefs;
 pub mod problem;
 pub mod projects;

@@ -11,7 +11,7 @@ use crate::model::prefs::FAVOURITES;
 use crate::model::sections::{self, ListEntry, Only, Section};
 use crate::model::state::{self, Changed};
 use crate::model::usage::{Curve, Kept, Use};
-use crate::model::{link, projects};
+use crate::model::{link, planned, projects};
 use crate::prefs;
 use crate::reactive::memo;
 use leptos::prelude::*;
@@ -20,6 +20,8 @@ use std::sync::Arc;
 use svc_shared::api::approvals::Approval;
 use svc_shared::api::health::Health;
 use svc_shared::api::instances::{Instance, PendingPermission};
+use svc_shared::api::limits::PlanLimit;
+use svc_shared::api::planned_launches::PlannedLaunch;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::State;
@@ -32,6 +34,8 @@ use svc_shared::stream::Op;
 pub const JOB: &str = "job:";
 /// Before the project in the key of a row of external sessions.
 pub const EXTERNAL: &str = "external:";
+/// Before the id in the key of a launch that waits.
+pub const PLANNED: &str = "planned:";
 
 /// Where this browser keeps what was dismissed.
 const DISMISSED: &str = "svc.dismissed";
@@ -106,6 +110,10 @@ pub struct Store {
     pub sign_in: RwSignal<Option<SignInRecord>>,
     /// What agents ask, the oldest first.
     pub questions: RwSignal<Vec<Asked>>,
+    /// Launches that wait for the reset of a plan limit, or did not start, by id.
+    pub launches: RwSignal<BTreeMap<String, PlannedLaunch>>,
+    /// The plan limit that a launch of now would run into.
+    pub plan_limit: RwSignal<Option<PlanLimit>>,
     /// Health report.
     pub health: RwSignal<Option<Health>>,
     /// The restore after a restart of the machine that runs or ran last.
@@ -153,6 +161,8 @@ impl Store {
             clones: RwSignal::new(BTreeMap::new()),
             sign_in: RwSignal::new(None),
             questions: RwSignal::new(Vec::new()),
+            launches: RwSignal::new(BTreeMap::new()),
+            plan_limit: RwSignal::new(None),
             health: RwSignal::new(None),
             restore: RwSignal::new(None),
             is_loaded: RwSignal::new(false),
@@ -211,6 +221,10 @@ impl Store {
             }
             if changed.external {
                 self.external.set((state.external.clone(), state.adoptable.clone()));
+            }
+            if changed.launches {
+                self.launches.set(state.launches.clone());
+                self.plan_limit.set(state.plan_limit.clone());
             }
             if changed.refused {
                 let refused = state.preflight.iter().filter(|(_, found)| !found.ok);
@@ -334,6 +348,13 @@ impl Store {
             let of = |group: &Group| job::ids_of(jobs.values().map(|job| &**job), *group);
             let keys = groups.iter().flat_map(of).map(|id| format!("{JOB}{id}")).collect();
             self.without_hidden(keys)
+        })
+    }
+
+    /// Keys of rows of launches that wait, in order, of one project or of all. Tracked.
+    pub fn planned_of(self, project: Option<&str>) -> Vec<String> {
+        self.launches.with(|all| {
+            planned::ids(all, project).into_iter().map(|id| format!("{PLANNED}{id}")).collect()
         })
     }
 

@@ -24,6 +24,7 @@ pub mod notifications;
 pub mod notify;
 pub mod page;
 pub mod past;
+pub mod planned;
 pub mod prefs;
 pub mod ready;
 pub mod report;

@@ -38,6 +38,7 @@ pub mod new_project;
 pub mod notifications;
 mod notify;
 pub mod open;
+mod planned_row;
 pub mod prefs;
 pub mod project;
 mod project_row;

@@ -130,6 +130,8 @@ pub struct Form {
     pub restart: String,
     /// What a session does after a plan limit; blank follows the configuration.
     pub on_limit: String,
+    /// It starts when the plan limit that is known is reset.
+    pub waits: bool,
     /// The box of the trust gate.
     pub trusts: bool,
     /// The service has refused for want of trust, whatever the record says.
@@ -356,7 +358,8 @@ impl Ground<'_> {
         // not taken from it.
         let applies = |name: &str| match name {
             "trust" => false,
-            "capacity" => form.kind.is_bridge(),
+            // Until the reset of a plan limit others may have ended.
+            "capacity" => form.kind.is_bridge() && !form.waits,
             // A session runs beside whatever is there.
             "bridge" => !matches!(form.kind, Kind::Interactive | Kind::Direct),
             "git" if !form.kind.is_bridge() => false,
@@ -386,7 +389,8 @@ impl Ground<'_> {
         let code = verdict.and_then(|v| v.code.as_deref());
         let asked_here = [ErrorCode::NotTrusted, ErrorCode::BypassForbidden]
             .iter()
-            .any(|c| code == Some(c.as_str()));
+            .any(|c| code == Some(c.as_str()))
+            || (form.waits && code == Some(ErrorCode::Capacity.as_str()));
         if blocks.is_empty() && self.project.alias_of.is_none() && !asked_here {
             blocks
                 .extend(code.map(|code| Block::Check { detail: words::verdict(code), hint: None }));

@@ -3,13 +3,16 @@
 use svc_shared::Timestamp;
 use svc_shared::api::instances::{Instance, PendingPermission};
 use svc_shared::api::jobs::BackgroundJob;
+use svc_shared::api::limits::PlanLimit;
+use svc_shared::api::planned_launches::PlannedLaunch;
 use svc_shared::api::projects::Project;
 use svc_shared::api::sessions::WorkingSession;
 use svc_shared::internal::agent_sign_in::{SignInMode, SignInRecord, SignInStage};
 use svc_shared::internal::clones::{CloneJob, CloneState};
 use svc_shared::internal::{AuthInfo, Bootstrap, Check, Defaults, Features, Limits, Preflight};
 use svc_shared::status::{
-    BridgeStatus, CheckStatus, PermissionMode, Phase, ResumeMode, SpawnMode, TrustState,
+    BridgeStatus, CheckStatus, EvidenceSource, PermissionMode, Phase, PlanLimitKind, PlannedState,
+    ResumeMode, SpawnMode, TrustState,
 };
 
 /// A Server Mode bridge of `project`.
@@ -85,6 +88,33 @@ pub fn clone_job() -> CloneJob {
         ended_at: None,
         error: None,
         cancelled: false,
+    }
+}
+
+/// A launch that waits for a plan limit.
+pub fn planned() -> PlannedLaunch {
+    PlannedLaunch {
+        id: "61706900-0a3b-4c5d-8e9f-001122334455".parse().unwrap(),
+        project: "api".into(),
+        mode: "background".into(),
+        prompt: None,
+        asked_at: Timestamp::from_millis(0),
+        due_at: Timestamp::from_millis(3_600_000),
+        state: PlannedState::Waiting.into(),
+        started_as: None,
+        reason: None,
+    }
+}
+
+/// A plan limit.
+pub fn limit() -> PlanLimit {
+    PlanLimit {
+        kind: PlanLimitKind::Session.into(),
+        resets_at: Some(Timestamp::from_millis(3_500_000)),
+        since: Timestamp::from_millis(0),
+        source: EvidenceSource::Transcript.into(),
+        continues_at: None,
+        hint: None,
     }
 }
 

@@ -23,6 +23,8 @@ pub struct Changed {
     pub external: bool,
     /// What sessions ask that nobody manages.
     pub questions: bool,
+    /// Launches that wait for a plan limit, or the limit.
+    pub launches: bool,
     /// Readiness of projects.
     pub refused: bool,
     /// Clones.
@@ -48,6 +50,7 @@ impl Changed {
             "job" => self.jobs = true,
             "external" | "adoptable" => self.external = true,
             "question" => self.questions = true,
+            "launch" | "plan_limit" => self.launches = true,
             "preflight" => self.refused = true,
             "clone" => self.clones = true,
             "shepherd" => self.sign_in = true,
@@ -99,6 +102,7 @@ pub fn replace(state: &mut State, next: State) -> Changed {
         jobs: state.jobs != next.jobs,
         external: state.external != next.external || state.adoptable != next.adoptable,
         questions: state.questions != next.questions,
+        launches: state.launches != next.launches || state.plan_limit != next.plan_limit,
         refused: state.preflight != next.preflight,
         clones: state.clones != next.clones,
         sign_in: state.shepherd != next.shepherd,
@@ -163,6 +167,8 @@ mod tests {
                 put("api", Record::External(vec![inside("")])),
                 put("api", Record::Adoptable(true)),
                 put("c", Record::Clone(sample::clone_job())),
+                put("l", Record::Launch(Box::new(sample::planned()))),
+                put("now", Record::PlanLimit(Box::new(sample::limit()))),
                 put("api", Record::Preflight(PreflightSummary { ok: true, codes: vec![] })),
                 put("web", Record::Preflight(refused)),
                 put("login", Record::Login(login)),
@@ -172,6 +178,7 @@ mod tests {
             vec![del("project", "web"), del("tracked", "2"), del("instance", "2"), del("job", "j")],
             vec![del("health", "health"), del("adoptable", "api"), del("moon", "full")],
             vec![del("external", "api"), del("preflight", "web")],
+            vec![del("launch", "l"), del("plan_limit", "now")],
         ]
     }
 

@@ -20,6 +20,7 @@ use crate::text::agent_sign_in;
 use crate::text::job::{self as job_words, external};
 use crate::text::launch as launch_words;
 use crate::text::page::{home as words, nav as nav_words};
+use crate::text::planned as planned_words;
 use crate::text::ready;
 use crate::text::session::named;
 use crate::views::agent_sign_in::open_button;
@@ -68,6 +69,7 @@ pub fn Home() -> impl IntoView {
         keys
     });
     let live = shown_of(live_keys);
+    let planned = memo(move || page.store.planned_of(None));
     let ended = shown_of(|store| store.section(Section::Ended));
     let shows_all = memo(move || nav.member(ENDED) == "all");
     let few_ended = memo(move || {
@@ -77,7 +79,7 @@ pub fn Home() -> impl IntoView {
     let is_empty = memo(move || {
         page.store.count_projects() == 0
             && filter.get() == Only::All
-            && [waiting, needs_look, live, ended].iter().all(|ids| ids.with(Vec::is_empty))
+            && [waiting, needs_look, live, planned, ended].iter().all(|ids| ids.with(Vec::is_empty))
     });
     let toggle = move |event: web_sys::MouseEvent| {
         event.prevent_default();
@@ -102,6 +104,7 @@ pub fn Home() -> impl IntoView {
                 <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Waiting) />
                 <Rows title=words::NEEDS_LOOK testid="section-needs-look" keys=needs_look total=needs_look row=section_rows(Section::NeedsLook) />
                 <LiveRows keys=live filter=filter />
+                <Rows title=planned_words::TITLE testid="section-planned" keys=planned total=planned row=section_rows(Section::Waiting) />
                 <Rows
                     title=words::ENDED testid="section-ended" keys=few_ended total=ended dense=true
                     row=section_rows(Section::Ended) more=ViewFn::from(more)

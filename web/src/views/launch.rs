@@ -1,6 +1,7 @@
 //! The launch dialog.
 
 mod fields;
+mod later;
 
 use crate::api;
 use crate::browser;
@@ -21,7 +22,8 @@ use crate::parts::icon::{icon, symbol};
 use crate::prefs;
 use crate::reactive::{derived, dynamic, effect, memo};
 use crate::text::session::{act, named};
-use crate::text::{launch as words, page as page_words};
+use crate::text::{launch as words, page as page_words, planned};
+use crate::views::times::absolute;
 use crate::views::trust::{Brings, Gate};
 use fields::Fields;
 use gloo_net::http::Method;
@@ -31,6 +33,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use svc_shared::api::instances::{Instance, SpawnRequest, SpawnResult};
 use svc_shared::api::jobs::DispatchRequest;
+use svc_shared::api::planned_launches::{PlanLaunch, PlannedLaunch};
 use svc_shared::api::projects::Project;
 use svc_shared::error::ErrorCode;
 use svc_shared::internal::Preflight;
@@ -183,6 +186,7 @@ impl LaunchForm {
                     }
                     Kind::Background => Order::Job(ground.dispatch(form)),
                 };
+                let order = if form.waits { order.later() } else { order };
                 (order, ground.blocks(form).into_iter().next())
             })
         });
@@ -260,9 +264,19 @@ impl LaunchForm {
 enum Order {
     Bridge(Box<SpawnRequest>),
     Job(DispatchRequest),
+    /// One of them, at the reset of a plan limit.
+    Later(Box<PlanLaunch>),
 }
 
 impl Order {
+    fn later(self) -> Self {
+        Self::Later(Box::new(match self {
+            Self::Bridge(asked) => PlanLaunch { session: Some(*asked), job: None },
+            Self::Job(asked) => PlanLaunch { session: None, job: Some(asked) },
+            Self::Later(plan) => *plan,
+        }))
+    }
+
     /// Path and body.
     fn request(&self) -> (String, Option<String>) {
         let (path, body) = match self {
@@ -270,6 +284,7 @@ impl Order {
                 (format!("{}?wait=0", paths::instances()), wire::written(&**asked))
             }
             Self::Job(asked) => (format!("{}/agents", paths::API), wire::written(asked)),
+            Self::Later(plan) => (paths::LAUNCHES.to_owned(), wire::written(&**plan)),
         };
         (path, Some(body))
     }
@@ -283,6 +298,11 @@ impl Order {
                 Ok(outcome::launched(&result, asked, prefs::zone(at)))
             }
             Self::Job(_) => Ok(outcome::dispatched(project, wire::read(text)?)),
+            Self::Later(_) => {
+                let at = absolute(wire::read::<PlannedLaunch>(text)?.due_at);
+                let title = planned::planned(project, &at);
+                Ok(vec![Notice::new(Level::Success, title, planned::PLANNED_BODY)])
+            }
         }
     }
 }
@@ -341,6 +361,7 @@ fn LaunchDialog(project: Arc<Project>, basics: Arc<Basics>) -> impl IntoView {
                 {dynamic(move || needs_trust.get().then(|| view! {
                     <div class="wide"><Gate project=launch.project.get_value() brings=derived(move || brings.get()) agreed=agreed /></div>
                 }))}
+                <later::Later launch=launch />
                 <Fields launch=launch />
                 <Bypass launch=launch />
                 <Checks launch=launch />
@@ -521,6 +542,7 @@ fn Foot(launch: LaunchForm) -> impl IntoView {
     });
     let label = derived(move || match launch.problem.get() {
         Some(problem) if problem.may_pass() => words::TRY_AGAIN,
+        _ if launch.form.with(|form| form.waits) => planned::LAUNCH_LATER,
         _ => words::LAUNCH,
     });
     let look = derived(move || {

@@ -16,7 +16,7 @@ use crate::store::EXTERNAL;
 use crate::text::page::{home, nav as nav_words, project as words, projects};
 use crate::text::{
     agent_config, changes, conversation, instructions, job as job_words, launch, past,
-    session::named,
+    planned as planned_words, session::named,
 };
 use crate::views::act_button::ActButton;
 use crate::views::activity::Timeline;
@@ -184,13 +184,16 @@ fn Sessions(name: String) -> impl IntoView {
         });
         keys
     });
+    let planned = memo(move || name.with_value(|name| page.store.planned_of(Some(name))));
     let ended = of(Some(Section::Ended), Some(Group::Ended));
-    let is_empty =
-        memo(move || [waiting, look, live, ended].iter().all(|keys| keys.with(Vec::is_empty)));
+    let is_empty = memo(move || {
+        [waiting, look, live, planned, ended].iter().all(|keys| keys.with(Vec::is_empty))
+    });
     view! {
         <Rows title=job_words::WAITING testid="section-waiting" keys=waiting total=waiting row=section_rows(Section::Waiting) />
         <Rows title=home::NEEDS_LOOK testid="section-needs-look" keys=look total=look row=section_rows(Section::NeedsLook) />
         <Rows title=home::LIVE testid="section-live" keys=live total=live row=section_rows(Section::Live) />
+        <Rows title=planned_words::TITLE testid="section-planned" keys=planned total=planned row=section_rows(Section::Waiting) />
         <Rows title=home::ENDED testid="section-ended" keys=ended total=ended dense=true row=section_rows(Section::Ended) />
         {dynamic(move || is_empty.get().then(|| view! {
             <div class="card empty" data-testid="project-empty"><p>{words::EMPTY}</p></div>

@@ -3,19 +3,16 @@
 use crate::act;
 use crate::api;
 use crate::model::shown::shown;
-use crate::model::time;
 use crate::page::page;
-use crate::prefs;
 use crate::reactive::{derived, dynamic, effect, memo};
 use crate::text::ready::{link, stranded as words};
 use crate::text::session::named;
 use crate::views::act_button::ActButton;
 use crate::views::row::fact;
-use crate::views::times::{Age, absolute};
+use crate::views::times::{Age, absolute, clock_or_date};
 use leptos::prelude::*;
 use leptos::task::spawn_local;
 use std::sync::Arc;
-use svc_shared::Timestamp;
 use svc_shared::api::activity::Activity;
 use svc_shared::api::instances::Instance;
 use svc_shared::api::limits::PlanLimit;
@@ -86,21 +83,22 @@ pub fn provenance(activity: &Activity) -> String {
     link::known(&activity.provenance(), &absolute(activity.since))
 }
 
+/// What a plan limit is called, with its times. Tracked.
+pub fn limit_words(limit: &PlanLimit) -> String {
+    let resets = limit.resets_at.map(clock_or_date);
+    let continues = limit.continues_at.map(clock_or_date);
+    link::limit(limit.name(), resets.as_deref(), continues.as_deref())
+}
+
 /// The plan limit that a conversation stopped at.
 #[component]
 pub fn LimitFact(
     /// What the agent said; none where nothing is in the way.
     limit: Signal<Option<PlanLimit>>,
 ) -> impl IntoView {
-    let page = page();
     let text = memo(move || {
         let limit = limit.get()?;
-        let time = |at: Timestamp| {
-            let zone = prefs::zone(at.as_millis());
-            time::clock_or_date(at, page.clock.now(), zone) + &prefs::zone_mark()
-        };
-        let (resets, continues) = (limit.resets_at.map(time), limit.continues_at.map(time));
-        Some(link::limit(limit.name(), resets.as_deref(), continues.as_deref()))
+        Some(limit_words(&limit))
     });
     dynamic(move || {
         text.get().map(|text| {

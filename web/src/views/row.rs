@@ -10,7 +10,7 @@ use crate::page::page;
 use crate::parts::icon::{glyph, icon};
 use crate::parts::window::Listed;
 use crate::reactive::{dynamic, effect, live, memo};
-use crate::store::EXTERNAL;
+use crate::store::{EXTERNAL, PLANNED};
 use crate::views::bulk::pick;
 use crate::views::remote::provenance;
 use crate::views::times::Age;
@@ -59,7 +59,8 @@ impl Row {
         let Self { face, name, label, kind, .. } = self;
         let page = page();
         let own = self.key.clone();
-        let pick = (!own.starts_with(EXTERNAL)).then(|| pick(own.clone(), name));
+        let has_box = ![EXTERNAL, PLANNED].iter().any(|kind| own.starts_with(kind));
+        let pick = has_box.then(|| pick(own.clone(), name));
         // Of a long list only a part exists.
         let listed = leptos::prelude::use_context::<Listed>();
         let key = own.clone();

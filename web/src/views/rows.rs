@@ -7,10 +7,11 @@ use crate::page::page;
 use crate::parts::window::Windowed;
 use crate::prefs;
 use crate::reactive::{derived, dynamic, memo};
-use crate::store::{EXTERNAL, JOB};
+use crate::store::{EXTERNAL, JOB, PLANNED};
 use crate::text::page::link;
 use crate::views::external_row::external_row;
 use crate::views::job_row::job_row;
+use crate::views::planned_row::planned_row;
 use crate::views::session_row::session_row;
 use leptos::prelude::*;
 use svc_shared::Timestamp;
@@ -32,6 +33,8 @@ pub fn any_row(key: String, section: Section) -> AnyView {
         job_row(id.to_owned(), None)
     } else if let Some(project) = key.strip_prefix(EXTERNAL) {
         external_row(project.to_owned())
+    } else if let Some(id) = key.strip_prefix(PLANNED) {
+        planned_row(id.to_owned())
     } else {
         session_row(key, section)
     }

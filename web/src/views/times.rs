@@ -51,6 +51,14 @@ pub fn When(
     view! { <time datetime=live(move || at.get().to_string()) title=live(move || absolute(at.get()))>{text}</time> }
 }
 
+/// The time of day within a day, else date and time, in the chosen zone.
+///
+/// Tracked.
+pub fn clock_or_date(at: Timestamp) -> String {
+    let zone = prefs::zone(at.as_millis());
+    time::clock_or_date(at, page().clock.now(), zone) + &prefs::zone_mark()
+}
+
 /// Date and time in the zone that is chosen.
 pub fn absolute(at: Timestamp) -> String {
     time::date_time(at, prefs::zone(at.as_millis())) + &prefs::zone_mark()
