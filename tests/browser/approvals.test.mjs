@@ -43,6 +43,16 @@ after(async () => {
   await machine?.close();
 });
 
+/** A session that somebody starts in a terminal of a project. */
+function byHandIn(project) {
+  const args = ['--print', '--sdk-url', 'local', '--session-id', 'cse_by_hand'];
+  const cwd = join(machine.root, 'projects', project);
+  const options = { cwd, env: machine.env, stdio: ['pipe', 'ignore', 'ignore'] };
+  const child = spawn(given('SVC_SIM_BIN'), args, options);
+  byHand.push(child);
+  return child;
+}
+
 /** The results of calls that the conversations of the machine show. */
 function results() {
   const dir = join(machine.root, 'agent', 'projects');
@@ -106,9 +116,7 @@ test('a session that somebody started in a terminal asks here too, with its conv
   await page.goto(`${machine.url}/ui/inbox`, { waitUntil: 'load' });
   const { press, says, seen, shot } = person(page);
   await seen(part('inbox-empty'));
-  const args = ['--print', '--sdk-url', 'local', '--session-id', 'cse_by_hand'];
-  const cwd = join(machine.root, 'projects', 'garden');
-  byHand.push(spawn(given('SVC_SIM_BIN'), args, { cwd, env: machine.env, stdio: ['pipe', 'ignore', 'ignore'] }));
+  byHandIn('garden');
   // A wide screen shows the first one at once.
   await says(part('request'), 'npm publish');
   const text = await page.$eval(part('request'), (one) => one.innerText);
@@ -129,18 +137,19 @@ test('a session that somebody started in a terminal asks here too, with its conv
   assert.deepEqual(complaints, []);
 });
 
-test('a question goes when its agent does', async () => {
+test('a question goes when its agent does, and the history says why', async () => {
   const { page, complaints } = await tab(browser);
   await page.setViewport({ width: 1440, height: 900 });
   await page.goto(`${machine.url}/ui/inbox`, { waitUntil: 'load' });
-  const { seen } = person(page);
-  await machine.remote('connect', join(machine.root, 'projects', 'ledger'));
-  await until(async () => (await items(page)) === 2);
-  await machine.cli('stop', 'ledger');
-  await seen(part('inbox-empty'));
-  const { approvals } = await machine.api('/api/approvals?state=answered');
-  const withdrawn = approvals.filter((one) => !one.decision);
-  assert.deepEqual(withdrawn.map((one) => one.reason), ['asker-gone', 'asker-gone']);
+  const { press, says, seen } = person(page);
+  const agent = byHandIn('garden');
+  await press(await item(page, 'npm publish'));
+  await says(part('request'), 'npm publish');
+  agent.kill('SIGKILL');
+  await says(part('request-outcome'), 'Withdrawn. The session stopped waiting');
+  await press(part('inbox-answered'));
+  await says(part('inbox-items'), 'withdrawn');
+  await seen(part('inbox-open'));
   await page.close();
   assert.deepEqual(complaints, []);
 });

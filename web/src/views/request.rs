@@ -46,8 +46,9 @@ pub fn RequestCard(
     });
     let is_open = memo(move || asked.with(Option::is_some));
     effect(move || {
-        // What became of it is read when it does not wait any more.
-        is_open.track();
+        // What became of it is read when it does not wait any more. To be told of that, the
+        // value must have been computed once.
+        let _ = is_open.get();
         let path = place.with_value(Place::api_path);
         spawn_local(async move {
             let read = api::get::<ApprovalDetail>(&path).await;
