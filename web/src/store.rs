@@ -5,7 +5,7 @@
 
 use crate::browser;
 use crate::model::external::{self, Sessions};
-use crate::model::inbox::Place;
+use crate::model::inbox::RequestRef;
 use crate::model::job::{self, Group, Job};
 use crate::model::prefs::FAVOURITES;
 use crate::model::sections::{self, ListEntry, Only, Section};
@@ -69,8 +69,8 @@ impl Asked {
     }
 
     /// Its place in the inbox.
-    pub fn place(&self) -> Place {
-        Place { session: self.id.clone(), request: self.asked.request_id.clone() }
+    pub fn place(&self) -> RequestRef {
+        RequestRef { session: self.id.clone(), request: self.asked.request_id.clone() }
     }
 
     /// What a session asks that nobody manages.

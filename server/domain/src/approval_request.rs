@@ -11,7 +11,7 @@ use url::Url;
 pub const MOST: usize = 64 * 1024;
 /// Most edits of one request that are shown.
 const MOST_EDITS: usize = 100;
-/// A secret that the cut would halve is still found when so many bytes more are read.
+/// So many bytes more are read, so that no secret is halved by the cut.
 const MARGIN: usize = 4 * 1024;
 
 /// Texts on their way to a person.

@@ -99,7 +99,7 @@ pub struct RequestedEdit {
 pub struct ApprovalRequest {
     /// How it is best shown.
     pub kind: Word<RequestKind>,
-    /// The command, the content of the file, the address, or all members as JSON; redacted.
+    /// The command, content, address, or all members as JSON; redacted.
     pub text: String,
     /// The file that it is about.
     pub path: Option<String>,

@@ -9,14 +9,14 @@ const NOBODY: &str = "-";
 
 /// A request of the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct RequestRef {
     /// The session that asks; `None` where nobody manages it.
     pub session: Option<String>,
     /// Name of the request.
     pub request: String,
 }
 
-impl Place {
+impl RequestRef {
     /// Query member: open or answered ones.
     pub const STATE: &'static str = "state";
     /// Query member: the session that asks.
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn a_request_has_an_address_with_and_without_a_session() {
-        let of = |session: Option<&str>| Place {
+        let of = |session: Option<&str>| RequestRef {
             session: session.map(str::to_owned),
             request: "a b".to_owned(),
         };
@@ -76,8 +76,8 @@ mod tests {
             let members = one.members();
             let member =
                 |name: &str| members.iter().find(|(n, _)| *n == name).map(|(_, v)| (*v).to_owned());
-            assert_eq!(Place::of(|name| member(name).unwrap_or_default()), Some(one.clone()));
+            assert_eq!(RequestRef::of(|name| member(name).unwrap_or_default()), Some(one.clone()));
         }
-        assert_eq!(Place::of(|_| String::new()), None);
+        assert_eq!(RequestRef::of(|_| String::new()), None);
     }
 }

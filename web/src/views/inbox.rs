@@ -3,7 +3,7 @@
 use crate::api;
 use crate::appear::enter;
 use crate::browser;
-use crate::model::inbox::{ANSWERED, Place};
+use crate::model::inbox::{ANSWERED, RequestRef};
 use crate::model::job::Group;
 use crate::model::problem::Problem;
 use crate::model::sections::Section;
@@ -32,8 +32,8 @@ pub fn Inbox() -> impl IntoView {
     enter(words::INBOX);
     let asked = page.store.questions;
     let jobs = memo(move || page.store.jobs_of(&[Group::Waiting]));
-    let is_answered = memo(move || nav.member(Place::STATE) == ANSWERED);
-    let chosen = memo(move || Place::of(|name| nav.member(name)));
+    let is_answered = memo(move || nav.member(RequestRef::STATE) == ANSWERED);
+    let chosen = memo(move || RequestRef::of(|name| nav.member(name)));
     // A wide screen shows one at once.
     let current = memo(move || {
         let first = || asked.with(|all| all.first().map(Asked::place));
@@ -90,7 +90,8 @@ fn Tabs(is_answered: Memo<bool>) -> impl IntoView {
     let (page, nav) = (page(), nav());
     let count = move || page.store.questions.with(Vec::len);
     let go = move |state: &'static str| {
-        let none = [(Place::STATE, state), (Place::SESSION, ""), (Place::REQUEST, "")];
+        let none =
+            [(RequestRef::STATE, state), (RequestRef::SESSION, ""), (RequestRef::REQUEST, "")];
         nav.set_query(&none, false);
     };
     let pressed = move |of: bool| live(move || (is_answered.get() == of).to_string());
@@ -108,7 +109,7 @@ fn Tabs(is_answered: Memo<bool>) -> impl IntoView {
 
 /// What waits.
 #[component]
-fn Open(current: Memo<Option<Place>>) -> impl IntoView {
+fn Open(current: Memo<Option<RequestRef>>) -> impl IntoView {
     let (page, nav) = (page(), nav());
     let asked = page.store.questions;
     let count = move || words::waiting(asked.with(Vec::len));
@@ -137,7 +138,7 @@ fn Open(current: Memo<Option<Place>>) -> impl IntoView {
 
 /// The last ones that are over.
 #[component]
-fn Answered(current: Memo<Option<Place>>) -> impl IntoView {
+fn Answered(current: Memo<Option<RequestRef>>) -> impl IntoView {
     let (page, nav) = (page(), nav());
     let found: RwSignal<Option<Result<Arc<Vec<Approval>>, Problem>>> = RwSignal::new(None);
     effect(move || {
@@ -151,7 +152,7 @@ fn Answered(current: Memo<Option<Place>>) -> impl IntoView {
     });
     let item = move |one: &Approval| {
         let item = Item {
-            place: Place {
+            place: RequestRef {
                 session: one.instance_id.as_ref().map(ToString::to_string),
                 request: one.request_id.clone(),
             },
@@ -182,7 +183,7 @@ fn Answered(current: Memo<Option<Place>>) -> impl IntoView {
 
 /// One line of a list.
 struct Item {
-    place: Place,
+    place: RequestRef,
     project: String,
     tool: String,
     summary: String,
@@ -191,7 +192,7 @@ struct Item {
 }
 
 impl Item {
-    fn view(self, nav: Nav, current: Memo<Option<Place>>) -> AnyView {
+    fn view(self, nav: Nav, current: Memo<Option<RequestRef>>) -> AnyView {
         let place = StoredValue::new(self.place.clone());
         let href = browser::href(&self.place.path());
         let is_current = memo(move || current.with(|now| now.as_ref() == Some(&place.get_value())));

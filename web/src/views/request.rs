@@ -3,7 +3,7 @@
 use crate::api;
 use crate::browser;
 use crate::model::agent_config::diff::{parts_of, totals};
-use crate::model::inbox::Place;
+use crate::model::inbox::RequestRef;
 use crate::model::problem::Problem;
 use crate::model::shown::shown;
 use crate::model::time;
@@ -27,14 +27,16 @@ use svc_shared::api::approvals::{
 };
 use svc_shared::error::ErrorCode;
 
-/// Buttons take no press for so long after they appear: it was meant for what stood there before.
+/// Buttons take no press for so long after they appear.
+///
+/// It was meant for what stood there before.
 const SETTLING: Duration = Duration::from_millis(500);
 
 /// One request.
 #[component]
 pub fn RequestCard(
     /// Which one.
-    place: Place,
+    place: RequestRef,
 ) -> impl IntoView {
     let (page, nav) = (page(), nav());
     let found: RwSignal<Option<Result<Arc<ApprovalDetail>, Problem>>> = RwSignal::new(None);
@@ -49,13 +51,14 @@ pub fn RequestCard(
         // What became of it is read when it does not wait any more. To be told of that, the
         // value must have been computed once.
         let _ = is_open.get();
-        let path = place.with_value(Place::api_path);
+        let path = place.with_value(RequestRef::api_path);
         spawn_local(async move {
             let read = api::get::<ApprovalDetail>(&path).await;
             found.try_set(Some(read.map(Arc::new)));
         });
     });
-    let back = move |_| nav.set_query(&[(Place::SESSION, ""), (Place::REQUEST, "")], false);
+    let back =
+        move |_| nav.set_query(&[(RequestRef::SESSION, ""), (RequestRef::REQUEST, "")], false);
     view! {
         <button type="button" class=format!("{} inbox-back", ButtonStyle::Ghost.class()) data-testid="inbox-back" on:click=back>
             {icon("chevron-left", 16)} {inbox::BACK}

@@ -53,8 +53,9 @@ impl Approvals {
         Ok(rows.into_iter().filter_map(approval).collect())
     }
 
-    /// One question, with everything it asks for while it waits and its agent is connected.
+    /// One question.
     ///
+    /// With everything it asks for, while it waits and its agent is connected.
     /// Without a session the name of the request alone must say which question is meant.
     ///
     /// # Errors
