@@ -22,6 +22,7 @@ use crate::read_model::ReadModel;
 use crate::registry::Registry;
 use crate::tasks::Tasks;
 use rows::{AskedRows, approval};
+use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -40,8 +41,23 @@ use tokio::sync::{Mutex as AsyncMutex, Semaphore, watch};
 
 /// Most hooks that wait at the same time.
 const MOST: usize = 256;
+/// One descriptor in so many may be that of a hook (H79).
+const SHARE: u64 = 8;
+/// Most questions that wait at the same time, in KiB of their text (H81).
+///
+/// What is made of a text takes some times its length.
+const MOST_KIB: usize = 8 * 1024;
+/// Pause when no descriptor is left.
+const BACK_OFF: Duration = Duration::from_millis(100);
 /// How long a hook may take to ask again after a restart of the service.
 const RENEWAL: Duration = Duration::from_secs(30);
+
+/// How many hooks may wait where this process may have so many descriptors.
+///
+/// The others leave the question to their agent, so that a stop can still be asked for.
+fn places(descriptors: u64) -> usize {
+    usize::try_from(descriptors / SHARE).unwrap_or(usize::MAX).clamp(1, MOST)
+}
 
 /// The socket that hooks ask at.
 pub(crate) fn socket(state_dir: &Path) -> PathBuf {
@@ -81,6 +97,8 @@ pub(crate) struct Asked {
     connected: Mutex<BTreeMap<String, Arc<ApprovalRequest>>>,
     /// One reading at a time: an older one must not take the place of a newer one.
     reading: AsyncMutex<()>,
+    /// KiB of questions that may still wait.
+    room: Semaphore,
 }
 
 /// The parts beside the rows that questions need.
@@ -128,7 +146,13 @@ impl Asked {
             clock: Arc::clone(clock),
             tasks: tasks.clone(),
         };
-        Self { rows, parts, connected: Mutex::default(), reading: AsyncMutex::default() }
+        Self {
+            rows,
+            parts,
+            connected: Mutex::default(),
+            reading: AsyncMutex::default(),
+            room: Semaphore::new(MOST_KIB),
+        }
     }
 
     fn connected(&self) -> MutexGuard<'_, BTreeMap<String, Arc<ApprovalRequest>>> {
@@ -244,7 +268,8 @@ impl Asked {
         written: &mut watch::Receiver<u64>,
         applied: &mut watch::Receiver<()>,
     ) -> bool {
-        let (tasks, free) = (&self.parts.tasks, Arc::new(Semaphore::new(MOST)));
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let (tasks, free) = (&self.parts.tasks, Arc::new(Semaphore::new(places(descriptors))));
         loop {
             tokio::select! {
                 () = tasks.shutdown().cancelled() => return true,
@@ -263,7 +288,11 @@ impl Asked {
                     self.reread().await;
                 }
                 accepted = listener.accept() => {
-                    let Ok((stream, _)) = accepted else { continue };
+                    let Ok((stream, _)) = accepted else {
+                        // No descriptor is left, mostly: somebody must close one first.
+                        tokio::time::sleep(BACK_OFF).await;
+                        continue;
+                    };
                     let Ok(place) = Arc::clone(&free).try_acquire_owned() else {
                         socket::decline(&stream);
                         continue;
@@ -340,5 +369,16 @@ impl Asked {
             }
         }
         self.reread().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h79_hooks_take_few_of_the_descriptors() {
+        assert_eq!([u64::MAX, 1 << 20, 4096, 2048].map(places), [MOST; 4]);
+        assert_eq!([1024, 256, 128, 7, 0].map(places), [128, 32, 16, 1, 1]);
     }
 }

@@ -138,3 +138,42 @@ async fn another_user_of_the_machine_asks_nothing() {
     assert_eq!(open["approvals"], json!([]));
     server.stop().await;
 }
+
+/// H81: what waits is bounded by its size, not by its number alone.
+#[tokio::test]
+async fn h81_large_questions_are_few_and_leave_room_for_small_ones() {
+    let world = asking();
+    let server = serve(&world).await;
+    let mut events = server.events().await;
+    let (mut waiting, mut declined) = (Vec::new(), 0);
+    let question = |n: usize, input: &Value| {
+        json!({
+            "request_id": format!("0f1e2d3c-4b5a-4978-8796-a5b4c3d2e{n:03x}"), "launch": null,
+            "session_id": "s", "cwd": world.projects.join("app"), "transcript": null,
+            "call": null, "tool_name": "Write", "tool_input": input,
+        })
+    };
+    for n in 0..24 {
+        let mut stream = UnixStream::connect(socket(&world)).await.unwrap();
+        let line = format!("{}\n", question(n, &json!({ "content": vec![0; 400_000] })));
+        stream.write_all(line.as_bytes()).await.unwrap();
+        let (many, mut said) = (waiting.len() + 1, String::new());
+        let is_asked =
+            |state: &svc_shared::internal::State| (state.questions.len() == many).then_some(());
+        tokio::select! {
+            () = events.until("one more", is_asked) => waiting.push(stream),
+            _ = stream.read_to_string(&mut said) => {
+                assert!(said.contains("none"), "{said}");
+                declined += 1;
+            }
+        }
+    }
+    assert!(waiting.len() >= 4 && declined >= 4, "{} wait, {declined} do not", waiting.len());
+    let many = waiting.len();
+    let mut small = UnixStream::connect(socket(&world)).await.unwrap();
+    let line = format!("{}\n", question(99, &json!({ "content": "x" })));
+    small.write_all(line.as_bytes()).await.unwrap();
+    events.until("the small one", |state| (state.questions.len() == many + 1).then_some(())).await;
+    drop((waiting, small));
+    events.until("their end", |state| state.questions.is_empty().then_some(())).await;
+}

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio_tungstenite::connect_async;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
@@ -116,4 +116,49 @@ async fn h79_with_128_descriptors_who_is_signed_in_is_answered_in_any_crowd() {
     assert_eq!(with(&server, Method::POST, "/logout?scope=all", &cookie).await, 200);
     assert_eq!(with(&server, Method::GET, "/api/state", &cookie).await, 401);
     drop((strangers, sockets, server));
+}
+
+/// Sessions that ask take the place of no stop.
+#[tokio::test]
+async fn h79_with_128_descriptors_sessions_that_ask_leave_some_for_a_stop() {
+    let world = World::with(json!({ "claude": { "approval_hook": true } }));
+    for n in 0..4 {
+        world.project(&format!("app-{n}"));
+    }
+    let start = Start { program: Some(limited(&world)), ..Start::default() };
+    let server = world.serve_as(start).await;
+    let socket = world.state.join("run/ask.sock");
+    world.until("the socket", || socket.exists().then_some(())).await;
+    for n in 0..4 {
+        world.cli(&["start", &format!("app-{n}")]).await.ok();
+    }
+    let mut hooks = Vec::new();
+    for n in 0..CROWD {
+        let Ok(mut stream) = UnixStream::connect(&socket).await else { break };
+        let question = json!({
+            "request_id": format!("0f1e2d3c-4b5a-4978-8796-a5b4c3d2e{n:03x}"),
+            "launch": null, "session_id": "s", "cwd": world.projects.join("app-0"),
+            "transcript": null, "call": null, "tool_name": "Bash",
+            "tool_input": { "command": "make" },
+        });
+        // Some say nothing. One that is sent away may not hear it all.
+        if n % 4 != 3 {
+            let _ = stream.write_all(format!("{question}\n").as_bytes()).await;
+        }
+        hooks.push(stream);
+    }
+    let mut events = server.events().await;
+    events.until("questions", |state| (!state.questions.is_empty()).then_some(())).await;
+    for n in 0..3 {
+        let client = Client::new(&server.base);
+        client.get("/api/state").await.expect(200);
+        client.stop(&format!("app-{n}")).await.expect(200);
+    }
+    world.cli(&["stop", "app-3"]).await.ok();
+    assert!(world.bridges().is_empty());
+    Client::new(&server.base).launch("app-0").await.expect(201);
+    // Those who waited are let go, and others take their places.
+    drop(hooks);
+    events.until("no question", |state| state.questions.is_empty().then_some(())).await;
+    Client::new(&server.base).stop("app-0").await.expect(200);
 }

@@ -80,7 +80,12 @@ impl Asked {
         let question = serde_json::from_str::<Question>(&said).ok();
         let question = question.filter(|asked| asked.request_id.parse::<uuid::Uuid>().is_ok());
         let Some(question) = question else { return tell(&mut write, "none", None).await };
+        let size = u32::try_from(said.len() / 1024 + 1).unwrap_or(u32::MAX);
         drop(said);
+        let Ok(_room) = self.room.try_acquire_many(size) else {
+            tracing::warn!("a question was left to its agent, because too much waits already");
+            return tell(&mut write, "none", None).await;
+        };
         let (id, asker) = (question.request_id.clone(), self.asker(&question));
         let input = question.tool_input.clone();
         let request = requested::read(&question.tool_name, input, question.cwd.clone()).await?;

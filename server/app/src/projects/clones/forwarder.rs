@@ -25,6 +25,8 @@ const HEAD: usize = 8 * 1024;
 const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Bytes that are passed on at once.
 const CHUNK: usize = 32 * 1024;
+/// Pause when no descriptor is left (H79).
+const BACK_OFF: Duration = Duration::from_millis(100);
 
 /// A forwarder at work. It ends when this is dropped.
 #[derive(Debug)]
@@ -76,14 +78,16 @@ async fn serve(listener: TcpListener, rule: Arc<Rule>) {
     loop {
         tokio::select! {
             accepted = listener.accept(), if connections.len() < CONNECTIONS => {
-                if let Ok((client, _)) = accepted {
-                    let rule = Arc::clone(&rule);
-                    connections.spawn(async move {
-                        if let Err(error) = rule.forward(client).await {
-                            tracing::debug!(error = %error, "a connection of a clone ended");
-                        }
-                    });
-                }
+                let Ok((client, _)) = accepted else {
+                    tokio::time::sleep(BACK_OFF).await;
+                    continue;
+                };
+                let rule = Arc::clone(&rule);
+                connections.spawn(async move {
+                    if let Err(error) = rule.forward(client).await {
+                        tracing::debug!(error = %error, "a connection of a clone ended");
+                    }
+                });
             }
             Some(_) = connections.join_next() => {}
         }
