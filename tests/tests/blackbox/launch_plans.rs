@@ -325,3 +325,56 @@ async fn trust_is_granted_when_the_launch_is_planned_and_never_at_the_reset() {
     events.until("two", |state| (state.launches.len() == 2).then_some(())).await;
     assert!(events.state.launches.contains_key(planned.id.as_str()));
 }
+
+/// Records that no request could have made: kind, state, request, jobs of before.
+const FORGED: [[&str; 4]; 12] = [
+    ["session", "waiting", r#"{"project":"other","trust":true}"#, "[]"],
+    ["session", "waiting", r#"{"project":"other","mode":"hosted","trust":true}"#, "[]"],
+    ["session", "begun", r#"{"project":"other","mode":"pty","trust":true}"#, "[]"],
+    ["session", "waiting", "{", "[]"],
+    ["session", "begun", r#"{"project":7}"#, "[]"],
+    ["session", "waiting", r#"{"project":"../home"}"#, "[]"],
+    ["session", "waiting", r#"{"project":"app","name":"\u001b[2Jx"}"#, "[]"],
+    ["session", "waiting", r#"{"project":"app","permission_mode":"bypassPermissions"}"#, "[]"],
+    ["job", "waiting", r#"{"project":"other","prompt":"x","trust":true}"#, "[]"],
+    ["job", "begun", "7", "[]"],
+    ["job", "begun", r#"{"project":"app","prompt":"x"}"#, "no list"],
+    ["job", "waiting", r#"{"project":"app","prompt":"x","model":"--help"}"#, "[]"],
+];
+
+/// Whoever can write the database gets nothing started or trusted at the reset.
+#[tokio::test]
+async fn h98_h29_a_forged_record_of_a_launch_starts_and_trusts_nothing() {
+    let world = world();
+    world.project("app");
+    world.untrusted("other");
+    let clock = Clock::new(&world);
+    serve(&world, &clock).await.kill().await;
+    for (n, [kind, state, request, before]) in FORGED.into_iter().enumerate() {
+        let id = format!("0f1e2d3c-4b5a-4978-8796-a5b4c3d2e1{n:02}");
+        let row = format!(
+            "INSERT INTO planned_launches (launch_id, kind, state, request, jobs_before, asked_at, \
+             due_at) VALUES ('{id}', '{kind}', '{state}', '{request}', '{before}', 1, 1)"
+        );
+        assert_eq!(world.sql(&row).await.unwrap(), 1);
+    }
+    clock.set(HOUR + MARGIN);
+    let server = serve(&world, &clock).await;
+    let mut events = server.events().await;
+    let failed = |state: &State| {
+        let launches = state.launches.values();
+        let failed = launches.filter(|one| one.state.to_string() == "failed").cloned();
+        Some(failed.collect::<Vec<_>>()).filter(|failed| failed.len() == FORGED.len())
+    };
+    for one in events.until("all of them failed", failed).await {
+        assert!(one.reason.is_some_and(|why| !why.is_empty()), "it says why");
+        server.client.delete(&format!("/api/launches/{}", one.id)).await.expect(200);
+    }
+    all_started(&mut events).await;
+    assert!(server.client.instances().await.is_empty());
+    assert!(jobs::dispatches(&world).is_empty());
+    let trusted = fs::read_to_string(world.agent_config()).unwrap();
+    assert!(!trusted.contains("projects/other"), "{trusted}");
+    let table = world.cli(&["launches"]).await.ok();
+    assert!(!table.stdout.contains('\u{1b}'));
+}

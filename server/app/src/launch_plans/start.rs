@@ -16,7 +16,7 @@ use svc_domain::bridge::Bridge;
 use svc_domain::hosted::State;
 use svc_domain::plan_limit::due;
 use svc_domain::redact::redact_text;
-use svc_shared::api::instances::ResumeRequest;
+use svc_shared::api::instances::{ResumeRequest, SpawnRequest};
 use svc_shared::api::jobs::DispatchRequest;
 use svc_shared::ids::InstanceId;
 use svc_shared::status::{ExitReason, PlannedState};
@@ -92,6 +92,9 @@ impl LaunchPlans {
         let mut failure = None;
         for one in self.registry.store.planned_launches().await? {
             let wait = match one.state {
+                PlannedState::Waiting | PlannedState::Begun if !is_whole(&one) => {
+                    self.failed(&one, damaged(), None).await
+                }
                 PlannedState::Waiting if one.due_at > self.transcripts.clock.now() => {
                     Ok(Some(one.due_at.since(self.transcripts.clock.now())))
                 }
@@ -216,14 +219,19 @@ impl LaunchPlans {
     }
 
     async fn launch_session(&self, one: &Planned) -> Result<String, AppError> {
-        let request = serde_json::from_str(&one.request).map_err(AppError::internal)?;
+        let request: SpawnRequest =
+            serde_json::from_str(&one.request).map_err(AppError::internal)?;
+        // Nobody is there to acknowledge anything, whatever a record says.
+        let request = SpawnRequest { trust: None, ..request };
         let id = Some(one.id.clone());
         let started = self.starter.spawn_as(request, id, Duration::ZERO).await?;
         Ok(started.instance.instance_id.to_string())
     }
 
     async fn launch_job(&self, one: &Planned) -> Result<String, AppError> {
-        let request = serde_json::from_str(&one.request).map_err(AppError::internal)?;
+        let request: DispatchRequest =
+            serde_json::from_str(&one.request).map_err(AppError::internal)?;
+        let request = DispatchRequest { trust: None, ..request };
         Ok(self.jobs.dispatch(request).await?.id.to_string())
     }
 
@@ -285,6 +293,24 @@ impl LaunchPlans {
         };
         Ok(self.jobs.scan.now().await?.iter().find_map(is_it))
     }
+}
+
+/// Whether the record of a launch can be read.
+fn is_whole(one: &Planned) -> bool {
+    match one.kind {
+        PlannedKind::Session => serde_json::from_str::<SpawnRequest>(&one.request).is_ok(),
+        PlannedKind::Job => {
+            serde_json::from_str::<DispatchRequest>(&one.request).is_ok()
+                && serde_json::from_str::<Vec<String>>(&one.jobs_before).is_ok()
+        }
+    }
+}
+
+fn damaged() -> AppError {
+    AppError::invalid(
+        "nothing was started, because the record of this launch is damaged; take it off the list \
+         and launch it again",
+    )
 }
 
 /// The ids of these jobs as JSON.
