@@ -223,3 +223,46 @@ async fn h102_h104_the_children_of_a_stranger_do_not_end_with_him() {
     server.kill().await;
     child.signal(Signal::KILL);
 }
+
+/// The row of a Direct Session names another directory than that of its project.
+///
+/// What was judged, its trust among it, is the project's.
+#[tokio::test]
+async fn h38_a_direct_session_starts_only_in_the_directory_that_was_judged() {
+    let world = enabled();
+    let other = world.untrusted("other");
+    let server = world.serve().await;
+    let one = launch(&server).await;
+    let id = one.instance_id.as_str();
+    server.client.stop(id).await.expect(200);
+    let agents = || {
+        let calls = world.calls();
+        calls.iter().filter(|call| call["argv"].to_string().contains("stream-json")).count()
+    };
+    let app = world.projects.join("app");
+    for cwd in [
+        other.clone(),
+        world.projects.clone(),
+        world.root.join("home"),
+        app.join("../other"),
+        app.join("missing"),
+        "/".into(),
+        ".".into(),
+        "".into(),
+    ] {
+        let forged = format!(
+            "UPDATE hosted_sessions SET cwd = '{}', revision = revision + 1, \
+             session_uuid = '22222222-2222-4333-8444-555555555555'",
+            cwd.display()
+        );
+        assert_eq!(world.sql(&forged).await.unwrap(), 1);
+        let reply = server.client.resume(id).await;
+        assert_eq!(reply.refused(409), "not_resumable", "{}: {}", cwd.display(), reply.text());
+    }
+    assert_eq!(agents(), 1, "no agent was started");
+    let repaired = format!("UPDATE hosted_sessions SET cwd = '{}'", app.display());
+    assert_eq!(world.sql(&repaired).await.unwrap(), 1);
+    server.client.resume(id).await.expect(200);
+    server.client.stop(id).await.expect(200);
+    server.kill().await;
+}

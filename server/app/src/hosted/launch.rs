@@ -217,6 +217,16 @@ impl HostedSessions {
         if session.is_live() {
             return Ok(already_running(parts.record(&session)));
         }
+        // What is judged below is the project's directory, so the agent must not start elsewhere.
+        let (recorded, place) = (session.cwd.clone(), project.path.clone());
+        let is_there =
+            blocking(move || recorded.canonicalize().is_ok_and(|real| real == place)).await?;
+        if !is_there {
+            return Err(not_resumable(
+                &session.id,
+                "its project is not in the recorded directory any more; start a new session",
+            ));
+        }
         let acknowledged = request.trust.unwrap_or(false);
         let grant = parts.admitted(&project, session.permission_mode, acknowledged).await?;
         let client = parts.link.client().await?;
@@ -270,11 +280,15 @@ fn refused(instance: Instance, refusal: Refusal) -> Result<SpawnResult, AppError
             "the recorded conversation cannot be handed to an agent; start a new session"
         }
     };
-    Err(AppError::new(
+    Err(not_resumable(&instance.instance_id, why))
+}
+
+fn not_resumable(id: &InstanceId, why: &str) -> AppError {
+    AppError::new(
         ErrorCode::NotResumable,
         Class::Conflict,
-        format!("Direct Session {} cannot be resumed: {why}", instance.instance_id.short()),
-    ))
+        format!("Direct Session {} cannot be resumed: {why}", id.short()),
+    )
 }
 
 fn new_id() -> Result<InstanceId, AppError> {
