@@ -10,6 +10,7 @@ use crate::bridges::options::options;
 use crate::bridges::spawn::Starter;
 use crate::bridges::transition::chance;
 use crate::jobs::Jobs;
+use crate::ops::reserve;
 use crate::registry::Registry;
 use crate::tasks::blocking;
 use crate::transcripts::Transcripts;
@@ -227,6 +228,8 @@ impl LaunchPlans {
     /// # Errors
     /// No launch of this id waits or failed.
     pub async fn cancel(&self, id: &str) -> Result<PlannedLaunch, AppError> {
+        // An agent that fills the disk must not have its next launch go on waiting.
+        reserve::make_room(&self.transcripts.config.state_dir).await;
         let store = &self.registry.store;
         let all = store.planned_launches().await?;
         let mut fitting = all.iter().filter(|one| {

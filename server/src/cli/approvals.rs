@@ -6,7 +6,7 @@ use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::{End, Failure};
 use crate::cli::options::Listing;
-use crate::cli::work::{act, look};
+use crate::cli::work::{act, end, look};
 use clap::{Args, Subcommand};
 use std::io::Read as _;
 use svc_app::App;
@@ -156,7 +156,11 @@ fn answer(
 ) -> Result<Exit, End> {
     let request =
         AnswerRequest { decision: decision.to_owned(), message: message.map(str::to_owned) };
-    let one = act(call, async |app| answered(app, &named.id, &request).await)?;
+    // A refusal has room on a full disk too.
+    let one = match decision {
+        "deny" => end(call, async |app| answered(app, &named.id, &request).await)?,
+        _ => act(call, async |app| answered(app, &named.id, &request).await)?,
+    };
     if named.json {
         call.output.json(&serde_json::json!({
             "id": one.request_id, "instance_id": one.instance_id, "decision": decision }))?;

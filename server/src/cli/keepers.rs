@@ -4,7 +4,7 @@ use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::output::Cell;
-use crate::cli::work::{act, look};
+use crate::cli::work::{end, look};
 use clap::Args;
 use svc_shared::internal::keepers::Keeper;
 
@@ -25,7 +25,7 @@ pub(crate) struct Keepers {
 pub(crate) fn keepers(call: &Call, options: &Keepers) -> Result<Exit, End> {
     if let Some(pid) = options.kill {
         let force = options.force;
-        let killed = act(call, async |app| Ok(app.keepers().kill(pid, force).await?))?;
+        let killed = end(call, async |app| Ok(app.keepers().kill(pid, force).await?))?;
         if options.json {
             call.output.json(&killed)?;
         } else {

@@ -4,7 +4,7 @@ use crate::cli::call::Call;
 use crate::cli::exit_code::Exit;
 use crate::cli::failure::End;
 use crate::cli::output::Cell;
-use crate::cli::work::{act, look};
+use crate::cli::work::{end, look};
 use clap::{Args, Subcommand};
 use svc_shared::api::planned_launches::PlannedLaunch;
 use svc_shared::status::PlannedState;
@@ -42,7 +42,7 @@ pub(crate) enum Action {
 /// Lists them, or takes one back.
 pub(crate) fn launches(call: &Call, options: &Launches) -> Result<Exit, End> {
     if let Some(Action::Cancel { id }) = &options.action {
-        let cancelled = act(call, async |app| Ok(app.launch_plans().cancel(id).await?))?;
+        let cancelled = end(call, async |app| Ok(app.launch_plans().cancel(id).await?))?;
         if options.json {
             call.output.json(&cancelled)?;
         } else {

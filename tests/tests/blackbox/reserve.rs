@@ -182,6 +182,73 @@ async fn h91_on_a_full_disk_direct_sessions_and_jobs_are_ended() {
     server.kill().await;
 }
 
+/// A keeper that no record names any more, ended with and without a service.
+#[tokio::test]
+async fn h91_on_a_full_disk_orphaned_keepers_are_killed_with_and_without_a_service() {
+    for is_served in [true, false] {
+        let world = World::new();
+        let Some(disk) = SmallDisk::at(&world.state, 150) else {
+            skip!("this user may not mount a small file system");
+        };
+        let server = world.serve().await;
+        let mut keepers = Vec::new();
+        for n in 0..4 {
+            let name = format!("app-{n}");
+            world.project(&name);
+            let body = json!({ "project": name, "mode": "pty" });
+            let one = server.client.launch_with(body).await.expect(201).instance();
+            keepers.push(one.keeper_pid.unwrap());
+        }
+        world.until_recorded().await;
+        server.kill().await;
+        world.sql("DELETE FROM bridges").await.unwrap();
+        let server = if is_served { Some(world.serve().await) } else { None };
+        for (n, pid) in keepers.into_iter().enumerate() {
+            fill_up(&disk, n);
+            let path = format!("/api/keepers/{pid}/kill");
+            match &server {
+                Some(server) if n % 2 == 0 => drop(server.client.post(&path).await.expect(200)),
+                _ => drop(world.cli(&["keepers", "--kill", &pid.to_string()]).await.ok()),
+            }
+            assert!(world.processes().iter().all(|process| process.pid != pid), "{pid}");
+        }
+        if let Some(server) = server {
+            server.kill().await;
+        }
+    }
+}
+
+/// An agent that fills the disk does not come again after the reset.
+#[tokio::test]
+async fn h91_on_a_full_disk_launches_that_wait_are_cancelled() {
+    let world = World::new();
+    let Some(disk) = SmallDisk::at(&world.state, 150) else {
+        skip!("this user may not mount a small file system");
+    };
+    world.project("app");
+    let server = world.serve().await;
+    let id = |n: usize| format!("0f1e2d3c-4b5a-4978-8796-a5b4c3d2e1{n:02}");
+    for n in 0..10 {
+        let row = format!(
+            "INSERT INTO planned_launches (launch_id, kind, request, asked_at, due_at) VALUES \
+             ('{}', 'session', '{{\"project\":\"app\"}}', 1, 4102444800000)",
+            id(n)
+        );
+        assert_eq!(world.sql(&row).await.unwrap(), 1);
+    }
+    for n in 0..10 {
+        fill_up(&disk, n);
+        if n % 2 == 0 {
+            server.client.delete(&format!("/api/launches/{}", id(n))).await.expect(200);
+        } else {
+            world.cli(&["launches", "cancel", &id(n)]).await.ok();
+        }
+    }
+    let waiting = "SELECT count(*) || '' FROM planned_launches WHERE state = 'waiting'";
+    assert_eq!(world.sql_text(waiting).await.as_deref(), Some("0"));
+    server.kill().await;
+}
+
 /// Leaves no byte in the state directory, beside what was filled before.
 fn fill(world: &World) -> std::path::PathBuf {
     let count = fs::read_dir(&world.state).unwrap().count();
