@@ -8,8 +8,9 @@ use crate::trust::AgentConfig;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What an editor needs of the file; the rest is mostly history.
+/// What is asked for of the file; the rest is mostly history.
 const SHOWN: Wanted = Wanted::Members(&[
+    ("oauthAccount", Wanted::Members(&[("organizationUuid", Wanted::Whole)])),
     ("mcpServers", Wanted::Whole),
     (
         "projects",
@@ -24,7 +25,7 @@ const SHOWN: Wanted = Wanted::Members(&[
 impl AgentCli {
     /// The value at a path of the agent config file. Blocks for reading the file.
     ///
-    /// Only what is about servers is there.
+    /// Only what is about servers is there, and the organization of the account.
     ///
     /// # Errors
     /// The file is unreadable or no JSON.
@@ -89,5 +90,29 @@ impl AgentConfig {
             Ok(edited)
         };
         self.change(&edit).map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::home::AgentHome;
+    use svc_process::locks::FileLocks;
+
+    /// The end of a file with years of history is read like its beginning.
+    #[test]
+    fn a_value_behind_a_long_history_is_found_and_nothing_else_is_there() {
+        let root = tempfile::tempdir().unwrap();
+        let env = [("HOME".into(), root.path().into())].into();
+        let home = AgentHome::of_child(&env).unwrap();
+        let history = "x".repeat(20 * 1024 * 1024);
+        let text = format!(
+            r#"{{"history":["{history}"],"oauthAccount":{{"organizationUuid":"o","email":"e"}}}}"#
+        );
+        std::fs::write(home.config_file(), text).unwrap();
+        let config = AgentConfig::new(home, FileLocks::new(root.path().into()));
+        let value = |path: &[&str]| config.value(path).unwrap();
+        assert_eq!(value(&["oauthAccount", "organizationUuid"]), Some("o".into()));
+        assert_eq!([value(&["oauthAccount", "email"]), value(&["history"])], [None, None]);
     }
 }

@@ -3,6 +3,7 @@
 //! Reading it into a map and writing it again would renumber, reorder and re-escape what other
 //! programs wrote. The offsets come from the JSON parser itself; nothing is parsed twice.
 
+use crate::json_part::{Wanted, part};
 use serde::Serialize as _;
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::Value;
@@ -66,11 +67,10 @@ pub(crate) fn with_merged(
     path: &[&str],
     wanted: Option<&Value>,
 ) -> Result<Option<String>, EditError> {
-    let before: Value = serde_json::from_str(document)?;
-    let place = path.iter().try_fold(&before, |value, key| value.get(key));
+    let found = value_at(document, path)?;
     let mut changes = Vec::new();
     let mut at: Vec<&str> = path.to_vec();
-    differences(place, wanted, &mut at, &mut changes);
+    differences(found.as_ref(), wanted, &mut at, &mut changes);
     if changes.len() > MOST_CHANGES {
         return with_value(document, path, wanted);
     }
@@ -80,6 +80,30 @@ pub(crate) fn with_merged(
         edited = with_value(text, &path, value)?.or(edited);
     }
     Ok(edited)
+}
+
+/// The value at a path.
+///
+/// Of the rest no tree is made, which would take several times its size.
+fn value_at(document: &str, path: &[&str]) -> Result<Option<Value>, EditError> {
+    part(document, Wanted::Nothing)?;
+    let mut text = document;
+    for key in path {
+        if !text.trim_matches(BLANK).starts_with('{') {
+            return Ok(None);
+        }
+        match last(&fields(text)?, key) {
+            Some(found) => text = found,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(serde_json::from_str(text)?))
+}
+
+/// The text of a member. The last of several equal keys counts.
+fn last<'a>(fields: &[Field<'a>], key: &str) -> Option<&'a str> {
+    let found = fields.iter().rfind(|field| field.key == key);
+    found.map(|field| field.value.get())
 }
 
 /// The members of `wanted` that differ, and those that it lacks.
@@ -115,7 +139,7 @@ fn with_value(
     value: Option<&Value>,
 ) -> Result<Option<String>, EditError> {
     // Also refuses documents that are nested too deeply for any reader.
-    let mut expected: Value = serde_json::from_str(document)?;
+    part(document, Wanted::Nothing)?;
     let edits = find_edits(document, path, value)?;
     if edits.is_empty() {
         return Ok(None);
@@ -130,26 +154,35 @@ fn with_value(
     edited.push_str(document.get(from..).unwrap_or_default());
 
     // The file is somebody's whole configuration: a wrong edit must never be returned.
-    set(&mut expected, path, value);
-    let is_right = serde_json::from_str::<Value>(&edited).is_ok_and(|found| found == expected);
+    let is_right = part(&edited, Wanted::Nothing).is_ok()
+        && differs_only_at(Some(document), &edited, path, value);
     if is_right { Ok(Some(edited)) } else { Err(EditError::NotAnObject(String::new())) }
 }
 
-fn set(place: &mut Value, path: &[&str], value: Option<&Value>) {
-    match (path.split_first(), value) {
-        (None, value) => *place = value.cloned().unwrap_or(Value::Null),
-        (Some((key, [])), None) => {
-            if let Value::Object(fields) = place {
-                fields.remove(*key);
-            }
+/// Whether nothing but what is at `path` differs, and that is `value` now.
+///
+/// Along the path texts are compared, for the same reason as in [`value_at`].
+fn differs_only_at(
+    before: Option<&str>,
+    after: &str,
+    path: &[&str],
+    value: Option<&Value>,
+) -> bool {
+    let Some((key, below)) = path.split_first() else {
+        return serde_json::from_str::<Value>(after).is_ok_and(|found| Some(&found) == value);
+    };
+    let before = before.map_or_else(|| Ok(Vec::new()), fields);
+    let (Ok(before), Ok(after)) = (before, fields(after)) else { return false };
+    let is_other = |field: &&Field<'_>| field.key != *key;
+    let others = before.iter().filter(is_other).eq(after.iter().filter(is_other));
+    let (old, new) = (last(&before, key), last(&after, key));
+    others
+        && match (new, value) {
+            (None, None) => below.is_empty(),
+            (None, Some(_)) => false,
+            (Some(_), None) if below.is_empty() => false,
+            (Some(new), value) => differs_only_at(old, new, below, value),
         }
-        (Some((key, rest)), value) => {
-            if let Value::Object(fields) = place {
-                let empty = || Value::Object(serde_json::Map::new());
-                set(fields.entry(*key).or_insert_with(empty), rest, value);
-            }
-        }
-    }
 }
 
 struct Edit {
@@ -337,6 +370,12 @@ fn range_in(document: &str, part: &str) -> Range<usize> {
 struct Field<'a> {
     key: String,
     value: &'a RawValue,
+}
+
+impl PartialEq for Field<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.value.get() == other.value.get()
+    }
 }
 
 fn fields(object: &str) -> Result<Vec<Field<'_>>, serde_json::Error> {

@@ -12,3 +12,31 @@ pub(crate) fn plain_directory(raw: &str) -> Option<PathBuf> {
         path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
     (path.is_absolute() && is_plain).then(|| path.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h38_only_a_path_that_leads_where_it_seems_to_is_a_directory() {
+        for odd in [
+            "/p/../etc",
+            "/p/..",
+            "/..",
+            "/p/a/../../../etc",
+            "../p",
+            "..",
+            "./p",
+            ".",
+            "p",
+            "~",
+            "~/p",
+            "",
+        ] {
+            assert_eq!(plain_directory(odd), None, "{odd:?}");
+        }
+        for plain in ["/", "/p", "/p/a b", "/p/..a", "/p/a..", "/p/...", "/p/~"] {
+            assert_eq!(plain_directory(plain).as_deref(), Some(Path::new(plain)));
+        }
+    }
+}

@@ -12,6 +12,7 @@ use crate::registry::Registry;
 use crate::tasks::{Tasks, blocking};
 use crate::{AppError, Class};
 use remote::{Account, Remote, Removal};
+use serde_json::Value;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -154,9 +155,16 @@ impl Environments {
     }
 
     async fn look(self: &Arc<Self>) -> Result<Looked, AppError> {
-        let home = self.finder.agent.home()?;
+        let (home, agent) = (self.finder.agent.home()?, Arc::clone(&self.finder.agent));
         let now = self.audit.clock.now();
-        let account = blocking(move || Account::of_agent(&home, now)).await??;
+        let account = blocking(move || {
+            // A file that cannot be read names none.
+            let named = agent.cli().config_value(&["oauthAccount", "organizationUuid"]);
+            let named = named.ok().flatten();
+            let organization = named.as_ref().and_then(Value::as_str).map(str::to_owned);
+            Account::of_agent(&home, organization, now)
+        });
+        let account = account.await??;
         let root = self.finder.config.projects_root.clone();
         let root = blocking(move || std::fs::canonicalize(root)).await?;
         let root = root.map_err(|error| {

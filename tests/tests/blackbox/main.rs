@@ -70,6 +70,7 @@ mod interface;
 mod jobs;
 mod jobs_faults;
 mod keepers;
+mod large_files;
 mod launch_plans;
 mod launching;
 mod leaks;

@@ -35,8 +35,8 @@ const MOST_PAGES: usize = 10_000;
 const PER_PAGE: usize = 100;
 /// Most bytes of one answer.
 const MOST_BYTES: usize = 8 * 1024 * 1024;
-/// Credentials and the agent's own configuration are read up to here.
-const FILE_CAP: u64 = 16 * 1024 * 1024;
+/// Credentials are read up to here.
+const FILE_CAP: u64 = 1024 * 1024;
 /// Most characters of an answer's own words.
 const WORDS: usize = 200;
 
@@ -56,11 +56,15 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Of the login that the agent made. Blocks.
+    /// Of the login that the agent made, for its organization. Blocks.
     ///
     /// # Errors
     /// There is none, or it has ended.
-    pub fn of_agent(home: &AgentHome, now: Timestamp) -> Result<Self, AppError> {
+    pub fn of_agent(
+        home: &AgentHome,
+        organization: Option<String>,
+        now: Timestamp,
+    ) -> Result<Self, AppError> {
         const SIGN_IN: &str = "sign the agent in (`claude auth login`) and try again";
         let credentials = read(&home.credentials_file()).map_err(|_| {
             unavailable(format!("there are no credentials of the agent to ask with; {SIGN_IN}"))
@@ -75,12 +79,7 @@ impl Account {
         if ends.is_some_and(|at| at <= now.as_millis()) {
             return Err(unavailable(format!("the agent's login has expired; {SIGN_IN}")));
         }
-        let config = read(home.config_file()).unwrap_or_default();
-        let organization = config.pointer("/oauthAccount/organizationUuid").and_then(Value::as_str);
-        Ok(Self {
-            token: Secret::new(token.to_owned()),
-            organization: organization.map(str::to_owned),
-        })
+        Ok(Self { token: Secret::new(token.to_owned()), organization })
     }
 }
 
