@@ -4,7 +4,7 @@ use crate::approval_hook::{answer_of, ask, asking, bridge, hook, path, serve, to
 use crate::harness::{World, within};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::PathBuf;
 use svc_skip::skip;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -137,6 +137,35 @@ async fn another_user_of_the_machine_asks_nothing() {
     let open = server.client.get("/api/approvals").await.expect(200).json();
     assert_eq!(open["approvals"], json!([]));
     server.stop().await;
+}
+
+/// What somebody put in the place of the socket stays, and the agents ask by themselves.
+#[tokio::test]
+async fn h39_h63_what_is_in_the_place_of_the_socket_of_hooks_stays() {
+    for what in ["file", "link", "directory", "pipe"] {
+        let world = asking();
+        fs::create_dir_all(world.state.join("run")).unwrap();
+        let (place, own) = (socket(&world), world.root.join("own"));
+        fs::write(&own, "mine").unwrap();
+        match what {
+            "file" => fs::copy(&own, &place).map(drop).unwrap(),
+            "link" => std::os::unix::fs::symlink(&own, &place).unwrap(),
+            "directory" => fs::create_dir(&place).unwrap(),
+            _ => {
+                let made = std::process::Command::new("mkfifo").arg(&place).status();
+                assert!(made.unwrap().success());
+            }
+        }
+        let before = fs::symlink_metadata(&place).unwrap();
+        let server = world.serve().await;
+        server.says("no socket for questions of sessions").await;
+        let after = fs::symlink_metadata(&place).unwrap();
+        assert_eq!((after.ino(), after.file_type()), (before.ino(), before.file_type()), "{what}");
+        assert_eq!(fs::read_to_string(&own).unwrap(), "mine");
+        server.client.run("app").await;
+        server.client.stop("app").await.expect(200);
+        server.kill().await;
+    }
 }
 
 /// H81: what waits is bounded by its size, not by its number alone.

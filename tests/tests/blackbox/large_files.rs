@@ -1,9 +1,10 @@
 //! Large files of the agent are read, and cost no memory afterwards (H81).
 
-use crate::harness::{Server, World};
+use crate::harness::{Server, World, within};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
+use std::time::Duration;
 
 const MEBI: usize = 1 << 20;
 /// Size of each file.
@@ -19,6 +20,18 @@ fn memory(pid: i32) -> (u64, u64) {
         line.trim().trim_end_matches(" kB").trim().parse().unwrap()
     };
     (figure("VmRSS:"), figure("VmHWM:"))
+}
+
+/// Waits until nothing of a file is held any more: it may be read again at the moment.
+async fn settled(what: &str, pid: i32, before: u64) {
+    within(&format!("the memory of {what}"), async {
+        while memory(pid).0 >= before + GROWTH {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await;
+    let (after, peak) = memory(pid);
+    eprintln!("{what}: {before} KiB before, {after} KiB after, {peak} KiB at most");
 }
 
 /// Small values, as years of use leave them.
@@ -53,7 +66,7 @@ async fn read_all(server: &Server<'_>) {
 async fn h81_large_files_of_the_agent_leave_memory_where_it_was() {
     let world = World::new();
     let app = world.project("app");
-    world.project("other");
+    let untrusted = world.untrusted("new");
     let server = world.serve().await;
     for _ in 0..3 {
         read_all(&server).await;
@@ -81,24 +94,20 @@ async fn h81_large_files_of_the_agent_leave_memory_where_it_was() {
     for (path, members) in files {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, behind_history(&members)).unwrap();
-        let name = path.strip_prefix(&world.root).unwrap().display();
+        let name = path.strip_prefix(&world.root).unwrap().display().to_string();
         read_all(&server).await;
-        let (after, peak) = memory(server.pid);
-        eprintln!("{name}: {before} KiB before, {after} KiB after, {peak} KiB at most");
-        assert!(after < before + GROWTH, "{name}: {before} KiB before, {after} KiB after");
+        settled(&name, server.pid, before).await;
         if path != world.agent_config() {
-            fs::remove_file(path).unwrap();
+            // What is left of a session that is gone may be removed already.
+            let _ = fs::remove_file(path);
         }
     }
     // A grant changes the large file and leaves everything else of it.
-    let untrusted = world.untrusted("new");
     let text = fs::read_to_string(world.agent_config()).unwrap();
     server.client.launch_with(json!({ "project": "new", "trust": true })).await.expect(201);
     let changed = fs::read_to_string(world.agent_config()).unwrap();
     assert!(changed.contains(untrusted.to_str().unwrap()));
     assert!(changed.len() > text.len() && changed.starts_with(&text[..LARGE]));
-    let (after, peak) = memory(server.pid);
-    eprintln!("a grant: {after} KiB after, {peak} KiB at most");
-    assert!(after < before + GROWTH, "a grant: {before} KiB before, {after} KiB after");
+    settled("a grant", server.pid, before).await;
     server.client.stop("new").await.expect(200);
 }

@@ -93,7 +93,7 @@ async fn h85_pipes_among_the_files_of_the_service_and_the_agent_hold_up_nothing(
     }
     // What is read at the start, and a stop although the kept space is a pipe.
     server.stop().await;
-    let at_start = [world.state.join("session.epoch"), world.state.join("reserve/47")];
+    let at_start = [world.state.join("session.epoch"), world.state.join("reserve/127")];
     let kept: Vec<_> = at_start.iter().map(|place| pipe_at(place)).collect();
     let server = within("the start", world.serve()).await;
     within("the stops", async {

@@ -40,10 +40,13 @@ async fn h91_on_a_full_disk_what_ends_something_still_works() {
     for n in 0..10 {
         world.cli(&["start", &format!("app-{n}")]).await.ok();
     }
-    // Ten times in a row, each time on a disk without a byte.
-    for n in 0..10 {
-        let cookie = sign_in(&server).await;
-        let ballast = disk.fill();
+    let mut cookies = Vec::new();
+    for _ in 0..10 {
+        cookies.push(sign_in(&server).await);
+    }
+    // Ten times in a row, each time on a disk without a byte, and nobody makes room.
+    for (n, cookie) in cookies.into_iter().enumerate() {
+        fill_up(&disk, n);
         let name = format!("app-{n}");
         if n % 2 == 0 {
             let stop = format!("/api/v1/instances/{name}");
@@ -51,16 +54,14 @@ async fn h91_on_a_full_disk_what_ends_something_still_works() {
         } else {
             world.cli(&["stop", &name]).await.ok();
         }
-        fill_up(&disk, n);
-        world.cli(&["api-token", "revoke", &format!("t-{n}")]).await.ok();
         fill_up(&disk, n + 100);
-        let scope = if n % 2 == 0 { "device" } else { "all" };
+        world.cli(&["api-token", "revoke", &format!("t-{n}")]).await.ok();
+        fill_up(&disk, n + 200);
+        // The others are signed out one by one.
+        let scope = if n == 9 { "all" } else { "device" };
         let logout = format!("/logout?scope={scope}");
         assert_eq!(with(&server, Method::POST, &logout, &cookie).await, 200, "logout {n}");
         assert_eq!(with(&server, Method::GET, "/api/state", &cookie).await, 401, "logout {n}");
-        for ballast in [ballast, again(&disk, n), again(&disk, n + 100)] {
-            let _ = fs::remove_file(ballast);
-        }
     }
     assert!(world.bridges().is_empty());
     server.kill().await;
@@ -190,11 +191,11 @@ async fn h91_on_a_full_disk_orphaned_keepers_are_killed_with_and_without_a_servi
         let Some(disk) = SmallDisk::at(&world.state, 150) else {
             skip!("this user may not mount a small file system");
         };
+        (0..4).for_each(|n| drop(world.project(&format!("app-{n}"))));
         let server = world.serve().await;
         let mut keepers = Vec::new();
         for n in 0..4 {
             let name = format!("app-{n}");
-            world.project(&name);
             let body = json!({ "project": name, "mode": "pty" });
             let one = server.client.launch_with(body).await.expect(201).instance();
             keepers.push(one.keeper_pid.unwrap());

@@ -37,10 +37,7 @@ fn bind(path: &Path) -> io::Result<BlockingListener> {
 
 /// Removes the socket. Blocks.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    files::remove_socket(path)
 }
 
 /// Whether the process at the other end is one of this user.

@@ -12,11 +12,13 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Kept files, and bytes of each.
-/// A stop writes some 100 KiB into the journal of the database.
-const PIECES: u32 = 48;
-const PIECE: u64 = 256 * 1024;
-/// With less free space than this an action frees a piece.
-const LOW: u64 = 512 * 1024;
+const PIECES: u32 = 128;
+const PIECE: u64 = 128 * 1024;
+/// With less free space than this an action frees a piece, and one more if that is too little.
+///
+/// A stop writes some 100 KiB into the journal of the database. A command looks twice, when it
+/// opens the database and when it acts.
+const LOW: u64 = 2 * PIECE;
 /// With less free space than this nothing is kept: launches end here, too.
 const PLENTY: u64 = svc_domain::admission::MIN_FREE_BYTES;
 
@@ -34,21 +36,39 @@ pub async fn make_room(state_dir: &Path) {
 }
 
 fn make_room_now(state_dir: &Path) -> io::Result<()> {
-    let free = svc_process::files::free_bytes(state_dir)?;
-    if free < LOW {
-        free_one(state_dir)
-    } else if free >= PLENTY {
-        keep(state_dir)
-    } else {
-        Ok(())
+    let free = || svc_process::files::free_bytes(state_dir);
+    if free()? >= PLENTY {
+        return keep(state_dir);
     }
+    // Some file systems tell of freed space late: the rest is not spent on that.
+    for _ in 0..LOW / PIECE {
+        if free()? >= LOW {
+            break;
+        }
+        free_one(state_dir)?;
+    }
+    Ok(())
 }
 
 fn piece(state_dir: &Path, number: u32) -> PathBuf {
     state_dir.join("reserve").join(number.to_string())
 }
 
+/// The directory of the pieces, if it is one.
+///
+/// A link in its place would have files of another directory replaced and removed.
+fn is_own_directory(state_dir: &Path) -> io::Result<bool> {
+    match std::fs::symlink_metadata(state_dir.join("reserve")) {
+        Ok(found) => Ok(found.is_dir()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 fn free_one(state_dir: &Path) -> io::Result<()> {
+    if !is_own_directory(state_dir)? {
+        return Ok(());
+    }
     for number in (0..PIECES).rev() {
         match std::fs::remove_file(piece(state_dir, number)) {
             Ok(()) => {
@@ -67,6 +87,9 @@ fn keep(state_dir: &Path) -> io::Result<()> {
     match made {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(()) | Err(_) => {}
+    }
+    if !is_own_directory(state_dir)? {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "`reserve` is no directory"));
     }
     // They are made in order and freed from the end: with the last one, all are there.
     let is_whole = |path: &Path| {
@@ -128,6 +151,32 @@ mod tests {
         }
         assert_eq!(std::fs::read_to_string(other).unwrap(), "mine");
         assert!(!dir.path().join("reserve/nowhere").exists());
+    }
+
+    /// A link that somebody planted must not have files of another directory removed.
+    #[test]
+    fn h91_what_leads_elsewhere_in_the_place_of_kept_space_costs_no_file() {
+        let root = tempfile::tempdir().unwrap();
+        let other = root.path().join("other");
+        std::fs::create_dir(&other).unwrap();
+        for name in ["0", "7", "47", "x"] {
+            std::fs::write(other.join(name), "mine").unwrap();
+        }
+        std::fs::write(root.path().join("file"), "mine").unwrap();
+        for (n, target) in ["other", "file", "nowhere", "."].into_iter().enumerate() {
+            let dir = root.path().join(format!("state-{n}"));
+            std::fs::create_dir(&dir).unwrap();
+            std::os::unix::fs::symlink(root.path().join(target), dir.join("reserve")).unwrap();
+            assert!(keep(&dir).is_err(), "{target}");
+            for _ in 0..PIECES {
+                free_one(&dir).unwrap();
+            }
+        }
+        for name in ["0", "7", "47", "x"] {
+            assert_eq!(std::fs::read_to_string(other.join(name)).unwrap(), "mine");
+        }
+        assert_eq!(std::fs::read_dir(&other).unwrap().count(), 4);
+        assert_eq!(std::fs::read_to_string(root.path().join("file")).unwrap(), "mine");
     }
 
     #[test]
