@@ -251,9 +251,15 @@ async fn lock(around: &Surroundings) -> Result<RunLock, StartError> {
     .map_err(io::Error::other)?
 }
 
+/// Connections that wait to be taken.
+///
+/// A crowd that comes at once fills a shorter queue, and whoever finds it full tries again after a
+/// second (H76).
+const WAITING: i32 = 4096;
+
 /// Takes an address, or says what is in the way.
 pub(crate) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartError> {
-    TcpListener::bind((host, port)).await.map_err(|error| {
+    let listener = TcpListener::bind((host, port)).await.map_err(|error| {
         let remedy = match error.kind() {
             io::ErrorKind::AddrInUse => {
                 "another program listens there; stop that one, or set another `port`"
@@ -267,7 +273,10 @@ pub(crate) async fn bind(host: &str, port: u16) -> Result<TcpListener, StartErro
             _ => "correct `host` and `port`",
         };
         StartError::Bind { address: format!("{host}:{port}"), words: format!("{remedy} ({error})") }
-    })
+    })?;
+    // The same call again sets the length alone. Without it the queue is only shorter.
+    let _ = rustix::net::listen(&listener, WAITING);
+    Ok(listener)
 }
 
 /// The address of the page: under TLS one that the certificate is for.

@@ -139,7 +139,7 @@ async fn another_user_of_the_machine_asks_nothing() {
     server.stop().await;
 }
 
-/// What somebody put in the place of the socket stays, and the agents ask by themselves.
+/// What somebody put in the place of the socket stays.
 #[tokio::test]
 async fn h39_h63_what_is_in_the_place_of_the_socket_of_hooks_stays() {
     for what in ["file", "link", "directory", "pipe"] {

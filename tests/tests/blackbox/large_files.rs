@@ -22,7 +22,7 @@ fn memory(pid: i32) -> (u64, u64) {
     (figure("VmRSS:"), figure("VmHWM:"))
 }
 
-/// Waits until nothing of a file is held any more: it may be read again at the moment.
+/// Waits until nothing of a file is held any more.
 async fn settled(what: &str, pid: i32, before: u64) {
     within(&format!("the memory of {what}"), async {
         while memory(pid).0 >= before + GROWTH {

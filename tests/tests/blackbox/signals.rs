@@ -2,6 +2,7 @@
 
 use crate::direct_sessions::{asked, enabled, launch, say};
 use crate::harness::{Process, Server, World, gone, limit};
+use rustix::process::Signal;
 use serde_json::json;
 use std::process::Command;
 
@@ -71,6 +72,42 @@ async fn h36_h113_no_signal_ends_the_daemon_of_direct_sessions_by_accident() {
     // A request to end is one, whatever its starter blocked.
     send_to(daemon.pid, "TERM");
     gone(&daemon).await;
+}
+
+/// An agent can freeze the daemon that holds it, and ends all the same.
+#[tokio::test]
+async fn h104_an_agent_whose_daemon_is_frozen_is_stopped() {
+    for (by_command, is_frozen_too) in [(false, false), (true, false), (false, true)] {
+        let world = enabled();
+        let server = world.serve().await;
+        let one = launch(&server).await;
+        let id = one.instance_id.as_str();
+        let processes = world.processes();
+        let is_daemon = |process: &&Process| {
+            process.argv.first().is_some_and(|program| program.ends_with("svc-hosted"))
+        };
+        let daemon = processes.iter().find(is_daemon).expect("the daemon");
+        let agent = processes.iter().find(|process| Some(process.pid) == one.agent_pid);
+        let agent = agent.expect("the agent");
+        daemon.signal(Signal::STOP);
+        if is_frozen_too {
+            agent.signal(Signal::STOP);
+        }
+        if by_command {
+            world.cli(&["stop", id]).await.ok();
+        } else {
+            server.client.stop(id).await.expect(200);
+        }
+        assert!(!agent.is_alive());
+        let stopped = server.client.instance(id).await.expect(200).instance();
+        assert_eq!(stopped.status.to_string(), "stopped");
+        assert_eq!(stopped.exit_reason.unwrap().to_string(), "operator_stop");
+        // Once it goes on, it holds other sessions.
+        daemon.signal(Signal::CONT);
+        let next = launch(&server).await;
+        server.client.stop(next.instance_id.as_str()).await.expect(200);
+        server.kill().await;
+    }
 }
 
 fn limit_of_core_is_zero(pid: i32) -> bool {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use svc_domain::hosted::{Command, Fact, HostedSession, State};
 use svc_domain::identity::{ProcessIdentity, Verdict};
-use svc_hosted::client::Client;
+use svc_hosted::client::CallError;
 use svc_ports::process::{Signal, Target};
 use svc_shared::api::instances::Instance;
 use svc_shared::error::ErrorCode;
@@ -19,6 +19,8 @@ use svc_shared::internal::Forgotten;
 
 /// From the orderly signal to the last one, and from there to giving up.
 const GRACE: Duration = Duration::from_secs(5);
+/// A daemon that has not answered so long after that is frozen.
+const SLACK: Duration = Duration::from_secs(2);
 
 fn unknown(id: &InstanceId) -> AppError {
     crate::bridges::lookup::unknown_instance(id.as_str())
@@ -26,16 +28,58 @@ fn unknown(id: &InstanceId) -> AppError {
 
 impl HostedParts {
     /// Carries out a stop whose intent is recorded.
-    /// The caller holds the lock of the project.
+    ///
+    /// The caller holds the lock of the project. What the daemon does not do is done here: an agent
+    /// that froze the daemon, a process of the same user, must not live on.
     async fn finish_stop(
-        &self,
-        client: &Client,
+        self: &Arc<Self>,
         session: &HostedSession,
     ) -> Result<HostedSession, AppError> {
+        let failed = match self.stop_by_daemon(session).await {
+            Ok(session) => return Ok(session),
+            Err(error) => error,
+        };
+        if !self.end_directly(session).await? {
+            return Err(failed);
+        }
+        let fact = Fact::Exited { code: None, signal: None, detail: None };
+        match self.rows.observe(&session.id, &session.process_id, fact).await? {
+            Changed::Now(session) => Ok(*session),
+            // The daemon came back and told it first.
+            Changed::Late | Changed::Refused(_) => {
+                self.rows.get(&session.id).ok_or_else(|| unknown(&session.id))
+            }
+        }
+    }
+
+    /// Ends the agent of a session by its proven identity; tells whether it is gone.
+    async fn end_directly(self: &Arc<Self>, session: &HostedSession) -> Result<bool, AppError> {
+        let Some(agent) = session.agent.clone() else { return Ok(false) };
+        let (this, of, one) = (Arc::clone(self), session.clone(), agent.clone());
+        let look = move || (this.host.probe(&one), this.is_agent_of(&of, &one));
+        match blocking(look).await? {
+            (Verdict::Gone(_), _) => return Ok(true),
+            (Verdict::Same, true) => {}
+            (Verdict::Same | Verdict::Unknown, _) => return Ok(false),
+        }
+        for (signal, grace) in [(Signal::Interrupt, SLACK), (Signal::Kill, GRACE)] {
+            let _ = self.host.signal(&agent, signal, Target::Group);
+            if tokio::time::timeout(grace, self.host.exited(&agent)).await.is_ok() {
+                break;
+            }
+        }
+        Ok(matches!(self.host.probe(&agent), Verdict::Gone(_)))
+    }
+
+    /// Has the daemon end the agent.
+    async fn stop_by_daemon(&self, session: &HostedSession) -> Result<HostedSession, AppError> {
+        let silent = |_| super::link::failed(CallError::Unreachable);
+        let client = tokio::time::timeout(GRACE, self.link.client()).await.map_err(silent)??;
         for signal in ["INT", "KILL"] {
             let wait = u64::try_from(GRACE.as_millis()).unwrap_or(u64::MAX);
             let params = json!({ "id": session.process_id, "signal": signal, "timeoutMs": wait });
-            let answer = match client.call("process.killAndWait", params).await {
+            let asked = client.call("process.killAndWait", params);
+            let answer = match tokio::time::timeout(GRACE + SLACK, asked).await.map_err(silent)? {
                 Ok(answer) => answer,
                 // The daemon does not know the process: whoever follows it finds out why.
                 Err(error) => return Err(super::link::failed(error)),
@@ -64,14 +108,16 @@ impl HostedParts {
     }
 
     /// Finishes a stop that somebody else began and did not finish.
-    pub(super) async fn finish_stop_later(&self, id: &InstanceId) -> Result<(), AppError> {
+    pub(super) async fn finish_stop_later(
+        self: &Arc<Self>,
+        id: &InstanceId,
+    ) -> Result<(), AppError> {
         let Some(session) = self.rows.get(id) else { return Ok(()) };
         let _lock = self.locks.project(&session.cwd).await?;
         self.rows.refresh().await?;
         let Some(session) = self.rows.get(id) else { return Ok(()) };
         if session.state == State::Stopping {
-            let client = self.link.client().await?;
-            self.finish_stop(&client, &session).await?;
+            self.finish_stop(&session).await?;
         }
         Ok(())
     }
@@ -158,8 +204,7 @@ impl HostedSessions {
         if !session.is_live() {
             return Ok(parts.record(&session));
         }
-        let client = parts.link.client().await?;
-        let session = parts.finish_stop(&client, &session).await?;
+        let session = parts.finish_stop(&session).await?;
         Ok(parts.record(&session))
     }
 

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 /// Kept files, and bytes of each.
 const PIECES: u32 = 128;
 const PIECE: u64 = 128 * 1024;
-/// With less free space than this an action frees a piece, and one more if that is too little.
+/// With less free space than this an action frees a piece.
 ///
-/// A stop writes some 100 KiB into the journal of the database. A command looks twice, when it
+/// It frees one more if that is too little. A stop writes some 100 KiB into the journal of the database. A command looks twice, when it
 /// opens the database and when it acts.
 const LOW: u64 = 2 * PIECE;
 /// With less free space than this nothing is kept: launches end here, too.
